@@ -2,7 +2,12 @@
 
 from importlib.util import find_spec
 
-_NEEDED = {"skcalib/displays/*": ["matplotlib"], "skcalib/engines/*": ["narwhals", "duckdb", "pandas"]}
+_NEEDED = {
+    "skcalib/displays/*": ["matplotlib"],
+    "skcalib/engines/*": ["narwhals", "duckdb", "pandas"],
+}
 collect_ignore_glob = [
-    folder for folder, packages in _NEEDED.items() if not all(find_spec(package) for package in packages)
+    folder
+    for folder, packages in _NEEDED.items()
+    if not all(find_spec(package) for package in packages)
 ]

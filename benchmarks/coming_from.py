@@ -65,7 +65,9 @@ _RIGHT_CLOSED = "bins here are (a, b], there [a, b)"
 
 
 def _largest_difference(theirs, recalibrator, scores=S, y=Y):
-    return np.abs(np.ravel(theirs) - recalibrator.fit(scores, y).predict_proba(scores)[:, 1]).max()
+    return np.abs(
+        np.ravel(theirs) - recalibrator.fit(scores, y).predict_proba(scores)[:, 1]
+    ).max()
 
 
 def _moves(recalibrator, scores):
@@ -81,10 +83,20 @@ def _bayes():
     from sklearn.naive_bayes import GaussianNB
 
     X, y = make_classification(
-        12_000, n_features=20, n_informative=2, n_redundant=10, weights=[0.7], flip_y=0.05, random_state=0
+        12_000,
+        n_features=20,
+        n_informative=2,
+        n_redundant=10,
+        weights=[0.7],
+        flip_y=0.05,
+        random_state=0,
     )
-    X_train, X_rest, y_train, y_rest = train_test_split(X, y, train_size=2000, random_state=0)
-    return GaussianNB().fit(X_train, y_train), *train_test_split(X_rest, y_rest, train_size=2000, random_state=0)
+    X_train, X_rest, y_train, y_rest = train_test_split(
+        X, y, train_size=2000, random_state=0
+    )
+    return GaussianNB().fit(X_train, y_train), *train_test_split(
+        X_rest, y_rest, train_size=2000, random_state=0
+    )
 
 
 def _sklearn_log_loss(method):
@@ -102,7 +114,9 @@ def _our_log_loss(recalibrator):
     from sklearn.metrics import log_loss
 
     model, X, X_test, y, y_test = _bayes()
-    calibrated = skcalib.RecalibratedClassifierCV(FrozenEstimator(model), recalibrator).fit(X, y)
+    calibrated = skcalib.RecalibratedClassifierCV(
+        FrozenEstimator(model), recalibrator
+    ).fit(X, y)
     return log_loss(y_test, calibrated.predict_proba(X_test))
 
 
@@ -112,7 +126,9 @@ def _sklearn_labels_one_and_two():
     from sklearn.naive_bayes import GaussianNB
 
     model = GaussianNB().fit(S[:, None], Y + 1)
-    fitted = CalibratedClassifierCV(FrozenEstimator(model), method="temperature").fit(S[:, None], Y + 1)
+    fitted = CalibratedClassifierCV(FrozenEstimator(model), method="temperature").fit(
+        S[:, None], Y + 1
+    )
     return np.ptp(fitted.predict_proba(S[:, None])[:, 1])
 
 
@@ -121,7 +137,9 @@ def _our_labels_one_and_two():
     from sklearn.naive_bayes import GaussianNB
 
     model = GaussianNB().fit(S[:, None], Y + 1)
-    fitted = skcalib.RecalibratedClassifierCV(FrozenEstimator(model), skcalib.TemperatureScaling())
+    fitted = skcalib.RecalibratedClassifierCV(
+        FrozenEstimator(model), skcalib.TemperatureScaling()
+    )
     return np.ptp(fitted.fit(S[:, None], Y + 1).predict_proba(S[:, None])[:, 1])
 
 
@@ -129,7 +147,9 @@ def _string_labels(scoring):
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import cross_val_score
 
-    return cross_val_score(LogisticRegression(), S[:, None], np.where(Y == 1, "yes", "no"), scoring=scoring).mean()
+    return cross_val_score(
+        LogisticRegression(), S[:, None], np.where(Y == 1, "yes", "no"), scoring=scoring
+    ).mean()
 
 
 # --- the others -----------------------------------------------------------------------------------------------------
@@ -144,14 +164,17 @@ def _netcal_ece(s, y, bins=15, **options):
 def _netcal_temperature(dtype):
     from netcal.scaling import TemperatureScaling
 
-    return np.abs(np.ravel(TemperatureScaling().fit_transform(S.astype(dtype), Y)) - S).max()
+    return np.abs(
+        np.ravel(TemperatureScaling().fit_transform(S.astype(dtype), Y)) - S
+    ).max()
 
 
 def _netcal_logistic():
     from netcal.scaling import LogisticCalibration
 
     return _largest_difference(
-        LogisticCalibration().fit_transform(S, Y), skcalib.PlattScaling(smooth_targets=False, clip=None)
+        LogisticCalibration().fit_transform(S, Y),
+        skcalib.PlattScaling(smooth_targets=False, clip=None),
     )
 
 
@@ -165,7 +188,9 @@ def _of(module, function, *args, pick=None, **options):
     """Return a call of ``module.function``, put off until it is asked for."""
 
     def call():
-        value = getattr(__import__(module, fromlist=[function]), function)(*args, **options)
+        value = getattr(__import__(module, fromlist=[function]), function)(
+            *args, **options
+        )
         return value if pick is None else pick(value)
 
     return call
@@ -215,13 +240,17 @@ def _mcgrad_segments():
 
     columns = [f"c{k}" for k in range(MANY_X.shape[1])]
     frame = pd.DataFrame(MANY_X, columns=columns).assign(s=MANY_S, y=MANY_Y)
-    return MulticalibrationError(frame, "y", "s", categorical_segment_columns=columns).mce_pvalue
+    return MulticalibrationError(
+        frame, "y", "s", categorical_segment_columns=columns
+    ).mce_pvalue
 
 
 def _probcal_histogram():
     from probcal import HistogramBinningCalibrator
 
-    return np.ravel(HistogramBinningCalibrator(5).fit(VOTES, VOTED).predict_proba(VOTES)).min()
+    return np.ravel(
+        HistogramBinningCalibrator(5).fit(VOTES, VOTED).predict_proba(VOTES)
+    ).min()
 
 
 _INTERVAL = {"random_state": 0}
@@ -300,7 +329,10 @@ DIFFERENCES = [
         "netcal",
         "histogram binning of 6 scores on edges: largest distance to its own labels",
         lambda: np.abs(
-            skcalib.HistogramBinning(EqualWidth(10)).fit(EDGE_S, EDGE_Y).predict_proba(EDGE_S)[:, 1] - EDGE_Y
+            skcalib.HistogramBinning(EqualWidth(10))
+            .fit(EDGE_S, EDGE_Y)
+            .predict_proba(EDGE_S)[:, 1]
+            - EDGE_Y
         ).max(),
         _netcal_histogram,
         "one rule assigns a score to a bin here; there `fit` and `transform` use different ones",
@@ -344,14 +376,22 @@ DIFFERENCES = [
         "mapie",
         "4 scores, 2 bins, ECE",
         lambda: expected_calibration_error(FOUR_Y, FOUR_S, binning=EqualWidth(2)),
-        _of("mapie.metrics.calibration", "expected_calibration_error", FOUR_Y, FOUR_S, num_bins=2),
+        _of(
+            "mapie.metrics.calibration",
+            "expected_calibration_error",
+            FOUR_Y,
+            FOUR_S,
+            num_bins=2,
+        ),
         "`num_bins=k` makes k - 1 bins there",
     ),
     Difference(
         "mapie",
         "1,000 scores, ECE, `num_bins=16` for 15 bins",
         lambda: expected_calibration_error(Y, S),
-        _of("mapie.metrics.calibration", "expected_calibration_error", Y, S, num_bins=16),
+        _of(
+            "mapie.metrics.calibration", "expected_calibration_error", Y, S, num_bins=16
+        ),
         "the same",
     ),
     Difference(
@@ -379,7 +419,10 @@ DIFFERENCES = [
         "betacal",
         "1,000 scores: largest difference of the predictions",
         lambda: 0.0,
-        lambda: _largest_difference(_betacal(S, Y).predict(S[:, None]), skcalib.BetaCalibration(smooth_targets=False)),
+        lambda: _largest_difference(
+            _betacal(S, Y).predict(S[:, None]),
+            skcalib.BetaCalibration(smooth_targets=False),
+        ),
         "the same maximum of the likelihood; the solver there stops a little earlier",
     ),
     Difference(
@@ -462,7 +505,12 @@ DIFFERENCES = [
     Difference(
         "probcal",
         "histogram binning of votes, 1 of 50 zeros wrong: smallest prediction",
-        lambda: skcalib.HistogramBinning(5).fit(VOTES, VOTED).predict_proba(VOTES)[:, 1].min(),
+        lambda: (
+            skcalib.HistogramBinning(5)
+            .fit(VOTES, VOTED)
+            .predict_proba(VOTES)[:, 1]
+            .min()
+        ),
         _probcal_histogram,
         "event frequencies here, shrunk toward 1/2 there (Jeffreys); `smoothing=1` shrinks here, toward the base rate",
     ),
@@ -484,7 +532,9 @@ DIFFERENCES = [
         "mcgrad",
         _ON_EDGES,
         lambda: expected_calibration_error(EDGE_Y, EDGE_S, binning=EqualWidth(10)),
-        _of("mcgrad.metrics", "expected_calibration_error", EDGE_Y, EDGE_S, num_bins=10),
+        _of(
+            "mcgrad.metrics", "expected_calibration_error", EDGE_Y, EDGE_S, num_bins=10
+        ),
         _RIGHT_CLOSED,
     ),
     Difference(
@@ -573,8 +623,12 @@ def _text(value):
 
 def main(argv=None):
     """Print a table for each library; return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.coming_from", description=__doc__.split("\n")[0])
-    parser.add_argument("--only", default="", help="one library, by the name of its distribution")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.coming_from", description=__doc__.split("\n")[0]
+    )
+    parser.add_argument(
+        "--only", default="", help="one library, by the name of its distribution"
+    )
     parser.add_argument("--markdown", action="store_true", help="tables for the page")
     options = parser.parse_args(argv)
     missing = {one.peer for one in DIFFERENCES if version(one.peer) is None}
@@ -585,11 +639,19 @@ def main(argv=None):
         if one.peer != peer:
             peer = one.peer
             head = f"{peer} {version(peer)}"
-            print(f"\n| question | skcalib | {head} | |\n|---|---|---|---|" if options.markdown else f"\n{head}")
+            print(
+                f"\n| question | skcalib | {head} | |\n|---|---|---|---|"
+                if options.markdown
+                else f"\n{head}"
+            )
         if options.markdown:
-            print(f"| {one.question} | {_text(ours)} | {_text(theirs)} | {one.reason.replace('|', chr(92) + '|')} |")
+            print(
+                f"| {one.question} | {_text(ours)} | {_text(theirs)} | {one.reason.replace('|', chr(92) + '|')} |"
+            )
         else:
-            print(f"  {one.question}: {_text(ours)} here, {_text(theirs)} there ({one.reason})")
+            print(
+                f"  {one.question}: {_text(ours)} here, {_text(theirs)} there ({one.reason})"
+            )
     return 0
 
 

@@ -17,7 +17,9 @@ _ERRORS = {
     "`expected_calibration_error` (15 equal-width bins)": partial(
         metrics.expected_calibration_error, binning=EqualWidth(15)
     ),
-    "the same, 15 equal-mass bins": partial(metrics.expected_calibration_error, binning=EqualMass(15)),
+    "the same, 15 equal-mass bins": partial(
+        metrics.expected_calibration_error, binning=EqualMass(15)
+    ),
     "`neighborhood_calibration_error`": metrics.neighborhood_calibration_error,
     "`sweep_calibration_error`": metrics.sweep_calibration_error,
     "`smooth_calibration_error`": metrics.smooth_calibration_error,
@@ -25,20 +27,35 @@ _ERRORS = {
     "`kolmogorov_smirnov_calibration_error`": metrics.kolmogorov_smirnov_calibration_error,
     "`calibration_error(norm=1)`": partial(metrics.calibration_error, norm=1),
     "`calibration_error` (norm 2)": metrics.calibration_error,
-    "`calibration_error(squared=True)`": partial(metrics.calibration_error, squared=True),
+    "`calibration_error(squared=True)`": partial(
+        metrics.calibration_error, squared=True
+    ),
 }
 
 
 def main(argv=None):
     """Print a line of means for each error; return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.estimator_means", description=__doc__.split("\n")[0])
-    parser.add_argument("--share", type=float, default=1.0, help="share of the samples, for a quick look")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.estimator_means", description=__doc__.split("\n")[0]
+    )
+    parser.add_argument(
+        "--share",
+        type=float,
+        default=1.0,
+        help="share of the samples, for a quick look",
+    )
     share = parser.parse_args(argv).share
     print(
-        "| | calibrated | | | s^1.6 | | |\n|---|---|---|---|---|---|---|\n| rows" + " | 200 | 1,000 | 5,000" * 2 + " |"
+        "| | calibrated | | | s^1.6 | | |\n|---|---|---|---|---|---|---|\n| rows"
+        + " | 200 | 1,000 | 5,000" * 2
+        + " |"
     )
     for name, error in _ERRORS.items():
-        cells = [f"{mean(error, n, power, share):.4f}" for power in (1.0, 1.6) for n in _SAMPLES]
+        cells = [
+            f"{mean(error, n, power, share):.4f}"
+            for power in (1.0, 1.6)
+            for n in _SAMPLES
+        ]
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
     return 0
 

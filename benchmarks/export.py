@@ -25,10 +25,14 @@ def main():
     n_rows = parser.parse_args().rows
     sized, timed = [], []
     for recalibrator, scores, new in cases(n_rows):
-        sized.append([name(recalibrator), *map(kilobytes, sizes(recalibrator, scores.shape[1]))])
+        sized.append(
+            [name(recalibrator), *map(kilobytes, sizes(recalibrator, scores.shape[1]))]
+        )
         timed.append([name(recalibrator), *map(milliseconds, times(recalibrator, new))])
     for head, lines in ((_SIZES, sized), (_TIMES, timed)):
-        print(f"| recalibrator | {' | '.join(head)} |\n" + "|---" * (len(head) + 1) + "|")
+        print(
+            f"| recalibrator | {' | '.join(head)} |\n" + "|---" * (len(head) + 1) + "|"
+        )
         print(*(f"| {' | '.join(cells)} |" for cells in lines), sep="\n", end="\n\n")
 
 
@@ -44,19 +48,27 @@ def cases(n_rows):
         skcalib.HistogramBinning(15),
         skcalib.IsotonicCalibration(),
         skcalib.VennAbers(max_n_knots=500),
-        skcalib.StackedRecalibrator([skcalib.PlattScaling(), skcalib.SplineCalibration()], cv=2),
+        skcalib.StackedRecalibrator(
+            [skcalib.PlattScaling(), skcalib.SplineCalibration()], cv=2
+        ),
     ):
         yield recalibrator.fit(scores, y), scores, new
     logits, new = rng.normal(size=(5_000, 10)) * 2, rng.normal(size=(n_rows, 10)) * 2
     y = (logits / 2 + rng.gumbel(size=logits.shape)).argmax(axis=1)
-    for recalibrator in (skcalib.TemperatureScaling(), skcalib.VectorScaling(), skcalib.MatrixScaling()):
+    for recalibrator in (
+        skcalib.TemperatureScaling(),
+        skcalib.VectorScaling(),
+        skcalib.MatrixScaling(),
+    ):
         yield recalibrator.fit(softmax(logits, axis=1), y), logits, softmax(new, axis=1)
 
 
 def name(recalibrator):
     """Return the class, with the number of classes if there are more than two."""
     n_classes = len(recalibrator.classes_)
-    return type(recalibrator).__name__ + (f", {n_classes} classes" if n_classes > 2 else "")
+    return type(recalibrator).__name__ + (
+        f", {n_classes} classes" if n_classes > 2 else ""
+    )
 
 
 def columns(n_columns):
@@ -88,9 +100,14 @@ def times(recalibrator, new):
 
     connection = duckdb.connect(config={"threads": 1})
     listed = [columns(1)] if new.shape[1] == 1 else columns(new.shape[1])
-    connection.register("arrow", pyarrow.table({column: new[:, k] for k, column in enumerate(listed)}))
+    connection.register(
+        "arrow", pyarrow.table({column: new[:, k] for k, column in enumerate(listed)})
+    )
     connection.execute("CREATE TABLE t AS SELECT * FROM arrow")
-    texts = ", ".join(f"{text} AS c{i}" for i, text in enumerate(expressions(recalibrator, new.shape[1])))
+    texts = ", ".join(
+        f"{text} AS c{i}"
+        for i, text in enumerate(expressions(recalibrator, new.shape[1]))
+    )
 
     def fetch(tail, texts=texts):
         return lambda: connection.execute(f"SELECT {texts} FROM t {tail}").fetchnumpy()
@@ -104,7 +121,9 @@ def times(recalibrator, new):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     model = to_onnx(recalibrator, dtype="float64").SerializeToString()
-    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        model, options, providers=["CPUExecutionProvider"]
+    )
     return [
         best(lambda: recalibrator.predict_proba(new)),
         best(fetch("")),

@@ -32,12 +32,41 @@ import skcalib
 from benchmarks.fuzz_engines import shape
 from skcalib.binning import EqualMass, EqualWidth, UniqueScores
 from skcalib.engines import PredictionTable, scan
-from skcalib.export import from_dict, to_dict, to_javascript, to_onnx, to_sql, to_sql_table
+from skcalib.export import (
+    from_dict,
+    to_dict,
+    to_javascript,
+    to_onnx,
+    to_sql,
+    to_sql_table,
+)
 from skcalib.metrics import BinStatistics
 from skcalib.monitoring import CalibrationMonitor, GroupMonitors
 
-ODD = [0.0, -0.0, 1.0, 5e-324, 1e-310, 2.2e-308, 1e-300, 2.0**-54, 0.1, 0.5, np.nextafter(0.5, 1), 1 - 2.0**-53]
-NO_SCORES = [None, float("nan"), -5e-324, -0.1, np.nextafter(1, 2), 2.0, float("inf"), float("-inf")]
+ODD = [
+    0.0,
+    -0.0,
+    1.0,
+    5e-324,
+    1e-310,
+    2.2e-308,
+    1e-300,
+    2.0**-54,
+    0.1,
+    0.5,
+    np.nextafter(0.5, 1),
+    1 - 2.0**-53,
+]
+NO_SCORES = [
+    None,
+    float("nan"),
+    -5e-324,
+    -0.1,
+    np.nextafter(1, 2),
+    2.0,
+    float("inf"),
+    float("-inf"),
+]
 TWO_CLASSES = [
     skcalib.PlattScaling(),
     skcalib.PlattScaling(clip=None),
@@ -53,7 +82,9 @@ TWO_CLASSES = [
     skcalib.UniformMassBinning(5),
     skcalib.ScalingBinning(binning=6),
     skcalib.VennAbers(),
-    skcalib.StackedRecalibrator([skcalib.PlattScaling(), skcalib.IsotonicCalibration()], cv=2),
+    skcalib.StackedRecalibrator(
+        [skcalib.PlattScaling(), skcalib.IsotonicCalibration()], cv=2
+    ),
 ]
 MANY_CLASSES = [
     skcalib.TemperatureScaling(),
@@ -93,8 +124,12 @@ def main(argv=None):
         except Exception as error:  # every failure is reported, of whatever kind
             where = traceback.extract_tb(error.__traceback__)
             text = " ".join(str(error).split())[:400]
-            failed.append(f"FAILED {name} {number} {type(error).__name__}: {text} ({where[-1].name}, {where[1].line})")
-    print(f"{number} cases in {time.monotonic() - started:.0f} s, {len(failed)} failed (seed {options.seed})")
+            failed.append(
+                f"FAILED {name} {number} {type(error).__name__}: {text} ({where[-1].name}, {where[1].line})"
+            )
+    print(
+        f"{number} cases in {time.monotonic() - started:.0f} s, {len(failed)} failed (seed {options.seed})"
+    )
     for job, count in sorted(tried.items()):
         print(f"  {job}: {count}")
     print(*failed, sep="\n")
@@ -108,25 +143,44 @@ def of_files(rng):
     """Write files of random types and compare what is read with the rows; yield the names of the comparisons."""
     is_parquet, n_files = rng.random() < 0.6, int(rng.integers(1, 4))
     with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder) / str(rng.choice(["plain", "a b", "y=7", "it's", "log[1]", "day=2024-01-01"]))
+        root = Path(folder) / str(
+            rng.choice(["plain", "a b", "y=7", "it's", "log[1]", "day=2024-01-01"])
+        )
         parts = []
         for k in range(n_files):
             n = int(rng.integers(0 if is_parquet and n_files > 1 else 1, 300))
             score = shape(rng, n)
             score[rng.random(n) < 0.05] = -0.0
-            columns = {"p": score, "y": (rng.random(n) < score).astype(np.int64), "g": rng.choice(["01", "1", "é'"], n)}
+            columns = {
+                "p": score,
+                "y": (rng.random(n) < score).astype(np.int64),
+                "g": rng.choice(["01", "1", "é'"], n),
+            }
             if k and rng.random() < 0.3:  # all scores 0 and 1, as integers
                 columns["p"] = columns["y"].copy()
             missing = rng.random(n) < 0.05 * (rng.random() < 0.5)
-            write(rng, root / f"{rng.choice(['log', 'log[1]', 'a*'])}{k}", columns, missing, is_parquet)
+            write(
+                rng,
+                root / f"{rng.choice(['log', 'log[1]', 'a*'])}{k}",
+                columns,
+                missing,
+                is_parquet,
+            )
             parts.append({name: values[~missing] for name, values in columns.items()})
-        pattern = str(root).replace("[", "[[]") + ("/*.parquet" if is_parquet else "/*.csv*")
+        pattern = str(root).replace("[", "[[]") + (
+            "/*.parquet" if is_parquet else "/*.csv*"
+        )
         path = pattern if n_files > 1 or rng.random() < 0.5 else next(root.iterdir())
-        rows = {name: np.concatenate([part[name] for part in parts]) for name in ("p", "y", "g")}
+        rows = {
+            name: np.concatenate([part[name] for part in parts])
+            for name in ("p", "y", "g")
+        }
         if len(rows["p"]) == 0:
             raise Refused("no rows")
         by = "g" if rng.random() < 0.5 else None
-        table = PredictionTable(scan(path), label="y", score="p", by=by, on_invalid="drop")
+        table = PredictionTable(
+            scan(path), label="y", score="p", by=by, on_invalid="drop"
+        )
         yield from same_rows(rng, table, rows, by, "parquet" if is_parquet else "csv")
 
 
@@ -135,17 +189,32 @@ def write(rng, path, columns, missing, is_parquet):
     path.parent.mkdir(exist_ok=True)
     score = columns["p"].astype(np.float64)
     exact = np.array_equal(score.astype(np.float32), score)
-    kinds = [pa.float64()] + [pa.float32()] * exact + [pa.int8()] * np.array_equal(score.astype(np.int8), score)
+    kinds = (
+        [pa.float64()]
+        + [pa.float32()] * exact
+        + [pa.int8()] * np.array_equal(score.astype(np.int8), score)
+    )
     nan = is_parquet and rng.random() < 0.5
     if nan:
         scores = pa.array(np.where(missing, np.nan, score))
     else:
         scores = pa.array(score, mask=missing).cast(kinds[rng.integers(len(kinds))])
-    label = pa.array(columns["y"]).cast([pa.int64(), pa.int8(), pa.bool_(), pa.float64()][rng.integers(4)])
-    arrays = {"p": scores, "y": label, "g": pa.array(columns["g"]), "other": pa.array(np.arange(len(score)))}
+    label = pa.array(columns["y"]).cast(
+        [pa.int64(), pa.int8(), pa.bool_(), pa.float64()][rng.integers(4)]
+    )
+    arrays = {
+        "p": scores,
+        "y": label,
+        "g": pa.array(columns["g"]),
+        "other": pa.array(np.arange(len(score))),
+    }
     table = pa.table({name: arrays[name] for name in rng.permutation(list(arrays))})
     if is_parquet:
-        pq.write_table(table, path.with_name(f"{path.name}.parquet"), row_group_size=int(rng.integers(1, 200)))
+        pq.write_table(
+            table,
+            path.with_name(f"{path.name}.parquet"),
+            row_group_size=int(rng.integers(1, 200)),
+        )
         return
     label = pa.array(columns["y"])  # text has no types
     table = table.set_column(table.column_names.index("y"), "y", label)
@@ -154,9 +223,11 @@ def write(rng, path, columns, missing, is_parquet):
 
 def same_rows(rng, table, rows, by, kind):
     """Compare sums of bins by segment with NumPy's."""
-    strategy = (EqualWidth(int(rng.integers(1, 20))), EqualMass(int(rng.integers(1, 9))), UniqueScores())[
-        rng.integers(3)
-    ]
+    strategy = (
+        EqualWidth(int(rng.integers(1, 20))),
+        EqualMass(int(rng.integers(1, 9))),
+        UniqueScores(),
+    )[rng.integers(3)]
     found = table.bin_statistics(strategy)
     found = found if by else {None: found}
     texts = {str(name): one for name, one in found.items()}
@@ -167,8 +238,19 @@ def same_rows(rng, table, rows, by, kind):
         own = rows["g"] == name if by else np.full(len(rows["p"]), True)
         p, y = rows["p"][own].astype(float), rows["y"][own]
         wanted = BinStatistics.from_predictions(y, p, strategy.bin_edges(p, y == 1))
-        for field in ("edges", "count", "weighted_label", "weighted_score", "weighted_score_squared"):
-            np.testing.assert_allclose(getattr(texts[name], field), getattr(wanted, field), rtol=1e-12, atol=1e-12)
+        for field in (
+            "edges",
+            "count",
+            "weighted_label",
+            "weighted_score",
+            "weighted_score_squared",
+        ):
+            np.testing.assert_allclose(
+                getattr(texts[name], field),
+                getattr(wanted, field),
+                rtol=1e-12,
+                atol=1e-12,
+            )
         yield f"scan: {kind}, {type(strategy).__name__}"
 
 
@@ -194,19 +276,46 @@ def of_two_classes(rng):
     scores = shape(rng, n)
     y = rng.random(n) < (scores if rng.random() < 0.7 else scores**2)
     if is_logit:
-        scores = np.clip(logit(np.clip(scores, 1e-300, 1 - 2.0**-53)) + rng.normal(0, 0.1, n), -700, 700)
-    fitted = fit(recalibrator, scores, y, input="logit" if is_logit else "probability", classes=[False, True])
-    breaks = [np.ravel(getattr(fitted, name)) for name in ("bin_edges_", "score_knots_") if hasattr(fitted, name)]
-    new = np.concatenate([scores[:30], *breaks, [-40.0, 800.0, 0.0, -0.0, 1e100] if is_logit else ODD])
+        scores = np.clip(
+            logit(np.clip(scores, 1e-300, 1 - 2.0**-53)) + rng.normal(0, 0.1, n),
+            -700,
+            700,
+        )
+    fitted = fit(
+        recalibrator,
+        scores,
+        y,
+        input="logit" if is_logit else "probability",
+        classes=[False, True],
+    )
+    breaks = [
+        np.ravel(getattr(fitted, name))
+        for name in ("bin_edges_", "score_knots_")
+        if hasattr(fitted, name)
+    ]
+    new = np.concatenate(
+        [scores[:30], *breaks, [-40.0, 800.0, 0.0, -0.0, 1e100] if is_logit else ODD]
+    )
     new = new[np.isfinite(new)]
     new = np.concatenate((new, np.nextafter(new, -1e300), np.nextafter(new, 1e300)))
     new = np.clip(new, -1e100, 1e100) if is_logit else new[(new >= 0) & (new <= 1)]
-    bad = [None, float("nan"), float("inf"), float("-inf"), 1.1e100] if is_logit else NO_SCORES
-    given, wanted = [*new.tolist(), *bad], np.append(fitted.predict_proba(new)[:, 1], np.full(len(bad), np.nan))
+    bad = (
+        [None, float("nan"), float("inf"), float("-inf"), 1.1e100]
+        if is_logit
+        else NO_SCORES
+    )
+    given, wanted = (
+        [*new.tolist(), *bad],
+        np.append(fitted.predict_proba(new)[:, 1], np.full(len(bad), np.nan)),
+    )
     for way in two_class_ways(fitted):
         found = way(fitted, given)
-        if way is in_onnx:  # which takes what is beyond 0 or 1 by rounding, 1e-6 at most
-            is_near = [value is not None and -1e-6 < value < 1 + 1e-6 for value in given]
+        if (
+            way is in_onnx
+        ):  # which takes what is beyond 0 or 1 by rounding, 1e-6 at most
+            is_near = [
+                value is not None and -1e-6 < value < 1 + 1e-6 for value in given
+            ]
             found = np.where(np.isnan(wanted) & is_near, np.nan, found)
         same_forecasts(found, wanted, given, f"{fitted!r} in {way.__name__}")
         yield f"export: {way.__name__}"
@@ -216,15 +325,24 @@ def of_two_classes(rng):
 
 
 def two_class_ways(fitted):
-    pieces = (skcalib.IsotonicCalibration, skcalib.HistogramBinning, skcalib.UniformMassBinning, skcalib.VennAbers)
-    return [in_sql, in_onnx, in_javascript] + [in_sql_table] * isinstance(fitted, pieces)
+    pieces = (
+        skcalib.IsotonicCalibration,
+        skcalib.HistogramBinning,
+        skcalib.UniformMassBinning,
+        skcalib.VennAbers,
+    )
+    return [in_sql, in_onnx, in_javascript] + [in_sql_table] * isinstance(
+        fitted, pieces
+    )
 
 
 def same_forecasts(found, wanted, given, name):
     off = ~np.isclose(found, wanted, rtol=0, atol=1e-12, equal_nan=True)
     if np.any(off):
         row = int(np.argmax(off.reshape(len(off), -1).any(axis=1)))
-        raise AssertionError(f"{name}: {given[row]!r} gives {found[row]!r}, expected {wanted[row]!r}; {off.sum()} rows")
+        raise AssertionError(
+            f"{name}: {given[row]!r} gives {found[row]!r}, expected {wanted[row]!r}; {off.sum()} rows"
+        )
 
 
 def in_duckdb(columns, select):
@@ -232,12 +350,18 @@ def in_duckdb(columns, select):
     connection.register("given", pa.table({"n": range(len(columns["p"])), **columns}))
     connection.execute("CREATE TABLE t AS SELECT * FROM given")
     found = connection.sql(select(connection)).fetchall()
-    return np.array([[np.nan if value is None else value for value in row] for row in found], dtype=float)
+    return np.array(
+        [[np.nan if value is None else value for value in row] for row in found],
+        dtype=float,
+    )
 
 
 def in_sql(fitted, given):
     columns = {"p": pa.array(given, pa.float64())}
-    return in_duckdb(columns, lambda _: f"SELECT {to_sql(fitted, dialect='duckdb')} FROM t ORDER BY n")[:, 0]
+    return in_duckdb(
+        columns,
+        lambda _: f"SELECT {to_sql(fitted, dialect='duckdb')} FROM t ORDER BY n",
+    )[:, 0]
 
 
 def in_sql_table(fitted, given):
@@ -252,7 +376,11 @@ def in_sql_table(fitted, given):
 
 def in_onnx(fitted, given):
     rows = np.array(
-        [[np.nan if value is None else value for value in np.atleast_1d(row)] for row in given], dtype=float
+        [
+            [np.nan if value is None else value for value in np.atleast_1d(row)]
+            for row in given
+        ],
+        dtype=float,
     )
     found = run_onnx(fitted, rows)
     return found[:, 1] if rows.shape[1] == 1 else found
@@ -263,7 +391,9 @@ def run_onnx(fitted, rows):
     options.intra_op_num_threads = 1
     options.log_severity_level = 3
     model = to_onnx(fitted, dtype="float64").SerializeToString()
-    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        model, options, providers=["CPUExecutionProvider"]
+    )
     return session.run(["calibrated"], {"scores": rows})[0]
 
 
@@ -272,31 +402,53 @@ def in_javascript(fitted, given):
     rows = json.dumps(given)  # JavaScript has NaN and Infinity, too
     text = "JSON.stringify(rows.map(r => [calibrate(r)].flat()))"
     program = f"{to_javascript(fitted)}\nconst rows = {rows};\nconsole.log({text});"
-    done = subprocess.run(["node", "-"], input=program, capture_output=True, text=True, check=True)
-    found = np.array([[np.nan if v is None else v for v in row] for row in json.loads(done.stdout)], dtype=float)
+    done = subprocess.run(
+        ["node", "-"], input=program, capture_output=True, text=True, check=True
+    )
+    found = np.array(
+        [[np.nan if v is None else v for v in row] for row in json.loads(done.stdout)],
+        dtype=float,
+    )
     return found[:, 0] if found.shape[1] == 1 else found
 
 
 def of_many_classes(rng):
     recalibrator = MANY_CLASSES[rng.integers(len(MANY_CLASSES))]
-    n, n_classes, is_logit = int(rng.integers(60, 300)), int(rng.integers(3, 7)), rng.random() < 0.5
+    n, n_classes, is_logit = (
+        int(rng.integers(60, 300)),
+        int(rng.integers(3, 7)),
+        rng.random() < 0.5,
+    )
     logits = rng.normal(size=(n, n_classes)) * rng.choice([0.5, 2, 30, 300])
     y = (logits / 2 + rng.gumbel(size=logits.shape)).argmax(axis=1)
-    new = np.concatenate((logits[:40], np.zeros((1, n_classes)), 1000 * np.eye(n_classes)))
+    new = np.concatenate(
+        (logits[:40], np.zeros((1, n_classes)), 1000 * np.eye(n_classes))
+    )
     if is_logit:
         scores = logits
         impossible = new[:5].copy()
         impossible[:, 0] = -np.inf
     else:
-        scores, new = (np.exp(one - one.max(axis=1, keepdims=True)) for one in (logits, new))
-        scores, new = scores / scores.sum(axis=1, keepdims=True), new / new.sum(axis=1, keepdims=True)
+        scores, new = (
+            np.exp(one - one.max(axis=1, keepdims=True)) for one in (logits, new)
+        )
+        scores, new = (
+            scores / scores.sum(axis=1, keepdims=True),
+            new / new.sum(axis=1, keepdims=True),
+        )
         impossible = np.eye(n_classes)
         impossible[0, :2] = 1 - 2.0**-53, 5e-324
-    base = recalibrator.recalibrator if hasattr(recalibrator, "recalibrator") else recalibrator
+    base = (
+        recalibrator.recalibrator
+        if hasattr(recalibrator, "recalibrator")
+        else recalibrator
+    )
     name = "recalibrator__input" if base is not recalibrator else "input"
     if type(base) is skcalib.DirichletCalibration:
         impossible = new[:1]
-    fitted = fit(recalibrator, scores, y, **{name: "logit" if is_logit else "probability"})
+    fitted = fit(
+        recalibrator, scores, y, **{name: "logit" if is_logit else "probability"}
+    )
     try:
         wanted = fitted.predict_proba(np.concatenate((new, impossible)))
         new = np.concatenate((new, impossible))
@@ -304,19 +456,36 @@ def of_many_classes(rng):
         wanted = fitted.predict_proba(new)
     bad = np.full((2, n_classes), 1 / n_classes)
     bad[0, 0], bad[1, :] = np.nan, 2.0 if not is_logit else np.nan
-    given, wanted = np.concatenate((new, bad)), np.concatenate((wanted, np.full(bad.shape, np.nan)))
+    given, wanted = (
+        np.concatenate((new, bad)),
+        np.concatenate((wanted, np.full(bad.shape, np.nan))),
+    )
     title = type(fitted).__name__
     same_forecasts(in_onnx(fitted, given), wanted, given, f"{fitted!r} in ONNX")
     yield f"export: {n_classes} classes, in_onnx"
-    same_forecasts(in_javascript(fitted, given.tolist()), wanted, given, f"{fitted!r} in JavaScript")
+    same_forecasts(
+        in_javascript(fitted, given.tolist()),
+        wanted,
+        given,
+        f"{fitted!r} in JavaScript",
+    )
     yield f"export: {n_classes} classes, in_javascript"
     finite = np.isfinite(given).all(axis=1) | np.isnan(given).any(axis=1)
     columns = {"p": pa.array(np.zeros(len(given)))}
-    columns |= {f"p{k}": pa.array(given[:, k], from_pandas=bool(rng.integers(2))) for k in range(n_classes)}
+    columns |= {
+        f"p{k}": pa.array(given[:, k], from_pandas=bool(rng.integers(2)))
+        for k in range(n_classes)
+    }
     if title != "GroupwiseRecalibrator":
-        texts = to_sql(fitted, score=[f"p{k}" for k in range(n_classes)], dialect="duckdb")
-        found = in_duckdb(columns, lambda _: f"SELECT {', '.join(texts)} FROM t ORDER BY n")
-        same_forecasts(found[finite], wanted[finite], given[finite], f"{fitted!r} in SQL")
+        texts = to_sql(
+            fitted, score=[f"p{k}" for k in range(n_classes)], dialect="duckdb"
+        )
+        found = in_duckdb(
+            columns, lambda _: f"SELECT {', '.join(texts)} FROM t ORDER BY n"
+        )
+        same_forecasts(
+            found[finite], wanted[finite], given[finite], f"{fitted!r} in SQL"
+        )
         yield f"export: {n_classes} classes, in_sql"
     back = from_dict(json.loads(json.dumps(to_dict(fitted))))
     np.testing.assert_array_equal(back.predict_proba(new), fitted.predict_proba(new))
@@ -332,11 +501,18 @@ def of_streams(rng):
     scores = shape(rng, n)
     changed = np.arange(n) >= rng.integers(n + 1)
     y = rng.random(n) < np.where(
-        changed & (rng.random() < 0.7), expit(logit(np.clip(scores, 1e-9, 1 - 1e-9)) + 1), scores
+        changed & (rng.random() < 0.7),
+        expit(logit(np.clip(scores, 1e-9, 1 - 1e-9)) + 1),
+        scores,
     )
     if rng.random() < 0.15:
         y[:] = rng.random() < 0.5  # one class
-    kinds = ({}, {"restarts": True}, {"average_run_length": float(rng.choice([20, 1000]))}, {"confidence_level": 0.9})
+    kinds = (
+        {},
+        {"restarts": True},
+        {"average_run_length": float(rng.choice([20, 1000]))},
+        {"confidence_level": 0.9},
+    )
     options = kinds[rng.integers(len(kinds))]
     cuts = np.unique(np.append(rng.integers(0, n + 1, rng.integers(0, 12)), [0, n]))
     if n < 200 and rng.random() < 0.3:
@@ -367,9 +543,17 @@ def passed_on(rng, monitor):
 def same_monitor(found, wanted, name):
     for field in ("n_rows_", "alarm_", "alarm_row_", "change_row_"):
         one, other = getattr(found, field), getattr(wanted, field)
-        if one != other and not (field == "change_row_" and one is not None):  # bets that tie to rounding
+        if one != other and not (
+            field == "change_row_" and one is not None
+        ):  # bets that tie to rounding
             raise AssertionError(f"{name}: {field} is {one}, expected {other}")
-    np.testing.assert_allclose(np.log(found.e_value_), np.log(wanted.e_value_), rtol=1e-9, atol=1e-9, err_msg=name)
+    np.testing.assert_allclose(
+        np.log(found.e_value_),
+        np.log(wanted.e_value_),
+        rtol=1e-9,
+        atol=1e-9,
+        err_msg=name,
+    )
 
 
 def of_loop(monitor, scores, y):
@@ -377,17 +561,28 @@ def of_loop(monitor, scores, y):
     clipped = np.clip(scores, 2.0**-52, 1 - 2.0**-52)  # as recalibrators clip
     z, sign = logit(clipped), np.where(y, 1, -1)
     total, alarm, row = [], None, np.arange(len(z))
-    for slope, shift in product((1.0, 0.6, 1.5), (0, 0.13, -0.13, 0.4, -0.4, 1.2, -1.2)):
+    for slope, shift in product(
+        (1.0, 0.6, 1.5), (0, 0.13, -0.13, 0.4, -0.4, 1.2, -1.2)
+    ):
         if (slope, shift) != (1.0, 0):
-            log_q, log_p = -np.logaddexp(0, -sign * (slope * z + shift)), -np.logaddexp(0, -sign * z)
+            log_q, log_p = (
+                -np.logaddexp(0, -sign * (slope * z + shift)),
+                -np.logaddexp(0, -sign * z),
+            )
             total.append(np.cumsum(log_q - log_p))
     log_e = np.logaddexp.reduce(np.array(total), axis=0) - np.log(20)
     over = row[log_e >= np.log(monitor.threshold_)]
     alarm = int(over[0]) if len(over) else None
-    if alarm != monitor.alarm_row_ and np.abs(log_e - np.log(monitor.threshold_)).min() > 1e-9:
+    if (
+        alarm != monitor.alarm_row_
+        and np.abs(log_e - np.log(monitor.threshold_)).min() > 1e-9
+    ):
         raise AssertionError(f"alarm_row_ is {monitor.alarm_row_}, expected {alarm}")
     np.testing.assert_allclose(
-        np.log(monitor.e_value_), min(log_e[-1], np.log(np.finfo(float).max)), rtol=1e-9, atol=1e-9
+        np.log(monitor.e_value_),
+        min(log_e[-1], np.log(np.finfo(float).max)),
+        rtol=1e-9,
+        atol=1e-9,
     )
 
 
@@ -399,11 +594,15 @@ def of_groups(rng, options, scores, y, groups, cuts):
     for start, stop in zip(cuts[:-1], cuts[1:], strict=True):
         rows = np.arange(start, stop)
         known = getattr(parts, "monitors_", {})
-        if all(group in known for group in groups[rows]):  # their order does not name them
+        if all(
+            group in known for group in groups[rows]
+        ):  # their order does not name them
             rows = rows[np.argsort(groups[rows], kind="stable")]
         parts = passed_on(rng, parts.partial_fit(scores[rows], y[rows], groups[rows]))
     if list(parts.monitors_) != list(whole.monitors_) or parts.alarm_ != whole.alarm_:
-        raise AssertionError(f"groups {list(parts.monitors_)}, expected {list(whole.monitors_)}, or another alarm")
+        raise AssertionError(
+            f"groups {list(parts.monitors_)}, expected {list(whole.monitors_)}, or another alarm"
+        )
     for k, (name, monitor) in enumerate(parts.monitors_.items(), 1):
         same_monitor(monitor, whole.monitors_[name], f"group {name}")
         share = 6 / (np.pi * k) ** 2 * (1 - level["confidence_level"])

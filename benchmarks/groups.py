@@ -40,10 +40,18 @@ _LIMIT = 0.7
 
 def main(argv=None):
     """Measure and print the table; return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.groups", description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True, help="folder of the real data (with llm/)")
-    parser.add_argument("--repeats", type=int, default=5, help="number of random halves")
-    parser.add_argument("--json", action="store_true", help="print JSON in place of the table")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.groups", description=__doc__.splitlines()[0]
+    )
+    parser.add_argument(
+        "--data", type=Path, required=True, help="folder of the real data (with llm/)"
+    )
+    parser.add_argument(
+        "--repeats", type=int, default=5, help="number of random halves"
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print JSON in place of the table"
+    )
     options = parser.parse_args(argv)
     rows = run(load(options.data), options.repeats)
     print((json_text if options.json else table_text)(rows))
@@ -67,7 +75,10 @@ def load(data):
 def _joined(folder, keys, kind):
     confidence = [folder[key] for key in keys]
     correct = [folder[key.removesuffix(kind) + "correct"] for key in keys]
-    groups = [np.full(len(part), key.split("/")[0]) for key, part in zip(keys, confidence, strict=True)]
+    groups = [
+        np.full(len(part), key.split("/")[0])
+        for key, part in zip(keys, confidence, strict=True)
+    ]
     return np.concatenate(confidence), np.concatenate(correct), np.concatenate(groups)
 
 
@@ -76,7 +87,10 @@ def run(models, repeats):
     measured = {}
     for method in _METHODS:
         errors = np.array(
-            [np.mean([_one_half(*model, method, seed) for seed in range(repeats)], 0) for model in models]
+            [
+                np.mean([_one_half(*model, method, seed) for seed in range(repeats)], 0)
+                for model in models
+            ]
         )
         for j, norm in enumerate((1, 2)):
             quantity = f"{type(method).__name__}: mean debiased l{norm} error by set, by set / pooled fit"
@@ -89,11 +103,23 @@ def _one_half(confidence, correct, groups, method, seed):
     order = np.random.default_rng(seed).permutation(len(correct))
     fit, test = order[::2], order[1::2]
     pooled = method.fit(confidence[fit], correct[fit]).predict_proba(confidence[test])
-    grouped = GroupwiseRecalibrator(method).fit(confidence[fit], correct[fit], groups=groups[fit])
+    grouped = GroupwiseRecalibrator(method).fit(
+        confidence[fit], correct[fit], groups=groups[fit]
+    )
     by_group = grouped.predict_proba(confidence[test], groups=groups[test])
-    options = {"groups": groups[test], "reduce": "mean", "method": "debiased", "binning": 10}
+    options = {
+        "groups": groups[test],
+        "reduce": "mean",
+        "method": "debiased",
+        "binning": 10,
+    }
     return [
-        [groupwise_calibration_error(correct[test], proba[:, 1], norm=norm, **options) for norm in (1, 2)]
+        [
+            groupwise_calibration_error(
+                correct[test], proba[:, 1], norm=norm, **options
+            )
+            for norm in (1, 2)
+        ]
         for proba in (pooled, by_group)
     ]
 

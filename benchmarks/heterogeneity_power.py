@@ -27,12 +27,25 @@ _WINDOW = 500
 
 def main(argv=None):
     """Measure and print; return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.heterogeneity_power", description=__doc__)
-    parser.add_argument("--samples", type=int, default=100, help="simulated samples of each figure")
-    parser.add_argument("--data", type=Path, help="folder of the real data (with tabular/)")
-    parser.add_argument("--json", action="store_true", help="print JSON in place of the tables")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.heterogeneity_power", description=__doc__
+    )
+    parser.add_argument(
+        "--samples", type=int, default=100, help="simulated samples of each figure"
+    )
+    parser.add_argument(
+        "--data", type=Path, help="folder of the real data (with tabular/)"
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print JSON in place of the tables"
+    )
     options = parser.parse_args(argv)
-    parts = {"groups": groups, "segments": segments, "change": change, "monitor": monitor}
+    parts = {
+        "groups": groups,
+        "segments": segments,
+        "change": change,
+        "monitor": monitor,
+    }
     found = {name: part(options.samples) for name, part in parts.items()}
     found["multicalibration"] = run_tables()
     if options.data:
@@ -54,14 +67,33 @@ def groups(n_samples):
         for n, n_groups in ((500, 10), (2000, 100), (20_000, 300)):
             rng, rejected = np.random.default_rng(0), np.zeros(3)
             for _ in range(n_samples):
-                scores = rng.integers(1, 10, n) / 10 if parameters is None else rng.beta(*parameters, n)
+                scores = (
+                    rng.integers(1, 10, n) / 10
+                    if parameters is None
+                    else rng.beta(*parameters, n)
+                )
                 events, codes = rng.random(n) < scores, rng.integers(0, n_groups, n)
-                parts = [(scores[own], events[own].sum()) for own in _rows_by_code(codes)]
-                pvalues = np.array([bias_test(part, k, 0.9).pvalue for part, k in parts])
-                exact = adjusted_pvalues(pvalues, [pvalue_distribution(part) for part, _ in parts])
+                parts = [
+                    (scores[own], events[own].sum()) for own in _rows_by_code(codes)
+                ]
+                pvalues = np.array(
+                    [bias_test(part, k, 0.9).pvalue for part, k in parts]
+                )
+                exact = adjusted_pvalues(
+                    pvalues, [pvalue_distribution(part) for part, _ in parts]
+                )
                 normal = holm(np.array([_normal_pvalue(part, k) for part, k in parts]))
-                rejected += [adjusted.min() <= _LEVEL for adjusted in (holm(pvalues), exact, normal)]
-            shares = dict(zip(("holm", "exact", "normal"), (rejected / n_samples).tolist(), strict=True))
+                rejected += [
+                    adjusted.min() <= _LEVEL
+                    for adjusted in (holm(pvalues), exact, normal)
+                ]
+            shares = dict(
+                zip(
+                    ("holm", "exact", "normal"),
+                    (rejected / n_samples).tolist(),
+                    strict=True,
+                )
+            )
             rows.append({"scores": shape, "rows": n, "groups": n_groups, **shares})
     return rows
 
@@ -76,17 +108,29 @@ def segments(n_samples):
                 scores, X = rng.beta(1, 3, n), rng.normal(size=(n, n_columns))
                 planted = (X[:, 0] > norm.ppf(0.7)) & (X[:, 1] < norm.ppf(1 / 3))
                 events = rng.random(n) < expit(logit(scores) + shift * planted)
-                result = segment_calibration_test(events, scores, X, max_bins=4, n_resamples=199, random_state=seed)
+                result = segment_calibration_test(
+                    events, scores, X, max_bins=4, n_resamples=199, random_state=seed
+                )
                 n_segments = max(n_segments, len(result.segments))
                 table = result.segments
                 variance = table.n * table.mean_score * (1 - table.mean_score)
-                unadjusted = 2 * norm.sf(np.max(np.abs(table.bias) * table.n / np.sqrt(variance)))
+                unadjusted = 2 * norm.sf(
+                    np.max(np.abs(table.bias) * table.n / np.sqrt(variance))
+                )
                 known = bias_test(scores[planted], events[planted].sum(), 0.9).pvalue
-                rejected += result.pvalue <= _LEVEL, unadjusted <= _LEVEL, known <= _LEVEL
+                rejected += (
+                    result.pvalue <= _LEVEL,
+                    unadjusted <= _LEVEL,
+                    known <= _LEVEL,
+                )
             shares = (rejected / n_samples).tolist()
             rows.append(
                 {"rows": n, "segments": n_segments, "shift": shift}
-                | dict(zip(("adjusted", "unadjusted", "known_segment"), shares, strict=True))
+                | dict(
+                    zip(
+                        ("adjusted", "unadjusted", "known_segment"), shares, strict=True
+                    )
+                )
             )
     return rows
 
@@ -98,13 +142,22 @@ def change(n_samples):
         rng, rejected, covered = np.random.default_rng(0), np.zeros(2), 0
         for seed in range(n_samples):
             before, after = rng.beta(1, 3, n), rng.beta(2, 3, n)
-            y_before, y_after = rng.random(n) < before, rng.random(n) < expit(logit(after) + shift)
-            result = calibration_change(y_before, before, y_after, after, n_resamples=199, random_state=seed)
+            y_before, y_after = (
+                rng.random(n) < before,
+                rng.random(n) < expit(logit(after) + shift),
+            )
+            result = calibration_change(
+                y_before, before, y_after, after, n_resamples=199, random_state=seed
+            )
             variance = sum(np.sum(s * (1 - s)) for s in (before, after)) / n**2
-            z = ((y_after - after).mean() - (y_before - before).mean()) / np.sqrt(variance)
+            z = ((y_after - after).mean() - (y_before - before).mean()) / np.sqrt(
+                variance
+            )
             rejected += result.pvalue <= _LEVEL, 2 * norm.sf(abs(z)) <= _LEVEL
             truth = np.mean(after - expit(logit(after) + shift))
-            covered += result.bias_difference.low <= truth <= result.bias_difference.high
+            covered += (
+                result.bias_difference.low <= truth <= result.bias_difference.high
+            )
         ours, known = (rejected / n_samples).tolist()
         rows.append(
             {
@@ -122,29 +175,44 @@ def monitor(n_samples):
     """Share of 20,000 stable rows with an alarm, and the median delay after a shift at row 5,000."""
     rows = []
     for shift in (0.0, 0.3, 0.6):
-        names = ("e_process", "restarts", "known_shift_restarts", "e_detector_1e5", "known_shift_1e5", "windows")
+        names = (
+            "e_process",
+            "restarts",
+            "known_shift_restarts",
+            "e_detector_1e5",
+            "known_shift_1e5",
+            "windows",
+        )
         alarms = {name: [] for name in names}
         for seed in range(n_samples):
             rng = np.random.default_rng(seed)
             scores = rng.beta(1, 3, 20_000)
-            events = rng.random(20_000) < expit(logit(scores) + shift * (np.arange(20_000) >= 5000))
+            events = rng.random(20_000) < expit(
+                logit(scores) + shift * (np.arange(20_000) >= 5000)
+            )
             for name, options in {
                 "e_process": {"confidence_level": 1 - _LEVEL},
                 "restarts": {"confidence_level": 1 - _LEVEL, "restarts": True},
                 "e_detector_1e5": {"average_run_length": 1e5},
             }.items():
-                alarms[name].append(CalibrationMonitor(**options).fit(scores, events).alarm_row_)
+                alarms[name].append(
+                    CalibrationMonitor(**options).fit(scores, events).alarm_row_
+                )
             alarms["windows"].append(_first_window(scores, events))
             ratios = _known_ratios(scores, events, shift or 0.3)
             alarms["known_shift_1e5"].append(_first_alarm(ratios, 1.0, 0.0, 1e5))
             stakes = -np.diff(np.log(10) / np.log(10 + np.arange(20_001.0)))
-            alarms["known_shift_restarts"].append(_first_alarm(ratios, stakes, 1 - np.cumsum(stakes), 1 / _LEVEL))
+            alarms["known_shift_restarts"].append(
+                _first_alarm(ratios, stakes, 1 - np.cumsum(stakes), 1 / _LEVEL)
+            )
         row = {"shift": shift}
         for name, found in alarms.items():
             if shift == 0:
                 row[name] = float(np.mean([one is not None for one in found]))
             else:
-                late = [np.inf if one is None or one < 5000 else one - 5000 for one in found]
+                late = [
+                    np.inf if one is None or one < 5000 else one - 5000 for one in found
+                ]
                 row[name] = float(np.median(late))
         rows.append(row)
     return rows
@@ -154,7 +222,10 @@ def _first_window(scores, events):
     """Return the last row of the first window of 500 rows whose test of calibration rejects."""
     for start in range(0, len(scores), _WINDOW):
         rows = slice(start, start + _WINDOW)
-        if calibration_test(events[rows], scores[rows], method="spiegelhalter").pvalue <= _LEVEL:
+        if (
+            calibration_test(events[rows], scores[rows], method="spiegelhalter").pvalue
+            <= _LEVEL
+        ):
             return start + _WINDOW - 1
     return None
 
@@ -162,13 +233,20 @@ def _first_window(scores, events):
 def _known_ratios(scores, events, shift):
     """Return the log likelihood ratios of a bet that knows the shift."""
     shifted = expit(logit(scores) + shift)
-    return np.where(events, np.log(shifted / scores), np.log((1 - shifted) / (1 - scores)))
+    return np.where(
+        events, np.log(shifted / scores), np.log((1 - shifted) / (1 - scores))
+    )
 
 
 def _first_alarm(log_ratios, stakes, kept_back, threshold):
     """Return the first row at which bets that begin at each row, with their stakes, reach the threshold."""
     sums = np.cumsum(log_ratios)
-    evidence = np.exp(sums + np.logaddexp.accumulate(np.log(stakes) - np.append(0.0, sums[:-1]))) + kept_back
+    evidence = (
+        np.exp(
+            sums + np.logaddexp.accumulate(np.log(stakes) - np.append(0.0, sums[:-1]))
+        )
+        + kept_back
+    )
     reached = np.flatnonzero(evidence >= threshold)
     return int(reached[0]) if len(reached) else None
 
@@ -178,7 +256,9 @@ def _rows_by_code(codes):
 
 
 def _normal_pvalue(scores, events):
-    return 2 * norm.sf(abs(events - scores.sum()) / np.sqrt(np.sum(scores * (1 - scores))))
+    return 2 * norm.sf(
+        abs(events - scores.sum()) / np.sqrt(np.sum(scores * (1 - scores)))
+    )
 
 
 if __name__ == "__main__":

@@ -22,17 +22,26 @@ N_ROWS = 100_000
 def package(root):
     """Return the parsed files of the package below a folder, by their path inside the package."""
     folder = Path(root) / "skcalib"
-    return {path.relative_to(folder): path.read_text("utf-8") for path in sorted(folder.rglob("*.py"))}
+    return {
+        path.relative_to(folder): path.read_text("utf-8")
+        for path in sorted(folder.rglob("*.py"))
+    }
 
 
 def lines_of_code(text):
     """Return the number of lines of code of one file."""
     docstrings = set()
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node) is not None:
+        if (
+            isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))
+            and ast.get_docstring(node) is not None
+        ):
             docstrings.update(range(node.body[0].lineno, node.body[0].end_lineno + 1))
     lines = enumerate(map(str.strip, text.splitlines()), 1)
-    return sum(bool(line) and not line.startswith("#") and number not in docstrings for number, line in lines)
+    return sum(
+        bool(line) and not line.startswith("#") and number not in docstrings
+        for number, line in lines
+    )
 
 
 def comments(text):
@@ -42,21 +51,34 @@ def comments(text):
 
 def public_names(files):
     """Return the public names, each as module and name, read from the source."""
-    lists = {path.with_name(path.stem).as_posix(): _lists(ast.parse(text)) for path, text in files.items()}
+    lists = {
+        path.with_name(path.stem).as_posix(): _lists(ast.parse(text))
+        for path, text in files.items()
+    }
     top, found = lists["__init__"], {}
     for name in (None, *top["_SUBMODULES"], "recalibrators"):
         module = top if name is None else lists.get(f"{name}/__init__", lists.get(name))
-        found |= {one: name for one in module["__all__"] if one not in found and not one.startswith("__")}
-    return [".".join(filter(None, ("skcalib", module, name))) for name, module in found.items()]
+        found |= {
+            one: name
+            for one in module["__all__"]
+            if one not in found and not one.startswith("__")
+        }
+    return [
+        ".".join(filter(None, ("skcalib", module, name)))
+        for name, module in found.items()
+    ]
 
 
 def _lists(tree):
     """Return the lists of names that a module assigns at its top, by the name of the list."""
     assigned = (node for node in tree.body if isinstance(node, ast.Assign))
     return {
-        node.targets[0].id: [one.value for one in node.value.elts if isinstance(one, ast.Constant)]
+        node.targets[0].id: [
+            one.value for one in node.value.elts if isinstance(one, ast.Constant)
+        ]
         for node in assigned
-        if isinstance(node.targets[0], ast.Name) and isinstance(node.value, (ast.List, ast.Tuple))
+        if isinstance(node.targets[0], ast.Name)
+        and isinstance(node.value, (ast.List, ast.Tuple))
     }
 
 
@@ -67,7 +89,9 @@ def arrows(files):
     for path, text in files.items():
         for module in _imported(ast.parse(text)):
             room = module.split(".")[1] if "." in module else "__init__"
-            found[path.parts[0].removesuffix(".py")].add(room if room in rooms else "__init__")
+            found[path.parts[0].removesuffix(".py")].add(
+                room if room in rooms else "__init__"
+            )
     return {room: to - {room} for room, to in found.items()}
 
 
@@ -75,11 +99,23 @@ def _imported(tree):
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] == "skcalib":
             # `from skcalib import displays` imports a room, `from skcalib import PlattScaling` the front.
-            yield from [f"skcalib.{one.name}" for one in node.names] if node.module == "skcalib" else [node.module]
+            yield from (
+                [f"skcalib.{one.name}" for one in node.names]
+                if node.module == "skcalib"
+                else [node.module]
+            )
         elif isinstance(node, ast.Import):
-            yield from (one.name for one in node.names if one.name.split(".")[0] == "skcalib")
-        elif isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) == "import_module":
-            texts = (one.value for one in node.args if isinstance(one, ast.Constant))  # a name in a string, too
+            yield from (
+                one.name for one in node.names if one.name.split(".")[0] == "skcalib"
+            )
+        elif (
+            isinstance(node, ast.Call)
+            and getattr(node.func, "id", getattr(node.func, "attr", ""))
+            == "import_module"
+        ):
+            texts = (
+                one.value for one in node.args if isinstance(one, ast.Constant)
+            )  # a name in a string, too
             yield from (text for text in texts if text.split(".")[0] == "skcalib")
 
 
@@ -97,7 +133,11 @@ def floors(arrows):
     """Return the rooms from the ground up: each after all that it imports, circles last."""
     order = []
     while len(order) < len(arrows):
-        free = sorted(room for room, to in arrows.items() if room not in order and to <= set(order))
+        free = sorted(
+            room
+            for room, to in arrows.items()
+            if room not in order and to <= set(order)
+        )
         order += free or sorted(set(arrows) - set(order))
     return order
 
@@ -107,9 +147,15 @@ def table(files):
     to = arrows(files)
     rows = ["| room | files | lines of code | imports |", "|---|---|---|---|"]
     for room in floors(to):
-        own = [text for path, text in files.items() if path.parts[0].removesuffix(".py") == room]
+        own = [
+            text
+            for path, text in files.items()
+            if path.parts[0].removesuffix(".py") == room
+        ]
         names = ", ".join(f"`{name}`" for name in floors(to) if name in to[room])
-        rows.append(f"| `{room}` | {len(own)} | {sum(map(lines_of_code, own)):,} | {names} |")
+        rows.append(
+            f"| `{room}` | {len(own)} | {sum(map(lines_of_code, own)):,} | {names} |"
+        )
     return "\n".join(rows)
 
 
@@ -119,9 +165,17 @@ def drawing(files):
     order, width = floors(to), max(map(len, to))
     marks = [["x" if room in to[row] else "." for room in order] for row in order]
     numbered = enumerate(zip(order, marks, strict=True), 1)
-    head = " " * (width + 5) + "".join(f"{number:3}" for number in range(1, len(order) + 1))
+    head = " " * (width + 5) + "".join(
+        f"{number:3}" for number in range(1, len(order) + 1)
+    )
     return "\n".join(
-        [head, *(f"{k:3}  {room:{width}}" + "".join(f"{x:>3}" for x in row) for k, (room, row) in numbered)]
+        [
+            head,
+            *(
+                f"{k:3}  {room:{width}}" + "".join(f"{x:>3}" for x in row)
+                for k, (room, row) in numbered
+            ),
+        ]
     )
 
 
@@ -136,14 +190,24 @@ def summary(files):
         "lines of code": sum(map(lines_of_code, files.values())),
         "public names": len(public_names(files)),
         "comments per 100 lines of code": round(
-            100 * sum(map(comments, files.values())) / sum(map(lines_of_code, files.values())), 1
+            100
+            * sum(map(comments, files.values()))
+            / sum(map(lines_of_code, files.values())),
+            1,
         ),
     }
 
 
 def report(files):
     """Return the drawing and the figures as text."""
-    return "\n".join([drawing(files), "", *(f"{name}: {figure:,}" for name, figure in summary(files).items()), ""])
+    return "\n".join(
+        [
+            drawing(files),
+            "",
+            *(f"{name}: {figure:,}" for name, figure in summary(files).items()),
+            "",
+        ]
+    )
 
 
 def follow(function):
@@ -166,7 +230,9 @@ def follow(function):
         function()
     finally:
         sys.setprofile(None)
-    return {str(Path(name).relative_to(folder)): count for name, count in files.items()}, changes
+    return {
+        str(Path(name).relative_to(folder)): count for name, count in files.items()
+    }, changes
 
 
 def journeys():
@@ -191,21 +257,38 @@ def journeys():
     return {
         "calibration_error": lambda: calibration_error(y, scores),
         "PlattScaling().fit": lambda: PlattScaling().fit(scores, y),
-        "calibration_error_interval": lambda: calibration_error_interval(y, scores, random_state=0),
+        "calibration_error_interval": lambda: calibration_error_interval(
+            y, scores, random_state=0
+        ),
         "calibration_error of a table": of_a_table,
     }
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--root", default=Path(__file__).parents[1], help="folder that holds the package")
-    parser.add_argument("--journeys", action="store_true", help="follow 100,000 rows through the package")
-    parser.add_argument("--files", action="store_true", help="with --journeys: the calls of each file, too")
+    parser.add_argument(
+        "--root",
+        default=Path(__file__).parents[1],
+        help="folder that holds the package",
+    )
+    parser.add_argument(
+        "--journeys",
+        action="store_true",
+        help="follow 100,000 rows through the package",
+    )
+    parser.add_argument(
+        "--files",
+        action="store_true",
+        help="with --journeys: the calls of each file, too",
+    )
     options = parser.parse_args()
     if not options.journeys:
         files = package(options.root)
         print(
-            table(files), drawing(files), *(f"{name}: {figure:,}" for name, figure in summary(files).items()), sep="\n"
+            table(files),
+            drawing(files),
+            *(f"{name}: {figure:,}" for name, figure in summary(files).items()),
+            sep="\n",
         )
         return
     sys.path.insert(0, str(options.root))

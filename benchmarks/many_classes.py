@@ -49,14 +49,33 @@ _METHODS = {
 
 def main(argv=None):
     """Measure and print the table; return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.many_classes", description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True, help="folder of the real data (with text/ and vision/)")
-    parser.add_argument("--json", action="store_true", help="print JSON, a line for each row, in place of the table")
-    parser.add_argument("--methods", nargs="+", choices=_METHODS, default=list(_METHODS), help="only these")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.many_classes", description=__doc__.splitlines()[0]
+    )
+    parser.add_argument(
+        "--data",
+        type=Path,
+        required=True,
+        help="folder of the real data (with text/ and vision/)",
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print JSON, a line for each row, in place of the table",
+    )
+    parser.add_argument(
+        "--methods",
+        nargs="+",
+        choices=_METHODS,
+        default=list(_METHODS),
+        help="only these",
+    )
     options = parser.parse_args(argv)
     for name, *parts in load(options.data):
         for row in run(name, *parts, options.methods):
-            line = "{data:30} {method:36} {ratio:.4f} ({low:.4f} to {high:.4f}) {seconds:6.1f} s".format(**row)
+            line = "{data:30} {method:36} {ratio:.4f} ({low:.4f} to {high:.4f}) {seconds:6.1f} s".format(
+                **row
+            )
             print(json.dumps(row) if options.json else line, flush=True)
     return 0
 
@@ -69,7 +88,9 @@ def load(data):
         yield model, *(folder[f"{model}/{part}"] for part in parts)
     folder = np.load(data / "vision" / "cifar100_wideresnet164.npz", allow_pickle=False)
     for seed in range(2):
-        fit, test = np.array_split(np.random.default_rng(seed).permutation(len(folder["labels"])), 2)
+        fit, test = np.array_split(
+            np.random.default_rng(seed).permutation(len(folder["labels"])), 2
+        )
         yield (
             f"cifar100, halves {seed}",
             *(folder[key][rows] for rows in (fit, test) for key in ("probs", "labels")),
@@ -78,12 +99,27 @@ def load(data):
 
 def run(name, scores, labels, test_scores, test_labels, methods):
     """Yield a row for each method: its log-loss over that of temperature scaling."""
-    reference = _log_losses(TemperatureScaling().fit(scores, labels).predict_proba(test_scores), test_labels)
+    reference = _log_losses(
+        TemperatureScaling().fit(scores, labels).predict_proba(test_scores), test_labels
+    )
     for method in methods:
         began = time.perf_counter()
-        losses = _log_losses(_METHODS[method].fit(scores, labels).predict_proba(test_scores), test_labels)
-        row = dict(zip(("ratio", "low", "high"), ratio(losses, reference, paired=True), strict=True))
-        yield {"data": name, "method": method, **row, "seconds": time.perf_counter() - began}
+        losses = _log_losses(
+            _METHODS[method].fit(scores, labels).predict_proba(test_scores), test_labels
+        )
+        row = dict(
+            zip(
+                ("ratio", "low", "high"),
+                ratio(losses, reference, paired=True),
+                strict=True,
+            )
+        )
+        yield {
+            "data": name,
+            "method": method,
+            **row,
+            "seconds": time.perf_counter() - began,
+        }
 
 
 def _log_losses(proba, labels):

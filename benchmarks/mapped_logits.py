@@ -18,17 +18,29 @@ import numpy as np
 
 _BLOCK = 20_000  # rows at a time of predictions
 _LIMIT = 1.5  # gigabytes, for the default size
-_STEPS = ("fit temperature", "fit vector", "predict by blocks", "top-label error", "marginal error")
+_STEPS = (
+    "fit temperature",
+    "fit vector",
+    "predict by blocks",
+    "top-label error",
+    "marginal error",
+)
 
 
 def main(argv=None):
     """Measure, print the figures, and return the exit status: 1 where a step takes too much memory."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.mapped_logits", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.mapped_logits", description=__doc__
+    )
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--classes", type=int, default=500)
-    parser.add_argument("--limit", type=float, default=_LIMIT, help="gigabytes (default: 1.5)")
     parser.add_argument(
-        "--folder", type=Path, help="of the files, two of rows x classes x 4 bytes (deleted at the end)"
+        "--limit", type=float, default=_LIMIT, help="gigabytes (default: 1.5)"
+    )
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        help="of the files, two of rows x classes x 4 bytes (deleted at the end)",
     )
     parser.add_argument("--steps", nargs="+", choices=_STEPS, default=list(_STEPS))
     options = parser.parse_args(argv)
@@ -38,7 +50,9 @@ def main(argv=None):
         _write(Path(folder), shape)
         for step in options.steps:
             with multiprocessing.get_context("spawn").Pool(1) as pool:
-                seconds, gigabytes, note = pool.apply(_measured, (step, Path(folder), shape))
+                seconds, gigabytes, note = pool.apply(
+                    _measured, (step, Path(folder), shape)
+                )
             missed += gigabytes > options.limit
             print(f"| {step} ({note}) | {seconds:.1f} | {gigabytes:.2f} |", flush=True)
     print(f"\n{missed} of {len(options.steps)} steps above {options.limit} GB")
@@ -55,8 +69,12 @@ def _write(folder, shape):
     logits, rng = mapped(folder, "logits", shape, "w+"), np.random.default_rng(0)
     labels = np.empty(shape[0], np.int16)
     for start in range(0, shape[0], _BLOCK):
-        block = 4 * rng.standard_normal((min(_BLOCK, shape[0] - start), shape[1]), np.float32)
-        noise = -np.log(np.maximum(rng.standard_exponential(block.shape, np.float32), 1e-30))
+        block = 4 * rng.standard_normal(
+            (min(_BLOCK, shape[0] - start), shape[1]), np.float32
+        )
+        noise = -np.log(
+            np.maximum(rng.standard_exponential(block.shape, np.float32), 1e-30)
+        )
         labels[start : start + len(block)] = (block / 2 + noise).argmax(axis=1)
         logits[start : start + len(block)] = block
     logits.flush()
@@ -73,17 +91,25 @@ def _run(step, folder, shape):
     if step == "fit temperature":
         return f"temperature {temperature.fit(logits, labels).temperature_:.4f}"
     if step == "fit vector":
-        slopes = VectorScaling(input="logit", classes=range(shape[1])).fit(logits, labels).coef_
+        slopes = (
+            VectorScaling(input="logit", classes=range(shape[1]))
+            .fit(logits, labels)
+            .coef_
+        )
         return f"slopes {np.min(slopes):.3f} to {np.max(slopes):.3f}"
     if step == "predict by blocks":
         temperature.fit(logits[:_BLOCK], labels[:_BLOCK])
         out = mapped(folder, "probabilities", shape, "w+")
         for start in range(0, shape[0], _BLOCK):
-            out[start : start + _BLOCK] = temperature.predict_proba(logits[start : start + _BLOCK])
+            out[start : start + _BLOCK] = temperature.predict_proba(
+                logits[start : start + _BLOCK]
+            )
         return f"{shape[0]:,} rows"
     multiclass = "top_label" if step == "top-label error" else "marginal"
     probabilities = mapped(folder, "probabilities", shape)
-    error = calibration_error(labels, probabilities, multiclass=multiclass, labels=range(shape[1]))
+    error = calibration_error(
+        labels, probabilities, multiclass=multiclass, labels=range(shape[1])
+    )
     return f"error {error:.5f}"
 
 
@@ -113,7 +139,9 @@ def _measured(step, folder, shape):
 def _anonymous_memory():
     """Return the kilobytes of this process that belong to no file."""
     with open("/proc/self/status", encoding="ascii") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith("RssAnon"))
+        return next(
+            int(line.split()[1]) for line in status if line.startswith("RssAnon")
+        )
 
 
 if __name__ == "__main__":

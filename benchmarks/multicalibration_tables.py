@@ -31,14 +31,20 @@ def run(data=None):
     The tables are those that come with scikit-learn and simulated ones, or those of a folder.
     """
     tables = _bundled_tables() if data is None else _tables_of_folder(data)
-    return [_compare(name, table, y, model) for name, table, y in tables for model in _MODELS]
+    return [
+        _compare(name, table, y, model)
+        for name, table, y in tables
+        for model in _MODELS
+    ]
 
 
 def _tables_of_folder(data):
     """Yield the name, the columns and the events of each file; of several classes the most frequent is the event."""
     import pandas as pd
 
-    for path in sorted((data / "tabular").glob("*.csv.gz"), key=lambda path: path.stat().st_size):
+    for path in sorted(
+        (data / "tabular").glob("*.csv.gz"), key=lambda path: path.stat().st_size
+    ):
         table = pd.read_csv(path)
         labels = table.pop("y")
         event = labels.mode()[0] if labels.nunique() > 2 else labels.max()
@@ -49,34 +55,64 @@ def _bundled_tables():
     """Yield the tables of scikit-learn with some hundred rows and two events, and three simulated ones."""
     import pandas as pd
 
-    cancer, digits, diabetes = load_breast_cancer(), load_digits(), load_diabetes(as_frame=True)
+    cancer, digits, diabetes = (
+        load_breast_cancer(),
+        load_digits(),
+        load_diabetes(as_frame=True),
+    )
     yield "breast_cancer", pd.DataFrame(cancer.data).add_prefix("x"), cancer.target == 1
-    yield "digits_even", pd.DataFrame(digits.data).add_prefix("x"), digits.target % 2 == 0
+    yield (
+        "digits_even",
+        pd.DataFrame(digits.data).add_prefix("x"),
+        digits.target % 2 == 0,
+    )
     yield "diabetes_high", diabetes.data, (diabetes.target > 150).to_numpy()
-    for name, interaction in {"no_interaction": 0.0, "weak_interaction": 0.5, "strong_interaction": 1.5}.items():
+    for name, interaction in {
+        "no_interaction": 0.0,
+        "weak_interaction": 0.5,
+        "strong_interaction": 1.5,
+    }.items():
         rng = np.random.default_rng(0)
         table = pd.DataFrame(rng.normal(size=(6000, 6)).round(2)).add_prefix("x")
         table["site"] = rng.choice(["a", "b", "c", "d"], 6000)
-        log_odds = table.x0 + 0.5 * table.x1 - 1 + interaction * np.where(table.site == "a", table.x2, 0.5 * table.x3)
+        log_odds = (
+            table.x0
+            + 0.5 * table.x1
+            - 1
+            + interaction * np.where(table.site == "a", table.x2, 0.5 * table.x3)
+        )
         yield name, table, (rng.random(6000) < expit(log_odds)).to_numpy()
 
 
 def _compare(name, table, y, model):
     order = np.random.default_rng(0).permutation(len(y))
     train, fit, test = np.split(order, [int(0.4 * len(y)), int(0.75 * len(y))])
-    y_proba = make_pipeline(_plain_numbers(), model).fit(table.iloc[train], y[train]).predict_proba(table)[:, 1]
+    y_proba = (
+        make_pipeline(_plain_numbers(), model)
+        .fit(table.iloc[train], y[train])
+        .predict_proba(table)[:, 1]
+    )
     rows = table.copy()
     rows.insert(0, "score", y_proba)
-    fitted = MulticalibratedRecalibrator(features=list(table.columns), random_state=0).fit(rows.iloc[fit], y[fit])
+    fitted = MulticalibratedRecalibrator(
+        features=list(table.columns), random_state=0
+    ).fit(rows.iloc[fit], y[fit])
     found = {
         "global": fitted.recalibrator_.predict_proba(y_proba[test])[:, 1],
         "multicalibrated": fitted.predict_proba(rows.iloc[test])[:, 1],
     }
     if find_spec("mcgrad"):
         found["mcgrad"] = _mcgrad(rows, y, fit, test)
-    row = {"table": name, "model": type(model).__name__, "rows": len(fit), "n_rounds": fitted.n_rounds_}
+    row = {
+        "table": name,
+        "model": type(model).__name__,
+        "rows": len(fit),
+        "n_rounds": fitted.n_rounds_,
+    }
     for method, scores in found.items():
-        segments = segment_calibration_test(y[test], scores, table.iloc[test], max_bins=4, n_resamples=1)
+        segments = segment_calibration_test(
+            y[test], scores, table.iloc[test], max_bins=4, n_resamples=1
+        )
         row[f"log_loss_{method}"] = round(log_loss(y[test], scores), 5)
         row[f"worst_segment_{method}"] = round(segments.statistic, 2)
     return row
@@ -84,9 +120,14 @@ def _compare(name, table, y, model):
 
 def _plain_numbers():
     return make_column_transformer(
-        (make_pipeline(SimpleImputer(), StandardScaler()), make_column_selector(dtype_include="number")),
         (
-            OneHotEncoder(handle_unknown="ignore", max_categories=20, sparse_output=False),
+            make_pipeline(SimpleImputer(), StandardScaler()),
+            make_column_selector(dtype_include="number"),
+        ),
+        (
+            OneHotEncoder(
+                handle_unknown="ignore", max_categories=20, sparse_output=False
+            ),
             make_column_selector(dtype_exclude="number"),
         ),
     )
@@ -100,8 +141,14 @@ def _mcgrad(rows, y, fit, test):
     columns = {
         "prediction_column_name": "score",
         "categorical_feature_column_names": categories,
-        "numerical_feature_column_names": [name for name in features if name not in categories],
+        "numerical_feature_column_names": [
+            name for name in features if name not in categories
+        ],
     }
     model = MCGrad()
-    model.fit(df_train=rows.iloc[fit].assign(label=y[fit].astype(int)), label_column_name="label", **columns)
+    model.fit(
+        df_train=rows.iloc[fit].assign(label=y[fit].astype(int)),
+        label_column_name="label",
+        **columns,
+    )
     return np.clip(model.predict(df=rows.iloc[test], **columns), 1e-15, 1 - 1e-15)

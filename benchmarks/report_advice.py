@@ -37,14 +37,25 @@ class Table:
 
     def at(self, rows):
         """Return some of the rows."""
-        parts = {name: getattr(self, name) for name in ("labels", "scores", "segments", "periods", "clusters")}
-        return replace(self, **{name: None if part is None else part[rows] for name, part in parts.items()})
+        parts = {
+            name: getattr(self, name)
+            for name in ("labels", "scores", "segments", "periods", "clusters")
+        }
+        return replace(
+            self,
+            **{
+                name: None if part is None else part[rows]
+                for name, part in parts.items()
+            },
+        )
 
     def halves(self, seed):
         """Return two halves; clusters stay whole."""
         rng = np.random.default_rng(seed)
         unit = (
-            np.arange(len(self.labels)) if self.clusters is None else np.unique(self.clusters, return_inverse=True)[1]
+            np.arange(len(self.labels))
+            if self.clusters is None
+            else np.unique(self.clusters, return_inverse=True)[1]
         )
         first = (rng.permutation(unit.max() + 1) % 2 == 0)[unit]
         return self.at(first), self.at(~first)
@@ -55,7 +66,11 @@ class Table:
 
     def for_report(self):
         """Return the rows as the report has them."""
-        classes = None if self.scores.ndim == 1 else tuple(map(str, range(self.scores.shape[1])))
+        classes = (
+            None
+            if self.scores.ndim == 1
+            else tuple(map(str, range(self.scores.shape[1])))
+        )
         order = None if self.periods is None else sorted(set(self.periods.tolist()))
         return ReportTable(
             "table", "y", "1", self.labels, {"p": self.scores}, segments=self.segments, clusters=self.clusters,
@@ -83,13 +98,22 @@ def drift_in_one_segment(rng, n):
     """Return events that become more frequent in one segment of five, from August on."""
     segments, periods = _parts(rng, n)
     shift = 1.2 * ((segments == "B") & (periods >= MONTHS[7]))
-    return _binary(rng, n, shift=shift, segments=segments, periods=periods, since=MONTHS[7])
+    return _binary(
+        rng, n, shift=shift, segments=segments, periods=periods, since=MONTHS[7]
+    )
 
 
 def drift_of_all(rng, n):
     """Return scores that are too high from September on."""
     segments, periods = _parts(rng, n)
-    return _binary(rng, n, shift=-0.7 * (periods >= MONTHS[8]), segments=segments, periods=periods, since=MONTHS[8])
+    return _binary(
+        rng,
+        n,
+        shift=-0.7 * (periods >= MONTHS[8]),
+        segments=segments,
+        periods=periods,
+        since=MONTHS[8],
+    )
 
 
 def shape_by_segment(rng, n):
@@ -97,7 +121,14 @@ def shape_by_segment(rng, n):
     segments = rng.integers(0, 14, n)
     slope, shift = rng.uniform(0.2, 1.0, 14), rng.normal(0, 0.7, 14)
     names = np.array([f"subject {k}" for k in range(14)])
-    return _binary(rng, n, slope=slope[segments], shift=shift[segments], centre=1.0, segments=names[segments])
+    return _binary(
+        rng,
+        n,
+        slope=slope[segments],
+        shift=shift[segments],
+        centre=1.0,
+        segments=names[segments],
+    )
 
 
 def one_segment(rng, n):
@@ -109,13 +140,17 @@ def one_segment(rng, n):
 def many_small_segments(rng, n):
     """Return sixty segments with a shift of their own."""
     segments = rng.integers(0, 60, n)
-    return _binary(rng, n, shift=rng.normal(0, 0.6, 60)[segments], segments=segments.astype(str))
+    return _binary(
+        rng, n, shift=rng.normal(0, 0.6, 60)[segments], segments=segments.astype(str)
+    )
 
 
 def clusters(rng, n):
     """Return over-confident scores in clusters that move together."""
     cluster = rng.integers(0, 200, n)
-    return _binary(rng, n, slope=0.6, shift=rng.normal(0, 0.4, 200)[cluster], clusters=cluster)
+    return _binary(
+        rng, n, slope=0.6, shift=rng.normal(0, 0.4, 200)[cluster], clusters=cluster
+    )
 
 
 def calibrated_with_parts(rng, n):
@@ -152,17 +187,31 @@ SIMULATED = {
 def real_tables(folder):
     """Return the tables of the data folder: forecasts of games by season, language models by data set and by model."""
     found, folder = {}, Path(folder)
-    games = np.load(folder / "forecasts" / "fivethirtyeight_dev.npz", allow_pickle=False)
+    games = np.load(
+        folder / "forecasts" / "fivethirtyeight_dev.npz", allow_pickle=False
+    )
     for name in ("nba_games", "nfl_games", "wnba_games"):
         columns = {key: games[f"{name}/{key}"] for key in ("prob", "label", "season")}
-        found[name] = Table(columns["label"] == 1, columns["prob"], segments=columns["season"].astype(str))
+        found[name] = Table(
+            columns["label"] == 1,
+            columns["prob"],
+            segments=columns["season"].astype(str),
+        )
     answers = np.load(folder / "llm" / "mcqa_bplaut_dev.npz", allow_pickle=False)
     keys = [key.rsplit("/", 1)[0] for key in answers.files if key.endswith("/conf")]
-    for part, title in ((0, "language models by data set"), (1, "language models by model")):
-        rows = [(answers[f"{key}/correct"], answers[f"{key}/conf"], key.split("/")[part]) for key in keys]
+    for part, title in (
+        (0, "language models by data set"),
+        (1, "language models by model"),
+    ):
+        rows = [
+            (answers[f"{key}/correct"], answers[f"{key}/conf"], key.split("/")[part])
+            for key in keys
+        ]
         labels, scores = (np.concatenate([row[k] for row in rows]) for k in (0, 1))
         segments = np.concatenate([np.full(len(row[0]), row[2]) for row in rows])
-        found[title] = Table(labels == 1, np.clip(scores, 0, 1).astype(float), segments=segments)
+        found[title] = Table(
+            labels == 1, np.clip(scores, 0, 1).astype(float), segments=segments
+        )
     return found
 
 
@@ -173,7 +222,10 @@ def predicted(train, test, recalibrator, own=None):
     groups = [{}, {}]
     if own is not None:
         recalibrator = GroupwiseRecalibrator(recalibrator)
-        groups = [{"groups": np.where(np.isin(part.segments, own), part.segments, "")} for part in (train, test)]
+        groups = [
+            {"groups": np.where(np.isin(part.segments, own), part.segments, "")}
+            for part in (train, test)
+        ]
     recalibrator.fit(train.scores, train.labels.astype(int), **groups[0])
     found = recalibrator.predict_proba(test.scores, **groups[1])
     return found[:, 1] if test.scores.ndim == 1 else found
@@ -183,8 +235,15 @@ def by_advice(train, test, advice):
     """Return the probabilities that the advice gives the rows of a table."""
     if advice["kind"] == "none":
         return test.scores
-    name = re.fullmatch(r"(?:GroupwiseRecalibrator\()?(\w+)(?:\(\)\))?", advice["recalibrator"])[1]
-    return predicted(train.from_period(advice["since"]), test, getattr(skcalib, name)(), advice["segments"] or None)
+    name = re.fullmatch(
+        r"(?:GroupwiseRecalibrator\()?(\w+)(?:\(\)\))?", advice["recalibrator"]
+    )[1]
+    return predicted(
+        train.from_period(advice["since"]),
+        test,
+        getattr(skcalib, name)(),
+        advice["segments"] or None,
+    )
 
 
 def candidates(train, test):
@@ -201,7 +260,10 @@ def candidates(train, test):
             yield name, predicted(rows, test, getattr(skcalib, kind)())
             if train.segments is not None and kind != "StackedRecalibrator":
                 own = np.unique(train.segments)
-                yield f"{name} by segment", predicted(rows, test, getattr(skcalib, kind)(), own)
+                yield (
+                    f"{name} by segment",
+                    predicted(rows, test, getattr(skcalib, kind)(), own),
+                )
 
 
 def _worst(scores, test):
@@ -219,7 +281,10 @@ def judged(table, seed):
     advice, _, _ = advised(train.for_report(), "p", 0)
     test = test.from_period(table.since)
     found = by_advice(train, test, advice)
-    each = {name: LOSSES["log"](scores, test.labels) for name, scores in candidates(train, test)}
+    each = {
+        name: LOSSES["log"](scores, test.labels)
+        for name, scores in candidates(train, test)
+    }
     losses = {name: float(values.mean()) for name, values in each.items()}
     best = min(losses, key=losses.get)
     loss, lowest = LOSSES["log"](found, test.labels), each[best]
@@ -241,7 +306,11 @@ def calibrated_tables(seeds, n=2000):
     for seed in range(seeds):
         for shape in ("flat", "sure", "rare"):
             rng = np.random.default_rng([seed, len(shape)])
-            odds = {"flat": rng.normal(0, 1, n), "sure": rng.normal(0, 4, n), "rare": rng.normal(-4, 1, n)}[shape]
+            odds = {
+                "flat": rng.normal(0, 1, n),
+                "sure": rng.normal(0, 4, n),
+                "rare": rng.normal(-4, 1, n),
+            }[shape]
             segments, periods = _parts(rng, n)
             table = _binary(rng, n, odds=odds, segments=segments, periods=periods)
             yield advised(table.for_report(), "p", 0)[0]["kind"] != "none"
@@ -253,13 +322,23 @@ def main(arguments=None):
     parser.add_argument("--data", help="folder of real data")
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--calibrated", type=int, default=30, help="samples of each shape of calibrated scores")
+    parser.add_argument(
+        "--calibrated",
+        type=int,
+        default=30,
+        help="samples of each shape of calibrated scores",
+    )
     parser.add_argument("--only", help="tables whose name contains this")
     given = parser.parse_args(arguments)
-    print("| table | advice | log-loss before | with the advice | best candidate | worse by | worst segment |")
+    print(
+        "| table | advice | log-loss before | with the advice | best candidate | worse by | worst segment |"
+    )
     print("|---|---|---|---|---|---|---|")
     for seed in range(given.seeds):
-        tables = {name: make(np.random.default_rng([seed, 1]), given.rows) for name, make in SIMULATED.items()}
+        tables = {
+            name: make(np.random.default_rng([seed, 1]), given.rows)
+            for name, make in SIMULATED.items()
+        }
         tables |= real_tables(given.data) if given.data else {}
         for name, table in tables.items():
             if given.only and given.only not in name:
@@ -268,7 +347,11 @@ def main(arguments=None):
             advice = row["advice"]
             own = f", {len(advice['segments'])} segments" if advice["segments"] else ""
             since = f", since {advice['since']}" if advice["since"] else ""
-            worst = "" if np.isnan(row["worst"]) else f"{100 * row['worst']:.1f} to {100 * row['after']:.1f} points"
+            worst = (
+                ""
+                if np.isnan(row["worst"])
+                else f"{100 * row['worst']:.1f} to {100 * row['after']:.1f} points"
+            )
             print(
                 f"| {name} | {advice['kind']}: {advice['recalibrator']}{own}{since} | {row['none']:.4f} | "
                 f"{row['loss']:.4f} | {row['best']:.4f} {row['candidate']} | {100 * row['excess']:.2f} % "
@@ -278,7 +361,9 @@ def main(arguments=None):
             )
     if given.calibrated:
         found = list(calibrated_tables(given.calibrated))
-        print(f"\nOf {len(found)} calibrated tables something is advised for {sum(found)}.")
+        print(
+            f"\nOf {len(found)} calibrated tables something is advised for {sum(found)}."
+        )
 
 
 if __name__ == "__main__":

@@ -17,7 +17,11 @@ from pathlib import Path
 import numpy as np
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_digits, make_classification
-from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -37,8 +41,12 @@ _MODELS = {
 _DATA = {
     "cancer": lambda: load_breast_cancer(return_X_y=True),
     "digits": lambda: tuple(array[:900] for array in load_digits(return_X_y=True)),
-    "noisy": lambda: make_classification(2000, 20, n_informative=5, flip_y=0.1, random_state=0),
-    "three": lambda: make_classification(1500, 12, n_informative=6, n_classes=3, random_state=1),
+    "noisy": lambda: make_classification(
+        2000, 20, n_informative=5, flip_y=0.1, random_state=0
+    ),
+    "three": lambda: make_classification(
+        1500, 12, n_informative=6, n_classes=3, random_state=1
+    ),
 }
 RECALIBRATORS = (
     "CautiousRecalibrator()",
@@ -73,14 +81,28 @@ def measured(recalibrators, data=None, models=None, n_splits=1, folder=None):
     for data_set, load in (data or _DATA).items():
         for seed in range(n_splits):
             X, y = load()
-            X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=seed, stratify=y)
+            X_train, X_test, y_train, y_test = train_test_split(
+                X, y, test_size=0.5, random_state=seed, stratify=y
+            )
             for name, model in (models or _MODELS).items():
                 print(data_set, name, seed, file=sys.stderr, flush=True)
-                kept = None if folder is None else folder / f"sure-{data_set}-{name}-{seed}.pkl"
-                FittedOnce.scores = pickle.loads(kept.read_bytes()) if kept is not None and kept.exists() else {}
-                for form, ensemble, estimator in forms(FittedOnce(model), recalibrators):
+                kept = (
+                    None
+                    if folder is None
+                    else folder / f"sure-{data_set}-{name}-{seed}.pkl"
+                )
+                FittedOnce.scores = (
+                    pickle.loads(kept.read_bytes())
+                    if kept is not None and kept.exists()
+                    else {}
+                )
+                for form, ensemble, estimator in forms(
+                    FittedOnce(model), recalibrators
+                ):
                     fitted = estimator.fit(X_train, y_train)
-                    found[name, form, ensemble].append([loss.mean() for loss in losses(fitted, X_test, y_test)])
+                    found[name, form, ensemble].append(
+                        [loss.mean() for loss in losses(fitted, X_test, y_test)]
+                    )
                 if kept is not None:
                     folder.mkdir(parents=True, exist_ok=True)
                     kept.write_bytes(pickle.dumps(FittedOnce.scores))
@@ -93,15 +115,24 @@ def forms(model, recalibrators):
         yield "bare", ensemble, model
         yield "sigmoid", ensemble, CalibratedClassifierCV(model, ensemble=ensemble)
         for name in recalibrators:
-            recalibrator = eval(name, vars(skcalib))  # a text of this file or of the command line
-            yield name, ensemble, skcalib.RecalibratedClassifierCV(model, recalibrator, ensemble=ensemble)
+            recalibrator = eval(
+                name, vars(skcalib)
+            )  # a text of this file or of the command line
+            yield (
+                name,
+                ensemble,
+                skcalib.RecalibratedClassifierCV(
+                    model, recalibrator, ensemble=ensemble
+                ),
+            )
 
 
 def ratios(found):
     """Return (model, form, ensemble) -> log-loss and Brier score in units of the better of bare model and sigmoid."""
     means = {key: values.mean(axis=0) for key, values in found.items()}
     return {
-        (name, form, ensemble): mean / np.minimum(means[name, "bare", ensemble], means[name, "sigmoid", ensemble])
+        (name, form, ensemble): mean
+        / np.minimum(means[name, "bare", ensemble], means[name, "sigmoid", ensemble])
         for (name, form, ensemble), mean in means.items()
     }
 
@@ -118,12 +149,17 @@ def print_tables(found, out):
             file=out,
         )
         for form in names:
-            pairs = [" ".join(f"{found[name, form, on][score]:.3f}" for on in (True, False)) for name in models]
+            pairs = [
+                " ".join(f"{found[name, form, on][score]:.3f}" for on in (True, False))
+                for name in models
+            ]
             print(f"| {form} | {' | '.join(pairs)} |", file=out)
     print(f"\nabove {_AIM} in any of these cells (Brier score, log-loss):\n", file=out)
     for form in names[2:]:
         beyond = [
-            f"{n} {on}: {r[1]:.3f}, {r[0]:.3f}" for (n, f, on), r in found.items() if f == form and r.max() > _AIM
+            f"{n} {on}: {r[1]:.3f}, {r[0]:.3f}"
+            for (n, f, on), r in found.items()
+            if f == form and r.max() > _AIM
         ]
         print(f"{form}: {'; '.join(beyond) or 'none'}", file=out)
 
@@ -142,17 +178,36 @@ def forest_brier(n_splits=4):
         {"forest": RandomForestClassifier(random_state=0)},
         n_splits,
     )
-    return {(form, ensemble): values[:, 1].mean() / 2 for (_, form, ensemble), values in found.items()}
+    return {
+        (form, ensemble): values[:, 1].mean() / 2
+        for (_, form, ensemble), values in found.items()
+    }
 
 
 def main(argv=None):
     """Print the tables."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.sure_scores", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.sure_scores", description=__doc__.split("\n")[0]
+    )
     parser.add_argument("--recalibrators", nargs="+", default=RECALIBRATORS)
     parser.add_argument("--splits", type=int, default=1)
-    parser.add_argument("--scores", type=Path, help="folder in which the models' scores are kept between runs")
-    parser.add_argument("--sets", nargs="+", choices=_DATA, default=list(_DATA), help="only these data sets")
-    parser.add_argument("--forest", action="store_true", help="only the forest on the breast cancer data, four splits")
+    parser.add_argument(
+        "--scores",
+        type=Path,
+        help="folder in which the models' scores are kept between runs",
+    )
+    parser.add_argument(
+        "--sets",
+        nargs="+",
+        choices=_DATA,
+        default=list(_DATA),
+        help="only these data sets",
+    )
+    parser.add_argument(
+        "--forest",
+        action="store_true",
+        help="only the forest on the breast cancer data, four splits",
+    )
     options = parser.parse_args(argv)
     warnings.simplefilter("ignore")
     if options.forest:
@@ -160,7 +215,12 @@ def main(argv=None):
             print(f"{form:<40} ensemble={ensemble!s:<6} {brier:.4f}")
         return 0
     data = {name: _DATA[name] for name in options.sets}
-    print_tables(measured(options.recalibrators, data, n_splits=options.splits, folder=options.scores), sys.stdout)
+    print_tables(
+        measured(
+            options.recalibrators, data, n_splits=options.splits, folder=options.scores
+        ),
+        sys.stdout,
+    )
     return 0
 
 

@@ -22,7 +22,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.datasets import load_breast_cancer, load_digits, load_wine, make_classification
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_digits,
+    load_wine,
+    make_classification,
+)
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -52,10 +57,20 @@ _MODELS = {
     "boosting": HistGradientBoostingClassifier(max_iter=40, random_state=0),
     "logistic": make_pipeline(StandardScaler(), LogisticRegression()),
     "discriminant": make_pipeline(StandardScaler(), LinearDiscriminantAnalysis()),
-    "network": make_pipeline(StandardScaler(), MLPClassifier(max_iter=100, random_state=0)),
+    "network": make_pipeline(
+        StandardScaler(), MLPClassifier(max_iter=100, random_state=0)
+    ),
     "AdaBoost": AdaBoostClassifier(random_state=0),
 }
-_SMALL_MODELS = ("forest", "extra trees", "tree", "neighbours", "bayes", "boosting", "logistic")
+_SMALL_MODELS = (
+    "forest",
+    "extra trees",
+    "tree",
+    "neighbours",
+    "bayes",
+    "boosting",
+    "logistic",
+)
 _LARGE_MODELS = ("forest", "neighbours", "bayes", "boosting", "logistic")
 _TEST_ROWS = 10_000
 _HALF = 0  # as the number of training rows: half of all
@@ -71,21 +86,59 @@ _DATA = {
     "wine": lambda: load_wine(return_X_y=True),
     "made": _made(2000, 0, n_features=20, n_informative=5, flip_y=0.1),
     "three": _made(1500, 1, n_features=12, n_informative=6, n_classes=3),
-    "rare": _made(30_000, 2, n_features=15, n_informative=6, weights=[0.95], flip_y=0.02),
+    "rare": _made(
+        30_000, 2, n_features=15, n_informative=6, weights=[0.95], flip_y=0.02
+    ),
     "noisy": _made(30_000, 3, n_features=10, n_informative=4, flip_y=0.5),
-    "wide": _made(30_000, 4, n_features=60, n_informative=8, flip_y=0.05, class_sep=0.7),
-    "eight": _made(30_000, 5, n_features=16, n_informative=8, n_classes=8, n_clusters_per_class=1, flip_y=0.05),
-    "plain": _made(30_000, 6, n_features=4, n_informative=2, n_redundant=0, n_clusters_per_class=1, flip_y=0),
+    "wide": _made(
+        30_000, 4, n_features=60, n_informative=8, flip_y=0.05, class_sep=0.7
+    ),
+    "eight": _made(
+        30_000,
+        5,
+        n_features=16,
+        n_informative=8,
+        n_classes=8,
+        n_clusters_per_class=1,
+        flip_y=0.05,
+    ),
+    "plain": _made(
+        30_000,
+        6,
+        n_features=4,
+        n_informative=2,
+        n_redundant=0,
+        n_clusters_per_class=1,
+        flip_y=0,
+    ),
 }
 _SMALL_DATA = ("cancer", "digits", "wine", "made", "three")
-_SIZES = {"cancer": (100, _HALF), "digits": (100, _HALF), "wine": (_HALF,), "made": (100, _HALF), "three": (100, _HALF)}
+_SIZES = {
+    "cancer": (100, _HALF),
+    "digits": (100, _HALF),
+    "wine": (_HALF,),
+    "made": (100, _HALF),
+    "three": (100, _HALF),
+}
 _OUR_FORMS = {"ours": "RecalibratedClassifierCV(model)"}
 _SKLEARN_FORMS = {
     f"scikit-learn {method}, {together}": f"CalibratedClassifierCV(model, method={method!r}, ensemble={together})"
     for method in ("sigmoid", "isotonic", "temperature")
     for together in (True, False)
 }
-_FIELDS = ("data", "model", "rows", "seed", "form", "log_loss", "brier", "z", "seconds", "model_seconds", "chosen")
+_FIELDS = (
+    "data",
+    "model",
+    "rows",
+    "seed",
+    "form",
+    "log_loss",
+    "brier",
+    "z",
+    "seconds",
+    "model_seconds",
+    "chosen",
+)
 
 
 class FittedOnce(ClassifierMixin, BaseEstimator):
@@ -100,7 +153,12 @@ class FittedOnce(ClassifierMixin, BaseEstimator):
         """Keep the rows; the classifier is fitted when scores are asked for that are not there yet."""
         self.classes_, self.n_features_in_ = np.unique(y), X.shape[1]
         self.rows_, self.fitted_ = (X, y, sample_weight), None
-        self.key_ = _digest(repr(self.estimator), X, y, *([] if sample_weight is None else [sample_weight]))
+        self.key_ = _digest(
+            repr(self.estimator),
+            X,
+            y,
+            *([] if sample_weight is None else [sample_weight]),
+        )
         return self
 
     def predict_proba(self, X):
@@ -132,26 +190,69 @@ class FittedOnce(ClassifierMixin, BaseEstimator):
 
 def main(argv=None):
     """Fill the file of results and print the tables; return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.whole_estimators", description=__doc__.splitlines()[0])
-    parser.add_argument("--results", type=Path, required=True, help="CSV of results, which grows")
-    parser.add_argument("--data", type=Path, help="folder of the real data (with tabular/), for four more data sets")
-    parser.add_argument("--cells", choices=("small", "middle", "large", "real", "all"), default="all")
-    parser.add_argument("--models", nargs="+", choices=_MODELS, help="only these models")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.whole_estimators",
+        description=__doc__.splitlines()[0],
+    )
+    parser.add_argument(
+        "--results", type=Path, required=True, help="CSV of results, which grows"
+    )
+    parser.add_argument(
+        "--data",
+        type=Path,
+        help="folder of the real data (with tabular/), for four more data sets",
+    )
+    parser.add_argument(
+        "--cells", choices=("small", "middle", "large", "real", "all"), default="all"
+    )
+    parser.add_argument(
+        "--models", nargs="+", choices=_MODELS, help="only these models"
+    )
     parser.add_argument("--sets", nargs="+", help="only these data sets")
     parser.add_argument("--seeds", type=int, default=1, help="number of random splits")
-    parser.add_argument("--forms", nargs="+", default=[], metavar="NAME=EXPRESSION", help="other forms, of `model`")
-    parser.add_argument("--ours", action="store_true", help="only the bare model and our forms")
-    parser.add_argument("--again", nargs="+", default=[], metavar="NAME", help="forms that are computed again")
-    parser.add_argument("--scores", type=Path, help="folder in which the base models' scores are kept between runs")
-    parser.add_argument("--tables", action="store_true", help="print the tables of the file and compute nothing")
+    parser.add_argument(
+        "--forms",
+        nargs="+",
+        default=[],
+        metavar="NAME=EXPRESSION",
+        help="other forms, of `model`",
+    )
+    parser.add_argument(
+        "--ours", action="store_true", help="only the bare model and our forms"
+    )
+    parser.add_argument(
+        "--again",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="forms that are computed again",
+    )
+    parser.add_argument(
+        "--scores",
+        type=Path,
+        help="folder in which the base models' scores are kept between runs",
+    )
+    parser.add_argument(
+        "--tables",
+        action="store_true",
+        help="print the tables of the file and compute nothing",
+    )
     options = parser.parse_args(argv)
-    forms = {"bare": "model"} | _OUR_FORMS | dict(form.split("=", 1) for form in options.forms)
+    forms = (
+        {"bare": "model"}
+        | _OUR_FORMS
+        | dict(form.split("=", 1) for form in options.forms)
+    )
     if not options.ours:
         forms |= _SKLEARN_FORMS
     rows = read(options.results)
     wanted = cells(options)
     if not options.tables:
-        rows = [row for row in rows if row["form"] not in options.again or _cell_of(row) not in wanted]
+        rows = [
+            row
+            for row in rows
+            if row["form"] not in options.again or _cell_of(row) not in wanted
+        ]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for cell in wanted:
@@ -169,13 +270,25 @@ def cells(options):
         for n_rows in _SIZES.get(data, (100, 300, 1000, 5000, 20_000)):
             kind = "large" if n_rows > 1000 else "real" if real else "middle"
             for model in _MODELS:
-                is_small = n_rows == _HALF and data in _SMALL_DATA and model in _SMALL_MODELS
-                wanted = options.cells in ("all", kind) or (options.cells == "small" and is_small)
+                is_small = (
+                    n_rows == _HALF and data in _SMALL_DATA and model in _SMALL_MODELS
+                )
+                wanted = options.cells in ("all", kind) or (
+                    options.cells == "small" and is_small
+                )
                 wanted &= kind != "large" or model in _LARGE_MODELS
                 wanted &= options.models is None or model in options.models
                 wanted &= options.sets is None or data in options.sets
-                found += [(data, model, n_rows, seed) for seed in range(options.seeds) if wanted]
-    return [cell for cell in found if cell[2] < 20_000 or cell[0] in (*_DATA, "credit_default")]
+                found += [
+                    (data, model, n_rows, seed)
+                    for seed in range(options.seeds)
+                    if wanted
+                ]
+    return [
+        cell
+        for cell in found
+        if cell[2] < 20_000 or cell[0] in (*_DATA, "credit_default")
+    ]
 
 
 def run(cell, forms, rows, options):
@@ -186,15 +299,26 @@ def run(cell, forms, rows, options):
         return []
     print(*cell, file=sys.stderr, flush=True)
     split = load(cell, options.data)
-    kept = None if options.scores is None else options.scores / f"{'-'.join(map(str, cell))}.pkl"
-    FittedOnce.scores = pickle.loads(kept.read_bytes()) if kept is not None and kept.exists() else {}
+    kept = (
+        None
+        if options.scores is None
+        else options.scores / f"{'-'.join(map(str, cell))}.pkl"
+    )
+    FittedOnce.scores = (
+        pickle.loads(kept.read_bytes()) if kept is not None and kept.exists() else {}
+    )
     FittedOnce.dirty = False
-    bare, _ = losses(FittedOnce(_MODELS[name]).fit(split[0], split[2]), split[1], split[3])
+    bare, _ = losses(
+        FittedOnce(_MODELS[name]).fit(split[0], split[2]), split[1], split[3]
+    )
     found = []
     for form, expression in forms.items():
         if form in done:
             continue
-        names = vars(skcalib) | {"CalibratedClassifierCV": CalibratedClassifierCV, "clone": clone}
+        names = vars(skcalib) | {
+            "CalibratedClassifierCV": CalibratedClassifierCV,
+            "clone": clone,
+        }
         model = eval(expression, names | {"model": FittedOnce(clone(_MODELS[name]))})
         models_before, began = FittedOnce.seconds, time.perf_counter()
         try:
@@ -202,9 +326,18 @@ def run(cell, forms, rows, options):
         except Exception as error:  # of another library: the cell is then in no table
             print(f"{form} fails: {error!r:.200}", file=sys.stderr)
             continue
-        total, of_models = time.perf_counter() - began, FittedOnce.seconds - models_before
-        found.append(dict.fromkeys(_FIELDS, "") | dict(zip(_FIELDS, (*cell, form), strict=False)))
-        found[-1] |= {"log_loss": log.mean(), "brier": brier.mean(), "z": z_statistic(log - bare)}
+        total, of_models = (
+            time.perf_counter() - began,
+            FittedOnce.seconds - models_before,
+        )
+        found.append(
+            dict.fromkeys(_FIELDS, "") | dict(zip(_FIELDS, (*cell, form), strict=False))
+        )
+        found[-1] |= {
+            "log_loss": log.mean(),
+            "brier": brier.mean(),
+            "z": z_statistic(log - bare),
+        }
         found[-1] |= {"seconds": total - of_models, "model_seconds": of_models}
         found[-1]["chosen"] = getattr(model, "chosen_", "")
     if kept is not None and FittedOnce.dirty:
@@ -216,9 +349,15 @@ def run(cell, forms, rows, options):
 def load(cell, folder=None):
     """Return the rows to train on and to judge on, and their labels, of a cell."""
     data, _, n_rows, seed = cell
-    X, y = _DATA[data]() if data in _DATA else _table(folder / "tabular" / f"{data}.csv.gz")
+    X, y = (
+        _DATA[data]()
+        if data in _DATA
+        else _table(folder / "tabular" / f"{data}.csv.gz")
+    )
     n_test = min(len(y) - n_rows, _TEST_ROWS) if n_rows else 0.5
-    return train_test_split(X, y, train_size=n_rows or 0.5, test_size=n_test, stratify=y, random_state=seed)
+    return train_test_split(
+        X, y, train_size=n_rows or 0.5, test_size=n_test, stratify=y, random_state=seed
+    )
 
 
 def losses(model, X, y):
@@ -226,12 +365,16 @@ def losses(model, X, y):
     probabilities = model.predict_proba(X)
     codes = np.searchsorted(model.classes_, y)
     true = np.clip(probabilities[np.arange(len(y)), codes], 2.0**-52, 1)
-    return -np.log(true), ((probabilities - np.eye(len(model.classes_))[codes]) ** 2).sum(axis=1)
+    return -np.log(true), (
+        (probabilities - np.eye(len(model.classes_))[codes]) ** 2
+    ).sum(axis=1)
 
 
 def z_statistic(differences):
     """Return the mean difference over its standard error; differences by rounding are none."""
-    return float(differences.mean() / (differences.std(ddof=1) / len(differences) ** 0.5 + 1e-9))
+    return float(
+        differences.mean() / (differences.std(ddof=1) / len(differences) ** 0.5 + 1e-9)
+    )
 
 
 def read(path):
@@ -242,7 +385,10 @@ def read(path):
         rows = list(csv.DictReader(file))
     for row in rows:
         row |= {name: int(row[name]) for name in ("rows", "seed")}
-        row |= {name: float(row[name]) for name in ("log_loss", "brier", "z", "seconds", "model_seconds")}
+        row |= {
+            name: float(row[name])
+            for name in ("log_loss", "brier", "z", "seconds", "model_seconds")
+        }
     return rows
 
 
@@ -261,29 +407,58 @@ def print_tables(rows, out):
     for row in rows:
         by_cell.setdefault(_cell_of(row), {})[row["form"]] = row
     whole = [cell for cell, found in by_cell.items() if len(found) == len(forms)]
-    print(f"{len(whole)} cells with all of {len(forms)} forms. Mean log-loss by kind of model:\n", file=out)
+    print(
+        f"{len(whole)} cells with all of {len(forms)} forms. Mean log-loss by kind of model:\n",
+        file=out,
+    )
     best_names = ["bare", *(form for form in forms if form.startswith("scikit-learn"))]
     models = list(dict.fromkeys(model for _, model, _, _ in whole))
-    print(f"{'model':<14}" + "".join(f"{form[-16:]:>18}" for form in forms) + f"{'ours / best':>14}", file=out)
+    print(
+        f"{'model':<14}"
+        + "".join(f"{form[-16:]:>18}" for form in forms)
+        + f"{'ours / best':>14}",
+        file=out,
+    )
     for model in models:
-        means = _means([by_cell[cell] for cell in whole if cell[1] == model], forms, "log_loss")
-        ratio = means.get("ours", np.nan) / max(min(means[form] for form in best_names), 1e-12)
-        print(f"{model:<14}" + "".join(f"{means[form]:18.4f}" for form in forms) + f"{ratio:14.3f}", file=out)
-    print(f"\n{'form':<32}{'log-loss':>10}{'Brier':>10}{'harmed':>10}{'largest':>10}{'seconds':>10}", file=out)
+        means = _means(
+            [by_cell[cell] for cell in whole if cell[1] == model], forms, "log_loss"
+        )
+        ratio = means.get("ours", np.nan) / max(
+            min(means[form] for form in best_names), 1e-12
+        )
+        print(
+            f"{model:<14}"
+            + "".join(f"{means[form]:18.4f}" for form in forms)
+            + f"{ratio:14.3f}",
+            file=out,
+        )
+    print(
+        f"\n{'form':<32}{'log-loss':>10}{'Brier':>10}{'harmed':>10}{'largest':>10}{'seconds':>10}",
+        file=out,
+    )
     found = [by_cell[cell] for cell in whole]
     log_loss, brier = _means(found, forms, "log_loss"), _means(found, forms, "brier")
     for form in sorted(forms, key=log_loss.get):
         harmed = np.mean([of_cell[form]["z"] > 2.33 for of_cell in found])
-        largest = max(of_cell[form]["log_loss"] - of_cell["bare"]["log_loss"] for of_cell in found)
+        largest = max(
+            of_cell[form]["log_loss"] - of_cell["bare"]["log_loss"] for of_cell in found
+        )
         seconds = sum(of_cell[form]["seconds"] for of_cell in found)
         print(
-            f"{form:<32}{log_loss[form]:10.4f}{brier[form]:10.4f}{harmed:10.3f}{largest:10.4f}{seconds:10.1f}", file=out
+            f"{form:<32}{log_loss[form]:10.4f}{brier[form]:10.4f}{harmed:10.3f}{largest:10.4f}{seconds:10.1f}",
+            file=out,
         )
-    print("\nharmed: share of cells with a log-loss above the bare model's, z > 2.33; largest: in nats.", file=out)
+    print(
+        "\nharmed: share of cells with a log-loss above the bare model's, z > 2.33; largest: in nats.",
+        file=out,
+    )
 
 
 def _means(found, forms, field):
-    return {form: float(np.mean([of_cell[form][field] for of_cell in found])) for form in forms}
+    return {
+        form: float(np.mean([of_cell[form][field] for of_cell in found]))
+        for form in forms
+    }
 
 
 def _cell_of(row):
@@ -291,7 +466,11 @@ def _cell_of(row):
 
 
 def _tables(folder):
-    return [name for name in ("credit_default", "spambase", "satimage", "happy_3") if _path(folder, name).exists()]
+    return [
+        name
+        for name in ("credit_default", "spambase", "satimage", "happy_3")
+        if _path(folder, name).exists()
+    ]
 
 
 def _path(folder, name):
@@ -306,7 +485,10 @@ def _table(path):
     X, y = frame.drop(columns="y"), frame["y"].to_numpy()
     encoder = make_column_transformer(
         (SimpleImputer(), make_column_selector(dtype_include="number")),
-        (OrdinalEncoder(encoded_missing_value=-1), make_column_selector(dtype_exclude="number")),
+        (
+            OrdinalEncoder(encoded_missing_value=-1),
+            make_column_selector(dtype_exclude="number"),
+        ),
     )
     return encoder.fit_transform(X), y
 
@@ -314,7 +496,11 @@ def _table(path):
 def _digest(*parts):
     found = hashlib.blake2b(digest_size=16)
     for part in parts:
-        found.update(part.encode() if isinstance(part, str) else np.ascontiguousarray(part).data.cast("B"))
+        found.update(
+            part.encode()
+            if isinstance(part, str)
+            else np.ascontiguousarray(part).data.cast("B")
+        )
         found.update(str(np.shape(part)).encode())
     return found.hexdigest()
 

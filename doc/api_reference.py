@@ -14,15 +14,32 @@ SECTIONS = [
         "Start here",
         "Around or behind a classifier. `RecalibratedClassifierCV(model)` chooses the method itself.",
         "pipelines",
-        ["RecalibratedClassifierCV", "CrossFittedClassifier", "CautiousRecalibrator", "StackedRecalibrator"],
+        [
+            "RecalibratedClassifierCV",
+            "CrossFittedClassifier",
+            "CautiousRecalibrator",
+            "StackedRecalibrator",
+        ],
     ),
-    ("skcalib", "Smooth maps", "Scores in, probabilities out: few parameters, few rows.", "which_recalibrator", None),
+    (
+        "skcalib",
+        "Smooth maps",
+        "Scores in, probabilities out: few parameters, few rows.",
+        "which_recalibrator",
+        None,
+    ),
     (
         "skcalib",
         "Steps and bins",
         "Maps with few values, and those that carry a certificate.",
         "how_many_bins",
-        ["HistogramBinning", "UniformMassBinning", "ScalingBinning", "IsotonicCalibration", "VennAbers"],
+        [
+            "HistogramBinning",
+            "UniformMassBinning",
+            "ScalingBinning",
+            "IsotonicCalibration",
+            "VennAbers",
+        ],
     ),
     (
         "skcalib",
@@ -43,23 +60,48 @@ SECTIONS = [
         "Groups and other class frequencies",
         "One map for each group, and a new base rate without a curve.",
         "which_groups",
-        ["GroupwiseRecalibrator", "MulticalibratedRecalibrator", "PriorShift", "estimate_target_prior"],
+        [
+            "GroupwiseRecalibrator",
+            "MulticalibratedRecalibrator",
+            "PriorShift",
+            "estimate_target_prior",
+        ],
     ),
-    ("skcalib", "Labels", "Labels that are distributions.", "where_predictions_live", ["expand_soft_labels"]),
-    ("skcalib.metrics", "Errors", "How far off are the probabilities?", "which_error", None),
+    (
+        "skcalib",
+        "Labels",
+        "Labels that are distributions.",
+        "where_predictions_live",
+        ["expand_soft_labels"],
+    ),
+    (
+        "skcalib.metrics",
+        "Errors",
+        "How far off are the probabilities?",
+        "which_error",
+        None,
+    ),
     (
         "skcalib.metrics",
         "Intervals and tests",
         "How well is that known, and is it more than noise?",
         "which_error",
-        ["calibration_error_interval", "calibration_test", "calibration_slope_intercept"],
+        [
+            "calibration_error_interval",
+            "calibration_test",
+            "calibration_slope_intercept",
+        ],
     ),
     (
         "skcalib.metrics",
         "Groups and segments",
         "Is it right for every group?",
         "which_groups",
-        ["calibration_by_group", "segment_calibration_test", "groupwise_calibration_error"],
+        [
+            "calibration_by_group",
+            "segment_calibration_test",
+            "groupwise_calibration_error",
+        ],
     ),
     (
         "skcalib.metrics",
@@ -75,7 +117,13 @@ SECTIONS = [
         "displays",
         ["BinStatistics", "reliability_curve", "validity_curve", "mean_validity_curve"],
     ),
-    ("skcalib.metrics", "Scorers", "For `scoring=`.", "pipelines", ["get_scorer", "get_scorer_names"]),
+    (
+        "skcalib.metrics",
+        "Scorers",
+        "For `scoring=`.",
+        "pipelines",
+        ["get_scorer", "get_scorer_names"],
+    ),
     (
         "skcalib.evaluation",
         "Evaluation",
@@ -83,8 +131,20 @@ SECTIONS = [
         "which_error",
         None,
     ),
-    ("skcalib.model_selection", "Model selection", "How to choose among recalibrators in a search.", "pipelines", None),
-    ("skcalib.binning", "Binning strategies", "Objects for `binning=`.", "how_many_bins", None),
+    (
+        "skcalib.model_selection",
+        "Model selection",
+        "How to choose among recalibrators in a search.",
+        "pipelines",
+        None,
+    ),
+    (
+        "skcalib.binning",
+        "Binning strategies",
+        "Objects for `binning=`.",
+        "how_many_bins",
+        None,
+    ),
     (
         "skcalib.guarantees",
         "Guarantees",
@@ -92,12 +152,42 @@ SECTIONS = [
         "how_many_bins",
         None,
     ),
-    ("skcalib.decisions", "Decisions", "Thresholds with a promise, costs and net benefit.", "which_threshold", None),
+    (
+        "skcalib.decisions",
+        "Decisions",
+        "Thresholds with a promise, costs and net benefit.",
+        "which_threshold",
+        None,
+    ),
     ("skcalib.monitoring", "Monitoring", "Calibration over time.", "drift", None),
-    ("skcalib.export", "Export", "Fitted recalibrators as JSON, SQL, ONNX and JavaScript.", "deploying", None),
-    ("skcalib.engines", "Tables", "Calibration where the table lives.", "large_tables", None),
-    ("skcalib.displays", "Displays", "Pictures. They need matplotlib.", "displays", None),
-    ("skcalib.simulation", "Simulation", "Scores with a known calibration error.", "which_error", None),
+    (
+        "skcalib.export",
+        "Export",
+        "Fitted recalibrators as JSON, SQL, ONNX and JavaScript.",
+        "deploying",
+        None,
+    ),
+    (
+        "skcalib.engines",
+        "Tables",
+        "Calibration where the table lives.",
+        "large_tables",
+        None,
+    ),
+    (
+        "skcalib.displays",
+        "Displays",
+        "Pictures. They need matplotlib.",
+        "displays",
+        None,
+    ),
+    (
+        "skcalib.simulation",
+        "Simulation",
+        "Scores with a known calibration error.",
+        "which_error",
+        None,
+    ),
     (
         "skcalib.recalibrators",
         "Bases",
@@ -120,7 +210,13 @@ PROVISIONAL = {
 }
 MODULES = ["skcalib", *(f"skcalib.{name}" for name in skcalib._SUBMODULES)]
 _MOST_PAGES = 3
-EVIDENCE = {"arena", "levels", "reproductions", "scale", "speed"}  # pages that tell no one how to use a name
+EVIDENCE = {
+    "arena",
+    "levels",
+    "reproductions",
+    "scale",
+    "speed",
+}  # pages that tell no one how to use a name
 
 
 def names(module, title):
@@ -130,26 +226,48 @@ def names(module, title):
         return listed[title]
     elsewhere = {name for some in listed.values() for name in some or ()}
     public = import_module(module).__all__
-    return [name for name in public if not name.startswith("__") and name not in elsewhere]
+    return [
+        name for name in public if not name.startswith("__") and name not in elsewhere
+    ]
 
 
 def provisional():
     """Return the reason for each public name that is provisional."""
-    paths = (f"{module}.{name}" for module, title, *_ in SECTIONS for name in names(module, title))
-    reasons = ((path, PROVISIONAL.get(path, PROVISIONAL.get(path.rpartition(".")[0]))) for path in paths)
+    paths = (
+        f"{module}.{name}"
+        for module, title, *_ in SECTIONS
+        for name in names(module, title)
+    )
+    reasons = (
+        (path, PROVISIONAL.get(path, PROVISIONAL.get(path.rpartition(".")[0])))
+        for path in paths
+    )
     return {path: reason for path, reason in reasons if reason}
 
 
 def guide_pages(folder):
     """Return the guide pages of each public name: that of its section, then those that name it most."""
     folder = Path(folder)
-    guide = re.findall(r"\]\((\w+)\.md\)", (folder / "user_guide.md").read_text("utf-8"))
-    texts = {page: (folder / f"{page}.md").read_text("utf-8") for page in guide if page not in EVIDENCE}
+    guide = re.findall(
+        r"\]\((\w+)\.md\)", (folder / "user_guide.md").read_text("utf-8")
+    )
+    texts = {
+        page: (folder / f"{page}.md").read_text("utf-8")
+        for page in guide
+        if page not in EVIDENCE
+    }
     pages = {}
     for module, title, _, own, _ in SECTIONS:
         for name in names(module, title):
-            counts = {page: len(re.findall(rf"\b{name}\b", text)) for page, text in texts.items() if page != own}
-            others = sorted((page for page in counts if counts[page]), key=lambda page: -counts[page])
+            counts = {
+                page: len(re.findall(rf"\b{name}\b", text))
+                for page, text in texts.items()
+                if page != own
+            }
+            others = sorted(
+                (page for page in counts if counts[page]),
+                key=lambda page: -counts[page],
+            )
             pages[f"{module}.{name}"] = [own, *others][:_MOST_PAGES]
     return pages
 
@@ -180,7 +298,10 @@ def examples_of_names(folder):
     found = {}
     for path, pages in guide_pages(folder).items():
         name = path.rpartition(".")[2]
-        using = sorted((one for one in shown if shown[one][1][name]), key=lambda one: -shown[one][1][name])
+        using = sorted(
+            (one for one in shown if shown[one][1][name]),
+            key=lambda one: -shown[one][1][name],
+        )
         found[path] = (using or of_page.get(pages[0], []))[:_MOST_PAGES]
     return found
 
@@ -206,7 +327,11 @@ def write(folder):
     path = Path(folder) / "api.rst"
     if not path.exists() or path.read_text("utf-8") != text():
         path.write_text(text(), "utf-8")
-    listed = {f"{module}.{name}" for module, title, *_ in SECTIONS for name in names(module, title)}
+    listed = {
+        f"{module}.{name}"
+        for module, title, *_ in SECTIONS
+        for name in names(module, title)
+    }
     for page in Path(folder).glob("_generated/skcalib.*.rst"):
         if page.stem not in listed:
             page.unlink()

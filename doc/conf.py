@@ -24,7 +24,9 @@ _HERE = Path(__file__).parent
 api_reference.write(_HERE)
 _GENERATED = _HERE / "_generated"
 _GENERATED.mkdir(exist_ok=True)
-(_GENERATED / "house.txt").write_text(house.report(house.package(_HERE.parent)), "utf-8")
+(_GENERATED / "house.txt").write_text(
+    house.report(house.package(_HERE.parent)), "utf-8"
+)
 
 project = "skcalib"
 author = "The skcalib developers"
@@ -47,7 +49,14 @@ extensions = [
     "mathml",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["_build", "gallery/README.txt", "gallery/*.py", "examples", "extensions", "**/GALLERY_HEADER.rst"]
+exclude_patterns = [
+    "_build",
+    "gallery/README.txt",
+    "gallery/*.py",
+    "examples",
+    "extensions",
+    "**/GALLERY_HEADER.rst",
+]
 templates_path = ["_templates"]
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 default_role = "py:obj"
@@ -77,7 +86,9 @@ _PROJECTS = {
     "pandas": "https://pandas.pydata.org/docs/",
 }
 online = os.environ.get("SKCALIB_INTERSPHINX") == "1"
-intersphinx_mapping = {name: (address, None) for name, address in _PROJECTS.items()} if online else {}
+intersphinx_mapping = (
+    {name: (address, None) for name, address in _PROJECTS.items()} if online else {}
+)
 
 
 def _library_colors(gallery_conf, path):
@@ -103,9 +114,17 @@ sphinx_gallery_conf = {
 warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
 
 # Pages that are made by the build have no source to edit.
-_WRITTEN = [path.relative_to(_HERE).with_suffix("").as_posix() for path in _HERE.rglob("*.md")]
-_SIDEBARS = {"_generated/*": ["page-toc"], "auto_gallery/*": ["page-toc"], "api": ["page-toc"]}
-_SIDEBARS |= {name: ["page-toc", "edit-this-page"] for name in _WRITTEN if name != "index"} | {"index": []}
+_WRITTEN = [
+    path.relative_to(_HERE).with_suffix("").as_posix() for path in _HERE.rglob("*.md")
+]
+_SIDEBARS = {
+    "_generated/*": ["page-toc"],
+    "auto_gallery/*": ["page-toc"],
+    "api": ["page-toc"],
+}
+_SIDEBARS |= {
+    name: ["page-toc", "edit-this-page"] for name in _WRITTEN if name != "index"
+} | {"index": []}
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"skcalib {version}"
@@ -140,7 +159,13 @@ def linkcode_resolve(domain, info):
     try:
         thing = inspect.unwrap(thing)
         lines, first = inspect.getsourcelines(thing)
-        path = Path(inspect.getsourcefile(thing)).relative_to(Path(skcalib.__file__).parents[1])
-    except (TypeError, ValueError, OSError):  # properties, and what is inherited from other packages
+        path = Path(inspect.getsourcefile(thing)).relative_to(
+            Path(skcalib.__file__).parents[1]
+        )
+    except (
+        TypeError,
+        ValueError,
+        OSError,
+    ):  # properties, and what is inherited from other packages
         return None
     return f"https://github.com/skcalib/skcalib/blob/main/{path.as_posix()}#L{first}-L{first + len(lines) - 1}"

@@ -8,15 +8,33 @@ from skcalib._report._command import add_report_command
 
 def main(argv=None):
     """Run a command and return its exit status."""
-    parser = argparse.ArgumentParser(prog="python -m skcalib", description="Calibrated probabilities for scikit-learn.")
+    parser = argparse.ArgumentParser(
+        prog="python -m skcalib",
+        description="Calibrated probabilities for scikit-learn.",
+    )
     commands = parser.add_subparsers(dest="command", required=True)
-    demo = commands.add_parser("demo", help="recalibrate a model on bundled data, search the bins, print what it gains")
-    demo.add_argument("--data", choices=("digits", "breast_cancer"), default="digits", help="data set (bundled)")
-    demo.add_argument("--seed", type=int, default=0, help="seed of the split into training and held-out rows")
+    demo = commands.add_parser(
+        "demo",
+        help="recalibrate a model on bundled data, search the bins, print what it gains",
+    )
+    demo.add_argument(
+        "--data",
+        choices=("digits", "breast_cancer"),
+        default="digits",
+        help="data set (bundled)",
+    )
+    demo.add_argument(
+        "--seed",
+        type=int,
+        default=0,
+        help="seed of the split into training and held-out rows",
+    )
     demo.set_defaults(run=_run_demo)
     add_report_command(commands)
     arguments = parser.parse_args(argv)
-    arguments.argv = list(sys.argv[1:] if argv is None else argv)  # a report says how it was made
+    arguments.argv = list(
+        sys.argv[1:] if argv is None else argv
+    )  # a report says how it was made
     return arguments.run(arguments)
 
 

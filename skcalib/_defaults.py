@@ -7,7 +7,12 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-_FREE = {"random_state", "confidence_level", "n_jobs", "verbose"}  # no forecast depends on them after a fit
+_FREE = {
+    "random_state",
+    "confidence_level",
+    "n_jobs",
+    "verbose",
+}  # no forecast depends on them after a fit
 
 
 def parameters(cls, positional=None):
@@ -17,16 +22,34 @@ def parameters(cls, positional=None):
     those of the nearest base. Where the type is a list, it holds the constraints that scikit-learn checks. With
     `positional` all but the fields of these names are given by name only.
     """
-    constraints = {name: kind for name, kind in cls.__annotations__.items() if isinstance(kind, list)}
-    cls._parameter_constraints = {**getattr(cls, "_parameter_constraints", {}), **constraints}
+    constraints = {
+        name: kind
+        for name, kind in cls.__annotations__.items()
+        if isinstance(kind, list)
+    }
+    cls._parameter_constraints = {
+        **getattr(cls, "_parameter_constraints", {}),
+        **constraints,
+    }
     for name in positional or ():
         setattr(cls, name, field(default=vars(cls)[name], kw_only=False))
-    cls = dataclass(cls, eq=False, repr=False, match_args=False, kw_only=positional is not None)
-    names = [name for base in cls.__mro__ for name in getattr(base, "__annotations__", ())]
+    cls = dataclass(
+        cls, eq=False, repr=False, match_args=False, kw_only=positional is not None
+    )
+    names = [
+        name for base in cls.__mro__ for name in getattr(base, "__annotations__", ())
+    ]
     signature = inspect.signature(cls.__init__)
     given = [one.replace(annotation=one.empty) for one in signature.parameters.values()]
-    given.sort(key=lambda one: (one.kind, names.index(one.name) if one.kind == one.KEYWORD_ONLY else 0))
-    cls.__init__.__signature__ = signature.replace(parameters=given, return_annotation=signature.empty)
+    given.sort(
+        key=lambda one: (
+            one.kind,
+            names.index(one.name) if one.kind == one.KEYWORD_ONLY else 0,
+        )
+    )
+    cls.__init__.__signature__ = signature.replace(
+        parameters=given, return_annotation=signature.empty
+    )
     return cls
 
 
@@ -44,10 +67,17 @@ def check_fitted(estimator):
 
 def _kept(value):
     """Return a value and what it holds, by name, each in this form: `set_params` changes nested objects in place."""
-    if isinstance(value, (list, tuple)) and any(hasattr(one, "get_params") for one in value):
-        return type(value)(value), {number: _kept(one) for number, one in enumerate(value)}
+    if isinstance(value, (list, tuple)) and any(
+        hasattr(one, "get_params") for one in value
+    ):
+        return type(value)(value), {
+            number: _kept(one) for number, one in enumerate(value)
+        }
     if isinstance(value, (np.ndarray, list)) and np.array_equal(value, value):
-        return value.copy(), {}  # edges or labels, which may be changed in place; a list of splits is not
+        return (
+            value.copy(),
+            {},
+        )  # edges or labels, which may be changed in place; a list of splits is not
     if not hasattr(value, "get_params") or isinstance(value, type):
         return value, {}
     params = value.get_params(deep=False).items()
@@ -57,10 +87,19 @@ def _kept(value):
 def _changed(name, kept, now):
     """Return the name, the kept and the present value of the first parameter that differs, or None."""
     value, inner = kept
-    if not inner or type(now) is not type(value) or isinstance(now, (list, tuple)) and len(now) != len(inner):
-        return None if now is value or np.array_equal(now, value) else (name, value, now)
+    if (
+        not inner
+        or type(now) is not type(value)
+        or isinstance(now, (list, tuple))
+        and len(now) != len(inner)
+    ):
+        return (
+            None if now is value or np.array_equal(now, value) else (name, value, now)
+        )
     values = dict(enumerate(now)) if isinstance(now, (list, tuple)) else vars(now)
-    found = (_changed(f"{name}__{key}", one, values.get(key)) for key, one in inner.items())
+    found = (
+        _changed(f"{name}__{key}", one, values.get(key)) for key, one in inner.items()
+    )
     return next(filter(None, found), None)
 
 
@@ -79,7 +118,9 @@ class DefaultObjects:
     def _hint_at(cls, params, error):
         for name in cls._hints.keys() & params:
             if name not in cls._get_param_names():
-                raise error(f"{cls.__name__} has no parameter {name!r}: write {cls._hints[name]}.")
+                raise error(
+                    f"{cls.__name__} has no parameter {name!r}: write {cls._hints[name]}."
+                )
 
     def get_params(self, deep=True):
         """Return the parameters.
@@ -96,9 +137,13 @@ class DefaultObjects:
         """
         params = super().get_params(deep=deep)
         if deep:
-            for name in [name for name in self._default_objects if params[name] is None]:
+            for name in [
+                name for name in self._default_objects if params[name] is None
+            ]:
                 nested = self._default_objects[name]().get_params()
-                params.update({f"{name}__{key}": value for key, value in nested.items()})
+                params.update(
+                    {f"{name}__{key}": value for key, value in nested.items()}
+                )
         return params
 
     def set_params(self, **params):
@@ -121,7 +166,9 @@ class DefaultObjects:
             If there is no such parameter, or it holds a value without parameters, such as a number of bins.
         """
         self._hint_at(params, ValueError)
-        for name in {key.partition("__")[0] for key in params if "__" in key} & set(self._default_objects):
+        for name in {key.partition("__")[0] for key in params if "__" in key} & set(
+            self._default_objects
+        ):
             value = params.get(name, getattr(self, name))
             if value is None:
                 params[name] = self._default_objects[name]()
@@ -135,12 +182,18 @@ class DefaultObjects:
     def _remember_parameters(self):
         """Keep the parameters of a fit, for `check_fitted`; `input` is that of a nested object in some classes."""
         names = {*self._get_param_names(), "input"}.difference(_FREE)
-        self._fitted_with_ = {name: _kept(getattr(self, name)) for name in sorted(names) if hasattr(self, name)}
+        self._fitted_with_ = {
+            name: _kept(getattr(self, name))
+            for name in sorted(names)
+            if hasattr(self, name)
+        }
 
     def _resolved(self, name):
         """Return a fresh clone of the object in parameter `name`, or of its default where that is None."""
         value = getattr(self, name)
-        return self._default_objects[name]() if value is None else clone(value, safe=False)
+        return (
+            self._default_objects[name]() if value is None else clone(value, safe=False)
+        )
 
 
 class ParameterHints(DefaultObjects):

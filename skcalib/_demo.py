@@ -14,9 +14,16 @@ from skcalib.binning import EqualMass, EqualWidth
 from skcalib.cross_fitting import CrossFittedClassifier
 from skcalib.metrics import get_scorer
 from skcalib.recalibrated_classifier import RecalibratedClassifierCV
-from skcalib.recalibrators import DirichletCalibration, HistogramBinning, SplineCalibration
+from skcalib.recalibrators import (
+    DirichletCalibration,
+    HistogramBinning,
+    SplineCalibration,
+)
 
-_SEARCH = {"recalibrator__binning": [EqualMass(), EqualWidth()], "recalibrator__binning__n_bins": [5, 10, 15, 25]}
+_SEARCH = {
+    "recalibrator__binning": [EqualMass(), EqualWidth()],
+    "recalibrator__binning__n_bins": [5, 10, 15, 25],
+}
 _COLUMNS = {
     "log-loss": get_scorer("neg_log_loss"),
     "Brier": get_scorer("neg_brier_score"),
@@ -28,13 +35,21 @@ _COLUMNS = {
 def run_demo(data, seed):
     """Print the table: the bare model, scikit-learn's forms and ours on rows that none of them has seen."""
     X, y = getattr(datasets, f"load_{data}")(return_X_y=True)
-    X, X_held_out, y, y_held_out = train_test_split(X, y, test_size=0.4, stratify=y, random_state=seed)
-    print(f"Naive Bayes on {data}: {len(y)} rows to train and calibrate, {len(y_held_out)} held out.")
-    print("Bins are chosen by 3-fold GridSearchCV (log-loss); nothing is fitted on the held-out rows.\n")
+    X, X_held_out, y, y_held_out = train_test_split(
+        X, y, test_size=0.4, stratify=y, random_state=seed
+    )
+    print(
+        f"Naive Bayes on {data}: {len(y)} rows to train and calibrate, {len(y_held_out)} held out."
+    )
+    print(
+        "Bins are chosen by 3-fold GridSearchCV (log-loss); nothing is fitted on the held-out rows.\n"
+    )
     print(f"{'model':<42}" + "".join(f"{column:>10}" for column in _COLUMNS))
     for name, model in _models(n_classes=len(set(y))):
         model.fit(X, y)
-        figures = (-scorer(model, X_held_out, y_held_out) for scorer in _COLUMNS.values())
+        figures = (
+            -scorer(model, X_held_out, y_held_out) for scorer in _COLUMNS.values()
+        )
         print(f"{name:<42}" + "".join(f"{figure:10.4f}" for figure in figures))
         if hasattr(model, "gain_"):
             gain = model.gain_
@@ -50,15 +65,32 @@ def _models(n_classes):
     """Yield names and unfitted models, one classifier in each form."""
     yield "bare model", GaussianNB()
     has_temperature = parse_version(sklearn.__version__) >= parse_version("1.8")
-    for method in ("sigmoid", "isotonic", *(["temperature"] if has_temperature else [])):
+    for method in (
+        "sigmoid",
+        "isotonic",
+        *(["temperature"] if has_temperature else []),
+    ):
         for ensemble in (True, False):
             name = f"scikit-learn: {method}, ensemble={ensemble}"
-            yield name, CalibratedClassifierCV(GaussianNB(), method=method, ensemble=ensemble)
-    yield "RecalibratedClassifierCV(GaussianNB())", RecalibratedClassifierCV(GaussianNB())
+            yield (
+                name,
+                CalibratedClassifierCV(GaussianNB(), method=method, ensemble=ensemble),
+            )
+    yield (
+        "RecalibratedClassifierCV(GaussianNB())",
+        RecalibratedClassifierCV(GaussianNB()),
+    )
     recalibrator = SplineCalibration() if n_classes == 2 else DirichletCalibration()
     yield f"  with {recalibrator}", RecalibratedClassifierCV(GaussianNB(), recalibrator)
-    with TemporaryDirectory() as folder:  # the cache of the out-of-fold scores: they are the same for all bins
-        steps = [("scores", CrossFittedClassifier(GaussianNB())), ("recalibrator", HistogramBinning(smoothing=1))]
+    with (
+        TemporaryDirectory() as folder
+    ):  # the cache of the out-of-fold scores: they are the same for all bins
+        steps = [
+            ("scores", CrossFittedClassifier(GaussianNB())),
+            ("recalibrator", HistogramBinning(smoothing=1)),
+        ]
         pipeline = Pipeline(steps, memory=folder)
-        search = GridSearchCV(pipeline, _SEARCH, scoring=get_scorer("neg_log_loss"), cv=3)
+        search = GridSearchCV(
+            pipeline, _SEARCH, scoring=get_scorer("neg_log_loss"), cv=3
+        )
         yield "HistogramBinning, its bins searched", search

@@ -6,7 +6,9 @@ from scipy.special import betainccinv, betaincinv, ndtri
 from skcalib._input.scalars import check_confidence_level, check_option
 
 
-def binomial_interval(positives, counts, *, confidence_level=0.9, interval="clopper_pearson"):
+def binomial_interval(
+    positives, counts, *, confidence_level=0.9, interval="clopper_pearson"
+):
     """Two-sided interval for each proportion ``positives / counts``, one proportion at a time.
 
     Parameters
@@ -47,7 +49,9 @@ def binomial_interval(positives, counts, *, confidence_level=0.9, interval="clop
     positives = np.clip(np.asarray(positives, dtype=np.float64), 0.0, counts)
     positives, counts = np.broadcast_arrays(positives, counts)
     seen = counts > 0
-    low, high = _INTERVALS[interval](np.where(seen, positives, 0.0), np.where(seen, counts, 1.0), miscoverage)
+    low, high = _INTERVALS[interval](
+        np.where(seen, positives, 0.0), np.where(seen, counts, 1.0), miscoverage
+    )
     low = np.where(seen & (positives > 0), np.clip(low, 0.0, 1.0), 0.0)
     high = np.where(seen & (positives < counts), np.clip(high, 0.0, 1.0), 1.0)
     return low, high
@@ -56,8 +60,12 @@ def binomial_interval(positives, counts, *, confidence_level=0.9, interval="clop
 def _clopper_pearson(positives, counts, miscoverage):
     # Clopper and Pearson (1934): the proportions that neither one-sided binomial test of level miscoverage / 2 rejects
     negatives = counts - positives
-    low = betaincinv(np.where(positives > 0, positives, 1.0), negatives + 1.0, miscoverage / 2.0)
-    high = betainccinv(positives + 1.0, np.where(negatives > 0, negatives, 1.0), miscoverage / 2.0)
+    low = betaincinv(
+        np.where(positives > 0, positives, 1.0), negatives + 1.0, miscoverage / 2.0
+    )
+    high = betainccinv(
+        positives + 1.0, np.where(negatives > 0, negatives, 1.0), miscoverage / 2.0
+    )
     return low, high
 
 
@@ -71,8 +79,16 @@ def _wilson(positives, counts, miscoverage):
     # Wilson (1927): the proportions p with |mean - p| <= z sqrt(p (1 - p) / n)
     z = ndtri(1.0 - miscoverage / 2.0)
     centre = (positives + z**2 / 2.0) / (counts + z**2)
-    half_width = z / (counts + z**2) * np.sqrt(positives * (counts - positives) / counts + z**2 / 4.0)
+    half_width = (
+        z
+        / (counts + z**2)
+        * np.sqrt(positives * (counts - positives) / counts + z**2 / 4.0)
+    )
     return centre - half_width, centre + half_width
 
 
-_INTERVALS = {"clopper_pearson": _clopper_pearson, "hoeffding": _hoeffding, "wilson": _wilson}
+_INTERVALS = {
+    "clopper_pearson": _clopper_pearson,
+    "hoeffding": _hoeffding,
+    "wilson": _wilson,
+}

@@ -30,7 +30,11 @@ class Progress:
         if self.verbose and now - self.last >= _SECONDS:
             self.last, seconds = now, now - self.begun
             left = f", about {seconds * (1 / share - 1):.0f} s left" if share else ""
-            print(f"[{self.title}] {done}, {seconds:.0f} s{left}", file=sys.stderr, flush=True)
+            print(
+                f"[{self.title}] {done}, {seconds:.0f} s{left}",
+                file=sys.stderr,
+                flush=True,
+            )
 
     def over(self, results, total, what):
         """Yield the results as they come, and write how many of them there are."""

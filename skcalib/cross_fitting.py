@@ -9,7 +9,11 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, cl
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch, get_tags, indexable
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    process_routing,
+)
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -18,7 +22,12 @@ from skcalib._input.columns import column_positions, select_columns
 from skcalib._input.labels import check_targets
 from skcalib._input.scalars import check_option
 from skcalib._input.scores import check_sample_weight, refuse_repeated_names
-from skcalib._input.sklearn_private import check_feature_names_in, check_method_params, num_samples, safe_split
+from skcalib._input.sklearn_private import (
+    check_feature_names_in,
+    check_method_params,
+    num_samples,
+    safe_split,
+)
 from skcalib._progress import Progress
 from skcalib._rows.links import log_odds
 from skcalib.recalibrators._folds import row_indices
@@ -43,8 +52,14 @@ class ClassifierWrapper(MetaEstimatorMixin, BaseEstimator):
         for caller in self._callers:
             to_fit.add(caller=caller, callee="fit")
             to_split.add(caller=caller, callee="split")
-        router = MetadataRouter(owner=type(self).__name__).add(estimator=self._classifier(), method_mapping=to_fit)
-        return router.add(splitter=self.cv, method_mapping=to_split) if hasattr(self, "cv") else router
+        router = MetadataRouter(owner=type(self).__name__).add(
+            estimator=self._classifier(), method_mapping=to_fit
+        )
+        return (
+            router.add(splitter=self.cv, method_mapping=to_split)
+            if hasattr(self, "cv")
+            else router
+        )
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -65,22 +80,34 @@ class ClassifierWrapper(MetaEstimatorMixin, BaseEstimator):
         refuse_repeated_names(X)
         (X,) = indexable(X)
         if num_samples(X) == 0:
-            raise ValueError("X has no rows: a classifier needs rows of at least two classes.")
+            raise ValueError(
+                "X has no rows: a classifier needs rows of at least two classes."
+            )
         y = check_targets(y, num_samples(X))
         check_classification_targets(y)
         classes = _known_classes(estimator, y)
         if get_config()["enable_metadata_routing"]:
             routed = process_routing(self, caller, **params)
         else:
-            params = {name: value for name, value in params.items() if value is not None}
-            split_params = {"groups": params.pop("groups")} if "groups" in params else {}
-            routed = Bunch(estimator=Bunch(fit=params), splitter=Bunch(split=split_params))
+            params = {
+                name: value for name, value in params.items() if value is not None
+            }
+            split_params = (
+                {"groups": params.pop("groups")} if "groups" in params else {}
+            )
+            routed = Bunch(
+                estimator=Bunch(fit=params), splitter=Bunch(split=split_params)
+            )
         return ClassifierFits(estimator, X, y, classes, response_method, routed)
 
     def _run(self, tasks):
         """Return the results of tasks, each a fit of the classifier."""
         results = Parallel(n_jobs=self.n_jobs, return_as="generator")(tasks)
-        return list(Progress(type(self).__name__, self.verbose).over(results, len(tasks), "fits of the classifier"))
+        return list(
+            Progress(type(self).__name__, self.verbose).over(
+                results, len(tasks), "fits of the classifier"
+            )
+        )
 
     def _copy_attributes(self, names, found):
         """Set those attributes that `found` has, and remove the others, of an earlier fit."""
@@ -188,14 +215,27 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
     A model that was fitted elsewhere gives the same scores either way:
 
     >>> from sklearn.frozen import FrozenEstimator
-    >>> frozen = CrossFittedClassifier(FrozenEstimator(GaussianNB().fit(X[:200], y[:200])))
-    >>> bool((frozen.fit_transform(X[200:], y[200:]) == frozen.transform(X[200:])).all())
+    >>> frozen = CrossFittedClassifier(
+    ...     FrozenEstimator(GaussianNB().fit(X[:200], y[:200]))
+    ... )
+    >>> bool(
+    ...     (frozen.fit_transform(X[200:], y[200:]) == frozen.transform(X[200:])).all()
+    ... )
     True
     """
 
     _callers = ("fit", "fit_transform")
 
-    def __init__(self, estimator, *, cv=5, response_method="auto", passthrough=False, n_jobs=None, verbose=False):
+    def __init__(
+        self,
+        estimator,
+        *,
+        cv=5,
+        response_method="auto",
+        passthrough=False,
+        n_jobs=None,
+        verbose=False,
+    ):
         self.estimator = estimator
         self.cv = cv
         self.response_method = response_method
@@ -271,7 +311,10 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
             Scores, then the columns of `passthrough`.
         """
         check_is_fitted(self)
-        return self._joined(classifier_scores(self.estimator_, X, self.classes_, self.response_method_), X)
+        return self._joined(
+            classifier_scores(self.estimator_, X, self.classes_, self.response_method_),
+            X,
+        )
 
     def get_feature_names_out(self, input_features=None):
         """Return one name per score column, then the names of the passed columns.
@@ -288,11 +331,21 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
             class's alone.
         """
         check_is_fitted(self)
-        names_in = check_feature_names_in(self, input_features, generate_names=self.passthrough is not False)
+        names_in = check_feature_names_in(
+            self, input_features, generate_names=self.passthrough is not False
+        )
         prefix = type(self).__name__.lower()
-        one_column = self.response_method_ == "decision_function" and len(self.classes_) == 2
-        names = [f"{prefix}_{label}" for label in (self.classes_[1:] if one_column else self.classes_)]
-        names += [key if isinstance(key, str) else names_in[key] for key in self._passthrough_keys()]
+        one_column = (
+            self.response_method_ == "decision_function" and len(self.classes_) == 2
+        )
+        names = [
+            f"{prefix}_{label}"
+            for label in (self.classes_[1:] if one_column else self.classes_)
+        ]
+        names += [
+            key if isinstance(key, str) else names_in[key]
+            for key in self._passthrough_keys()
+        ]
         return np.asarray(names, dtype=object)
 
     def __sklearn_tags__(self):
@@ -304,7 +357,10 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         """Fit on all rows; return the out-of-fold scores if `caller` is "fit_transform"."""
         keys = self._passthrough_keys()
         methods = ("predict_proba", "decision_function")
-        if check_option(self.response_method, "response_method", ("auto", *methods)) != "auto":
+        if (
+            check_option(self.response_method, "response_method", ("auto", *methods))
+            != "auto"
+        ):
             methods = (self.response_method,)
         fits = self._fits(X, y, methods, params, caller)
         validate_data(self, fits.X, skip_check_array=True)
@@ -319,8 +375,14 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         return scores
 
     def _passthrough_keys(self):
-        keys = [] if self.passthrough is False else np.array(self.passthrough, dtype=object, ndmin=1).tolist()
-        if any(isinstance(key, bool) or not isinstance(key, str | Integral) for key in keys):
+        keys = (
+            []
+            if self.passthrough is False
+            else np.array(self.passthrough, dtype=object, ndmin=1).tolist()
+        )
+        if any(
+            isinstance(key, bool) or not isinstance(key, str | Integral) for key in keys
+        ):
             raise ValueError(
                 "passthrough must be False or the names or integer positions of columns of X, found "
                 f"{self.passthrough!r}."
@@ -335,7 +397,9 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         X = indexable(X)[0]
         columns = select_columns(X, column_positions(X, keys, name="passthrough"))
         if hasattr(columns, "columns"):
-            return _before_columns(scores, columns, self.get_feature_names_out().tolist())
+            return _before_columns(
+                scores, columns, self.get_feature_names_out().tolist()
+            )
         if columns.dtype.kind not in "biuf":
             scores, columns = scores.astype(object), columns.astype(object)
         return np.hstack([scores, columns])
@@ -375,16 +439,26 @@ class ClassifierFits(NamedTuple):
         splitter, n_samples = check_cv(cv, self.y, classifier=True), len(self.y)
         name = f"cv ({type(splitter if cv is None or isinstance(cv, Integral) else cv).__name__})"
         splits = splitter.split(self.X, self.y, **self.routed.splitter.split)
-        splits = [tuple(row_indices(rows, n_samples) for rows in split) for split in splits]
+        splits = [
+            tuple(row_indices(rows, n_samples) for rows in split) for split in splits
+        ]
         if not splits:
-            raise ValueError(f"{name} gives no splits. A generator is used up after a fit: give a list or a splitter.")
+            raise ValueError(
+                f"{name} gives no splits. A generator is used up after a fit: give a list or a splitter."
+            )
         for fold, (train, test) in enumerate(splits):
             if not (len(train) and len(test)):
-                raise ValueError(f"{name} trains fold {fold} on {len(train)} rows and tests it on {len(test)}.")
+                raise ValueError(
+                    f"{name} trains fold {fold} on {len(train)} rows and tests it on {len(test)}."
+                )
             both = np.intersect1d(train, test)
             if len(both):
-                raise ValueError(f"{name} trains fold {fold} on row {both[0]}, which that fold tests: keep them apart.")
-        times_tested = np.bincount(np.concatenate([test for _, test in splits]), minlength=n_samples)
+                raise ValueError(
+                    f"{name} trains fold {fold} on row {both[0]}, which that fold tests: keep them apart."
+                )
+        times_tested = np.bincount(
+            np.concatenate([test for _, test in splits]), minlength=n_samples
+        )
         is_partition = bool((times_tested == 1).all())
         if partition and not is_partition:
             row = int(np.argmax(times_tested != 1))
@@ -396,21 +470,30 @@ class ClassifierFits(NamedTuple):
 
     def of_folds(self, splits, run):
         """Return the models of the folds, and the score of each row from the one that was not fitted on it."""
-        models, scores = zip(*run([delayed(self._fold)(*split) for split in splits]), strict=True)
+        models, scores = zip(
+            *run([delayed(self._fold)(*split) for split in splits]), strict=True
+        )
         return models, _gathered(scores, splits)
 
     def cross_fitted(self, cv, run):
         """Return out-of-fold scores of all rows and the model fitted on all of them; a frozen model is only asked."""
         if isinstance(self.estimator, FrozenEstimator):
-            return classifier_scores(self.estimator, self.X, self.classes, self.response_method), self.estimator
+            return classifier_scores(
+                self.estimator, self.X, self.classes, self.response_method
+            ), self.estimator
         splits, _ = self.splits(cv, partition=True)
-        tasks = [delayed(self.on_all_rows)(), *(delayed(self._fold_scores)(*split) for split in splits)]
+        tasks = [
+            delayed(self.on_all_rows)(),
+            *(delayed(self._fold_scores)(*split) for split in splits),
+        ]
         model, *scores = run(tasks)
         return _gathered(scores, splits), model
 
     def _fold(self, train, test):
         model, X_test = self.on_fold(train, test)
-        return model, classifier_scores(model, X_test, self.classes, self.response_method)
+        return model, classifier_scores(
+            model, X_test, self.classes, self.response_method
+        )
 
     def _fold_scores(self, train, test):
         return self._fold(train, test)[1]
@@ -418,7 +501,9 @@ class ClassifierFits(NamedTuple):
 
 def _gathered(folds, splits):
     """Return all rows' scores, in their order, from those of each fold's test rows."""
-    return np.concatenate(folds)[np.argsort(np.concatenate([test for _, test in splits]))]
+    return np.concatenate(folds)[
+        np.argsort(np.concatenate([test for _, test in splits]))
+    ]
 
 
 def classifier_scores(model, X, classes, response_method):
@@ -426,22 +511,40 @@ def classifier_scores(model, X, classes, response_method):
 
     A class that the model does not know gets probability 0, as a logit the row's smallest plus log(2^-52).
     """
-    scores, labels = np.asarray(getattr(model, response_method)(X)), np.asarray(model.classes_)
+    scores, labels = (
+        np.asarray(getattr(model, response_method)(X)),
+        np.asarray(model.classes_),
+    )
     is_logit = response_method == "decision_function"
     if is_logit and len(labels) == 2:
         # As two logits whose softmax has the log-odds of the single column.
         half = scores.reshape(-1, 1) / 2
         scores = np.hstack([-half, half])
-    if scores.ndim != 2 or scores.shape[1] != len(labels) or (is_logit and len(labels) < 2):
+    if (
+        scores.ndim != 2
+        or scores.shape[1] != len(labels)
+        or (is_logit and len(labels) < 2)
+    ):
         raise ValueError(
             f"{response_method} of {type(model).__name__} has shape {scores.shape}, and it was fitted on the classes "
             f"{labels.tolist()}: one column a class is needed"
-            + (", and two classes at least in the training part of every fold." if is_logit else ".")
+            + (
+                ", and two classes at least in the training part of every fold."
+                if is_logit
+                else "."
+            )
         )
     known = np.searchsorted(classes, labels)
     if not np.array_equal(known, np.arange(len(classes))):
-        absent = scores.min(axis=1, keepdims=True) + log_odds(np.zeros(1)) if is_logit else np.zeros((len(scores), 1))
-        known_scores, scores = scores, np.repeat(absent.astype(scores.dtype), len(classes), axis=1)
+        absent = (
+            scores.min(axis=1, keepdims=True) + log_odds(np.zeros(1))
+            if is_logit
+            else np.zeros((len(scores), 1))
+        )
+        known_scores, scores = (
+            scores,
+            np.repeat(absent.astype(scores.dtype), len(classes), axis=1),
+        )
         scores[:, known] = known_scores
     return scores[:, 1:] - scores[:, :1] if is_logit and len(classes) == 2 else scores
 
@@ -454,7 +557,9 @@ def _response_method(estimator, methods):
         if hasattr(estimator, method):
             return method
     wanted = " or ".join(methods)
-    raise TypeError(f"estimator must be a classifier with {wanted}, but {type(estimator).__name__} has none of them.")
+    raise TypeError(
+        f"estimator must be a classifier with {wanted}, but {type(estimator).__name__} has none of them."
+    )
 
 
 def _known_classes(estimator, y):
@@ -462,7 +567,9 @@ def _known_classes(estimator, y):
     if not isinstance(estimator, FrozenEstimator):
         classes = np.unique(y)
         if len(classes) < 2:
-            raise ValueError(f"y has one class only ({classes.tolist()[0]!r}): a classifier needs at least two.")
+            raise ValueError(
+                f"y has one class only ({classes.tolist()[0]!r}): a classifier needs at least two."
+            )
         return classes
     check_is_fitted(estimator)
     classes = np.unique(estimator.classes_)
@@ -479,10 +586,14 @@ def _known_classes(estimator, y):
 def _before_columns(scores, columns, names):
     """Return a DataFrame of the kind of `columns` that holds the scores before them."""
     if len(set(names)) < len(names):
-        raise ValueError(f"passthrough gives columns of the same name: {names}. Rename a column of X.")
+        raise ValueError(
+            f"passthrough gives columns of the same name: {names}. Rename a column of X."
+        )
     n_scores = scores.shape[1]
     if hasattr(columns, "hstack"):
-        return type(columns)(scores, schema=names[:n_scores], orient="row").hstack(columns)
+        return type(columns)(scores, schema=names[:n_scores], orient="row").hstack(
+            columns
+        )
     joined = type(columns)(scores, index=columns.index, columns=names[:n_scores])
     joined[names[n_scores:]] = columns
     return joined

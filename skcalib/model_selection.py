@@ -15,7 +15,9 @@ __all__ = ["sharpest_within"]
 _CALIBRATION = "squared_calibration_error"
 
 
-def sharpest_within(max_error, *, objective="neg_brier_score", n_standard_errors=1.0, binning=None):
+def sharpest_within(
+    max_error, *, objective="neg_brier_score", n_standard_errors=1.0, binning=None
+):
     """Rule that picks the best candidate among those that are calibrated well enough.
 
     A calibration error alone must not choose: a constant forecast minimises it. The rule asks for an error of at most
@@ -86,8 +88,13 @@ def sharpest_within(max_error, *, objective="neg_brier_score", n_standard_errors
     check_number(n_standard_errors, "n_standard_errors", at_least=0)
     check_binning(binning)
     if not callable(objective):
-        objective = (get_scorer if objective in get_scorer_names() else get_sklearn_scorer)(objective)
-    scoring = {"objective": objective, _CALIBRATION: get_scorer(f"neg_{_CALIBRATION}", binning=binning)}
+        objective = (
+            get_scorer if objective in get_scorer_names() else get_sklearn_scorer
+        )(objective)
+    scoring = {
+        "objective": objective,
+        _CALIBRATION: get_scorer(f"neg_{_CALIBRATION}", binning=binning),
+    }
     return SharpestWithin(max_error, n_standard_errors, scoring)
 
 
@@ -110,16 +117,28 @@ class SharpestWithin:
     def __call__(self, cv_results):
         """Return the index of the chosen candidate, as `refit` of a search does."""
         if f"mean_test_{_CALIBRATION}" not in cv_results:
-            raise ValueError("The search must compute the rule's scorers: pass scoring=rule.scoring.")
-        folds = (key for key in cv_results if key.startswith("split") and key.endswith(f"_test_{_CALIBRATION}"))
+            raise ValueError(
+                "The search must compute the rule's scorers: pass scoring=rule.scoring."
+            )
+        folds = (
+            key
+            for key in cv_results
+            if key.startswith("split") and key.endswith(f"_test_{_CALIBRATION}")
+        )
         squares = -np.column_stack([cv_results[key] for key in folds])
         n_folds = squares.shape[1]
-        standard_error = squares.std(axis=1, ddof=1) / np.sqrt(n_folds) if n_folds > 1 else np.zeros(len(squares))
+        standard_error = (
+            squares.std(axis=1, ddof=1) / np.sqrt(n_folds)
+            if n_folds > 1
+            else np.zeros(len(squares))
+        )
         upper = squares.mean(axis=1) + self.n_standard_errors * standard_error
         objective = cv_results["mean_test_objective"]
         usable = np.isfinite(upper) & np.isfinite(objective)
         if not usable.any():
-            raise ValueError("No candidate has a finite score in every fold: see the warnings of the search.")
+            raise ValueError(
+                "No candidate has a finite score in every fold: see the warnings of the search."
+            )
         within = usable & (upper <= self.max_error**2)
         if within.any():
             return int(np.argmax(np.where(within, objective, -np.inf)))

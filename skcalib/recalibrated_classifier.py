@@ -29,7 +29,11 @@ _SCALE = {"decision_function": "logit", "predict_proba": "probability"}
 
 def _linear_svc():
     classifier = LinearSVC(random_state=0)
-    return classifier.set_fit_request(sample_weight=True) if get_config()["enable_metadata_routing"] else classifier
+    return (
+        classifier.set_fit_request(sample_weight=True)
+        if get_config()["enable_metadata_routing"]
+        else classifier
+    )
 
 
 class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrapper):
@@ -132,12 +136,17 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
     >>> from sklearn.model_selection import train_test_split
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from skcalib import RecalibratedClassifierCV
-    >>> X_train, X_test, y_train, y_test = train_test_split(*load_breast_cancer(return_X_y=True), random_state=0)
+    >>> X_train, X_test, y_train, y_test = train_test_split(
+    ...     *load_breast_cancer(return_X_y=True), random_state=0
+    ... )
     >>> classifier = GaussianNB().fit(X_train, y_train)
     >>> recalibrated = RecalibratedClassifierCV(GaussianNB()).fit(X_train, y_train)
     >>> type(recalibrated.chosen_).__name__, recalibrated.gain_.low > 0
     ('StackedRecalibrator', True)
-    >>> before, after = (log_loss(y_test, model.predict_proba(X_test)) for model in (classifier, recalibrated))
+    >>> before, after = (
+    ...     log_loss(y_test, model.predict_proba(X_test))
+    ...     for model in (classifier, recalibrated)
+    ... )
     >>> after < 0.5 * before
     True
     """
@@ -151,7 +160,16 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         "base_estimator": "estimator=",
     }
 
-    def __init__(self, estimator=None, recalibrator=None, *, cv=None, n_jobs=None, ensemble="auto", verbose=False):
+    def __init__(
+        self,
+        estimator=None,
+        recalibrator=None,
+        *,
+        cv=None,
+        n_jobs=None,
+        ensemble="auto",
+        verbose=False,
+    ):
         self.estimator = estimator
         self.recalibrator = recalibrator
         self.cv = cv
@@ -191,18 +209,29 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         """
         estimator, methods = self._classifier(), ("decision_function", "predict_proba")
         params = self._metadata(estimator, sample_weight, fit_params)
-        fits = self._fits(X, y, methods[:: -1 if self.recalibrator is None else 1], params)
+        fits = self._fits(
+            X, y, methods[:: -1 if self.recalibrator is None else 1], params
+        )
         sample_weight = check_sample_weight(sample_weight, len(fits.y))
-        ensemble, recalibrator = self._resolved_ensemble(estimator), self._resolved("recalibrator")
+        ensemble, recalibrator = (
+            self._resolved_ensemble(estimator),
+            self._resolved("recalibrator"),
+        )
         _weight_params(recalibrator, sample_weight)
         _refuse_columns(check_recalibrator(recalibrator))
         self.classes_ = fits.classes
-        pairs = _PairFits(fits, recalibrator, sample_weight).pairs(self.cv, self._run, ensemble)
+        pairs = _PairFits(fits, recalibrator, sample_weight).pairs(
+            self.cv, self._run, ensemble
+        )
         self.calibrated_classifiers_ = pairs
         forbid_certificates_of_pairs(pairs, estimator)
-        self._copy_attributes(("n_features_in_", "feature_names_in_"), pairs[0].estimator)
+        self._copy_attributes(
+            ("n_features_in_", "feature_names_in_"), pairs[0].estimator
+        )
         serves_all = pairs[0].recalibrator is pairs[-1].recalibrator
-        self._copy_attributes(("gain_", "chosen_"), pairs[0].recalibrator if serves_all else None)
+        self._copy_attributes(
+            ("gain_", "chosen_"), pairs[0].recalibrator if serves_all else None
+        )
         return self
 
     def predict_proba(self, X):
@@ -219,7 +248,9 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
             Probability of each class, in the order of `classes_`.
         """
         check_is_fitted(self)
-        return sum(pair.predict_proba(X) for pair in self.calibrated_classifiers_) / len(self.calibrated_classifiers_)
+        return sum(
+            pair.predict_proba(X) for pair in self.calibrated_classifiers_
+        ) / len(self.calibrated_classifiers_)
 
     def predict(self, X):
         """Return the most probable class.
@@ -251,8 +282,13 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         return super().get_metadata_routing().add_self_request(self)
 
     def __sklearn_tags__(self):
-        tags, of_estimator = super().__sklearn_tags__(), get_tags(self._classifier()).classifier_tags
-        tags.classifier_tags.multi_class = of_estimator is None or of_estimator.multi_class
+        tags, of_estimator = (
+            super().__sklearn_tags__(),
+            get_tags(self._classifier()).classifier_tags,
+        )
+        tags.classifier_tags.multi_class = (
+            of_estimator is None or of_estimator.multi_class
+        )
         return tags
 
     def _classifier(self):
@@ -260,8 +296,13 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
 
     def _resolved_ensemble(self, estimator):
         if self.ensemble != "auto" and not isinstance(self.ensemble, bool | np.bool_):
-            raise ValueError(f"ensemble must be True, False or 'auto', found {self.ensemble!r}.")
-        whole = isinstance(self.estimator, FrozenEstimator) or get_tags(estimator).input_tags.pairwise
+            raise ValueError(
+                f"ensemble must be True, False or 'auto', found {self.ensemble!r}."
+            )
+        whole = (
+            isinstance(self.estimator, FrozenEstimator)
+            or get_tags(estimator).input_tags.pairwise
+        )
         return False if self.ensemble == "auto" and whole else self.ensemble
 
     def _metadata(self, estimator, sample_weight, fit_params):
@@ -269,10 +310,14 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
 
         With routing it is for the requests to say who gets them.
         """
-        if get_config()["enable_metadata_routing"] or has_fit_parameter(estimator, "sample_weight"):
+        if get_config()["enable_metadata_routing"] or has_fit_parameter(
+            estimator, "sample_weight"
+        ):
             return {"sample_weight": sample_weight, **fit_params}
         if sample_weight is not None and not isinstance(estimator, FrozenEstimator):
-            warn(f"{type(estimator).__name__}.fit takes no sample_weight: the weights serve the recalibration alone.")
+            warn(
+                f"{type(estimator).__name__}.fit takes no sample_weight: the weights serve the recalibration alone."
+            )
         return fit_params
 
 
@@ -290,12 +335,21 @@ class _PairFits(NamedTuple):
             scores, model = fits.cross_fitted(cv, run)
             return [self._pair(model, self._recalibrator(scores))]
         if get_tags(fits.estimator).input_tags.pairwise:
-            raise ValueError("ensemble=True cannot predict from a precomputed kernel: use ensemble=False.")
+            raise ValueError(
+                "ensemble=True cannot predict from a precomputed kernel: use ensemble=False."
+            )
         splits, is_partition = fits.splits(cv)
         if ensemble != "auto" or not is_partition:
             if any(len(test) < 2 for _, test in splits):
-                raise ValueError("cv tests a fold on one row alone, too little for a recalibrator: use ensemble=False.")
-            return run([delayed(self._of_fold)(fold, *split) for fold, split in enumerate(splits)])
+                raise ValueError(
+                    "cv tests a fold on one row alone, too little for a recalibrator: use ensemble=False."
+                )
+            return run(
+                [
+                    delayed(self._of_fold)(fold, *split)
+                    for fold, split in enumerate(splits)
+                ]
+            )
         models, scores = fits.of_folds(splits, run)
         for fold, model in enumerate(models):
             _known_classes(model, fold)
@@ -310,8 +364,12 @@ class _PairFits(NamedTuple):
         known = _known_classes(model, fold)
         is_known = np.isin(self.fits.y[test], known)
         if not is_known.any():
-            raise ValueError(f"cv trains fold {fold} on none of the classes that it tests: use a stratified cv.")
-        scores = classifier_scores(model, X_test, known, self.fits.response_method)[is_known]
+            raise ValueError(
+                f"cv trains fold {fold} on none of the classes that it tests: use a stratified cv."
+            )
+        scores = classifier_scores(model, X_test, known, self.fits.response_method)[
+            is_known
+        ]
         return self._pair(model, self._recalibrator(scores, test[is_known], known))
 
     def _recalibrator(self, scores, rows=slice(None), classes=None):
@@ -320,10 +378,14 @@ class _PairFits(NamedTuple):
         classes = self.fits.classes if classes is None else classes
         _describe_scores(recalibrator, {"input": _SCALE[method], "classes": classes})
         weight = None if self.sample_weight is None else self.sample_weight[rows]
-        return recalibrator.fit(_rounded(scores), self.fits.y[rows], **_weight_params(recalibrator, weight))
+        return recalibrator.fit(
+            _rounded(scores), self.fits.y[rows], **_weight_params(recalibrator, weight)
+        )
 
     def _pair(self, model, recalibrator):
-        return RecalibratedModel(model, recalibrator, self.fits.classes, self.fits.response_method)
+        return RecalibratedModel(
+            model, recalibrator, self.fits.classes, self.fits.response_method
+        )
 
 
 class RecalibratedModel(NamedTuple):
@@ -336,7 +398,9 @@ class RecalibratedModel(NamedTuple):
 
     def predict_proba(self, X):
         """Return float64 probabilities with one column for each of `classes`."""
-        probabilities = classifier_scores(self.recalibrator, self._scores(X), self.classes, "predict_proba")
+        probabilities = classifier_scores(
+            self.recalibrator, self._scores(X), self.classes, "predict_proba"
+        )
         return probabilities.astype(np.float64, copy=False)
 
     def predict(self, X):
@@ -346,7 +410,9 @@ class RecalibratedModel(NamedTuple):
     def _scores(self, X):
         # A recalibrator of all folds knows classes that a fold's classifier may not know.
         classes = np.unique(self.recalibrator.classes_)
-        return _rounded(classifier_scores(self.estimator, X, classes, self.response_method))
+        return _rounded(
+            classifier_scores(self.estimator, X, classes, self.response_method)
+        )
 
 
 def _known_classes(model, fold):
@@ -376,7 +442,9 @@ def _describe_scores(recalibrator, description):
             description = {"classes": description["classes"]}
         return
     names = recalibrator.get_params(deep=False)
-    recalibrator.set_params(**{name: value for name, value in description.items() if name in names})
+    recalibrator.set_params(
+        **{name: value for name, value in description.items() if name in names}
+    )
     inner = {name: value for name, value in description.items() if name not in names}
     if inner and "recalibrator" in names:
         if names["recalibrator"] is None:
@@ -389,7 +457,11 @@ def _refuse_columns(recalibrator):
     for step in _steps(recalibrator).values():
         for name in ("features", "groups"):
             columns = getattr(step, name, None)
-            is_known = callable(columns) or isinstance(columns, str) and columns == "predicted_class"
+            is_known = (
+                callable(columns)
+                or isinstance(columns, str)
+                and columns == "predicted_class"
+            )
             if columns is not None and not is_known:
                 kind = type(step).__name__
                 raise ValueError(
@@ -403,9 +475,15 @@ def _weight_params(recalibrator, sample_weight):
     """Return the weights under the names that the recalibrator's `fit` takes them by."""
     if sample_weight is None:
         return {}
-    takers = {name: step for name, step in _steps(recalibrator).items() if has_fit_parameter(step, "sample_weight")}
+    takers = {
+        name: step
+        for name, step in _steps(recalibrator).items()
+        if has_fit_parameter(step, "sample_weight")
+    }
     if not takers:
-        raise ValueError(f"sample_weight was given, but fit of {recalibrator!r} does not take it: use one that does.")
+        raise ValueError(
+            f"sample_weight was given, but fit of {recalibrator!r} does not take it: use one that does."
+        )
     if isinstance(recalibrator, Pipeline):
         if not get_config()["enable_metadata_routing"]:
             return {f"{name}__sample_weight": sample_weight for name in takers}
@@ -418,4 +496,8 @@ def _steps(recalibrator):
     """Return the steps of a pipeline by their names, or the recalibrator alone."""
     if not isinstance(recalibrator, Pipeline):
         return {"": recalibrator}
-    return {name: step for name, step in recalibrator.steps if step is not None and not isinstance(step, str)}
+    return {
+        name: step
+        for name, step in recalibrator.steps
+        if step is not None and not isinstance(step, str)
+    }

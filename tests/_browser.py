@@ -50,7 +50,9 @@ def browser(tmp_path_factory):
     for switch in (*SWITCHES, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
         options.add_argument(switch)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+    driver = webdriver.Chrome(
+        options=options, service=Service(shutil.which("chromedriver"))
+    )
     yield driver
     driver.quit()
 

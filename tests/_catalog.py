@@ -37,9 +37,13 @@ RECALIBRATORS = [
     skcalib.QuadraticScaling(class_pooling=0),
     skcalib.ScalingBinning(binning=3),
     skcalib.SplineCalibration(),
-    skcalib.SplineCalibration(4, roughness_penalty=0.5, monotone=True, multiclass="top_label"),
+    skcalib.SplineCalibration(
+        4, roughness_penalty=0.5, monotone=True, multiclass="top_label"
+    ),
     skcalib.StackedRecalibrator(),
-    skcalib.StackedRecalibrator([skcalib.PlattScaling(), skcalib.IsotonicCalibration()], cv=3),
+    skcalib.StackedRecalibrator(
+        [skcalib.PlattScaling(), skcalib.IsotonicCalibration()], cv=3
+    ),
     skcalib.TemperatureScaling(),
     skcalib.TemperatureScaling(clip=None),
     skcalib.TemperatureScaling(loss="brier"),
@@ -73,7 +77,9 @@ _OPTIONS = {
     "neighborhood_calibration_error": {"n_neighbors": 2},
     "calibration_by_group": {"n_resamples": 20, "random_state": 0},
     "calibration_error": {"binning": 3},
-    "validity_curve": {"epsilons": [0.013, 0.077, 0.239, 0.613]},  # its own differ by rounding
+    "validity_curve": {
+        "epsilons": [0.013, 0.077, 0.239, 0.613]
+    },  # its own differ by rounding
     "calibration_error_interval": {"binning": 3, "n_resamples": 20, "random_state": 0},
     "calibration_test": {"n_resamples": 20, "random_state": 0},
     "calibration_summary": {"n_resamples": 20, "random_state": 0},
@@ -83,7 +89,11 @@ _OPTIONS = {
 
 def public_recalibrators():
     classes = (getattr(skcalib, name) for name in skcalib.__all__)
-    return {one for one in classes if isinstance(one, type) and issubclass(one, recalibrators.BaseRecalibrator)}
+    return {
+        one
+        for one in classes
+        if isinstance(one, type) and issubclass(one, recalibrators.BaseRecalibrator)
+    }
 
 
 # Those that are about one event, and have no meaning for more than two classes.
@@ -102,9 +112,17 @@ def metrics_(*needs, many_classes=False):
         metric = getattr(metrics if hasattr(metrics, name) else evaluation, name)
         parameters = signature(metric).parameters
         first, more = list(parameters)[:2], list(parameters.values())[2:]
-        needs_more = any(one.default is one.empty and one.kind != one.VAR_KEYWORD for one in more)
-        if first == ["y_true", "y_proba"] and set(needs) <= set(parameters) and not needs_more:
-            found.append(pytest.param(_with_options(metric, _OPTIONS.get(name, {})), id=name))
+        needs_more = any(
+            one.default is one.empty and one.kind != one.VAR_KEYWORD for one in more
+        )
+        if (
+            first == ["y_true", "y_proba"]
+            and set(needs) <= set(parameters)
+            and not needs_more
+        ):
+            found.append(
+                pytest.param(_with_options(metric, _OPTIONS.get(name, {})), id=name)
+            )
     return found
 
 
@@ -113,7 +131,11 @@ def _with_options(metric, options):
         result = metric(y_true, y_proba, **{**options, **more})
         if not isinstance(result, ResultTable):
             return result
-        return [column for column in result.columns().values() if np.asarray(column).dtype.kind not in "US"]
+        return [
+            column
+            for column in result.columns().values()
+            if np.asarray(column).dtype.kind not in "US"
+        ]
 
     call.__name__ = metric.__name__
     return call

@@ -25,8 +25,14 @@ _PACKAGES = {
 
 def _parameters(names):
     for name in names:
-        missing = [package for package in ("narwhals", "pyarrow", *_PACKAGES[name]) if find_spec(package) is None]
-        marks = [pytest.mark.skipif(bool(missing), reason=f"needs {', '.join(missing)}")]
+        missing = [
+            package
+            for package in ("narwhals", "pyarrow", *_PACKAGES[name])
+            if find_spec(package) is None
+        ]
+        marks = [
+            pytest.mark.skipif(bool(missing), reason=f"needs {', '.join(missing)}")
+        ]
         if name == "spark":
             marks = [pytest.mark.slow] if REQUIRE_SPARK else [pytest.mark.slow, *marks]
         if name in ("dask", "ibis"):
@@ -34,8 +40,12 @@ def _parameters(names):
         yield pytest.param(name, marks=marks)
 
 
-every_engine = pytest.mark.parametrize("engine", list(_parameters([*EAGER, *LAZY, "spark"])))
-every_local_engine = pytest.mark.parametrize("engine", list(_parameters([*EAGER, *LAZY])))
+every_engine = pytest.mark.parametrize(
+    "engine", list(_parameters([*EAGER, *LAZY, "spark"]))
+)
+every_local_engine = pytest.mark.parametrize(
+    "engine", list(_parameters([*EAGER, *LAZY]))
+)
 
 
 def native(engine, **columns):
@@ -77,8 +87,13 @@ def column(table, name, *, by):
     """Return a column of a native table as float64, NULL as NaN, in the order of another column."""
     import narwhals.stable.v2 as nw
 
-    both = nw.from_native(table).lazy().select(name, by).collect()  # at once: no engine promises an order
-    values = np.array([np.nan if value is None else value for value in both[name].to_list()], dtype=np.float64)
+    both = (
+        nw.from_native(table).lazy().select(name, by).collect()
+    )  # at once: no engine promises an order
+    values = np.array(
+        [np.nan if value is None else value for value in both[name].to_list()],
+        dtype=np.float64,
+    )
     return values[np.argsort(both[by].to_numpy(), kind="stable")]
 
 

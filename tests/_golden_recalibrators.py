@@ -16,7 +16,20 @@ from skcalib.export import from_dict, to_dict
 
 PATH = Path(__file__).with_name("golden_recalibrators.json")
 # Those that float32 holds (or rounds to 0 or 1), so that both types see the same scores.
-SCORES = [0.0, 1e-300, 2.0**-60, 2.0**-20, 0.0625, 0.25, 0.3125, 0.5, 0.75, 1 - 2.0**-20, 1 - 2.0**-53, 1.0]
+SCORES = [
+    0.0,
+    1e-300,
+    2.0**-60,
+    2.0**-20,
+    0.0625,
+    0.25,
+    0.3125,
+    0.5,
+    0.75,
+    1 - 2.0**-20,
+    1 - 2.0**-53,
+    1.0,
+]
 LOG_ODDS = [-1e4, -40.0, -3.0, -0.125, 0.0, 2.0**-30, 0.5, 2.25, 36.5, 800.0]
 PLATT = skcalib.PlattScaling
 
@@ -44,7 +57,12 @@ BINARY = [
     skcalib.VennAbers(),
     skcalib.VennAbers(max_n_knots=6),
 ]
-ON_LOG_ODDS = [PLATT(), skcalib.BetaCalibration(), skcalib.UniformMassBinning(3), skcalib.IsotonicCalibration()]
+ON_LOG_ODDS = [
+    PLATT(),
+    skcalib.BetaCalibration(),
+    skcalib.UniformMassBinning(3),
+    skcalib.IsotonicCalibration(),
+]
 MANY_CLASSES = [
     PLATT(),
     PLATT(multiclass="top_label"),
@@ -56,7 +74,9 @@ MANY_CLASSES = [
     skcalib.HistogramBinning(4, normalize=False),
     skcalib.MatrixScaling(),
     skcalib.PriorShift("balanced"),
-    skcalib.StackedRecalibrator([skcalib.TemperatureScaling(), skcalib.MatrixScaling()], cv=2),
+    skcalib.StackedRecalibrator(
+        [skcalib.TemperatureScaling(), skcalib.MatrixScaling()], cv=2
+    ),
     skcalib.TemperatureScaling(),
     skcalib.VectorScaling(),
 ]
@@ -106,41 +126,68 @@ def golden_recalibrators():
 def _fitted():
     """Yield (fitted recalibrator, scores, groups, ids)."""
     rng = np.random.default_rng(0)
-    scores = np.concatenate((np.round(rng.beta(0.5, 0.8, 56) * 256) / 256, [0, 0, 1, 1]))
+    scores = np.concatenate(
+        (np.round(rng.beta(0.5, 0.8, 56) * 256) / 256, [0, 0, 1, 1])
+    )
     y = np.where(rng.random(len(scores)) < scores**1.5, "yes", "no")
     for recalibrator in BINARY:
         yield recalibrator.fit(scores, y), np.array(SCORES)[:, None]
     log_odds = np.round(rng.normal(size=60) * 64) / 32
     for recalibrator in ON_LOG_ODDS:
-        fitted = recalibrator.set_params(input="logit").fit(log_odds, rng.random(60) < 1 / (1 + np.exp(-log_odds)))
+        fitted = recalibrator.set_params(input="logit").fit(
+            log_odds, rng.random(60) < 1 / (1 + np.exp(-log_odds))
+        )
         yield fitted, np.array(LOG_ODDS)[:, None]
     yield from _of_groups(scores, y)
     logits = rng.normal(size=(80, 3)) * 2
     classes = (logits / 2 + rng.gumbel(size=logits.shape)).argmax(axis=1)
     new = np.array(
-        [[0.5, 0.25, 0.25], [0.125, 0.5, 0.375], [0, 0, 1], [0, 0.5, 0.5], [2.0**-20, 2.0**-20, 1 - 2.0**-19]]
+        [
+            [0.5, 0.25, 0.25],
+            [0.125, 0.5, 0.375],
+            [0, 0, 1],
+            [0, 0.5, 0.5],
+            [2.0**-20, 2.0**-20, 1 - 2.0**-19],
+        ]
     )
     features = np.array([[0.25, 1], [0.75, 0]])
-    multicalibrated = skcalib.MulticalibratedRecalibrator(PLATT(), features=1, max_rounds=0)
-    yield multicalibrated.fit(np.column_stack((scores, np.arange(len(y)) % 2)), y), features
+    multicalibrated = skcalib.MulticalibratedRecalibrator(
+        PLATT(), features=1, max_rounds=0
+    )
+    yield (
+        multicalibrated.fit(np.column_stack((scores, np.arange(len(y)) % 2)), y),
+        features,
+    )
     for recalibrator in MANY_CLASSES:
         yield recalibrator.fit(softmax(logits, axis=1), classes), new
     scaled = skcalib.MatrixScaling(input="logit").fit(logits, classes)
-    yield scaled, np.array([[0.5, -1.25, 3], [0, 0, 0], [90, -90, 0], [1002, 1000, 1001]])
+    yield (
+        scaled,
+        np.array([[0.5, -1.25, 3], [0, 0, 0], [90, -90, 0], [1002, 1000, 1001]]),
+    )
 
 
 def _of_groups(scores, y):
     groups = np.array(["north", "o'south", "east"])[np.arange(len(y)) % 3]
-    fitted = skcalib.GroupwiseRecalibrator(PLATT(), min_group_size=20, shrinkage=5).fit(scores, y, groups=groups)
+    fitted = skcalib.GroupwiseRecalibrator(PLATT(), min_group_size=20, shrinkage=5).fit(
+        scores, y, groups=groups
+    )
     new = np.repeat([0.125, 0.5, 0.75], 3)[:, None]
     yield fitted, new, np.tile(fitted.groups_, 3).tolist()
-    yield skcalib.GroupwiseRecalibrator(min_group_size=5).fit(scores, y), np.array(SCORES)[:, None]
+    yield (
+        skcalib.GroupwiseRecalibrator(min_group_size=5).fit(scores, y),
+        np.array(SCORES)[:, None],
+    )
     sites = np.array(["a", "b"])[np.arange(len(y)) % 2]
     for inner in (skcalib.IsotonicCalibration(), skcalib.StackedRecalibrator(cv=2)):
-        fitted = skcalib.GroupwiseRecalibrator(inner, min_group_size=20).fit(scores, y, groups=sites)
+        fitted = skcalib.GroupwiseRecalibrator(inner, min_group_size=20).fit(
+            scores, y, groups=sites
+        )
         yield fitted, new, ["a", "b", "never seen"] * 3
     tied = np.round(scores * 4) / 4
-    randomised = skcalib.UniformMassBinning(5, randomize=True, random_state=0).fit(tied, y)
+    randomised = skcalib.UniformMassBinning(5, randomize=True, random_state=0).fit(
+        tied, y
+    )
     on_cuts = np.repeat(np.unique(tied), 4)[:, None]
     yield randomised, on_cuts, None, list(range(len(on_cuts)))
     yield randomised, on_cuts, None, [f"row's {k}" for k in range(len(on_cuts))]

@@ -25,7 +25,9 @@ def equal_mass_edges(scores, n_bins, weights=None):
     weights = [1] * len(scores) if weights is None else weights
     mass = {}
     for score, weight in zip(scores, weights, strict=True):
-        mass[float(score)] = mass.get(float(score), Fraction(0)) + Fraction(float(weight))
+        mass[float(score)] = mass.get(float(score), Fraction(0)) + Fraction(
+            float(weight)
+        )
     distinct = sorted(mass)
     total = sum(mass.values())
     edges = [0.0]
@@ -44,7 +46,11 @@ def equal_mass_edges(scores, n_bins, weights=None):
 
 def unique_score_edges(scores):
     distinct = sorted({float(score) for score in scores})
-    return [0.0, *((a + b) / 2 for a, b in zip(distinct, distinct[1:], strict=False)), 1.0]
+    return [
+        0.0,
+        *((a + b) / 2 for a, b in zip(distinct, distinct[1:], strict=False)),
+        1.0,
+    ]
 
 
 def bins(scores, labels, edges, weights=None):
@@ -53,14 +59,18 @@ def bins(scores, labels, edges, weights=None):
     rows = {}
     for score, label, weight in zip(scores, labels, weights, strict=True):
         if weight > 0:
-            rows.setdefault(bin_of(score, edges), []).append((float(score), float(label), float(weight)))
+            rows.setdefault(bin_of(score, edges), []).append(
+                (float(score), float(label), float(weight))
+            )
     return [rows[b] for b in sorted(rows)]
 
 
 def power(scores, labels, edges, *, norm, method, weights=None):
     """Return the (signed) p-th power of a binned error, for norm inf the error."""
     parts = []
-    total = sum(weight for rows in bins(scores, labels, edges, weights) for _, _, weight in rows)
+    total = sum(
+        weight for rows in bins(scores, labels, edges, weights) for _, _, weight in rows
+    )
     for rows in bins(scores, labels, edges, weights):
         n = sum(w for _, _, w in rows)
         s = sum(w * s for s, _, w in rows) / n
@@ -93,7 +103,9 @@ def normal_absolute_moment(mean, variance, order):
     sd = math.sqrt(variance)
     if sd == 0:
         return abs(mean) ** order
-    density = lambda z: abs(mean + sd * z) ** order * math.exp(-z * z / 2) / math.sqrt(2 * math.pi)  # noqa: E731
+    density = lambda z: (
+        abs(mean + sd * z) ** order * math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+    )  # noqa: E731
     kink = [-mean / sd] if abs(mean) < 12 * sd else None
     return quad(density, -12, 12, points=kink, epsabs=0, epsrel=1e-12, limit=200)[0]
 
@@ -118,8 +130,16 @@ def tasks(proba, codes, multiclass):
     """Return the binary problems (scores, labels) of K columns."""
     if multiclass == "top_label":
         predicted = top_label(proba)
-        return [([score for _, score in predicted], [c == k for c, (k, _) in zip(codes, predicted, strict=True)])]
-    return [([row[k] for row in proba], [c == k for c in codes]) for k in range(len(proba[0]))]
+        return [
+            (
+                [score for _, score in predicted],
+                [c == k for c, (k, _) in zip(codes, predicted, strict=True)],
+            )
+        ]
+    return [
+        ([row[k] for row in proba], [c == k for c in codes])
+        for k in range(len(proba[0]))
+    ]
 
 
 def histogram_binning(scores, labels, edges, weights=None, smoothing=0.0):
@@ -128,7 +148,11 @@ def histogram_binning(scores, labels, edges, weights=None, smoothing=0.0):
     base_rate = sum(w * y for w, y in zip(weights, labels, strict=True)) / sum(weights)
     values = []
     for b in range(len(edges) - 1):
-        inside = [(y, w) for s, y, w in zip(scores, labels, weights, strict=True) if bin_of(s, edges) == b]
+        inside = [
+            (y, w)
+            for s, y, w in zip(scores, labels, weights, strict=True)
+            if bin_of(s, edges) == b
+        ]
         n = sum(w for _, w in inside) + smoothing
         events = sum(w * y for y, w in inside) + smoothing * base_rate
         values.append(events / n if n > 0 else (edges[b] + edges[b + 1]) / 2)
@@ -141,7 +165,9 @@ def scaling_binning(scaled_to_bin, scaled_to_average, n_bins):
     values = []
     for b in range(len(edges) - 1):
         inside = [s for s in scaled_to_average if bin_of(s, edges) == b]
-        values.append(sum(inside) / len(inside) if inside else (edges[b] + edges[b + 1]) / 2)
+        values.append(
+            sum(inside) / len(inside) if inside else (edges[b] + edges[b + 1]) / 2
+        )
     return edges, values
 
 
@@ -150,11 +176,22 @@ def isotonic(scores, labels, weights=None):
     weights = [1.0] * len(scores) if weights is None else weights
     blocks = []  # [events, weight, scores]
     for score in sorted({float(s) for s in scores}):
-        tied = [(y, w) for s, y, w in zip(scores, labels, weights, strict=True) if float(s) == score]
+        tied = [
+            (y, w)
+            for s, y, w in zip(scores, labels, weights, strict=True)
+            if float(s) == score
+        ]
         blocks.append([sum(w * y for y, w in tied), sum(w for _, w in tied), [score]])
-        while len(blocks) > 1 and blocks[-2][0] / blocks[-2][1] >= blocks[-1][0] / blocks[-1][1]:
+        while (
+            len(blocks) > 1
+            and blocks[-2][0] / blocks[-2][1] >= blocks[-1][0] / blocks[-1][1]
+        ):
             events, weight, right = blocks.pop()
-            blocks[-1] = [blocks[-1][0] + events, blocks[-1][1] + weight, blocks[-1][2] + right]
+            blocks[-1] = [
+                blocks[-1][0] + events,
+                blocks[-1][1] + weight,
+                blocks[-1][2] + right,
+            ]
     return {score: events / weight for events, weight, tied in blocks for score in tied}
 
 
@@ -167,7 +204,9 @@ def temperature_loss(inverse, logits, codes, weights=None, loss="log"):
         likelihood = [math.exp(inverse * (float(z) - highest)) for z in row]
         p = [v / sum(likelihood) for v in likelihood]
         if loss == "log":
-            total -= weight * (inverse * (float(row[code]) - highest) - math.log(sum(likelihood)))
+            total -= weight * (
+                inverse * (float(row[code]) - highest) - math.log(sum(likelihood))
+            )
         else:
             total += weight * sum((q - (k == code)) ** 2 for k, q in enumerate(p))
     return total / sum(weights)

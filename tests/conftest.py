@@ -10,9 +10,15 @@ from sklearn.base import clone
 
 from skcalib import CautiousRecalibrator
 
-_COMMON = {"deadline": None, "database": None, "suppress_health_check": [HealthCheck.too_slow]}
+_COMMON = {
+    "deadline": None,
+    "database": None,
+    "suppress_health_check": [HealthCheck.too_slow],
+}
 settings.register_profile("quick", derandomize=True, max_examples=40, **_COMMON)
-settings.register_profile("search", max_examples=2000, **_COMMON)  # HYPOTHESIS_PROFILE=search pytest ...
+settings.register_profile(
+    "search", max_examples=2000, **_COMMON
+)  # HYPOTHESIS_PROFILE=search pytest ...
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
@@ -20,7 +26,11 @@ def _each(recalibrators):
     """Each recalibrator; the one that fits a stack once more for each of its folds takes the time of all the others."""
     for one in recalibrators:
         cautious = isinstance(one, CautiousRecalibrator) and one.recalibrator is None
-        yield pytest.param(one, marks=pytest.mark.slow, id=repr(one)) if cautious else pytest.param(one, id=repr(one))
+        yield (
+            pytest.param(one, marks=pytest.mark.slow, id=repr(one))
+            if cautious
+            else pytest.param(one, id=repr(one))
+        )
 
 
 @pytest.fixture(params=_each(RECALIBRATORS))
@@ -29,7 +39,9 @@ def recalibrator(request):
     return clone(request.param)
 
 
-@pytest.fixture(params=_each(one for one in RECALIBRATORS if not isinstance(one, UNWEIGHTED)))
+@pytest.fixture(
+    params=_each(one for one in RECALIBRATORS if not isinstance(one, UNWEIGHTED))
+)
 def weighted_recalibrator(request):
     """Every recalibrator that takes weights, unfitted."""
     return clone(request.param)

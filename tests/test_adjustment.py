@@ -10,7 +10,11 @@ from skcalib._inference.adjustment import adjusted_pvalues, holm, pvalue_distrib
 from skcalib._inference.bias import bias_test, event_count_pmf
 from skcalib.metrics import calibration_by_group
 
-GROUPS = [np.array([0.1, 0.2, 0.4]), np.array([0.05, 0.5, 0.5, 0.6]), np.array([0.3, 0.9])]
+GROUPS = [
+    np.array([0.1, 0.2, 0.4]),
+    np.array([0.05, 0.5, 0.5, 0.6]),
+    np.array([0.3, 0.9]),
+]
 
 
 def _pmf(scores):
@@ -35,20 +39,34 @@ def test_counts_and_what_a_pvalue_can_be():
         expected = [mass[possible <= value + 1e-12].sum() for value in values]
         assert probabilities[-1] == pytest.approx(1)
         last_of_ties = np.append(np.diff(values) > 1e-12, True)
-        np.testing.assert_allclose(probabilities[last_of_ties], np.array(expected)[last_of_ties])
+        np.testing.assert_allclose(
+            probabilities[last_of_ties], np.array(expected)[last_of_ties]
+        )
 
 
 def test_the_least_adjusted_pvalue_is_its_probability():
     masses = [_pmf(scores) for scores in GROUPS]
     distributions = [pvalue_distribution(scores) for scores in GROUPS]
     outcomes = list(product(*(range(len(mass)) for mass in masses)))
-    probability = np.array([np.prod([mass[k] for mass, k in zip(masses, ks, strict=True)]) for ks in outcomes])
-    pvalues = np.array([[_pvalue(mass, k) for mass, k in zip(masses, ks, strict=True)] for ks in outcomes])
+    probability = np.array(
+        [
+            np.prod([mass[k] for mass, k in zip(masses, ks, strict=True)])
+            for ks in outcomes
+        ]
+    )
+    pvalues = np.array(
+        [
+            [_pvalue(mass, k) for mass, k in zip(masses, ks, strict=True)]
+            for ks in outcomes
+        ]
+    )
     least = pvalues.min(axis=1)
     for row, ks in zip(pvalues[::7], outcomes[::7], strict=True):
         adjusted = adjusted_pvalues(row, distributions)
         expected = probability[least <= row.min() + 1e-12].sum()
-        assert adjusted.min() == pytest.approx(max(expected, row.min())), ks  # never below the p-value itself
+        assert adjusted.min() == pytest.approx(max(expected, row.min())), (
+            ks
+        )  # never below the p-value itself
         assert np.all(adjusted <= holm(row) + 1e-12)
         assert np.all(adjusted >= row - 1e-12)
         assert np.all(np.diff(adjusted[np.argsort(row, kind="stable")]) >= 0)
@@ -59,7 +77,9 @@ def test_continuous_pvalues_are_adjusted_by_sidak():
     np.testing.assert_allclose(found, [1 - 0.98**2, 1 - 0.99**3, 1.0])
 
 
-@pytest.mark.parametrize(("n", "n_groups", "rare"), [(500, 10, False), (500, 10, True), (600, 30, True)])
+@pytest.mark.parametrize(
+    ("n", "n_groups", "rare"), [(500, 10, False), (500, 10, True), (600, 30, True)]
+)
 def test_level_of_a_family(n, n_groups, rare):
     """The exact probability that a calibrated family is rejected, from the distributions of its p-values."""
     rng = np.random.default_rng(0)
@@ -67,7 +87,10 @@ def test_level_of_a_family(n, n_groups, rare):
     distributions = [pvalue_distribution(scores[codes == k]) for k in range(n_groups)]
 
     def rejected(limit):
-        chances = [np.append(0, p)[np.searchsorted(v, limit, side="right")] for v, p in distributions]
+        chances = [
+            np.append(0, p)[np.searchsorted(v, limit, side="right")]
+            for v, p in distributions
+        ]
         return 1 - np.prod(1 - np.array(chances))
 
     possible = np.unique(np.concatenate([values for values, _ in distributions]))
@@ -91,10 +114,18 @@ def test_in_the_table():
     np.testing.assert_array_equal(plain.adjusted_pvalue, holm(plain.pvalue))
     assert np.all(exact.adjusted_pvalue <= plain.adjusted_pvalue + 1e-12)
     assert exact.adjusted_pvalue[3] < 0.8 * plain.adjusted_pvalue[3]
-    expected = [bias_test(scores[groups == k], y[groups == k].sum(), 0.9).pvalue for k in range(30)]
+    expected = [
+        bias_test(scores[groups == k], y[groups == k].sum(), 0.9).pvalue
+        for k in range(30)
+    ]
     np.testing.assert_allclose(exact.pvalue, expected)
     with refused(ValueError, "adjustment", "'holm', 'exact'", "'bonferroni'"):
         calibration_by_group(y, scores, groups, adjustment="bonferroni")
-    weights = {"sample_weight": np.random.default_rng(0).uniform(0.5, 1, 900), "weight_type": "importance"}
-    weighted = calibration_by_group(y, scores, groups, adjustment="exact", **weights, **options)
+    weights = {
+        "sample_weight": np.random.default_rng(0).uniform(0.5, 1, 900),
+        "weight_type": "importance",
+    }
+    weighted = calibration_by_group(
+        y, scores, groups, adjustment="exact", **weights, **options
+    )
     assert np.all(weighted.adjusted_pvalue >= weighted.pvalue)

@@ -9,7 +9,11 @@ from skcalib import DirichletCalibration, MatrixScaling, VectorScaling
 from skcalib.recalibrators import _alpha_path
 
 METHODS = [DirichletCalibration, MatrixScaling, VectorScaling]
-PATHS = {DirichletCalibration: [1, 0.1, 0.03], MatrixScaling: [1, 0.3, 0.1, 0.02], VectorScaling: [1, 0.3, 0.1, 0.02]}
+PATHS = {
+    DirichletCalibration: [1, 0.1, 0.03],
+    MatrixScaling: [1, 0.3, 0.1, 0.02],
+    VectorScaling: [1, 0.3, 0.1, 0.02],
+}
 over_methods = pytest.mark.parametrize("method", METHODS)
 
 
@@ -17,7 +21,9 @@ def sample(n=300, n_classes=3, spread=1.0, seed=0):
     """Logits of a model, and labels of a map of them that differs from temperature scaling by `spread`."""
     rng = np.random.default_rng(seed)
     logits = 1.5 * rng.normal(size=(n, n_classes))
-    matrix = np.eye(n_classes) + spread * np.random.default_rng(9).normal(size=(n_classes, n_classes))
+    matrix = np.eye(n_classes) + spread * np.random.default_rng(9).normal(
+        size=(n_classes, n_classes)
+    )
     truth = softmax(0.7 * logits @ matrix + spread * np.arange(n_classes), axis=1)
     return logits, (truth.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
 
@@ -35,7 +41,9 @@ def _chosen(losses, least):
 
 
 @over_methods
-@pytest.mark.parametrize(("spread", "n", "seed"), [(0.0, 90, 0), (0.2, 90, 0), (1.5, 300, 1)])
+@pytest.mark.parametrize(
+    ("spread", "n", "seed"), [(0.0, 90, 0), (0.2, 90, 0), (1.5, 300, 1)]
+)
 @pytest.mark.slow
 def test_the_path_by_exact_leave_one_out(method, spread, n, seed):
     # The rule, with a fit without each row in place of the approximation.
@@ -43,15 +51,24 @@ def test_the_path_by_exact_leave_one_out(method, spread, n, seed):
     losses, rest = [], ~np.eye(len(y), dtype=bool)
     for alpha in PATHS[method]:
         model = method(alpha, input="logit", clip=None)
-        each = [log_loss(model.fit(logits[rest[i]], y[rest[i]]), logits[[i]], y[[i]]) for i in range(len(y))]
+        each = [
+            log_loss(model.fit(logits[rest[i]], y[rest[i]]), logits[[i]], y[[i]])
+            for i in range(len(y))
+        ]
         losses.append(sum(each))
         if losses[-1] > losses[max(len(losses) - 2, 0)]:
             break
     found = method("auto", input="logit", clip=None).fit(logits, y)
     # The approximation may be off by half a nat where a gain is about 5.
-    assert found.alpha_ in {PATHS[method][_chosen(losses, least)] for least in (4.5, 5, 5.5)}
+    assert found.alpha_ in {
+        PATHS[method][_chosen(losses, least)] for least in (4.5, 5, 5.5)
+    }
     assert (found.alpha_ < 1) == (spread == 1.5)  # both outcomes of the rule are seen
-    expected = method(found.alpha_, input="logit", clip=None).fit(logits, y).predict_proba(logits)
+    expected = (
+        method(found.alpha_, input="logit", clip=None)
+        .fit(logits, y)
+        .predict_proba(logits)
+    )
     np.testing.assert_allclose(found.predict_proba(logits), expected, atol=1e-6)
 
 
@@ -86,7 +103,9 @@ def test_weights_are_repeated_rows(method, most_classes, monkeypatch):
     weighted = method("auto", input="logit").fit(logits, y, weights)
     rows = method("auto", input="logit").fit(*repeated(weights, logits, y))
     assert weighted.alpha_ == rows.alpha_
-    np.testing.assert_allclose(weighted.predict_proba(logits), rows.predict_proba(logits), atol=1e-7)
+    np.testing.assert_allclose(
+        weighted.predict_proba(logits), rows.predict_proba(logits), atol=1e-7
+    )
 
 
 @over_methods
@@ -100,7 +119,11 @@ def test_a_class_without_rows(method):
 @over_methods
 def test_extreme_scores_stay_finite(method):
     y = np.arange(30) % 3
-    for scores in (np.eye(3)[y], np.eye(3)[np.where(np.arange(30) < 4, 0, y)], np.full((30, 3), 1 / 3)):
+    for scores in (
+        np.eye(3)[y],
+        np.eye(3)[np.where(np.arange(30) < 4, 0, y)],
+        np.full((30, 3), 1 / 3),
+    ):
         proba = method("auto").fit(scores, y).predict_proba(scores)
         assert np.isfinite(np.log(proba)).all()
 
@@ -126,22 +149,31 @@ def test_alpha_is_a_number_or_auto():
         MatrixScaling("best", input="logit").fit(logits, y)
 
 
-@pytest.mark.filterwarnings("ignore:The fit stopped:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings(
+    "ignore:The fit stopped:sklearn.exceptions.ConvergenceWarning"
+)
 @pytest.mark.parametrize("ulps", [1, 4, 64])
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 @pytest.mark.parametrize("method", [DirichletCalibration, MatrixScaling, VectorScaling])
 def test_scores_a_few_ulps_apart(method, n_classes, ulps):
     rng = np.random.default_rng(0)
-    scores = np.full((60, n_classes), 1 / n_classes) + rng.integers(0, ulps + 1, (60, n_classes)) * 2.0**-54
+    scores = (
+        np.full((60, n_classes), 1 / n_classes)
+        + rng.integers(0, ulps + 1, (60, n_classes)) * 2.0**-54
+    )
     y = np.arange(60) % n_classes
     found = method(alpha="auto").fit(scores, y).predict_proba(scores)
     np.testing.assert_allclose(found.sum(axis=1), 1)
     loss = -np.log(found[np.arange(60), y]).mean()
-    assert np.log(n_classes) - 0.1 < loss <= np.log(n_classes) + 1e-6  # hardly anything is learned from rounding
+    assert (
+        np.log(n_classes) - 0.1 < loss <= np.log(n_classes) + 1e-6
+    )  # hardly anything is learned from rounding
 
 
 def test_few_rows_a_class_keep_the_strongest_ridge():
     logits, y = sample(89, spread=2.0)
     assert MatrixScaling(input="logit").fit(logits, y).alpha_ == 1
-    many = MatrixScaling(input="logit").fit(logits, y, np.full(89, 30.0))  # weights count as rows
+    many = MatrixScaling(input="logit").fit(
+        logits, y, np.full(89, 30.0)
+    )  # weights count as rows
     assert many.alpha_ < 1

@@ -34,7 +34,9 @@ def test_each_public_name_is_listed_once(module):
     for part in re.split(r"\.\. currentmodule:: ", REFERENCE.text())[1:]:
         if part.startswith(module + "\n"):
             listed.update(re.findall(r"^   (\w+)$", part, flags=re.M))
-    public = [name for name in import_module(module).__all__ if not name.startswith("__")]
+    public = [
+        name for name in import_module(module).__all__ if not name.startswith("__")
+    ]
     assert listed == Counter(public)
 
 
@@ -45,7 +47,11 @@ def test_every_module_has_a_section():
 def test_each_name_has_its_pages_of_the_guide():
     pages = REFERENCE.guide_pages(_PATH.parent)
     assert {path.rpartition(".")[0] for path in pages} >= set(REFERENCE.MODULES)
-    assert all((_PATH.parent / f"{page}.md").exists() for some in pages.values() for page in some)
+    assert all(
+        (_PATH.parent / f"{page}.md").exists()
+        for some in pages.values()
+        for page in some
+    )
     assert pages["skcalib.PlattScaling"][0] == "which_recalibrator"
     assert "which_error" in pages["skcalib.metrics.calibration_test"]
 
@@ -56,17 +62,29 @@ NO_EXAMPLE = {"coming_from", *REFERENCE.EVIDENCE}
 
 def test_reference_guide_and_gallery_lead_to_each_other():
     doc = _PATH.parent
-    of_names, of_pages = REFERENCE.examples_of_names(doc), REFERENCE.examples_of_pages(doc)
+    of_names, of_pages = (
+        REFERENCE.examples_of_names(doc),
+        REFERENCE.examples_of_pages(doc),
+    )
     assert of_names.keys() == REFERENCE.guide_pages(doc).keys()
     assert all(of_names.values())
-    assert "gallery/plot_10_has_it_drifted.py" in of_names["skcalib.monitoring.CalibrationMonitor"]
-    guide = set(re.findall(r"\]\((\w+)\.md\)", (doc / "user_guide.md").read_text("utf-8")))
+    assert (
+        "gallery/plot_10_has_it_drifted.py"
+        in of_names["skcalib.monitoring.CalibrationMonitor"]
+    )
+    guide = set(
+        re.findall(r"\]\((\w+)\.md\)", (doc / "user_guide.md").read_text("utf-8"))
+    )
     assert guide - NO_EXAMPLE <= of_pages.keys()
     assert not guide & NO_EXAMPLE & of_pages.keys()
     assert all((doc / f"{page}.md").exists() for page in of_pages)
 
 
-@pytest.mark.parametrize("path", sorted((_PATH.parent / "gallery").glob("plot_*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    sorted((_PATH.parent / "gallery").glob("plot_*.py")),
+    ids=lambda path: path.stem,
+)
 def test_an_example_ends_with_its_pages_and_names(path):
     last = path.read_text("utf-8").rpartition("# %%\n")[2]
     assert last.startswith("# **See also:** :doc:`/")
@@ -77,33 +95,64 @@ def test_an_example_ends_with_its_pages_and_names(path):
 
 
 def test_provisional_names_exist_and_are_marked():
-    assert all(path in REFERENCE.MODULES or path in PUBLIC for path in REFERENCE.PROVISIONAL)
+    assert all(
+        path in REFERENCE.MODULES or path in PUBLIC for path in REFERENCE.PROVISIONAL
+    )
     marked = set(REFERENCE.provisional())
     assert marked <= set(PUBLIC)
-    wanted = {"skcalib.MulticalibratedRecalibrator", "skcalib.monitoring.CalibrationMonitor"}
-    assert wanted | {path for path in PUBLIC if path.startswith("skcalib.decisions.")} <= marked
+    wanted = {
+        "skcalib.MulticalibratedRecalibrator",
+        "skcalib.monitoring.CalibrationMonitor",
+    }
+    assert (
+        wanted | {path for path in PUBLIC if path.startswith("skcalib.decisions.")}
+        <= marked
+    )
     assert "skcalib.PlattScaling" not in marked
     for template in ("base", "class"):
-        page = (_PATH.parent / "_templates" / "autosummary" / f"{template}.rst").read_text("utf-8")
+        page = (
+            _PATH.parent / "_templates" / "autosummary" / f"{template}.rst"
+        ).read_text("utf-8")
         assert "provisional[fullname]" in page
         assert "stable" in page
 
 
-_JOBS = [*(_PATH.parent / "examples").glob("*.py"), *(_PATH.parent / "gallery").glob("*.py")]
-_GUIDE = [page for page in _PATH.parent.glob("*.md") if page.stem not in ("changelog", "contributing", "releases")]
+_JOBS = [
+    *(_PATH.parent / "examples").glob("*.py"),
+    *(_PATH.parent / "gallery").glob("*.py"),
+]
+_GUIDE = [
+    page
+    for page in _PATH.parent.glob("*.md")
+    if page.stem not in ("changelog", "contributing", "releases")
+]
 
 
 def test_each_name_is_needed_by_a_job():
     """What no script, no gallery example and no page of the guide needs has no place in the front."""
     text = "\n".join(path.read_text("utf-8") for path in [*_JOBS, *_GUIDE])
-    results = {thing.__name__ for thing in PUBLIC.values() if inspect.isclass(thing) and issubclass(thing, RESULTS)}
-    listed = {name for module, title, *_ in REFERENCE.SECTIONS for name in REFERENCE.names(module, title)}
-    assert not [name for name in sorted(listed - results) if not re.search(rf"\b{name}\b", text)]
+    results = {
+        thing.__name__
+        for thing in PUBLIC.values()
+        if inspect.isclass(thing) and issubclass(thing, RESULTS)
+    }
+    listed = {
+        name
+        for module, title, *_ in REFERENCE.SECTIONS
+        for name in REFERENCE.names(module, title)
+    }
+    assert not [
+        name for name in sorted(listed - results) if not re.search(rf"\b{name}\b", text)
+    ]
 
 
 def test_the_counter_counts_the_pages():
-    assert sorted(house.public_names(house.package(Path(skcalib.__file__).parents[1]))) == sorted(
-        f"{module}.{name}" for module, title, *_ in REFERENCE.SECTIONS for name in REFERENCE.names(module, title)
+    assert sorted(
+        house.public_names(house.package(Path(skcalib.__file__).parents[1]))
+    ) == sorted(
+        f"{module}.{name}"
+        for module, title, *_ in REFERENCE.SECTIONS
+        for name in REFERENCE.names(module, title)
     )
 
 
@@ -122,7 +171,11 @@ RESULTS = (tuple, BinStatistics, CalibrationCertificate, CertifiedThreshold)
 
 def _documented(thing):
     docscrape = pytest.importorskip("numpydoc.docscrape")
-    return docscrape.ClassDoc(thing) if inspect.isclass(thing) else docscrape.FunctionDoc(thing)
+    return (
+        docscrape.ClassDoc(thing)
+        if inspect.isclass(thing)
+        else docscrape.FunctionDoc(thing)
+    )
 
 
 @pytest.mark.parametrize("path", PUBLIC)
@@ -132,7 +185,10 @@ def test_a_page_has_its_parts(path):
     linked = [name for names, _ in documented["See Also"] for name, _ in names]
     assert linked
     here = path.rpartition(".")[0]  # names of the same module may stand alone
-    assert all(name in PUBLIC or f"{here}.{name}" in PUBLIC or name.startswith("sklearn.") for name in linked), linked
+    assert all(
+        name in PUBLIC or f"{here}.{name}" in PUBLIC or name.startswith("sklearn.")
+        for name in linked
+    ), linked
     assert path not in linked
     if not (inspect.isclass(thing) and issubclass(thing, RESULTS)):
         assert documented["Examples"]
@@ -146,9 +202,18 @@ def test_parameters_are_those_of_the_signature(path):
         described += [
             method
             for name, method in inspect.getmembers(thing, callable)
-            if not name.startswith("_") and getattr(method, "__module__", "").startswith("skcalib")
+            if not name.startswith("_")
+            and getattr(method, "__module__", "").startswith("skcalib")
         ]
     for one in described:
-        documented = [name.strip("*") for entry in _documented(one)["Parameters"] for name in entry.name.split(", ")]
-        parameters = [name for name in inspect.signature(one).parameters if name not in ("self", "cls")]
+        documented = [
+            name.strip("*")
+            for entry in _documented(one)["Parameters"]
+            for name in entry.name.split(", ")
+        ]
+        parameters = [
+            name
+            for name in inspect.signature(one).parameters
+            if name not in ("self", "cls")
+        ]
         assert documented == parameters, one

@@ -67,22 +67,38 @@ OPTIONAL = (
 
 def _modules():
     return {
-        path.relative_to(PACKAGE).with_suffix(""): ast.parse(path.read_text("utf-8")) for path in PACKAGE.rglob("*.py")
+        path.relative_to(PACKAGE).with_suffix(""): ast.parse(path.read_text("utf-8"))
+        for path in PACKAGE.rglob("*.py")
     }
 
 
 def _imports(tree):
     """Yield (module, name or None, whether it runs at import) of every import."""
-    nested = {node for outer in ast.walk(tree) if isinstance(outer, ast.FunctionDef) for node in ast.walk(outer)}
+    nested = {
+        node
+        for outer in ast.walk(tree)
+        if isinstance(outer, ast.FunctionDef)
+        for node in ast.walk(outer)
+    }
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((alias.name, None, node not in nested) for alias in node.names)
-        elif isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) == "import_module":
+        elif (
+            isinstance(node, ast.Call)
+            and getattr(node.func, "id", getattr(node.func, "attr", ""))
+            == "import_module"
+        ):
             # A name in a string is an import as well; one that is made of parts only where the package loads itself.
-            yield from ((arg.value, None, node not in nested) for arg in node.args if isinstance(arg, ast.Constant))
+            yield from (
+                (arg.value, None, node not in nested)
+                for arg in node.args
+                if isinstance(arg, ast.Constant)
+            )
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports are absolute"
-            yield from ((node.module, alias.name, node not in nested) for alias in node.names)
+            yield from (
+                (node.module, alias.name, node not in nested) for alias in node.names
+            )
 
 
 MODULES = _modules()
@@ -98,8 +114,18 @@ def _place(parts):
 
 def test_warnings_have_one_home():
     """A warning points at the user's line: `_input.warn` finds it, and a level that is counted by hand goes stale."""
-    calls = (node for tree in MODULES.values() for node in ast.walk(tree) if isinstance(node, ast.Attribute))
-    assert sum(one.attr == "warn" and ast.unparse(one.value) == "warnings" for one in calls) == 1
+    calls = (
+        node
+        for tree in MODULES.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+    )
+    assert (
+        sum(
+            one.attr == "warn" and ast.unparse(one.value) == "warnings" for one in calls
+        )
+        == 1
+    )
 
 
 @every_module
@@ -109,13 +135,19 @@ def test_imports_go_upwards_only(path):
         root, *parts = module.split(".")
         if root != "skcalib":
             continue
-        if not parts and name and (PACKAGE / f"{name}.py").exists() | (PACKAGE / name).is_dir():
+        if (
+            not parts
+            and name
+            and (PACKAGE / f"{name}.py").exists() | (PACKAGE / name).is_dir()
+        ):
             parts = [name]
         floor = _place(parts)
         inside = len(path.parts) > 1 and parts and parts[0] == path.parts[0]
         assert floor < own or inside, f"{path} imports {module}, which stands above it"
         if inside and path.name != "__init__":
-            assert len(parts) > 1, f"{path} imports from the front of its own folder: name the file"
+            assert len(parts) > 1, (
+                f"{path} imports from the front of its own folder: name the file"
+            )
 
 
 def test_folders_have_no_circles():
@@ -123,7 +155,9 @@ def test_folders_have_no_circles():
     for path, tree in MODULES.items():
         if len(path.parts) > 1:
             edges[path.parts] = {
-                tuple(module.split(".")[1:]) for module, _, at_import in _imports(tree) if at_import
+                tuple(module.split(".")[1:])
+                for module, _, at_import in _imports(tree)
+                if at_import
             } & {other.parts for other in MODULES}
     while edges:
         free = {module for module, needed in edges.items() if not needed & set(edges)}
@@ -153,7 +187,9 @@ def test_the_counter_counts():
     assert house.lines_of_code("\n".join(code)) == 4
     assert house.comments("\n".join(code)) == 1
     files = {
-        Path("__init__.py"): "_SUBMODULES = ('b', 'c')\n__all__ = ['One', '__version__']",
+        Path(
+            "__init__.py"
+        ): "_SUBMODULES = ('b', 'c')\n__all__ = ['One', '__version__']",
         Path("b/__init__.py"): "from skcalib.c import g\n__all__ = ['f']",
         Path("b/_more.py"): "from skcalib import PlattScaling, c",
         Path("c.py"): "def g():\n    import skcalib.b._more\n__all__ = ['g']",
@@ -166,7 +202,12 @@ def test_the_counter_counts():
         "skcalib.recalibrators.Base",
     ]
     arrows = house.arrows(files)
-    assert arrows == {"__init__": set(), "b": {"c", "__init__"}, "c": {"b"}, "recalibrators": set()}
+    assert arrows == {
+        "__init__": set(),
+        "b": {"c", "__init__"},
+        "c": {"b"},
+        "recalibrators": set(),
+    }
     assert house.in_circles(arrows) == ["b", "c"]
 
 
@@ -174,7 +215,9 @@ def test_rooms_have_no_circles():
     arrows = house.arrows(house.package(PACKAGE.parent))
     assert sorted(arrows) == sorted(HOUSE)
     page = (Path(__file__).parents[1] / "doc" / "contributing.md").read_text("utf-8")
-    assert [room for room in HOUSE if not re.search(rf"`{room}(/|\.py)`", page)] == ["__init__"]
+    assert [room for room in HOUSE if not re.search(rf"`{room}(/|\.py)`", page)] == [
+        "__init__"
+    ]
     assert house.in_circles(arrows) == []
 
 
@@ -194,7 +237,9 @@ def test_private_names_of_scikit_learn_have_one_home(path):
 @every_module
 def test_optional_packages_are_imported_inside_functions(path):
     eager = [
-        module for module, _, at_import in _imports(MODULES[path]) if at_import and module.split(".")[0] in OPTIONAL
+        module
+        for module, _, at_import in _imports(MODULES[path])
+        if at_import and module.split(".")[0] in OPTIONAL
     ]
     assert not eager
 
@@ -202,7 +247,9 @@ def test_optional_packages_are_imported_inside_functions(path):
 def _run(code):
     environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
     command = [sys.executable, "-W", "error", "-c", code]
-    return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.split()
+    return subprocess.run(
+        command, env=environment, check=True, capture_output=True, text=True
+    ).stdout.split()
 
 
 def test_import_loads_nothing_beyond_scikit_learn():

@@ -18,7 +18,10 @@ def folder(tmp_path):
     """Two data sets of two classes and one of three, two over-confident models each."""
     rng = np.random.default_rng(0)
     (tmp_path / "arena").mkdir()
-    for kind, sets, n_classes in (("binary", ("first", "second"), 2), ("multiclass", ("third",), 3)):
+    for kind, sets, n_classes in (
+        ("binary", ("first", "second"), 2),
+        ("multiclass", ("third",), 3),
+    ):
         arrays = {}
         for data_set in sets:
             for model in ("lr", "rf"):
@@ -26,8 +29,12 @@ def folder(tmp_path):
                     logits = 3 * rng.standard_normal((80, n_classes))
                     p = np.exp(logits - logits.max(axis=1, keepdims=True))
                     truth = np.sqrt(p) / np.sqrt(p).sum(axis=1, keepdims=True)
-                    arrays[f"{data_set}/{model}/probs_{part}"] = (p / p.sum(axis=1, keepdims=True)).astype(np.float32)
-                    arrays[f"{data_set}/{model}/labels_{part}"] = [rng.choice(n_classes, p=row) for row in truth]
+                    arrays[f"{data_set}/{model}/probs_{part}"] = (
+                        p / p.sum(axis=1, keepdims=True)
+                    ).astype(np.float32)
+                    arrays[f"{data_set}/{model}/labels_{part}"] = [
+                        rng.choice(n_classes, p=row) for row in truth
+                    ]
         np.savez(tmp_path / "arena" / f"arena_{kind}_small.npz", **arrays)
     return tmp_path
 
@@ -36,7 +43,9 @@ def test_win_rate_is_the_share_of_strict_wins():
     rng = np.random.default_rng(1)
     losses = rng.integers(0, 4, (30, 5)).astype(float)  # with ties
     for j in range(5):
-        wins = sum(losses[i, j] < losses[i, k] for i in range(30) for k in range(5) if k != j)
+        wins = sum(
+            losses[i, j] < losses[i, k] for i in range(30) for k in range(5) if k != j
+        )
         assert win_rate(losses, j) == pytest.approx(wins / (30 * 4))
 
 
@@ -44,7 +53,11 @@ def test_head_to_head_resamples_whole_data_sets():
     mine, other = np.zeros(40), np.r_[np.ones(20), -np.ones(20)]
     groups = np.repeat(["a", "b"], 20)
     share, low, high = head_to_head(mine, other, groups)
-    assert (share, low, high) == (0.5, 0.0, 1.0)  # two data sets, one all won and one all lost
+    assert (share, low, high) == (
+        0.5,
+        0.0,
+        1.0,
+    )  # two data sets, one all won and one all lost
     single = head_to_head(mine, other, np.arange(40))
     assert 0.3 < single[1] < 0.5 < single[2] < 0.7
 
@@ -54,7 +67,9 @@ def test_harm_counts_what_is_worse_by_a_percent_and_a_thousandth():
     losses = np.array([1.005, 0.0509, 1.02, 0.5])  # .5 %; 1.8 % but .0009; 2 %; better
     found = harm(losses, uncalibrated, np.array([300, 300, 100, 300]))
     assert found["harmed"] == 0.25
-    assert found["worst_harm"] == found["worst_harm_below_250_rows"] == pytest.approx(0.02)
+    assert (
+        found["worst_harm"] == found["worst_harm_below_250_rows"] == pytest.approx(0.02)
+    )
     assert found["worst_harm_from_250_rows"] == pytest.approx(0.005)
     assert harm(losses[3:], uncalibrated[3:], np.array([300]))["worst_harm"] == 0
 
@@ -75,15 +90,27 @@ def test_run_scores_the_test_rows(folder):
     results = run(data_sets, methods("binary", ["TemperatureScaling"]))
     name, parts = data_sets[1][0]
     result = results[2]
-    assert (result["name"], result["n_cal"], result["n_classes"], result["errors"]) == (name, 80, 2, {})
+    assert (result["name"], result["n_cal"], result["n_classes"], result["errors"]) == (
+        name,
+        80,
+        2,
+        {},
+    )
     log_loss = brier = 0.0
-    for p, label in zip(parts["probs_test"].astype(float), parts["labels_test"], strict=True):
+    for p, label in zip(
+        parts["probs_test"].astype(float), parts["labels_test"], strict=True
+    ):
         p = p / p.sum()
         log_loss -= np.log(p[label]) / 80
         brier += sum((p[k] - (k == label)) ** 2 for k in range(2)) / 80
     y, p = parts["labels_test"], parts["probs_test"].astype(float)
-    errors = [calibration_error(y, p, multiclass=kind, squared=True) for kind in ("top_label", "marginal")]
-    assert result["scores"]["uncalibrated"][:4] == pytest.approx((log_loss, brier, *errors), abs=1e-6)
+    errors = [
+        calibration_error(y, p, multiclass=kind, squared=True)
+        for kind in ("top_label", "marginal")
+    ]
+    assert result["scores"]["uncalibrated"][:4] == pytest.approx(
+        (log_loss, brier, *errors), abs=1e-6
+    )
     assert result["scores"]["TemperatureScaling"][0] < log_loss
 
 
@@ -114,12 +141,17 @@ def test_errors_of_a_table_are_roots_of_mean_signed_squares():
             "name": f"{k}/lr",
             "n_cal": 300,
             "errors": {},
-            "scores": {name: (0.5, 0.2, square, -square, 1.0) for name in ("uncalibrated", "same")},
+            "scores": {
+                name: (0.5, 0.2, square, -square, 1.0)
+                for name in ("uncalibrated", "same")
+            },
         }
         for k, square in enumerate((0.05, -0.01, 0.02))
     ]
     row = summarize(results)["uncalibrated"]
-    assert (row["top_label_error"], row["marginal_error"]) == pytest.approx((0.02**0.5, 0.0))
+    assert (row["top_label_error"], row["marginal_error"]) == pytest.approx(
+        (0.02**0.5, 0.0)
+    )
 
 
 @pytest.mark.slow
@@ -134,15 +166,32 @@ def test_peers_take_part(folder, capsys):
 def test_command_prints_tables_and_json(folder, capsys):
     assert main(["--data", str(folder), "--kind", "binary", "--markdown"]) == 0
     printed = capsys.readouterr().out.strip()
-    assert printed.startswith("## Two classes, 4 experiments on 2 data sets\n\n| method | log-loss | ratio | Brier |")
+    assert printed.startswith(
+        "## Two classes, 4 experiments on 2 data sets\n\n| method | log-loss | ratio | Brier |"
+    )
     assert printed.count("<details>") == printed.count("</details>") == 2
     tables = re.findall(r"(?:^\|.*\|$\n?)+", printed, flags=re.M)
     assert len(tables) == 3
     for table in tables:
         header, rule, *rows = table.strip().splitlines()
-        assert {line.count("|") for line in (header, rule, *rows)} == {header.count("|")}
+        assert {line.count("|") for line in (header, rule, *rows)} == {
+            header.count("|")
+        }
         assert len(rows) == 1 + len(methods("binary"))
-    assert main(["--data", str(folder), "--kind", "multiclass", "--methods", "StackedRecalibrator", "--json"]) == 0
+    assert (
+        main(
+            [
+                "--data",
+                str(folder),
+                "--kind",
+                "multiclass",
+                "--methods",
+                "StackedRecalibrator",
+                "--json",
+            ]
+        )
+        == 0
+    )
     report = json.loads(capsys.readouterr().out)["multiclass"]
     assert set(report) == {"uncalibrated", "StackedRecalibrator"}
     assert report["StackedRecalibrator"]["win_rate_log_loss"] == 1
@@ -157,7 +206,8 @@ def test_every_public_recalibrator_that_needs_no_option_takes_part():
     public = {
         name
         for name in skcalib.__all__
-        if isinstance(getattr(skcalib, name), type) and issubclass(getattr(skcalib, name), BaseRecalibrator)
+        if isinstance(getattr(skcalib, name), type)
+        and issubclass(getattr(skcalib, name), BaseRecalibrator)
     }
     assert {name.split("(")[0] for name in methods("multiclass")} == public - left_out
 
@@ -169,5 +219,8 @@ def test_missing_files_are_named(tmp_path):
 
 def test_installed_peers_are_named_by_library():
     found, missing = installed("binary")
-    assert any(name.startswith("scikit-learn: ") for name in found) or "scikit-learn" in missing
+    assert (
+        any(name.startswith("scikit-learn: ") for name in found)
+        or "scikit-learn" in missing
+    )
     assert {name.split(":")[0] for name in found}.isdisjoint(missing)

@@ -48,7 +48,9 @@ def _binary(n=200):
 def _many(n=240, n_classes=3):
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.full(n_classes, 0.5), n)
-    return proba, np.array([rng.choice(n_classes, p=row) for row in 0.6 * proba + 0.4 / n_classes])
+    return proba, np.array(
+        [rng.choice(n_classes, p=row) for row in 0.6 * proba + 0.4 / n_classes]
+    )
 
 
 _STACKS = (CautiousRecalibrator, StackedRecalibrator)
@@ -59,7 +61,11 @@ _STACKS = (CautiousRecalibrator, StackedRecalibrator)
 SCALE_FREE = [
     one
     for one in RECALIBRATORS
-    if not (getattr(one, "centered", False) or repr(one) == "VennAbers()" or isinstance(one, _STACKS))
+    if not (
+        getattr(one, "centered", False)
+        or repr(one) == "VennAbers()"
+        or isinstance(one, _STACKS)
+    )
 ]
 
 SAMPLES = {"two classes": _binary, "three classes": _many}
@@ -87,11 +93,15 @@ def test_labels_of_any_type_give_the_same_probabilities(recalibrator, names):
     scores, y = _binary()
     expected = clone(recalibrator).fit(scores, y)
     found = recalibrator.fit(scores, names[y])
-    np.testing.assert_array_equal(found.predict_proba(scores), expected.predict_proba(scores))
+    np.testing.assert_array_equal(
+        found.predict_proba(scores), expected.predict_proba(scores)
+    )
     assert found.classes_.tolist() == names.tolist()
     assert found.predict(scores).tolist() == names[expected.predict(scores)].tolist()
     found.fit(scores, names[y].tolist())
-    np.testing.assert_array_equal(found.predict_proba(scores), expected.predict_proba(scores))
+    np.testing.assert_array_equal(
+        found.predict_proba(scores), expected.predict_proba(scores)
+    )
 
 
 @pytest.mark.parametrize("names", [[1, 2, 3], ["b", "d", "x"], [-7.0, 0.0, 2.0]])
@@ -109,11 +119,29 @@ def test_pandas_and_polars_give_the_same(recalibrator, sample):
     expected = clone(recalibrator).fit(scores, y).predict_proba(scores)
     names = [f"score{k}" for k in range(scores.shape[1])] if scores.ndim == 2 else None
     index = np.random.default_rng(1).permutation(len(y)) + 1000
-    frame = pandas.Series(scores, index=index) if names is None else pandas.DataFrame(scores, index, names)
-    for labels in (pandas.Series(y, index=index[::-1]), pandas.Series(y, dtype="Int64"), pandas.Categorical(y)):
-        np.testing.assert_allclose(recalibrator.fit(frame, labels).predict_proba(frame), expected, atol=1e-7)
-    frame = polars.Series(scores) if names is None else polars.DataFrame(scores, schema=names)
-    np.testing.assert_allclose(recalibrator.fit(frame, polars.Series(y)).predict_proba(frame), expected, atol=1e-7)
+    frame = (
+        pandas.Series(scores, index=index)
+        if names is None
+        else pandas.DataFrame(scores, index, names)
+    )
+    for labels in (
+        pandas.Series(y, index=index[::-1]),
+        pandas.Series(y, dtype="Int64"),
+        pandas.Categorical(y),
+    ):
+        np.testing.assert_allclose(
+            recalibrator.fit(frame, labels).predict_proba(frame), expected, atol=1e-7
+        )
+    frame = (
+        polars.Series(scores)
+        if names is None
+        else polars.DataFrame(scores, schema=names)
+    )
+    np.testing.assert_allclose(
+        recalibrator.fit(frame, polars.Series(y)).predict_proba(frame),
+        expected,
+        atol=1e-7,
+    )
     if names is not None:
         assert recalibrator.feature_names_in_.tolist() == names
 
@@ -122,12 +150,16 @@ def test_one_and_two_columns_are_the_same_problem(recalibrator):
     scores, y = _binary()
     expected = clone(recalibrator).fit(scores, y).predict_proba(scores)
     for columns in (scores[:, None], np.column_stack((1 - scores, scores))):
-        np.testing.assert_allclose(recalibrator.fit(columns, y).predict_proba(columns), expected, atol=1e-9)
+        np.testing.assert_allclose(
+            recalibrator.fit(columns, y).predict_proba(columns), expected, atol=1e-9
+        )
     log_odds = logit(np.clip(scores, 1e-3, 1 - 1e-3))
     recalibrator.set_params(input="logit")
     expected = clone(recalibrator).fit(log_odds, y).predict_proba(log_odds)
     for columns in (log_odds[:, None], np.column_stack((0 * log_odds, log_odds))):
-        np.testing.assert_allclose(recalibrator.fit(columns, y).predict_proba(columns), expected, atol=1e-9)
+        np.testing.assert_allclose(
+            recalibrator.fit(columns, y).predict_proba(columns), expected, atol=1e-9
+        )
 
 
 @pytest.mark.parametrize("original", SCALE_FREE, ids=repr)
@@ -146,7 +178,11 @@ def test_logits_are_probabilities_on_another_scale(original, sample):
 def test_containers_and_types_of_scores_give_the_same(recalibrator, sample):
     scores, y = sample
     scores = np.round(scores * 64) / 64  # exact in float16
-    scores = scores if scores.ndim == 1 else np.column_stack((scores[:, :2] / 2, 1 - scores[:, :2].sum(axis=1) / 2))
+    scores = (
+        scores
+        if scores.ndim == 1
+        else np.column_stack((scores[:, :2] / 2, 1 - scores[:, :2].sum(axis=1) / 2))
+    )
     expected = clone(recalibrator).fit(scores, y).predict_proba(scores)
     for given in (
         scores.tolist(),
@@ -164,8 +200,12 @@ def test_containers_and_types_of_scores_give_the_same(recalibrator, sample):
 
 def test_integers_are_scores(recalibrator):
     scores, y = np.array([0, 1, 1, 0, 1, 0, 1, 0]), np.array([0, 1, 0, 0, 1, 1, 1, 0])
-    expected = clone(recalibrator).fit(scores.astype(float), y).predict_proba([0.0, 1.0])
-    np.testing.assert_array_equal(recalibrator.fit(scores, y).predict_proba([0, 1]), expected)
+    expected = (
+        clone(recalibrator).fit(scores.astype(float), y).predict_proba([0.0, 1.0])
+    )
+    np.testing.assert_array_equal(
+        recalibrator.fit(scores, y).predict_proba([0, 1]), expected
+    )
 
 
 def test_rows_sum_to_one(recalibrator, sample):
@@ -178,8 +218,13 @@ def test_rows_sum_to_one(recalibrator, sample):
 
 
 def test_probabilities_stay_inside_at_the_ends(recalibrator):
-    scores, y = np.array([0.0, 0, 1, 1, 0.5, 0.5, 1e-300, 1 - 2**-53]), np.array([0, 1, 0, 1, 0, 1, 0, 1])
-    proba = recalibrator.fit(scores, y).predict_proba(np.array([0.0, 5e-324, 1e-300, 0.5, 1 - 2**-53, 1.0]))
+    scores, y = (
+        np.array([0.0, 0, 1, 1, 0.5, 0.5, 1e-300, 1 - 2**-53]),
+        np.array([0, 1, 0, 1, 0, 1, 0, 1]),
+    )
+    proba = recalibrator.fit(scores, y).predict_proba(
+        np.array([0.0, 5e-324, 1e-300, 0.5, 1 - 2**-53, 1.0])
+    )
     assert np.isfinite(proba).all()
     assert proba.min() >= 0
     if hasattr(recalibrator, "slope_") or hasattr(recalibrator, "temperature_"):
@@ -193,7 +238,9 @@ def test_predict_is_the_most_probable_class(recalibrator, sample):
     most_probable = recalibrator.predict_proba(scores).argmax(axis=1)
     if getattr(recalibrator, "multiclass", None) == "top_label" and scores.ndim == 2:
         most_probable = scores.argmax(axis=1)
-    np.testing.assert_array_equal(recalibrator.predict(scores), recalibrator.classes_[most_probable])
+    np.testing.assert_array_equal(
+        recalibrator.predict(scores), recalibrator.classes_[most_probable]
+    )
 
 
 def test_fit_returns_self_and_changes_no_parameter(recalibrator, sample):
@@ -224,8 +271,13 @@ def test_pickle_and_joblib_keep_the_map(recalibrator, sample, tmp_path):
     scores, y = sample
     recalibrator.fit(scores, y)
     joblib.dump(recalibrator, tmp_path / "model")
-    for copy in (pickle.loads(pickle.dumps(recalibrator)), joblib.load(tmp_path / "model")):
-        np.testing.assert_array_equal(copy.predict_proba(scores), recalibrator.predict_proba(scores))
+    for copy in (
+        pickle.loads(pickle.dumps(recalibrator)),
+        joblib.load(tmp_path / "model"),
+    ):
+        np.testing.assert_array_equal(
+            copy.predict_proba(scores), recalibrator.predict_proba(scores)
+        )
 
 
 def test_transform_is_predict_proba(recalibrator, sample):
@@ -251,15 +303,27 @@ def test_set_output(recalibrator, sample, container):
     scores, y = sample
     scores = scores if scores.ndim == 2 else scores[:, None]
     frame = library.DataFrame(
-        scores, **{"schema" if container == "polars" else "columns": list("abc")[: scores.shape[1]]}
+        scores,
+        **{
+            "schema" if container == "polars" else "columns": list("abc")[
+                : scores.shape[1]
+            ]
+        },
     )
     out = recalibrator.set_output(transform=container).fit(frame, y).transform(frame)
     assert isinstance(out, library.DataFrame)
     assert list(out.columns) == recalibrator.get_feature_names_out().tolist()
     np.testing.assert_array_equal(np.asarray(out), recalibrator.predict_proba(frame))
     # a chain of recalibrators hands the names on
-    chain = make_pipeline(recalibrator, HistogramBinning(3)).set_output(transform=container).fit(frame, y)
-    assert list(chain.transform(frame).columns) == chain[-1].get_feature_names_out().tolist()
+    chain = (
+        make_pipeline(recalibrator, HistogramBinning(3))
+        .set_output(transform=container)
+        .fit(frame, y)
+    )
+    assert (
+        list(chain.transform(frame).columns)
+        == chain[-1].get_feature_names_out().tolist()
+    )
 
 
 # --- Weights
@@ -269,22 +333,34 @@ def test_integer_weights_are_repeated_rows(weighted_recalibrator, sample):
     scores, y = sample
     weights = np.random.default_rng(1).integers(0, 4, len(y))
     found = clone(weighted_recalibrator).fit(scores, y, weights).predict_proba(scores)
-    expected = weighted_recalibrator.fit(*repeated(weights, scores, y)).predict_proba(scores)
+    expected = weighted_recalibrator.fit(*repeated(weights, scores, y)).predict_proba(
+        scores
+    )
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 def test_rows_of_weight_zero_change_nothing(weighted_recalibrator, sample):
     scores, y = sample
     keep = np.arange(len(y)) % 3 > 0
-    found = clone(weighted_recalibrator).fit(scores, y, 2.0 * keep).predict_proba(scores)
-    expected = weighted_recalibrator.fit(scores[keep], y[keep], np.full(keep.sum(), 2.0)).predict_proba(scores)
+    found = (
+        clone(weighted_recalibrator).fit(scores, y, 2.0 * keep).predict_proba(scores)
+    )
+    expected = weighted_recalibrator.fit(
+        scores[keep], y[keep], np.full(keep.sum(), 2.0)
+    ).predict_proba(scores)
     np.testing.assert_array_equal(found, expected)
 
 
 def test_weights_of_one_are_no_weights(weighted_recalibrator, sample):
     scores, y = sample
-    found = clone(weighted_recalibrator).fit(scores, y, sample_weight=np.ones(len(y))).predict_proba(scores)
-    np.testing.assert_allclose(found, weighted_recalibrator.fit(scores, y).predict_proba(scores), atol=1e-9)
+    found = (
+        clone(weighted_recalibrator)
+        .fit(scores, y, sample_weight=np.ones(len(y)))
+        .predict_proba(scores)
+    )
+    np.testing.assert_allclose(
+        found, weighted_recalibrator.fit(scores, y).predict_proba(scores), atol=1e-9
+    )
 
 
 # --- Many classes
@@ -302,7 +378,12 @@ def test_all_zero_row_becomes_uniform():
 
 @pytest.mark.parametrize(
     "model",
-    [HistogramBinning(5), IsotonicCalibration(), PlattScaling(clip=None, class_pooling=0), ScalingBinning(binning=5)],
+    [
+        HistogramBinning(5),
+        IsotonicCalibration(),
+        PlattScaling(clip=None, class_pooling=0),
+        ScalingBinning(binning=5),
+    ],
 )
 def test_one_vs_rest_is_a_binary_fit_a_class(model):
     scores, y = _many()
@@ -312,11 +393,19 @@ def test_one_vs_rest_is_a_binary_fit_a_class(model):
         np.testing.assert_allclose(raw[:, k], alone, atol=1e-12)
     normalized = clone(model).fit(scores, y).predict_proba(scores)
     np.testing.assert_allclose(normalized, raw / raw.sum(axis=1, keepdims=True))
-    calibration_error(y, raw, multiclass="marginal", binning=5)  # accepts rows that do not sum to 1
+    calibration_error(
+        y, raw, multiclass="marginal", binning=5
+    )  # accepts rows that do not sum to 1
 
 
 @pytest.mark.parametrize(
-    "model", [HistogramBinning(5), IsotonicCalibration(), PlattScaling(clip=None), ScalingBinning(binning=5)]
+    "model",
+    [
+        HistogramBinning(5),
+        IsotonicCalibration(),
+        PlattScaling(clip=None),
+        ScalingBinning(binning=5),
+    ],
 )
 def test_top_label_calibrates_the_confidence_and_keeps_the_decision(model):
     scores, y = _many()
@@ -337,15 +426,25 @@ def test_top_label_calibrates_the_confidence_and_keeps_the_decision(model):
 def test_top_label_keeps_the_decision_where_the_spread_would_change_it():
     # Right in 1 of 4 cases at .6: the class predicted gets 1/4 and the other of two that matter more.
     scores = np.tile([0.6, 0.3, 0.1], (4, 1))
-    model = HistogramBinning(1, multiclass="top_label", classes=[0, 1, 2]).fit(scores, [0, 1, 1, 2])
-    np.testing.assert_allclose(model.predict_proba(scores[:1]), [[0.25, 0.5625, 0.1875]])
+    model = HistogramBinning(1, multiclass="top_label", classes=[0, 1, 2]).fit(
+        scores, [0, 1, 1, 2]
+    )
+    np.testing.assert_allclose(
+        model.predict_proba(scores[:1]), [[0.25, 0.5625, 0.1875]]
+    )
     assert model.predict(scores[:1]).tolist() == [0]
 
 
 def test_scaling_never_says_zero_for_a_class_without_a_score():
-    scores = np.array([[0.9, 0.1, 0], [0.2, 0.8, 0], [0, 0.3, 0.7], [0.5, 0.5, 0], [1, 0, 0]])
+    scores = np.array(
+        [[0.9, 0.1, 0], [0.2, 0.8, 0], [0, 0.3, 0.7], [0.5, 0.5, 0], [1, 0, 0]]
+    )
     for multiclass in ("ovr", "top_label"):
-        proba = PlattScaling(multiclass=multiclass).fit(scores, [0, 1, 2, 1, 0]).predict_proba(scores)
+        proba = (
+            PlattScaling(multiclass=multiclass)
+            .fit(scores, [0, 1, 2, 1, 0])
+            .predict_proba(scores)
+        )
         assert 0 < proba.min() <= proba.max() < 1
 
 
@@ -353,7 +452,9 @@ def test_scaling_never_says_zero_for_a_class_without_a_score():
 def test_probabilities_that_are_said_to_be_logits(columns):
     proba, y = _many(n_classes=max(columns, 2))
     scores = proba[:, -columns:]
-    with pytest.warns(UserWarning, match='looks like probabilities.*input="probability"'):
+    with pytest.warns(
+        UserWarning, match='looks like probabilities.*input="probability"'
+    ):
         TemperatureScaling(input="logit").fit(scores, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -364,41 +465,66 @@ def test_probabilities_that_are_said_to_be_logits(columns):
 
 def test_features_in_place_of_scores_name_the_way():
     X = np.random.default_rng(0).normal(size=(40, 3))
-    with refused(ValueError, "[0, 1]", 'input="logit"', "CrossFittedClassifier(classifier)"):
+    with refused(
+        ValueError, "[0, 1]", 'input="logit"', "CrossFittedClassifier(classifier)"
+    ):
         PlattScaling().fit(X, np.arange(40) % 3)
     with refused(ValueError, "[0, 1]", "CrossFittedClassifier(classifier)"):
-        make_pipeline(LinearDiscriminantAnalysis(), PlattScaling()).fit(X, np.arange(40) % 3)
+        make_pipeline(LinearDiscriminantAnalysis(), PlattScaling()).fit(
+            X, np.arange(40) % 3
+        )
 
 
 def test_labels_that_can_only_be_column_numbers(recalibrator):
     proba, y = _many(n=60, n_classes=5)
     y = np.where(y == 3, 0, y)
     named = clone(recalibrator).set_params(classes=range(5))
-    if isinstance(recalibrator, PriorShift) or getattr(recalibrator, "loss", None) == "squared":
+    if (
+        isinstance(recalibrator, PriorShift)
+        or getattr(recalibrator, "loss", None) == "squared"
+    ):
         with refused(ValueError, "needs rows of every class", "class 3"):
             recalibrator.fit(proba, y)
         return
     expected, found = named.fit(proba, y), recalibrator.fit(proba, y)
     assert found.classes_.tolist() == [0, 1, 2, 3, 4]
-    np.testing.assert_array_equal(found.predict_proba(proba), expected.predict_proba(proba))
+    np.testing.assert_array_equal(
+        found.predict_proba(proba), expected.predict_proba(proba)
+    )
 
 
 def test_labels_that_could_mean_other_columns():
     proba, y = _many(n=60, n_classes=4)
     shifted = np.where(y == 0, 1, y)  # {1, 2, 3} for four columns
-    for labels in (shifted, shifted.astype(float) - 1, np.where(y == 3, 7, 0), np.where(y == 3, -1, 0), y > 1):
+    for labels in (
+        shifted,
+        shifted.astype(float) - 1,
+        np.where(y == 3, 7, 0),
+        np.where(y == 3, -1, 0),
+        y > 1,
+    ):
         with refused(ValueError, "4 classes", "classes="):
             PlattScaling().fit(proba, labels)
     with refused(ValueError, "2 classes", "classes="):
         PlattScaling().fit(proba[:, 0], np.zeros(60, int))
     many = np.random.default_rng(0).dirichlet(np.ones(1000), 300)
-    labels = np.arange(300).astype(np.uint8) % 200  # a type that cannot hold the classes
+    labels = (
+        np.arange(300).astype(np.uint8) % 200
+    )  # a type that cannot hold the classes
     assert TemperatureScaling().fit(many, labels).classes_.tolist() == list(range(1000))
 
 
 def test_a_clip_of_ones_own_is_left_alone():
     class Capped(BinaryRecalibrator):
-        def __init__(self, clip=5.0, *, input="probability", classes=None, multiclass="ovr", normalize=True):
+        def __init__(
+            self,
+            clip=5.0,
+            *,
+            input="probability",
+            classes=None,
+            multiclass="ovr",
+            normalize=True,
+        ):
             self.clip = clip
             self.input = input
             self.classes = classes
@@ -424,7 +550,9 @@ def test_a_class_missing_from_the_calibration_set(recalibrator):
     rows = y != 1
     recalibrator.set_params(classes=["a", "b", "c"])
     names = np.array(["a", "b", "c"])
-    if isinstance(recalibrator, FIT_MISSING_CLASS) or getattr(recalibrator, "smooth_targets", False):
+    if isinstance(recalibrator, FIT_MISSING_CLASS) or getattr(
+        recalibrator, "smooth_targets", False
+    ):
         proba = recalibrator.fit(scores[rows], names[y[rows]]).predict_proba(scores)
         assert proba.shape == (len(y), 3)
         assert recalibrator.classes_.tolist() == ["a", "b", "c"]
@@ -438,7 +566,11 @@ def test_a_class_missing_from_the_calibration_set(recalibrator):
 
 def test_classes_must_be_those_of_the_columns():
     scores, y = _many()
-    for classes, word in ((["b", "a", "c"], "sorted"), (["a", "b"], "2 labels"), (["a", "a", "b"], "repetition")):
+    for classes, word in (
+        (["b", "a", "c"], "sorted"),
+        (["a", "b"], "2 labels"),
+        (["a", "a", "b"], "repetition"),
+    ):
         with refused(ValueError, "classes", word):
             PlattScaling(classes=classes).fit(scores, np.array(["a", "b", "c"])[y])
 
@@ -450,12 +582,22 @@ def test_nested_parameters_of_a_default_object():
     model = HistogramBinning()
     assert model.binning is None
     assert repr(model.set_params(binning__n_bins=7).binning) == "EqualMass(n_bins=7)"
-    assert HistogramBinning(EqualWidth(3)).set_params(binning__n_bins=7).binning.n_bins == 7
-    both = HistogramBinning(EqualWidth(3)).set_params(binning=EqualMass(4), binning__n_bins=9)
+    assert (
+        HistogramBinning(EqualWidth(3)).set_params(binning__n_bins=7).binning.n_bins
+        == 7
+    )
+    both = HistogramBinning(EqualWidth(3)).set_params(
+        binning=EqualMass(4), binning__n_bins=9
+    )
     assert repr(both.binning) == "EqualMass(n_bins=9)"
     reset = HistogramBinning(EqualWidth(3)).set_params(binning=None, binning__n_bins=9)
     assert repr(reset.binning) == "EqualMass(n_bins=9)"
-    assert clone(HistogramBinning()).set_params(binning__n_bins=7).get_params()["binning__n_bins"] == 7
+    assert (
+        clone(HistogramBinning())
+        .set_params(binning__n_bins=7)
+        .get_params()["binning__n_bins"]
+        == 7
+    )
     with refused(ValueError, "binning=5", "EqualMass(n_bins=10)"):
         HistogramBinning(5).set_params(binning__n_bins=7)
     with pytest.raises(ValueError, match="Invalid parameter 'bins'"):
@@ -468,16 +610,23 @@ def test_nested_parameters_of_a_default_object():
     "grid",
     [
         {"histogrambinning__binning__n_bins": [5, 10, 20]},
-        {"histogrambinning__binning": [EqualMass(), EqualWidth()], "histogrambinning__binning__n_bins": [5, 10]},
+        {
+            "histogrambinning__binning": [EqualMass(), EqualWidth()],
+            "histogrambinning__binning__n_bins": [5, 10],
+        },
         {"histogrambinning__binning": [5, 10, None]},
     ],
 )
 def test_search_over_bins(grid):
     X, y = load_breast_cancer(return_X_y=True)
-    pipeline = make_pipeline(CrossFittedClassifier(GaussianNB(), cv=3), HistogramBinning())
+    pipeline = make_pipeline(
+        CrossFittedClassifier(GaussianNB(), cv=3), HistogramBinning()
+    )
     search = GridSearchCV(pipeline, grid, scoring="neg_brier_score", cv=3).fit(X, y)
     assert len(set(search.cv_results_["mean_test_score"])) > 1
-    assert search.best_estimator_[-1].bin_values_.shape == (search.best_estimator_[-1].n_bins_,)
+    assert search.best_estimator_[-1].bin_values_.shape == (
+        search.best_estimator_[-1].n_bins_,
+    )
 
 
 def test_recalibrators_chain(recalibrator, sample):
@@ -501,9 +650,15 @@ def test_decision_function_is_a_logit(original):
     recalibrator = clone(original)
     X, y = load_breast_cancer(return_X_y=True)
     model = LogisticRegression(C=1e-4, max_iter=5000).fit(X[::2], y[::2])
-    on_logits = clone(recalibrator).set_params(input="logit").fit(model.decision_function(X[1::2]), y[1::2])
+    on_logits = (
+        clone(recalibrator)
+        .set_params(input="logit")
+        .fit(model.decision_function(X[1::2]), y[1::2])
+    )
     found = on_logits.predict_proba(model.decision_function(X))
-    expected = recalibrator.fit(model.predict_proba(X[1::2]), y[1::2]).predict_proba(model.predict_proba(X))
+    expected = recalibrator.fit(model.predict_proba(X[1::2]), y[1::2]).predict_proba(
+        model.predict_proba(X)
+    )
     agreement = np.mean(np.abs(found - expected) < 0.02)
     assert agreement > 0.95  # the scale between the knots differs for isotonic maps
 
@@ -516,7 +671,9 @@ class Offset(BinaryRecalibrator):
 
     _scale = "log_odds"
 
-    def __init__(self, *, input="probability", classes=None, multiclass="ovr", normalize=True):
+    def __init__(
+        self, *, input="probability", classes=None, multiclass="ovr", normalize=True
+    ):
         self.input = input
         self.classes = classes
         self.multiclass = multiclass
@@ -524,7 +681,8 @@ class Offset(BinaryRecalibrator):
 
     def _fit_binary(self, log_odds, labels, sample_weight):
         self.offset_ = float(
-            logit(np.average(labels, weights=sample_weight)) - np.average(log_odds, weights=sample_weight)
+            logit(np.average(labels, weights=sample_weight))
+            - np.average(log_odds, weights=sample_weight)
         )
 
     def _predict_binary(self, log_odds):
@@ -546,9 +704,17 @@ def test_a_parameter_may_be_a_field():
     scores, y = _binary()
     model = clone(Typed(0.0, input="probability")).fit(scores, y)
     np.testing.assert_allclose(model.predict_proba(scores)[:, 1], scores)
-    assert list(model.get_params()) == ["classes", "input", "multiclass", "normalize", "pull"]
+    assert list(model.get_params()) == [
+        "classes",
+        "input",
+        "multiclass",
+        "normalize",
+        "pull",
+    ]
     assert repr(Typed(pull=0.5)) == "Typed(pull=0.5)"
-    with pytest.raises(ValueError, match="'pull' parameter of Typed must be a float in the range"):
+    with pytest.raises(
+        ValueError, match="'pull' parameter of Typed must be a float in the range"
+    ):
         Typed(pull=3).fit(scores, y)
     with pytest.raises(ValueError, match="'input' parameter of Typed"):
         Typed(input="odds").fit(scores, y)
@@ -569,12 +735,18 @@ def test_a_recalibrator_of_a_user_works_everywhere(sample):
     assert np.ndim(model.offset_) == (0 if scores.ndim == 1 else 1)
     expected = Offset().fit(*repeated(weights, scores, names[y])).predict_proba(scores)
     np.testing.assert_allclose(model.predict_proba(scores), expected)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(scores), model.predict(scores))
+    np.testing.assert_array_equal(
+        pickle.loads(pickle.dumps(model)).predict(scores), model.predict(scores)
+    )
     binned = ScalingBinning(Offset(), 4).fit(scores, y)
     scaler = binned.recalibrator_ if scores.ndim == 1 else binned.recalibrator_[0]
     assert isinstance(scaler, Offset)
     make_pipeline(Offset(), TemperatureScaling()).fit(scores, y).predict_proba(scores)
-    logits = logit(np.clip(scores, 0.01, 0.99)) if scores.ndim == 1 else np.log(np.clip(scores, 0.01, 1))
+    logits = (
+        logit(np.clip(scores, 0.01, 0.99))
+        if scores.ndim == 1
+        else np.log(np.clip(scores, 0.01, 1))
+    )
     Offset(input="logit", multiclass="top_label").fit(logits, y).predict_proba(logits)
     with refused(ValueError, "X", "NaN"):
         model.predict_proba(np.full_like(scores, np.nan))
@@ -585,8 +757,12 @@ def test_a_strategy_of_a_user_works_everywhere(sample):
     model = HistogramBinning(Thirds()).fit(scores, y)
     edges = model.bin_edges_ if scores.ndim == 1 else model.bin_edges_[0]
     assert edges.tolist() == [0, 1 / 3, 2 / 3, 1]
-    ScalingBinning(binning=Thirds(), input="logit").fit(logit(np.clip(_binary()[0], 0.01, 0.99)), _binary()[1])
-    assert calibration_error(y, scores, binning=Thirds()) == calibration_error(y, scores, binning=clone(Thirds()))
+    ScalingBinning(binning=Thirds(), input="logit").fit(
+        logit(np.clip(_binary()[0], 0.01, 0.99)), _binary()[1]
+    )
+    assert calibration_error(y, scores, binning=Thirds()) == calibration_error(
+        y, scores, binning=clone(Thirds())
+    )
     assert reliability_curve(y, scores, binning=Thirds()).n_bins == 3
     assert isinstance(Thirds(), BaseEstimator)
 
@@ -594,8 +770,14 @@ def test_a_strategy_of_a_user_works_everywhere(sample):
 def test_softmax_of_logits_is_what_binary_methods_see():
     scores, y = _many()
     logits = np.log(scores + 1e-3)
-    expected = PlattScaling().fit(softmax(logits, axis=1), y).predict_proba(softmax(logits, axis=1))
-    np.testing.assert_allclose(PlattScaling(input="logit").fit(logits, y).predict_proba(logits), expected)
+    expected = (
+        PlattScaling()
+        .fit(softmax(logits, axis=1), y)
+        .predict_proba(softmax(logits, axis=1))
+    )
+    np.testing.assert_allclose(
+        PlattScaling(input="logit").fit(logits, y).predict_proba(logits), expected
+    )
 
 
 def test_codes_cannot_be_written_to_and_those_of_logits_have_room():

@@ -51,16 +51,23 @@ def _twin(kind, scores, y, weights):
 
 @pytest.mark.parametrize("kind", ["abm", "am", "ab"])
 @pytest.mark.parametrize("smooth", [True, False])
-@pytest.mark.parametrize("truth", [(1.5, 0.5, 0.3), (0.8, 0.8, -1), (-1, 2, 0), (2, -0.6, 0.5), (-1, -1, 0.2)])
+@pytest.mark.parametrize(
+    "truth",
+    [(1.5, 0.5, 0.3), (0.8, 0.8, -1), (-1, 2, 0), (2, -0.6, 0.5), (-1, -1, 0.2)],
+)
 def test_fit_is_the_constrained_minimum(kind, smooth, truth):
     scores, y = _sample(*truth, n=150)
     weights = np.random.default_rng(1).random(len(y))
     model = BetaCalibration(kind, smooth_targets=smooth).fit(scores, y, weights)
     events, others = weights[y].sum(), weights[~y].sum()
-    targets = np.where(y, (events + 1) / (events + 2), 1 / (others + 2)) if smooth else y
+    targets = (
+        np.where(y, (events + 1) / (events + 2), 1 / (others + 2)) if smooth else y
+    )
     parameters, loss = _twin(kind, scores, targets, weights)
     assert min(model.a_, model.b_) >= 0
-    assert _loss((model.a_, model.b_, model.c_), scores, targets, weights) == pytest.approx(loss, abs=1e-7)
+    assert _loss(
+        (model.a_, model.b_, model.c_), scores, targets, weights
+    ) == pytest.approx(loss, abs=1e-7)
     np.testing.assert_allclose((model.a_, model.b_, model.c_), parameters, atol=2e-3)
     if kind == "am":
         assert model.a_ == model.b_
@@ -71,9 +78,13 @@ def test_fit_is_the_constrained_minimum(kind, smooth, truth):
 def test_a_negative_parameter_is_left_out_and_the_others_refitted():
     scores, y = _sample(2, -0.6, 0.5, n=400)
     features = np.column_stack((np.log(scores), -np.log(1 - scores)))
-    free = LogisticRegression(C=1e10, tol=1e-10, max_iter=10_000).fit(features, y).coef_[0]
+    free = (
+        LogisticRegression(C=1e10, tol=1e-10, max_iter=10_000).fit(features, y).coef_[0]
+    )
     assert free[1] < 0
-    refit = LogisticRegression(C=1e10, tol=1e-10, max_iter=10_000).fit(features[:, :1], y)
+    refit = LogisticRegression(C=1e10, tol=1e-10, max_iter=10_000).fit(
+        features[:, :1], y
+    )
     model = BetaCalibration(smooth_targets=False, clip=None).fit(scores, y)
     assert model.b_ == 0
     assert model.a_ == pytest.approx(refit.coef_[0, 0], abs=1e-4)
@@ -83,8 +94,14 @@ def test_a_negative_parameter_is_left_out_and_the_others_refitted():
 def test_equal_slopes_are_platt_scaling():
     scores, y = _sample()
     for smooth in (False, True):
-        expected = PlattScaling(smooth_targets=smooth).fit(scores, y).predict_proba(scores)
-        found = BetaCalibration("am", smooth_targets=smooth).fit(scores, y).predict_proba(scores)
+        expected = (
+            PlattScaling(smooth_targets=smooth).fit(scores, y).predict_proba(scores)
+        )
+        found = (
+            BetaCalibration("am", smooth_targets=smooth)
+            .fit(scores, y)
+            .predict_proba(scores)
+        )
         np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
@@ -104,7 +121,9 @@ def test_the_map_never_decreases(kind):
         rng = np.random.default_rng(seed)
         scores = np.round(rng.random(40), 2)
         model = BetaCalibration(kind).fit(scores, rng.random(40) < rng.random())
-        proba = model.predict_proba(np.append(np.linspace(0, 1, 301), [1e-300, 1 - 1e-16]).clip(0, 1))[:, 1]
+        proba = model.predict_proba(
+            np.append(np.linspace(0, 1, 301), [1e-300, 1 - 1e-16]).clip(0, 1)
+        )[:, 1]
         assert np.diff(proba[:301]).min() >= -1e-15
         assert 0 < proba.min() <= proba.max() < 1
 
@@ -113,11 +132,23 @@ def test_the_map_never_decreases(kind):
 @pytest.mark.parametrize("smooth", [False, True])
 def test_extreme_scores_give_finite_forecasts(kind, smooth):
     y = np.arange(20) % 2
-    for scores in (y.astype(float), np.where(np.arange(20) < 3, 1.0, y), np.full(20, 0.3), y * 0.6 + 0.2, 1.0 - y):
-        proba = BetaCalibration(kind, smooth_targets=smooth).fit(scores, y).predict_proba([0, 0.1, 0.5, 1])
+    for scores in (
+        y.astype(float),
+        np.where(np.arange(20) < 3, 1.0, y),
+        np.full(20, 0.3),
+        y * 0.6 + 0.2,
+        1.0 - y,
+    ):
+        proba = (
+            BetaCalibration(kind, smooth_targets=smooth)
+            .fit(scores, y)
+            .predict_proba([0, 0.1, 0.5, 1])
+        )
         assert np.isfinite(np.log(proba)).all()
     log_odds = np.array([-1e90, -800, -3, 3, 800, 1e90])
-    model = BetaCalibration(kind, smooth_targets=smooth, input="logit").fit(log_odds, [0, 0, 1, 0, 1, 1])
+    model = BetaCalibration(kind, smooth_targets=smooth, input="logit").fit(
+        log_odds, [0, 0, 1, 0, 1, 1]
+    )
     assert np.isfinite(np.log(model.predict_proba(log_odds))).all()
 
 
@@ -127,9 +158,13 @@ def test_smoothed_targets_serve_a_missing_class_and_separable_rows():
     # Targets of 1/5 and 4/5: as Platt's, the map stays between sensible odds.
     assert 0.05 < separable.min() < 0.3 < 0.7 < separable.max() < 0.95
     one_class = BetaCalibration(classes=[0, 1]).fit(scores, np.ones(6, int))
-    np.testing.assert_allclose(one_class.predict_proba(scores)[:, 1], 7 / 8, atol=1e-6)  # (6 + 1) / (6 + 2)
+    np.testing.assert_allclose(
+        one_class.predict_proba(scores)[:, 1], 7 / 8, atol=1e-6
+    )  # (6 + 1) / (6 + 2)
     with refused(ValueError, "BetaCalibration", "class 0"):
-        BetaCalibration(smooth_targets=False, classes=[0, 1]).fit(scores, np.ones(6, int))
+        BetaCalibration(smooth_targets=False, classes=[0, 1]).fit(
+            scores, np.ones(6, int)
+        )
 
 
 def test_integer_weights_are_repeated_rows():
@@ -138,17 +173,31 @@ def test_integer_weights_are_repeated_rows():
     for options in ({}, {"smooth_targets": False}, {"parameters": "ab"}):
         weighted = BetaCalibration(**options).fit(scores, y, weights)
         rows = BetaCalibration(**options).fit(*repeated(weights, scores, y))
-        assert (weighted.a_, weighted.b_, weighted.c_) == pytest.approx((rows.a_, rows.b_, rows.c_), rel=1e-7)
+        assert (weighted.a_, weighted.b_, weighted.c_) == pytest.approx(
+            (rows.a_, rows.b_, rows.c_), rel=1e-7
+        )
 
 
 def test_many_classes_one_against_the_rest():
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(3), 300)
-    y = np.array([rng.choice(3, p=row) for row in proba**2 / (proba**2).sum(axis=1, keepdims=True)])
+    y = np.array(
+        [
+            rng.choice(3, p=row)
+            for row in proba**2 / (proba**2).sum(axis=1, keepdims=True)
+        ]
+    )
     model = BetaCalibration(class_pooling=0).fit(proba, y)
-    columns = [BetaCalibration().fit(proba[:, k], y == k).predict_proba(proba[:, k])[:, 1] for k in range(3)]
+    columns = [
+        BetaCalibration().fit(proba[:, k], y == k).predict_proba(proba[:, k])[:, 1]
+        for k in range(3)
+    ]
     expected = np.column_stack(columns)
-    np.testing.assert_allclose(model.predict_proba(proba), expected / expected.sum(axis=1, keepdims=True), atol=1e-12)
+    np.testing.assert_allclose(
+        model.predict_proba(proba),
+        expected / expected.sum(axis=1, keepdims=True),
+        atol=1e-12,
+    )
     assert len(model.a_) == len(model.b_) == len(model.c_) == 3
     assert log_loss(y, model.predict_proba(proba)) < log_loss(y, proba)
 
@@ -161,18 +210,33 @@ def test_parameters_are_checked():
 
 def test_equal_scores_get_their_event_frequency():
     for parameters in ("ab", "am", "abm"):
-        model = BetaCalibration(parameters, smooth_targets=False).fit([0.2] * 10, [0] * 9 + [1])
+        model = BetaCalibration(parameters, smooth_targets=False).fit(
+            [0.2] * 10, [0] * 9 + [1]
+        )
         assert model.predict_proba([0.2])[0, 1] == pytest.approx(0.1, abs=1e-9)
 
 
-@pytest.mark.parametrize("method", [BetaCalibration(), BetaCalibration("ab"), BetaCalibration("am")], ids=repr)
-@pytest.mark.parametrize("row", [[1 / 3, 1 / 3, 1 / 3], [0.25, 0.25, 0.5], [0.2, 0.3, 0.5]])
-def test_equal_rows_of_many_classes_have_one_map_in_any_order_and_with_weights(method, row):
+@pytest.mark.parametrize(
+    "method",
+    [BetaCalibration(), BetaCalibration("ab"), BetaCalibration("am")],
+    ids=repr,
+)
+@pytest.mark.parametrize(
+    "row", [[1 / 3, 1 / 3, 1 / 3], [0.25, 0.25, 0.5], [0.2, 0.3, 0.5]]
+)
+def test_equal_rows_of_many_classes_have_one_map_in_any_order_and_with_weights(
+    method, row
+):
     y = np.repeat([0, 1, 2], [5, 11, 24])
-    scores, grid = np.tile(row, (40, 1)), np.random.default_rng(0).dirichlet(np.ones(3), 50)
+    scores, grid = (
+        np.tile(row, (40, 1)),
+        np.random.default_rng(0).dirichlet(np.ones(3), 50),
+    )
     expected = method.fit(scores, y).predict_proba(grid)
     for seed in range(5):
         order = np.random.default_rng(seed).permutation(40)
-        np.testing.assert_allclose(method.fit(scores[order], y[order]).predict_proba(grid), expected, atol=1e-7)
+        np.testing.assert_allclose(
+            method.fit(scores[order], y[order]).predict_proba(grid), expected, atol=1e-7
+        )
     weighted = method.fit(scores[:3], [0, 1, 2], [5, 11, 24]).predict_proba(grid)
     np.testing.assert_allclose(weighted, expected, atol=1e-7)

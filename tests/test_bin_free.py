@@ -12,13 +12,21 @@ from skcalib.metrics import (
     neighborhood_calibration_error,
 )
 
-METRICS = [kolmogorov_smirnov_calibration_error, kuiper_calibration_error, neighborhood_calibration_error]
+METRICS = [
+    kolmogorov_smirnov_calibration_error,
+    kuiper_calibration_error,
+    neighborhood_calibration_error,
+]
 
 
 def kolmogorov_smirnov_twin(scores, labels, weights):
     total, largest = sum(weights), 0.0
     for t in set(scores):
-        below = [w * (y - s) for s, y, w in zip(scores, labels, weights, strict=True) if s <= t]
+        below = [
+            w * (y - s)
+            for s, y, w in zip(scores, labels, weights, strict=True)
+            if s <= t
+        ]
         largest = max(largest, abs(math.fsum(below)) / total)
     return largest
 
@@ -45,10 +53,12 @@ def test_kolmogorov_smirnov_equals_the_loop(ties):
     for _ in range(50):
         scores, labels = sample(rng, ties)
         weights = rng.random(len(scores)) + 0.1
-        twin = kolmogorov_smirnov_twin(scores.tolist(), labels.tolist(), weights.tolist())
-        assert kolmogorov_smirnov_calibration_error(labels, scores, sample_weight=weights) == pytest.approx(
-            twin, abs=1e-12
+        twin = kolmogorov_smirnov_twin(
+            scores.tolist(), labels.tolist(), weights.tolist()
         )
+        assert kolmogorov_smirnov_calibration_error(
+            labels, scores, sample_weight=weights
+        ) == pytest.approx(twin, abs=1e-12)
 
 
 @pytest.mark.parametrize("norm", [1, 2])
@@ -65,13 +75,19 @@ def test_neighborhood_equals_the_loop(ties, norm):
 
 def test_golden_cases():
     # KS: y - s adds up to -.2, -.6, -.2, 0 over four rows. Ties as one: .5 (1 of 2) and .9 (0 of 1): 0, then -.9 of 3.
-    assert kolmogorov_smirnov_calibration_error([0, 0, 1, 1], [0.2, 0.4, 0.6, 0.8]) == pytest.approx(0.15)
-    assert kolmogorov_smirnov_calibration_error([1, 0, 0], [0.5, 0.5, 0.9]) == pytest.approx(0.3)
+    assert kolmogorov_smirnov_calibration_error(
+        [0, 0, 1, 1], [0.2, 0.4, 0.6, 0.8]
+    ) == pytest.approx(0.15)
+    assert kolmogorov_smirnov_calibration_error(
+        [1, 0, 0], [0.5, 0.5, 0.9]
+    ) == pytest.approx(0.3)
     # Two nearest: .1 and .2 see (0, 1), .7 sees (.7, .8), .8 the same: |.1-.5| + |.2-.5| + |.7-1| + |.8-1| = 1.2.
     y, s = [0, 1, 1, 1], [0.1, 0.2, 0.7, 0.8]
     assert neighborhood_calibration_error(y, s, n_neighbors=2) == pytest.approx(0.3)
     # The largest row: .1 against 1/2.
-    assert neighborhood_calibration_error(y, s, n_neighbors=2, norm=np.inf) == pytest.approx(0.4)
+    assert neighborhood_calibration_error(
+        y, s, n_neighbors=2, norm=np.inf
+    ) == pytest.approx(0.4)
     # .25 and .75 are equally far from .5: three neighbours where two were asked for, |.5 - 2/3|; the ends see .5 and
     # themselves: |.25 - 1/2|, |.75 - 1|.
     error = neighborhood_calibration_error([0, 1, 1], [0.25, 0.5, 0.75], n_neighbors=2)
@@ -96,9 +112,13 @@ def test_weights_are_repetitions_and_order_is_nothing(metric):
     scores = rng.integers(0, 30, 200) / 29
     labels, weights = rng.random(200) < scores, rng.integers(0, 4, 200)
     expected = metric(np.repeat(labels, weights), np.repeat(scores, weights))
-    assert metric(labels, scores, sample_weight=weights) == pytest.approx(expected, abs=1e-12)
+    assert metric(labels, scores, sample_weight=weights) == pytest.approx(
+        expected, abs=1e-12
+    )
     order = rng.permutation(200)
-    assert metric(labels[order], scores[order], sample_weight=weights[order]) == pytest.approx(expected, abs=1e-12)
+    assert metric(
+        labels[order], scores[order], sample_weight=weights[order]
+    ) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -115,7 +135,9 @@ def test_many_classes(metric):
     top = metric(labels == proba.argmax(1), proba.max(1))
     assert metric(labels, proba) == pytest.approx(top, abs=1e-12)
     classes = [metric(labels == k, proba[:, k]) for k in range(3)]
-    assert metric(labels, proba, multiclass="marginal") == pytest.approx(np.mean(classes), abs=1e-12)
+    assert metric(labels, proba, multiclass="marginal") == pytest.approx(
+        np.mean(classes), abs=1e-12
+    )
     only = metric(labels, proba, multiclass="marginal", class_weight=[0, 1, 0])
     assert only == pytest.approx(classes[1], abs=1e-12)
 
@@ -125,7 +147,9 @@ def test_many_rows():
     rng = np.random.default_rng(23)
     scores = rng.random(200_000)
     labels = rng.random(200_000) < scores
-    assert kolmogorov_smirnov_calibration_error(labels, scores) < 2.5 / math.sqrt(200_000)
+    assert kolmogorov_smirnov_calibration_error(labels, scores) < 2.5 / math.sqrt(
+        200_000
+    )
     assert neighborhood_calibration_error(labels, scores, n_neighbors=5000) < 0.01
 
 
@@ -146,7 +170,11 @@ def kuiper_twin(scores, labels, weights):
     distinct, total, largest = sorted(set(scores)), sum(weights), 0.0
     for i, low in enumerate(distinct):
         for high in distinct[i:]:
-            inside = [w * (y - s) for s, y, w in zip(scores, labels, weights, strict=True) if low <= s <= high]
+            inside = [
+                w * (y - s)
+                for s, y, w in zip(scores, labels, weights, strict=True)
+                if low <= s <= high
+            ]
             largest = max(largest, abs(math.fsum(inside)) / total)
     return largest
 
@@ -160,18 +188,28 @@ def test_kuiper_equals_the_loop_and_bounds_kolmogorov_smirnov(ties):
         twin = kuiper_twin(scores.tolist(), labels.tolist(), weights.tolist())
         kuiper = kuiper_calibration_error(labels, scores, sample_weight=weights)
         assert kuiper == pytest.approx(twin, abs=1e-12)
-        one_sided = kolmogorov_smirnov_calibration_error(labels, scores, sample_weight=weights)
+        one_sided = kolmogorov_smirnov_calibration_error(
+            labels, scores, sample_weight=weights
+        )
         assert one_sided - 1e-12 <= kuiper <= 2 * one_sided + 1e-12
 
 
 def test_kuiper_by_hand():
     # y - s = -.2, .6, -.6, .2: cumulative -.2, .4, -.2, 0; from the lowest to the highest .6, of four rows
-    assert kuiper_calibration_error([0, 1, 0, 1], [0.2, 0.4, 0.6, 0.8]) == pytest.approx(0.15)
+    assert kuiper_calibration_error(
+        [0, 1, 0, 1], [0.2, 0.4, 0.6, 0.8]
+    ) == pytest.approx(0.15)
     # all too high: the whole range of scores, as for Kolmogorov and Smirnov
-    assert kuiper_calibration_error([0, 0], [0.2, 0.4], labels=[0, 1]) == pytest.approx(0.3)
+    assert kuiper_calibration_error([0, 0], [0.2, 0.4], labels=[0, 1]) == pytest.approx(
+        0.3
+    )
     # classes with errors .3 and .1: weights 3 and 1 of them
     proba, y = np.array([[0.7, 0.2, 0.1]]), [0]
-    parts = [kuiper_calibration_error(np.array([k == 0]), proba[:, k]) for k in range(3)]
+    parts = [
+        kuiper_calibration_error(np.array([k == 0]), proba[:, k]) for k in range(3)
+    ]
     assert parts == pytest.approx([0.3, 0.2, 0.1])
-    marginal = kuiper_calibration_error(y, proba, labels=[0, 1, 2], multiclass="marginal")
+    marginal = kuiper_calibration_error(
+        y, proba, labels=[0, 1, 2], multiclass="marginal"
+    )
     assert marginal == pytest.approx(0.2)

@@ -44,31 +44,52 @@ def test_sums_are_those_of_a_loop(dtype, weighted, is_sorted):
         scores, labels, weights = scores[order], labels[order], weights[order]
     weights = weights if weighted else np.ones(len(scores))
     expected = np.zeros((len(SUMS), len(EDGES) - 1))
-    for s, y, w in zip(scores.astype(float).tolist(), labels.tolist(), weights.tolist(), strict=True):
+    for s, y, w in zip(
+        scores.astype(float).tolist(), labels.tolist(), weights.tolist(), strict=True
+    ):
         expected[:, bin_of(s, EDGES)] += [1, w, w * s, w * y, w * s * s, w * s * y]
-    found = BinStatistics.from_predictions(labels, scores, EDGES, weights if weighted else None)
+    found = BinStatistics.from_predictions(
+        labels, scores, EDGES, weights if weighted else None
+    )
     for name, sums in zip(SUMS, expected, strict=True):
         np.testing.assert_allclose(getattr(found, name), sums, atol=1e-10, err_msg=name)
-        assert getattr(found, name).dtype == (np.int64 if name == "count" else np.float64)
+        assert getattr(found, name).dtype == (
+            np.int64 if name == "count" else np.float64
+        )
     filled = expected[1] > 0
     assert filled.tolist() == [True, True, True, True, False]
-    np.testing.assert_allclose(found.mean_score[filled], expected[2, filled] / expected[1, filled])
-    np.testing.assert_allclose(found.event_frequency[filled], expected[3, filled] / expected[1, filled])
+    np.testing.assert_allclose(
+        found.mean_score[filled], expected[2, filled] / expected[1, filled]
+    )
+    np.testing.assert_allclose(
+        found.event_frequency[filled], expected[3, filled] / expected[1, filled]
+    )
     np.testing.assert_allclose(found.share, expected[1] / expected[1].sum())
     assert found.total_weight == pytest.approx(weights.sum())
 
 
-@pytest.mark.parametrize("edges", [EDGES, EDGES[[0, -1]], np.array([0.0, 0.0, 0.3, 1.0])], ids=["5", "1", "a point"])
+@pytest.mark.parametrize(
+    "edges",
+    [EDGES, EDGES[[0, -1]], np.array([0.0, 0.0, 0.3, 1.0])],
+    ids=["5", "1", "a point"],
+)
 @pytest.mark.parametrize("moments", [0, 1, 2])
 def test_rows_mostly_in_the_first_bin_are_summed_together(edges, moments, monkeypatch):
     rng = np.random.default_rng(1)
-    scores = np.concatenate((np.zeros(50), rng.permutation(np.append(rng.random(400) ** 9, np.full(20, 0.3)))))
+    scores = np.concatenate(
+        (
+            np.zeros(50),
+            rng.permutation(np.append(rng.random(400) ** 9, np.full(20, 0.3))),
+        )
+    )
     labels = rng.random(len(scores)) < 0.1
     together = bin_statistics(scores, labels, edges, moments=moments)
     monkeypatch.setattr(statistics, "_FIRST_FEW", 0)
     apart = bin_statistics(scores, labels, edges, moments=moments)
     for name in SUMS:
-        np.testing.assert_allclose(getattr(together, name), getattr(apart, name), rtol=1e-13)
+        np.testing.assert_allclose(
+            getattr(together, name), getattr(apart, name), rtol=1e-13
+        )
 
 
 @pytest.mark.parametrize("moments", [0, 1])
@@ -76,16 +97,34 @@ def test_rows_mostly_in_the_first_bin_are_summed_together(edges, moments, monkey
 def test_only_the_moments_that_are_asked_for(order, moments):
     rng = np.random.default_rng(6)
     scores = np.sort(rng.random(300)) if "sorted" in order else rng.random(300)
-    labels, weight = rng.random(300) < scores, rng.random(300) if "weighted" in order else None
+    labels, weight = (
+        rng.random(300) < scores,
+        rng.random(300) if "weighted" in order else None,
+    )
     every = bin_statistics(scores, labels, EDGES, weight)
     some = bin_statistics(scores, labels, EDGES, weight, moments=moments)
     shuffled = rng.permutation(300)
-    apart = bin_statistics(scores[shuffled], labels[shuffled], EDGES, None if weight is None else weight[shuffled])
+    apart = bin_statistics(
+        scores[shuffled],
+        labels[shuffled],
+        EDGES,
+        None if weight is None else weight[shuffled],
+    )
     for name in SUMS:
-        np.testing.assert_allclose(getattr(apart, name), getattr(every, name), rtol=1e-12)
-    powers = dict.fromkeys(SUMS, 0) | {"weighted_score": 1, "weighted_score_label": 1, "weighted_score_squared": 2}
+        np.testing.assert_allclose(
+            getattr(apart, name), getattr(every, name), rtol=1e-12
+        )
+    powers = dict.fromkeys(SUMS, 0) | {
+        "weighted_score": 1,
+        "weighted_score_label": 1,
+        "weighted_score_squared": 2,
+    }
     for name, power in powers.items():
-        expected = getattr(every, name) if power <= moments else np.full(len(EDGES) - 1, np.nan)
+        expected = (
+            getattr(every, name)
+            if power <= moments
+            else np.full(len(EDGES) - 1, np.nan)
+        )
         np.testing.assert_array_equal(getattr(some, name), expected)
 
 
@@ -95,7 +134,9 @@ def test_many_rows_may_all_lie_in_the_first_bin(n_bins, dtype):
     # 3000 rows are enough for a look-up table, which then has nothing to look up.
     scores = (np.random.default_rng(4).random(3000) / 16).astype(dtype)
     labels = np.arange(3000) % 4 == 0
-    found = BinStatistics.from_predictions(labels, scores, np.linspace(0, 1, n_bins + 1))
+    found = BinStatistics.from_predictions(
+        labels, scores, np.linspace(0, 1, n_bins + 1)
+    )
     assert found.count.tolist() == [3000] + [0] * (n_bins - 1)
     assert found.weighted_label[0] == 750
     assert found.weighted_score[0] == pytest.approx(scores.astype(float).sum())
@@ -126,8 +167,12 @@ def test_merged_parts_are_the_whole(weighted, monkeypatch):
     monkeypatch.setattr(blocks, "_BLOCK_ELEMENTS", 13)
     in_blocks = BinStatistics.from_predictions(labels, scores, EDGES, weights)
     for name in SUMS:
-        np.testing.assert_allclose(getattr(merged, name), getattr(whole, name), rtol=1e-12, err_msg=name)
-        np.testing.assert_allclose(getattr(in_blocks, name), getattr(whole, name), rtol=1e-12, err_msg=name)
+        np.testing.assert_allclose(
+            getattr(merged, name), getattr(whole, name), rtol=1e-12, err_msg=name
+        )
+        np.testing.assert_allclose(
+            getattr(in_blocks, name), getattr(whole, name), rtol=1e-12, err_msg=name
+        )
 
 
 def test_other_edges_do_not_merge():
@@ -142,13 +187,17 @@ def test_statistics_are_frozen_and_pickle():
     curve = BinStatistics.from_predictions(*_rows(20)[1::-1], EDGES)
     with pytest.raises(FrozenInstanceError):
         curve.weight = None
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(curve)).weight, curve.weight)
+    np.testing.assert_array_equal(
+        pickle.loads(pickle.dumps(curve)).weight, curve.weight
+    )
 
 
 def test_curve_of_each_class():
     rng = np.random.default_rng(0)
     proba, y = rng.dirichlet(np.ones(3), 200), rng.integers(3, size=200)
-    curves = reliability_curve(np.array(["a", "b", "c"])[y], proba, multiclass="marginal", binning=5)
+    curves = reliability_curve(
+        np.array(["a", "b", "c"])[y], proba, multiclass="marginal", binning=5
+    )
     for k, curve in enumerate(curves):
         alone = reliability_curve(y == k, proba[:, k], binning=5)
         np.testing.assert_array_equal(curve.edges, alone.edges)
@@ -160,8 +209,12 @@ def test_curve_of_each_class():
 def test_weights_count_as_rows_in_the_interval():
     scores, labels, _ = _rows(50)
     weights = 1 + np.arange(50) % 3
-    found = BinStatistics.from_predictions(labels, scores, EDGES, weights.astype(float)).interval(0.8)
-    rows = BinStatistics.from_predictions(np.repeat(labels, weights), np.repeat(scores, weights), EDGES).interval(0.8)
+    found = BinStatistics.from_predictions(
+        labels, scores, EDGES, weights.astype(float)
+    ).interval(0.8)
+    rows = BinStatistics.from_predictions(
+        np.repeat(labels, weights), np.repeat(scores, weights), EDGES
+    ).interval(0.8)
     np.testing.assert_allclose(found, rows)
 
 
@@ -170,7 +223,11 @@ def test_weights_count_as_rows_in_the_interval():
 
 def _shapes():
     rng = np.random.default_rng(5)
-    for scores in (rng.random(900) ** 2, np.round(rng.random(900), 1), rng.beta(1, 30, 900)):
+    for scores in (
+        rng.random(900) ** 2,
+        np.round(rng.random(900), 1),
+        rng.beta(1, 30, 900),
+    ):
         yield scores, rng.random(900) < 0.2 + 0.5 * scores, rng.random(900) + 0.5
 
 
@@ -186,7 +243,9 @@ FROM_SUMS = {
     "brier": metrics.brier_decomposition,
     "log-loss": metrics.log_loss_decomposition,
     "validity": metrics.validity_curve,
-    "conditional": partial(metrics.validity_curve, epsilons=[0, 0.1, 0.5], conditional=True),
+    "conditional": partial(
+        metrics.validity_curve, epsilons=[0, 0.1, 0.5], conditional=True
+    ),
 }
 
 
@@ -197,16 +256,29 @@ def test_sums_in_place_of_rows(call, weighted):
         rows = {"sample_weight": weights} if weighted else {}
         statistics = reliability_curve(labels, scores, binning=7, **rows)
         expected = call(labels, scores, binning=FixedEdges(statistics.edges), **rows)
-        np.testing.assert_allclose(call(statistics), expected, rtol=1e-9, atol=1e-12)  # sums in another order
+        np.testing.assert_allclose(
+            call(statistics), expected, rtol=1e-9, atol=1e-12
+        )  # sums in another order
         assert reliability_curve(statistics) is statistics
 
 
-@pytest.mark.parametrize("metric", [metrics.kuiper_calibration_error, metrics.kolmogorov_smirnov_calibration_error])
+@pytest.mark.parametrize(
+    "metric",
+    [metrics.kuiper_calibration_error, metrics.kolmogorov_smirnov_calibration_error],
+)
 def test_cumulative_differences_of_bins_with_one_score_each(metric):
     rng = np.random.default_rng(6)
-    scores, labels, weights = np.round(rng.random(200), 2), rng.random(200) < 0.4, rng.random(200)
-    points = reliability_curve(labels, scores, binning=UniqueScores(), sample_weight=weights)
-    assert metric(points) == pytest.approx(metric(labels, scores, sample_weight=weights), abs=1e-12)
+    scores, labels, weights = (
+        np.round(rng.random(200), 2),
+        rng.random(200) < 0.4,
+        rng.random(200),
+    )
+    points = reliability_curve(
+        labels, scores, binning=UniqueScores(), sample_weight=weights
+    )
+    assert metric(points) == pytest.approx(
+        metric(labels, scores, sample_weight=weights), abs=1e-12
+    )
     with refused(ValueError, "BinStatistics", "UniqueScores", "y_true and y_proba"):
         metric(reliability_curve(labels, scores, binning=3))
 
@@ -243,12 +315,23 @@ def _of_labels_and_probabilities():
     for module in (metrics, evaluation, decisions, displays):
         for name in module.__all__:
             public = getattr(module, name)
-            function = getattr(public, "from_predictions", None) if isinstance(public, type) else public
-            parameters = list(signature(function).parameters.values()) if callable(function) else []
+            function = (
+                getattr(public, "from_predictions", None)
+                if isinstance(public, type)
+                else public
+            )
+            parameters = (
+                list(signature(function).parameters.values())
+                if callable(function)
+                else []
+            )
             if [one.name for one in parameters[:2]] != ["y_true", "y_proba"]:
                 continue
             kinds = (Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL)
-            if all(one.default is not one.empty or one.kind in kinds for one in parameters[2:]):
+            if all(
+                one.default is not one.empty or one.kind in kinds
+                for one in parameters[2:]
+            ):
                 found[name] = function
     assert len(found) > 30
     return found
@@ -263,7 +346,9 @@ def test_sums_where_rows_are_needed_are_refused_in_our_own_words():
             try:
                 function(*given)
             except (TypeError, ValueError) as error:
-                if "BinStatistics" not in str(error) and "argument: 'y_proba'" not in str(error):
+                if "BinStatistics" not in str(
+                    error
+                ) and "argument: 'y_proba'" not in str(error):
                     silent.append(f"{name}: {error}")
             else:
                 assert len(given) == 1, name
@@ -273,7 +358,9 @@ def test_sums_where_rows_are_needed_are_refused_in_our_own_words():
 def test_an_option_of_rows_beside_sums_is_named():
     display = pytest.importorskip("skcalib.displays").ReliabilityDisplay
     statistics = BinStatistics.from_predictions(*_rows(50)[1::-1], EDGES)
-    with refused(TypeError, "statistics= is a parameter of ReliabilityDisplay.from_predictions"):
+    with refused(
+        TypeError, "statistics= is a parameter of ReliabilityDisplay.from_predictions"
+    ):
         display.from_statistics(statistics, statistics=["slope"])
     with refused(TypeError, "first argument", "BinStatistics"):
         display.from_statistics(statistics=["slope"])
@@ -286,7 +373,9 @@ def test_missing_scores_are_named():
 
 def test_thin_bins_of_a_table_are_refused_too():
     with refused(ValueError, "fewer than two rows"):
-        metrics.calibration_error(reliability_curve([0, 1, 1], [0.1, 0.2, 0.3], binning=3))
+        metrics.calibration_error(
+            reliability_curve([0, 1, 1], [0.1, 0.2, 0.3], binning=3)
+        )
 
 
 # Made by hand
@@ -309,9 +398,15 @@ def test_sums_given_by_hand():
     assert statistics.count.dtype == np.int64
     assert statistics.weight.dtype == np.float64
     # |.3 - .4| of 10 and |.8 - .769| of 6.5
-    assert metrics.expected_calibration_error(statistics) == pytest.approx((1 + 0.2) / 16.5)
-    empty_first = {name: [0, *np.atleast_1d(value)[1:]] for name, value in SOUND.items()}
-    assert metrics.expected_calibration_error(BinStatistics(**empty_first)) == pytest.approx(0.2 / 6.5)
+    assert metrics.expected_calibration_error(statistics) == pytest.approx(
+        (1 + 0.2) / 16.5
+    )
+    empty_first = {
+        name: [0, *np.atleast_1d(value)[1:]] for name, value in SOUND.items()
+    }
+    assert metrics.expected_calibration_error(
+        BinStatistics(**empty_first)
+    ) == pytest.approx(0.2 / 6.5)
 
 
 def test_squared_weights():
@@ -319,7 +414,9 @@ def test_squared_weights():
     made = BinStatistics.from_predictions([0, 1, 1, 0, 1], scores, [0, 0.5, 1], weights)
     assert made.weight_squared.tolist() == [10, 4.25]
     assert made.merge(made).weight_squared.tolist() == [20, 8.5]
-    assert BinStatistics.from_predictions([0, 1], [0.2, 0.7], [0, 0.5, 1]).weight_squared.tolist() == [1, 1]
+    assert BinStatistics.from_predictions(
+        [0, 1], [0.2, 0.7], [0, 0.5, 1]
+    ).weight_squared.tolist() == [1, 1]
     # Rows of one weight each, if the sum is not given: 14 rows, of which 4 weigh 6.5.
     assert BinStatistics(**SOUND).weight_squared.tolist() == [10, 6.5**2 / 4]
     with refused(ValueError, "weight_squared", "weight^2 / count", "bin 1"):
@@ -358,12 +455,20 @@ def test_sums_that_no_rows_have(name, value, words):
 
 
 def test_no_rows_at_all():
-    by_hand = BinStatistics(**{name: [0, 0] if name != "edges" else value for name, value in SOUND.items()})
-    part = BinStatistics.from_predictions([], [], SOUND["edges"])  # an empty part of the rows
+    by_hand = BinStatistics(
+        **{name: [0, 0] if name != "edges" else value for name, value in SOUND.items()}
+    )
+    part = BinStatistics.from_predictions(
+        [], [], SOUND["edges"]
+    )  # an empty part of the rows
     for empty in (by_hand, part):
         assert repr(empty) == "BinStatistics(n_bins=2, n_rows=0)"
         assert BinStatistics(**SOUND).merge(empty).weight.tolist() == SOUND["weight"]
-        for metric in (metrics.calibration_error, reliability_curve, metrics.brier_decomposition):
+        for metric in (
+            metrics.calibration_error,
+            reliability_curve,
+            metrics.brier_decomposition,
+        ):
             with refused(ValueError, "BinStatistics", "every bin is empty"):
                 metric(empty)
 
@@ -387,7 +492,9 @@ def test_rows_are_checked(arguments, words):
 
 
 def test_rows_of_weight_zero_do_not_count():
-    found = BinStatistics.from_predictions([1, 0, 1], [0.2, 0.3, 0.9], [0, 0.5, 1], [1.5, 0, 2])
+    found = BinStatistics.from_predictions(
+        [1, 0, 1], [0.2, 0.3, 0.9], [0, 0.5, 1], [1.5, 0, 2]
+    )
     assert found.count.tolist() == [1, 1]
     assert found.weighted_label.tolist() == [1.5, 2]
 
@@ -398,8 +505,12 @@ def test_numbers_of_tables_pass():
         for scores, labels, weights in _shapes():
             for weight in (None, weights, weights * 1e-6):
                 for edges in (EDGES, [0, 1], np.linspace(0, 1, 400), [0, 0, 0.3, 1]):
-                    made = BinStatistics.from_predictions(labels, scores.astype(dtype), edges, weight)
-                    BinStatistics(*(getattr(made, field.name) for field in fields(made)))
+                    made = BinStatistics.from_predictions(
+                        labels, scores.astype(dtype), edges, weight
+                    )
+                    BinStatistics(
+                        *(getattr(made, field.name) for field in fields(made))
+                    )
 
 
 def test_frame_and_text():
@@ -411,4 +522,7 @@ def test_frame_and_text():
     ]  # fmt: skip
     assert frame["upper_edge"].tolist() == [0.5, 1]
     assert frame["mean_score"].tolist() == pytest.approx([0.3, 0.8])
-    assert repr(statistics) == "BinStatistics(n_bins=2, n_rows=14, mean_score=0.49697, event_frequency=0.545455)"
+    assert (
+        repr(statistics)
+        == "BinStatistics(n_bins=2, n_rows=14, mean_score=0.49697, event_frequency=0.545455)"
+    )

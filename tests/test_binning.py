@@ -42,10 +42,14 @@ def test_scores_on_an_edge_belong_to_the_bin_below(n_bins):
     edges = EqualWidth(n_bins).bin_edges(TIED)
     np.testing.assert_array_equal(edges, np.linspace(0, 1, n_bins + 1))
     assert assign_bins(edges, edges).tolist() == [0, *range(n_bins)]
-    assert assign_bins(np.nextafter(edges[1:-1], 2), edges).tolist() == list(range(1, n_bins))
+    assert assign_bins(np.nextafter(edges[1:-1], 2), edges).tolist() == list(
+        range(1, n_bins)
+    )
     assert assign_bins(np.array([0.0, -0.0, 1.0]), edges).tolist() == [0, 0, n_bins - 1]
     many = np.tile(edges, 5000)  # these are looked up in a table
-    np.testing.assert_array_equal(assign_bins(many, edges), np.tile([0, *range(n_bins)], 5000))
+    np.testing.assert_array_equal(
+        assign_bins(many, edges), np.tile([0, *range(n_bins)], 5000)
+    )
 
 
 @pytest.mark.parametrize("n_bins", [10, 15, 20, 100])
@@ -53,14 +57,18 @@ def test_scores_on_an_edge_belong_to_the_bin_below(n_bins):
 def test_assignment_is_searchsorted_and_a_plain_loop(scores, n_bins):
     edges = np.linspace(0, 1, n_bins + 1)
     found = assign_bins(scores, edges)
-    np.testing.assert_array_equal(found, np.searchsorted(edges[1:-1], scores, side="left"))
+    np.testing.assert_array_equal(
+        found, np.searchsorted(edges[1:-1], scores, side="left")
+    )
     assert found.tolist() == [bin_of(score, edges) for score in scores]
 
 
 @pytest.mark.parametrize("n_bins", [1, 2, 3, 10, 15, 100, 1000])
 @every_sample
 def test_equal_mass_follows_the_rule(scores, n_bins):
-    assert EqualMass(n_bins).bin_edges(scores).tolist() == equal_mass_edges(scores, n_bins)
+    assert EqualMass(n_bins).bin_edges(scores).tolist() == equal_mass_edges(
+        scores, n_bins
+    )
 
 
 @pytest.mark.parametrize("n_bins", [2, 3, 10, 15])
@@ -70,7 +78,10 @@ def test_equal_mass_with_weights(scores, n_bins):
     weights = rng.integers(1, 5, len(scores))
     found = EqualMass(n_bins).bin_edges(scores, sample_weight=weights.astype(float))
     assert found.tolist() == equal_mass_edges(scores, n_bins, weights)
-    assert found.tolist() == EqualMass(n_bins).bin_edges(*repeated(weights, scores)).tolist()
+    assert (
+        found.tolist()
+        == EqualMass(n_bins).bin_edges(*repeated(weights, scores)).tolist()
+    )
     fractions = rng.random(len(scores))
     found = EqualMass(n_bins).bin_edges(scores, sample_weight=fractions)
     assert found.tolist() == equal_mass_edges(scores, n_bins, fractions)
@@ -82,16 +93,23 @@ def test_equal_mass_does_not_depend_on_the_scale_of_the_weights(scale):
     weights = 1.0 + np.arange(300) % 4
     for n_bins in (2, 5, 10):
         expected = EqualMass(n_bins).bin_edges(TIED, sample_weight=weights)
-        np.testing.assert_array_equal(EqualMass(n_bins).bin_edges(TIED, sample_weight=weights * scale), expected)
+        np.testing.assert_array_equal(
+            EqualMass(n_bins).bin_edges(TIED, sample_weight=weights * scale), expected
+        )
 
 
 def test_equal_mass_bins_hold_equal_mass_without_ties():
-    counts = np.bincount(assign_bins(SCORES["continuous"], EqualMass(10).bin_edges(SCORES["continuous"])))
+    counts = np.bincount(
+        assign_bins(SCORES["continuous"], EqualMass(10).bin_edges(SCORES["continuous"]))
+    )
     assert counts.tolist() == [30] * 10
 
 
 def test_a_trillion_bins_are_one_a_score():
-    assert EqualMass(10**12).bin_edges(TIED).tolist() == UniqueScores().bin_edges(TIED).tolist()
+    assert (
+        EqualMass(10**12).bin_edges(TIED).tolist()
+        == UniqueScores().bin_edges(TIED).tolist()
+    )
 
 
 def test_equal_mass_never_splits_ties():
@@ -118,7 +136,18 @@ def test_unique_scores_has_a_bin_for_each(scores):
 
 
 @pytest.mark.parametrize(
-    "edges", [[0, 0.5], [0.5, 1], [0, 0.5, 0.5, 1], [0, 0.7, 0.2, 1], [0, np.nan, 1], [0], [[0, 1]], [], "ab"]
+    "edges",
+    [
+        [0, 0.5],
+        [0.5, 1],
+        [0, 0.5, 0.5, 1],
+        [0, 0.7, 0.2, 1],
+        [0, np.nan, 1],
+        [0],
+        [[0, 1]],
+        [],
+        "ab",
+    ],
 )
 def test_fixed_edges_rise_from_zero_to_one(edges):
     with refused(ValueError, "edges of FixedEdges"):
@@ -128,14 +157,20 @@ def test_fixed_edges_rise_from_zero_to_one(edges):
 def test_minimum_mass_merges_neighbours():
     # .1 .3 | .6 .65 .7 | .9 in fifths: 1, 1, 0, 3, 1 rows. At least 2: {1, 1}, {0, 3}, and the last 1 joins.
     scores = np.array([0.1, 0.3, 0.65, 0.7, 0.75, 0.9])
-    np.testing.assert_allclose(MinimumMass(EqualWidth(5), min_weight=2).bin_edges(scores), [0, 0.4, 1])
+    np.testing.assert_allclose(
+        MinimumMass(EqualWidth(5), min_weight=2).bin_edges(scores), [0, 0.4, 1]
+    )
     # With weights 1, 1, .., 4 the last bin is heavy enough to stay alone.
     weights = np.array([1, 1, 1, 1, 1, 4.0])
-    found = MinimumMass(EqualWidth(5), min_weight=2).bin_edges(scores, sample_weight=weights)
+    found = MinimumMass(EqualWidth(5), min_weight=2).bin_edges(
+        scores, sample_weight=weights
+    )
     np.testing.assert_allclose(found, [0, 0.4, 0.8, 1])
 
 
-@pytest.mark.parametrize("base", [EqualWidth(20), EqualMass(20), UniqueScores(), 20, None])
+@pytest.mark.parametrize(
+    "base", [EqualWidth(20), EqualMass(20), UniqueScores(), 20, None]
+)
 @pytest.mark.parametrize("min_weight", [1, 7, 50, 1000])
 @every_sample
 def test_minimum_mass_bins_hold_enough(scores, base, min_weight):
@@ -166,15 +201,26 @@ def test_number_of_bins_by_rule(strategy, n_bins, n_rows, expected):
     scores = np.linspace(0, 1, n_rows)
     assert len(strategy(n_bins).bin_edges(scores)) == expected + 1
     # the total weight counts as the number of rows
-    weighted = strategy(n_bins).bin_edges(np.linspace(0, 1, 50), sample_weight=np.full(50, n_rows / 50))
+    weighted = strategy(n_bins).bin_edges(
+        np.linspace(0, 1, 50), sample_weight=np.full(50, n_rows / 50)
+    )
     assert len(weighted) == min(expected, 50 if strategy is EqualMass else math.inf) + 1
 
 
 def test_strategies_are_estimators():
-    strategies = [EqualMass(7), EqualWidth("sqrt"), FixedEdges([0, 0.3, 1]), MinimumMass(EqualMass(3)), UniqueScores()]
+    strategies = [
+        EqualMass(7),
+        EqualWidth("sqrt"),
+        FixedEdges([0, 0.3, 1]),
+        MinimumMass(EqualMass(3)),
+        UniqueScores(),
+    ]
     for strategy in strategies:
         assert repr(clone(strategy)) == repr(strategy)
-        assert eval(repr(strategy)).bin_edges(TIED).tolist() == strategy.bin_edges(TIED).tolist()
+        assert (
+            eval(repr(strategy)).bin_edges(TIED).tolist()
+            == strategy.bin_edges(TIED).tolist()
+        )
     assert MinimumMass().set_params(base__n_bins=3).base.n_bins == 3
     assert type(MinimumMass().set_params(base__n_bins=3).base) is EqualWidth
 
@@ -197,14 +243,18 @@ class _Broken(BaseBinning):
         return self.edges
 
 
-@pytest.mark.parametrize("edges", [[0.0], [], [[0, 1]], [0, 0.5, 0.2, 1], [0, 0.5, 0.5, 1], [0, np.nan, 1]])
+@pytest.mark.parametrize(
+    "edges", [[0.0], [], [[0, 1]], [0, 0.5, 0.2, 1], [0, 0.5, 0.5, 1], [0, np.nan, 1]]
+)
 def test_edges_of_a_user_are_checked(edges):
     with refused(ValueError, "_Broken"):
         _Broken(edges).bin_edges(TIED)
 
 
 def test_a_strategy_without_edges_says_so():
-    with refused(NotImplementedError, "BaseBinning", "_edges(scores, y, sample_weight)"):
+    with refused(
+        NotImplementedError, "BaseBinning", "_edges(scores, y, sample_weight)"
+    ):
         BaseBinning().bin_edges(TIED)
 
 
@@ -216,19 +266,32 @@ def test_labels_are_asked_for():
     strategy.bin_edges(TIED, TIED > 0.5)
 
 
-@pytest.mark.parametrize("scores", [["0.1", "0.7"], np.array(["0.1", "0.7"]), np.array(["0.1", 0.7], dtype=object)])
+@pytest.mark.parametrize(
+    "scores",
+    [["0.1", "0.7"], np.array(["0.1", "0.7"]), np.array(["0.1", 0.7], dtype=object)],
+)
 def test_text_is_no_score(scores):
     with refused(ValueError, "scores must be numbers"):
         assign_bins(scores, [0, 0.5, 1])
     with refused(ValueError, "edges must be numbers"):
         assign_bins([0.1, 0.7], ["0", "0.5", "1"])
-    assert assign_bins([0.1, 0.7], [0, 0.5, 1]).tolist() == assign_bins([0, 1], [0, 0.5, 1]).tolist() == [0, 1]
+    assert (
+        assign_bins([0.1, 0.7], [0, 0.5, 1]).tolist()
+        == assign_bins([0, 1], [0, 0.5, 1]).tolist()
+        == [0, 1]
+    )
 
 
 def test_support_of_log_odds():
     scores = np.array([-3.0, -1.0, 2.0, 5.0])
-    assert EqualMass(2)._edges_of(scores, support=(-np.inf, np.inf)).tolist() == [-np.inf, 0.5, np.inf]
-    assert MinimumMass(EqualMass(4), 2)._edges_of(scores, support=(-np.inf, np.inf)).tolist() == [-np.inf, 0.5, np.inf]
+    assert EqualMass(2)._edges_of(scores, support=(-np.inf, np.inf)).tolist() == [
+        -np.inf,
+        0.5,
+        np.inf,
+    ]
+    assert MinimumMass(EqualMass(4), 2)._edges_of(
+        scores, support=(-np.inf, np.inf)
+    ).tolist() == [-np.inf, 0.5, np.inf]
 
 
 # What users give to `bin_edges`
@@ -245,8 +308,12 @@ def test_edges_of_lists_and_of_rows_without_weight(strategy):
     scores, y = [0.1, 0.2, 0.35, 0.4, 0.6, 0.8], [0, 1, 0, 1, 0, 1]
     expected = strategy.bin_edges(np.array(scores), np.array(y, dtype=bool))
     np.testing.assert_array_equal(strategy.bin_edges(scores, y), expected)
-    np.testing.assert_array_equal(strategy.bin_edges(np.array(scores)[:, None], y), expected)
-    with_others = strategy.bin_edges([*scores, 0.05, 0.95], [*y, 1, 0], [1] * 6 + [0, 0])
+    np.testing.assert_array_equal(
+        strategy.bin_edges(np.array(scores)[:, None], y), expected
+    )
+    with_others = strategy.bin_edges(
+        [*scores, 0.05, 0.95], [*y, 1, 0], [1] * 6 + [0, 0]
+    )
     np.testing.assert_allclose(with_others, expected)
 
 

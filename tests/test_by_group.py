@@ -20,8 +20,24 @@ from skcalib.metrics import (
     reliability_curve,
 )
 
-COLUMNS = ["group", "n", "mean_score", "event_frequency", "bias", "bias_low", "bias_high"]
-COLUMNS += ["error", "error_low", "error_high", "pvalue", "adjusted_pvalue", "bias_pvalue", "adjusted_bias_pvalue"]
+COLUMNS = [
+    "group",
+    "n",
+    "mean_score",
+    "event_frequency",
+    "bias",
+    "bias_low",
+    "bias_high",
+]
+COLUMNS += [
+    "error",
+    "error_low",
+    "error_high",
+    "pvalue",
+    "adjusted_pvalue",
+    "bias_pvalue",
+    "adjusted_bias_pvalue",
+]
 
 
 def _sample(n=600, n_groups=3, seed=0, shift=1.0):
@@ -29,7 +45,13 @@ def _sample(n=600, n_groups=3, seed=0, shift=1.0):
     rng = np.random.default_rng(seed)
     log_odds = rng.normal(-1, 1.5, size=n)
     groups = rng.integers(0, n_groups, n)
-    return (rng.random(n) < expit(log_odds + shift * (groups == n_groups - 1))).astype(int), expit(log_odds), groups
+    return (
+        (rng.random(n) < expit(log_odds + shift * (groups == n_groups - 1))).astype(
+            int
+        ),
+        expit(log_odds),
+        groups,
+    )
 
 
 def _convolution(probabilities):
@@ -52,28 +74,49 @@ def _twin(scores, events, level):
     def bias(delta):
         return np.mean(scores - expit(log_odds + delta))
 
-    high = bias(brentq(lambda delta: upper(delta) - tail, -60, 60)) if events > 0 else scores.mean()
-    low = bias(brentq(lambda delta: lower(delta) - tail, -60, 60)) if events < len(scores) else scores.mean() - 1
+    high = (
+        bias(brentq(lambda delta: upper(delta) - tail, -60, 60))
+        if events > 0
+        else scores.mean()
+    )
+    low = (
+        bias(brentq(lambda delta: lower(delta) - tail, -60, 60))
+        if events < len(scores)
+        else scores.mean() - 1
+    )
     return min(1, 2 * min(upper(0), lower(0))), low, high
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
-@pytest.mark.parametrize(("n", "a", "b"), [(1, 1, 1), (5, 1, 1), (30, 0.3, 5), (120, 5, 0.2), (180, 1, 30)])
+@pytest.mark.parametrize(
+    ("n", "a", "b"), [(1, 1, 1), (5, 1, 1), (30, 0.3, 5), (120, 5, 0.2), (180, 1, 30)]
+)
 def test_few_rows_are_convolved_exactly(n, a, b, level):
     rng = np.random.default_rng(n)
     scores = np.clip(rng.beta(a, b, n), 1e-9, 1 - 1e-9)
     for events in {0, 1, n // 2, n - 1, n}:
-        np.testing.assert_allclose(bias_test(scores, events, level)[:3], _twin(scores, events, level), atol=1e-9)
+        np.testing.assert_allclose(
+            bias_test(scores, events, level)[:3],
+            _twin(scores, events, level),
+            atol=1e-9,
+        )
 
 
-@pytest.mark.parametrize(("a", "b", "tolerance"), [(1, 1, 1e-3), (0.5, 5, 5e-3), (1, 100, 2e-2)])
+@pytest.mark.parametrize(
+    ("a", "b", "tolerance"), [(1, 1, 1e-3), (0.5, 5, 5e-3), (1, 100, 2e-2)]
+)
 def test_many_rows_by_the_saddlepoint_are_near_the_convolution(a, b, tolerance):
     rng = np.random.default_rng(0)
     scores = np.clip(rng.beta(a, b, 400), 1e-6, 1 - 1e-6)
     for events in np.rint(scores.sum() * np.array([0.7, 1, 1.25])).astype(int):
         found, exact = bias_test(scores, events, 0.9), _twin(scores, events, 0.9)
         assert found.pvalue == pytest.approx(exact[0], rel=tolerance)
-        np.testing.assert_allclose(found[1:3], exact[1:], rtol=tolerance, atol=tolerance * np.abs(exact[1:]).max())
+        np.testing.assert_allclose(
+            found[1:3],
+            exact[1:],
+            rtol=tolerance,
+            atol=tolerance * np.abs(exact[1:]).max(),
+        )
 
 
 def test_cells_of_many_rows_change_nothing_that_is_seen(monkeypatch):
@@ -82,15 +125,25 @@ def test_cells_of_many_rows_change_nothing_that_is_seen(monkeypatch):
     events = int((rng.random(50_000) < scores).sum()) + 100
     in_cells = bias_test(scores, events, 0.9)
     monkeypatch.setattr(bias, "_MANY_ROWS", 10**9)
-    np.testing.assert_allclose(in_cells, bias_test(scores, events, 0.9), rtol=1e-3, atol=1e-6)
+    np.testing.assert_allclose(
+        in_cells, bias_test(scores, events, 0.9), rtol=1e-3, atol=1e-6
+    )
 
 
-@pytest.mark.parametrize(("events", "n", "score"), [(3, 40, 0.2), (0, 40, 0.2), (40, 40, 0.7), (61, 190, 0.25)])
+@pytest.mark.parametrize(
+    ("events", "n", "score"),
+    [(3, 40, 0.2), (0, 40, 0.2), (40, 40, 0.7), (61, 190, 0.25)],
+)
 def test_equal_scores_are_the_binomial_test(events, n, score):
     found = bias_test(np.full(n, score), events, 0.9)
     exact = binomtest(events, n).proportion_ci(0.9)  # Clopper and Pearson (1934)
-    np.testing.assert_allclose(found[1:3], [score - exact.high, score - exact.low], atol=1e-9)
-    tails = binomtest(events, n, score, "less").pvalue, binomtest(events, n, score, "greater").pvalue
+    np.testing.assert_allclose(
+        found[1:3], [score - exact.high, score - exact.low], atol=1e-9
+    )
+    tails = (
+        binomtest(events, n, score, "less").pvalue,
+        binomtest(events, n, score, "greater").pvalue,
+    )
     assert found.pvalue == pytest.approx(min(1, 2 * min(tails)))
 
 
@@ -98,12 +151,18 @@ def test_the_interval_excludes_zero_exactly_where_the_test_rejects():
     rng = np.random.default_rng(1)
     for _ in range(200):
         scores = rng.beta(*rng.choice([0.3, 1, 8], 2), rng.choice([4, 40, 300]))
-        events = (rng.random(len(scores)) < expit(logit(np.clip(scores, 1e-9, 1 - 1e-9)) + 0.5)).sum()
+        events = (
+            rng.random(len(scores))
+            < expit(logit(np.clip(scores, 1e-9, 1 - 1e-9)) + 0.5)
+        ).sum()
         found = bias_test(scores, events, 0.9)
         assert (found.low > 0 or found.high < 0) == (found.pvalue < 0.1)
 
 
-@pytest.mark.parametrize("scores", [np.zeros(50), np.ones(50), np.repeat([0.0, 1.0], 25), np.repeat([0.0, 0.5], 150)])
+@pytest.mark.parametrize(
+    "scores",
+    [np.zeros(50), np.ones(50), np.repeat([0.0, 1.0], 25), np.repeat([0.0, 0.5], 150)],
+)
 def test_scores_of_zero_and_one(scores):
     possible = int(scores.sum())
     assert bias_test(scores, possible, 0.9).pvalue > 1e-9
@@ -117,7 +176,9 @@ def test_scores_of_zero_and_one(scores):
 def test_two_points_a_bin_have_its_mean_and_variance():
     rng = np.random.default_rng(0)
     scores = rng.beta(0.3, 2, 5000)
-    bins = reliability_curve(rng.random(5000) < scores, scores, binning=FixedEdges([0, 0.01, 0.3, 0.99, 1]))
+    bins = reliability_curve(
+        rng.random(5000) < scores, scores, binning=FixedEdges([0, 0.01, 0.3, 0.99, 1])
+    )
     points, weight = Cells.of_bins(bins).two_points()
     assert points.min() >= 0
     assert points.max() <= 1
@@ -128,7 +189,9 @@ def test_two_points_a_bin_have_its_mean_and_variance():
 
 def test_holm_by_hand():
     # sorted .01 .02 .03 .5 times 4 3 2 1: .04 .06 .06 .5
-    assert holm(np.array([0.5, 0.02, 0.01, 0.03])).tolist() == pytest.approx([0.5, 0.06, 0.04, 0.06])
+    assert holm(np.array([0.5, 0.02, 0.01, 0.03])).tolist() == pytest.approx(
+        [0.5, 0.06, 0.04, 0.06]
+    )
     assert holm(np.array([0.9, 0.8])).tolist() == [1, 1]
 
 
@@ -145,8 +208,15 @@ def test_each_row_is_its_group_by_itself():
         assert table.bias[k] == pytest.approx(scores[own].mean() - y[own].mean())
         alone = calibration_error(y[own], scores[own], binning=EqualMass("cube_root"))
         assert table.error[k] == pytest.approx(alone)
-        test = bias_test(scores[own], y[own].sum(), 0.9, None, np.var(y[own] - scores[own]))
-        row = table.pvalue[k], table.bias_low[k], table.bias_high[k], table.bias_pvalue[k]
+        test = bias_test(
+            scores[own], y[own].sum(), 0.9, None, np.var(y[own] - scores[own])
+        )
+        row = (
+            table.pvalue[k],
+            table.bias_low[k],
+            table.bias_high[k],
+            table.bias_pvalue[k],
+        )
         assert row == pytest.approx(tuple(test), abs=1e-9)
     np.testing.assert_allclose(table.adjusted_bias_pvalue, holm(table.bias_pvalue))
     assert table.adjusted_pvalue[2] < 1e-3
@@ -155,42 +225,81 @@ def test_each_row_is_its_group_by_itself():
 
 def test_the_error_interval_is_the_public_one():
     y, scores, groups = _sample()
-    options = {"norm": 1, "method": "plugin", "binning": 7, "confidence_level": 0.8, "n_resamples": 50}
+    options = {
+        "norm": 1,
+        "method": "plugin",
+        "binning": 7,
+        "confidence_level": 0.8,
+        "n_resamples": 50,
+    }
     table = calibration_by_group(y, scores, np.zeros(len(y)), **options, random_state=3)
-    alone = calibration_error_interval(y, scores, **options, random_state=np.random.RandomState(3))
-    assert (table.error[0], table.error_low[0], table.error_high[0]) == pytest.approx(tuple(alone))
+    alone = calibration_error_interval(
+        y, scores, **options, random_state=np.random.RandomState(3)
+    )
+    assert (table.error[0], table.error_low[0], table.error_high[0]) == pytest.approx(
+        tuple(alone)
+    )
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"norm": 1}, {"norm": 1, "method": "label_binned"}, {"n_resamples": 300}, {"confidence_level": 0.6}]
+    "options",
+    [
+        {},
+        {"norm": 1},
+        {"norm": 1, "method": "label_binned"},
+        {"n_resamples": 300},
+        {"confidence_level": 0.6},
+    ],
 )
 def test_intervals_beside_others_are_those_of_groups_alone(options):
     """The searches of many groups are answered together, with the random numbers that each has by itself."""
     rng = np.random.default_rng(5)
     sizes = [20, 60, 12, 300, 60, 2000, 40]
     groups = np.repeat(np.arange(len(sizes)), sizes)
-    scores = np.where(groups % 2, rng.beta(0.4, 2, len(groups)), np.round(rng.random(len(groups)), 1))
+    scores = np.where(
+        groups % 2, rng.beta(0.4, 2, len(groups)), np.round(rng.random(len(groups)), 1)
+    )
     y = rng.random(len(scores)) < scores ** np.where(groups == 3, 2, 1)
     weight = rng.integers(1, 3, len(y)).astype(float)
     for kind in ({}, {"sample_weight": weight}):
-        table = calibration_by_group(y, scores, groups, **kind, **options, random_state=1)
+        table = calibration_by_group(
+            y, scores, groups, **kind, **options, random_state=1
+        )
         drawn = np.random.RandomState(1)  # whose numbers the groups take in their order
         for k, group in enumerate(table.group):
             own = groups == group
-            rows = {name: values[own] for name, values in kind.items()} | {"binning": EqualMass("cube_root")}
+            rows = {name: values[own] for name, values in kind.items()} | {
+                "binning": EqualMass("cube_root")
+            }
             alone = calibration_error_interval(
-                y[own], scores[own], random_state=drawn, **rows, **{"n_resamples": 199, **options}
+                y[own],
+                scores[own],
+                random_state=drawn,
+                **rows,
+                **{"n_resamples": 199, **options},
             )
-            assert (table.error[k], table.error_low[k], table.error_high[k]) == tuple(alone)
+            assert (table.error[k], table.error_low[k], table.error_high[k]) == tuple(
+                alone
+            )
 
 
 def test_orders():
-    y, scores, groups = np.array([1, 0, 0, 1] * 25), np.full(100, 0.5), np.repeat(list("cab"), [60, 38, 2])
+    y, scores, groups = (
+        np.array([1, 0, 0, 1] * 25),
+        np.full(100, 0.5),
+        np.repeat(list("cab"), [60, 38, 2]),
+    )
     given = calibration_by_group(y, scores, groups, order="given", random_state=0)
     assert given.group.tolist() == ["c", "a", "b"]
-    assert calibration_by_group(y, scores, groups, random_state=0).group.tolist() == ["a", "b", "c"]
+    assert calibration_by_group(y, scores, groups, random_state=0).group.tolist() == [
+        "a",
+        "b",
+        "c",
+    ]
     y[groups == "a"] = 1
-    ranked = calibration_by_group(y, scores, groups, order="error", method="debiased", random_state=0)
+    ranked = calibration_by_group(
+        y, scores, groups, order="error", method="debiased", random_state=0
+    )
     assert ranked.group[0] == "a"
     assert np.all(np.diff(ranked.error[~np.isnan(ranked.error)]) <= 0)
 
@@ -200,18 +309,26 @@ def test_a_group_too_small_for_a_debiased_error_has_a_bias_all_the_same():
     table = calibration_by_group(y, scores, groups, order="error", random_state=0)
     assert table.group.tolist() == ["a", "b"]
     assert np.isnan([table.error[1], table.error_low[1], table.error_high[1]]).all()
-    assert np.isfinite([table.error[0], table.pvalue[1], table.bias_low[1], table.bias_high[1]]).all()
+    assert np.isfinite(
+        [table.error[0], table.pvalue[1], table.bias_low[1], table.bias_high[1]]
+    ).all()
     assert table.pvalue[1] == 1  # P(S >= 1) = .9
-    assert np.isfinite(calibration_by_group(y, scores, groups, method="plugin", random_state=0).error).all()
+    assert np.isfinite(
+        calibration_by_group(y, scores, groups, method="plugin", random_state=0).error
+    ).all()
 
 
 def test_integer_weights_are_repeated_rows():
     y, scores, groups = _sample(90, seed=2)
     weight = np.random.default_rng(0).integers(0, 4, len(y))
-    weighted = calibration_by_group(y, scores, groups, sample_weight=weight, random_state=0)
+    weighted = calibration_by_group(
+        y, scores, groups, sample_weight=weight, random_state=0
+    )
     repeats = calibration_by_group(*repeated(weight, y, scores, groups), random_state=0)
     for name in set(COLUMNS) - {"error_low", "error_high"}:
-        np.testing.assert_allclose(getattr(weighted, name), getattr(repeats, name), atol=1e-9)
+        np.testing.assert_allclose(
+            getattr(weighted, name), getattr(repeats, name), atol=1e-9
+        )
     options = {"sample_weight": np.full(len(y), 2.5), "random_state": 0}
     with pytest.warns(UserWarning, match=r"no integers.*importance"):
         counted = calibration_by_group(y, scores, groups, **options)
@@ -219,36 +336,58 @@ def test_integer_weights_are_repeated_rows():
     worth = calibration_by_group(y, scores, groups, weight_type="importance", **options)
     plain = calibration_by_group(y, scores, groups, random_state=0)
     for name in COLUMNS:
-        np.testing.assert_allclose(getattr(worth, name), getattr(plain, name), atol=1e-9)
-    bins = {name: reliability_curve(y, scores, binning=4, sample_weight=np.full(90, 2.5)) for name in "ab"}
-    known = calibration_by_group(bins, weight_type="importance", binning=None, random_state=0)
+        np.testing.assert_allclose(
+            getattr(worth, name), getattr(plain, name), atol=1e-9
+        )
+    bins = {
+        name: reliability_curve(y, scores, binning=4, sample_weight=np.full(90, 2.5))
+        for name in "ab"
+    }
+    known = calibration_by_group(
+        bins, weight_type="importance", binning=None, random_state=0
+    )
     assert known.n.tolist() == pytest.approx([90, 90])
 
 
 def test_predicted_classes_and_many_classes():
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.full(3, 0.4), 900)
-    y = np.array(["a", "b", "c"])[np.minimum((rng.random((900, 1)) > proba.cumsum(axis=1)).sum(axis=1), 2)]
+    y = np.array(["a", "b", "c"])[
+        np.minimum((rng.random((900, 1)) > proba.cumsum(axis=1)).sum(axis=1), 2)
+    ]
     table = calibration_by_group(y, proba, random_state=0)
     predicted = np.array(["a", "b", "c"])[proba.argmax(axis=1)]
     assert table.group.tolist() == ["a", "b", "c"]
     for k, label in enumerate("abc"):
         assert table.n[k] == np.sum(predicted == label)
-        assert table.mean_score[k] == pytest.approx(proba.max(axis=1)[predicted == label].mean())
-        assert table.event_frequency[k] == pytest.approx(np.mean(y[predicted == label] == label))
+        assert table.mean_score[k] == pytest.approx(
+            proba.max(axis=1)[predicted == label].mean()
+        )
+        assert table.event_frequency[k] == pytest.approx(
+            np.mean(y[predicted == label] == label)
+        )
     with refused(ValueError, "multiclass", "marginal", "top_label"):
         calibration_by_group(y, proba, multiclass="marginal")
 
 
 def test_a_dict_of_statistics_takes_the_place_of_the_rows():
     y, scores, groups = _sample(3000)
-    bins = {name: reliability_curve(y[groups == name], scores[groups == name]) for name in (2, 0, 1)}
+    bins = {
+        name: reliability_curve(y[groups == name], scores[groups == name])
+        for name in (2, 0, 1)
+    }
     table = calibration_by_group(bins, random_state=0)
     rows = calibration_by_group(y, scores, groups, binning=15, random_state=0)
     assert table.group.tolist() == [0, 1, 2]
-    assert calibration_by_group(bins, order="given", random_state=0).group.tolist() == [2, 0, 1]
+    assert calibration_by_group(bins, order="given", random_state=0).group.tolist() == [
+        2,
+        0,
+        1,
+    ]
     for name in ("n", "mean_score", "event_frequency", "bias", "error"):
-        np.testing.assert_allclose(getattr(table, name), getattr(rows, name), atol=1e-12)
+        np.testing.assert_allclose(
+            getattr(table, name), getattr(rows, name), atol=1e-12
+        )
     for name in ("bias_low", "bias_high", "pvalue"):
         np.testing.assert_allclose(getattr(table, name), getattr(rows, name), atol=2e-3)
     missing = calibration_by_group({None: bins[0], ("a", 1): bins[1]}, random_state=0)
@@ -287,13 +426,20 @@ def test_parameters_are_checked():
 def test_groups_of_any_type_stay_what_they_are():
     y, scores, groups = _sample(60, n_groups=2)
     days = np.array(["2024-01-01", "2024-01-02"], dtype="datetime64[ns]")
-    assert calibration_by_group(y, scores, days[groups], random_state=0).group.dtype == days.dtype
-    assert calibration_by_group(y, scores, groups == 1, random_state=0).group.tolist() == [False, True]
+    assert (
+        calibration_by_group(y, scores, days[groups], random_state=0).group.dtype
+        == days.dtype
+    )
+    assert calibration_by_group(
+        y, scores, groups == 1, random_state=0
+    ).group.tolist() == [False, True]
 
 
 def test_the_table_is_shown():
     y, scores, groups = _sample(600, n_groups=12)
-    table = calibration_by_group(y, scores, [f"<{group:02}>" for group in groups], random_state=0)
+    table = calibration_by_group(
+        y, scores, [f"<{group:02}>" for group in groups], random_state=0
+    )
     text = repr(table)
     assert text.startswith("GroupCalibration (12 rows)")
     assert "... 2 more" in text
@@ -353,25 +499,37 @@ def test_scores_that_tell_nothing_have_the_test_of_their_mean(events):
 def test_one_event_among_many_rows_is_exact(n):
     # The saddlepoint has a relative error of 1 to 8 % here.
     scores = np.clip(np.random.default_rng(n).beta(1, 300, n), 1e-6, 1)
-    np.testing.assert_allclose(bias_test(scores, 1, 0.9)[:3], _twin(scores, 1, 0.9), rtol=1e-7)
+    np.testing.assert_allclose(
+        bias_test(scores, 1, 0.9)[:3], _twin(scores, 1, 0.9), rtol=1e-7
+    )
     pvalue, low, high = bias_test(1 - scores, n - 1, 0.9)[:3]
     np.testing.assert_allclose((pvalue, -high, -low), _twin(scores, 1, 0.9), rtol=1e-7)
 
 
 @pytest.mark.parametrize("n", [5, 80])
 def test_without_events_the_limits_are_those_of_the_mean_score(n):
-    scores = np.where(np.arange(n) % 4 < 1, 0.98, 0.02)  # their spread is larger than that of labels
+    scores = np.where(
+        np.arange(n) % 4 < 1, 0.98, 0.02
+    )  # their spread is larger than that of labels
     expected = bias_test(np.full(n, scores.mean()), 0, 0.9)
     found = bias_test(scores, 0, 0.9, None, scores.var())
-    assert (found.bias_pvalue, *found[1:3]) == pytest.approx((expected.pvalue, *expected[1:3]))
+    assert (found.bias_pvalue, *found[1:3]) == pytest.approx(
+        (expected.pvalue, *expected[1:3])
+    )
     mirrored = bias_test(1 - scores, n, 0.9, None, scores.var())
-    assert (mirrored.bias_pvalue, -mirrored.high, -mirrored.low) == pytest.approx((found.bias_pvalue, *found[1:3]))
+    assert (mirrored.bias_pvalue, -mirrored.high, -mirrored.low) == pytest.approx(
+        (found.bias_pvalue, *found[1:3])
+    )
 
 
 def test_a_wrong_slope_is_no_bias():
     scores = np.repeat([0.02, 0.98], 200)
-    y = np.arange(400) % 200 < np.where(scores < 0.5, 40, 170)  # 36 events too many and 26 too few
-    table = calibration_by_group(y, scores, np.zeros(400), n_resamples=19, random_state=0)
+    y = np.arange(400) % 200 < np.where(
+        scores < 0.5, 40, 170
+    )  # 36 events too many and 26 too few
+    table = calibration_by_group(
+        y, scores, np.zeros(400), n_resamples=19, random_state=0
+    )
     assert table.pvalue[0] < 0.01
     assert table.bias_pvalue[0] > 0.1
     assert table.bias_low[0] < 0 < table.bias_high[0]
@@ -399,7 +557,10 @@ def test_family_wise_level_and_coverage_of_the_bias(n, n_groups, shape):
     for _ in range(families):
         scores = _calibrated(rng, n, shape)
         y, groups = rng.random(n) < scores, rng.integers(0, n_groups, n)
-        tests = [bias_test(scores[groups == k], y[groups == k].sum(), 0.9) for k in np.unique(groups)[:100]]
+        tests = [
+            bias_test(scores[groups == k], y[groups == k].sum(), 0.9)
+            for k in np.unique(groups)[:100]
+        ]
         adjusted = holm(np.array([test.pvalue for test in tests]))
         rejected += adjusted.min() <= 0.05
         covered += sum(test.low <= 0 <= test.high for test in tests)

@@ -12,10 +12,22 @@ from scipy.stats import norm
 from skcalib._inference.results import IntervalEstimate
 from skcalib.binning import EqualMass
 from skcalib.evaluation._compare import square_and_add
-from skcalib.metrics import BinStatistics, calibration_by_group, calibration_error_interval
+from skcalib.metrics import (
+    BinStatistics,
+    calibration_by_group,
+    calibration_error_interval,
+)
 from skcalib.monitoring import calibration_change
 
-INTERVALS = ["shift", "bias_before", "bias_after", "bias_difference", "error_before", "error_after", "error_difference"]
+INTERVALS = [
+    "shift",
+    "bias_before",
+    "bias_after",
+    "bias_difference",
+    "error_before",
+    "error_after",
+    "error_difference",
+]
 
 
 def _samples(n=500, shift=0.0, seed=0, tied=False):
@@ -24,7 +36,9 @@ def _samples(n=500, shift=0.0, seed=0, tied=False):
     if tied:
         before, after = np.round(before, 1), np.round(after, 1)
     y_before = rng.random(n) < before
-    y_after = rng.random(n) < np.clip(expit(logit(np.clip(after, 1e-9, 1 - 1e-9)) + shift), 0, 1)
+    y_after = rng.random(n) < np.clip(
+        expit(logit(np.clip(after, 1e-9, 1 - 1e-9)) + shift), 0, 1
+    )
     return y_before.astype(int), before, y_after.astype(int), after
 
 
@@ -33,7 +47,12 @@ def _cells(before, after):
     scores = np.concatenate((before, after))
     n = len(scores)
     n_cells = int(n / max(20, sqrt(n)))
-    return np.array([int(n_cells * (np.sum(scores < s) + np.sum(scores <= s)) / 2 / n) for s in scores])
+    return np.array(
+        [
+            int(n_cells * (np.sum(scores < s) + np.sum(scores <= s)) / 2 / n)
+            for s in scores
+        ]
+    )
 
 
 def _statistic(cells, residuals, is_after):
@@ -52,8 +71,13 @@ def _statistic(cells, residuals, is_after):
 @pytest.mark.parametrize("tied", [False, True])
 def test_the_pvalue_is_that_of_permutations_within_cells(tied):
     y_before, before, y_after, after = _samples(300, 0.25, tied=tied)
-    change = calibration_change(y_before, before, y_after, after, n_resamples=2000, random_state=0)
-    cells, residuals = _cells(before, after), np.concatenate((y_before - before, y_after - after))
+    change = calibration_change(
+        y_before, before, y_after, after, n_resamples=2000, random_state=0
+    )
+    cells, residuals = (
+        _cells(before, after),
+        np.concatenate((y_before - before, y_after - after)),
+    )
     is_after = np.arange(600) >= 300
     assert change.statistic == pytest.approx(_statistic(cells, residuals, is_after))
     rng = np.random.default_rng(0)
@@ -65,7 +89,9 @@ def test_the_pvalue_is_that_of_permutations_within_cells(tied):
             permuted[own] = rng.permutation(permuted[own])
         drawn.append(_statistic(cells, permuted, is_after))
     share = np.mean(np.array(drawn) >= change.statistic - 1e-9)
-    assert change.pvalue == pytest.approx(share, abs=4 * sqrt(max(share * (1 - share), 0.01) / 400))
+    assert change.pvalue == pytest.approx(
+        share, abs=4 * sqrt(max(share * (1 - share), 0.01) / 400)
+    )
 
 
 def test_the_shift_by_hand():
@@ -73,23 +99,38 @@ def test_the_shift_by_hand():
     cells = _cells(before, after)
     weights, differences, variances = [], [], []
     for cell in set(cells.tolist()):
-        first, second = (y_before - before)[cells[:300] == cell], (y_after - after)[cells[300:] == cell]
+        first, second = (
+            (y_before - before)[cells[:300] == cell],
+            (y_after - after)[cells[300:] == cell],
+        )
         n0, n1 = len(first), len(second)
         if n0 and n1:
             n = n0 + n1
             weights.append(n0 * n1 / n)
             differences.append(second.mean() - first.mean())
             variances.append(n1 * n0 / n * np.var(np.append(first, second), ddof=1))
-    change = calibration_change(y_before, before, y_after, after, confidence_level=0.8, n_resamples=9, random_state=0)
+    change = calibration_change(
+        y_before,
+        before,
+        y_after,
+        after,
+        confidence_level=0.8,
+        n_resamples=9,
+        random_state=0,
+    )
     estimate = np.average(differences, weights=weights)
     margin = norm.ppf(0.9) * sqrt(sum(variances)) / sum(weights)
-    assert change.shift == pytest.approx((estimate, estimate - margin, estimate + margin))
+    assert change.shift == pytest.approx(
+        (estimate, estimate - margin, estimate + margin)
+    )
 
 
 def test_each_part_is_the_public_one():
     y_before, before, y_after, after = _samples(400, 0.5)
     options = {"norm": 1, "method": "plugin", "binning": 5, "n_resamples": 50}
-    change = calibration_change(y_before, before, y_after, after, **options, random_state=0)
+    change = calibration_change(
+        y_before, before, y_after, after, **options, random_state=0
+    )
     assert (change.n_before, change.n_after) == (400, 400)
     for name, y, scores in (("before", y_before, before), ("after", y_after, after)):
         table = calibration_by_group(y, scores, np.zeros(400), random_state=0)
@@ -103,14 +144,22 @@ def test_each_part_is_the_public_one():
     low = before_.estimate - before_.low, before_.high - before_.estimate
     high = after_.estimate - after_.low, after_.high - after_.estimate
     difference = after_.estimate - before_.estimate
-    expected = difference, difference - np.hypot(high[0], low[1]), difference + np.hypot(high[1], low[0])
+    expected = (
+        difference,
+        difference - np.hypot(high[0], low[1]),
+        difference + np.hypot(high[1], low[0]),
+    )
     assert change.bias_difference == pytest.approx(expected)
 
 
 def test_an_estimate_outside_its_interval():
     # The plugin error .3 lies above [.1, .2]: the difference of the limits counts from .2 = .2 - 0 on.
-    found, _ = square_and_add(IntervalEstimate(0.3, 0.1, 0.2), IntervalEstimate(0.0, 0.0, 0.05))
-    assert found == pytest.approx((0.3, 0.2 - np.hypot(0.1, 0.05), 0.2 + np.hypot(0.0, 0.0)))
+    found, _ = square_and_add(
+        IntervalEstimate(0.3, 0.1, 0.2), IntervalEstimate(0.0, 0.0, 0.05)
+    )
+    assert found == pytest.approx(
+        (0.3, 0.2 - np.hypot(0.1, 0.05), 0.2 + np.hypot(0.0, 0.0))
+    )
 
 
 def test_a_change_of_the_scores_alone_is_none():
@@ -126,7 +175,10 @@ def test_a_change_of_the_scores_alone_is_none():
 def test_statistics_take_the_place_of_rows():
     y_before, before, y_after, after = _samples(2000, 0.3)
     edges = EqualMass(60).bin_edges(np.concatenate((before, after)))
-    bins = [BinStatistics.from_predictions(y, scores, edges) for scores, y in ((before, y_before), (after, y_after))]
+    bins = [
+        BinStatistics.from_predictions(y, scores, edges)
+        for scores, y in ((before, y_before), (after, y_after))
+    ]
     change = calibration_change(*bins, random_state=0)
     again = calibration_change(y_before=bins[0], y_after=bins[1], random_state=0)
     rows = calibration_change(y_before, before, y_after, after, random_state=0)
@@ -135,7 +187,9 @@ def test_statistics_take_the_place_of_rows():
     for name in ("shift", "bias_before", "bias_difference"):
         assert getattr(change, name) == pytest.approx(getattr(rows, name), abs=0.01)
     assert change.statistic == pytest.approx(rows.statistic, abs=0.5)
-    assert change.error_before == pytest.approx(calibration_error_interval(bins[0], n_resamples=999), abs=0.02)
+    assert change.error_before == pytest.approx(
+        calibration_error_interval(bins[0], n_resamples=999), abs=0.02
+    )
 
 
 def test_the_result_is_a_table_of_its_intervals():
@@ -145,32 +199,44 @@ def test_the_result_is_a_table_of_its_intervals():
     assert "n_before=500, n_after=500, pvalue=" in repr(change)
     assert change._repr_html_().count("<tr>") == 8
     pytest.importorskip("pandas")
-    assert change.to_frame()["estimate"].tolist() == [getattr(change, name).estimate for name in INTERVALS]
+    assert change.to_frame()["estimate"].tolist() == [
+        getattr(change, name).estimate for name in INTERVALS
+    ]
     with pytest.raises(AttributeError):
         change.pvalue = 0.0
 
 
 def test_one_class_in_one_sample_and_other_labels():
     y_before, before, _, after = _samples()
-    change = calibration_change(y_before, before, np.zeros(500, dtype=int), after, random_state=0)
+    change = calibration_change(
+        y_before, before, np.zeros(500, dtype=int), after, random_state=0
+    )
     assert change.pvalue == 0.001
     texts = np.array(["no", "yes"])
     y = texts[y_before], before, texts[np.zeros(500, dtype=int)], after
-    named = calibration_change(*y, labels=["no", "yes"], pos_label="yes", random_state=0)
+    named = calibration_change(
+        *y, labels=["no", "yes"], pos_label="yes", random_state=0
+    )
     assert named.statistic == change.statistic
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(3), 400)
-    many = calibration_change(rng.integers(0, 3, 200), proba[:200], rng.integers(0, 3, 200), proba[200:])
+    many = calibration_change(
+        rng.integers(0, 3, 200), proba[:200], rng.integers(0, 3, 200), proba[200:]
+    )
     assert many.bias_before.estimate > 0.2  # confidence .6, right in a third
     all_events = np.ones(40, dtype=bool)
-    nothing = calibration_change(all_events, np.full(40, 0.9), all_events, np.full(40, 0.9))
+    nothing = calibration_change(
+        all_events, np.full(40, 0.9), all_events, np.full(40, 0.9)
+    )
     assert (nothing.statistic, nothing.pvalue) == (0, 1)
 
 
 def test_wrong_input_is_named():
     y_before, before, y_after, after = _samples(60)
     with refused(ValueError, "y_proba_after", "NaN", "row 2"):
-        calibration_change(y_before, before, y_after, np.where(np.arange(60) == 2, np.nan, after))
+        calibration_change(
+            y_before, before, y_after, np.where(np.arange(60) == 2, np.nan, after)
+        )
     with refused(ValueError, "y_before has 59 rows", "y_proba_before has 60"):
         calibration_change(y_before[:59], before, y_after, after)
     with refused(ValueError, "y_after is missing"):
@@ -183,7 +249,9 @@ def test_wrong_input_is_named():
         calibration_change(y_before, before / 10, y_after, 0.9 + after / 10)
     bins = BinStatistics.from_predictions(y_before, before, [0, 0.5, 1])
     with refused(ValueError, "equal edges"):
-        calibration_change(bins, BinStatistics.from_predictions(y_before, before, [0, 0.4, 1]))
+        calibration_change(
+            bins, BinStatistics.from_predictions(y_before, before, [0, 0.4, 1])
+        )
     with refused(ValueError, "y_after", "BinStatistics", "ndarray"):
         calibration_change(bins, before)
     with refused(ValueError, "binning"):
@@ -195,7 +263,11 @@ def test_wrong_input_is_named():
     with refused(ValueError, "sample_weight of the sample 'after'", "row 3"):
         weight = np.ones(60)
         calibration_change(
-            y_before, before, y_after, after, sample_weight=(weight, np.where(weight.cumsum() == 4, -1, 1))
+            y_before,
+            before,
+            y_after,
+            after,
+            sample_weight=(weight, np.where(weight.cumsum() == 4, -1, 1)),
         )
     with refused(ValueError, "y_after", "no rows"):
         calibration_change(bins, BinStatistics.from_predictions([], [], [0, 0.5, 1]))
@@ -219,8 +291,13 @@ def test_clusters_of_scores_that_change_their_shares_are_no_change(n_bins):
         samples = _other_shares(seed)
         if n_bins:
             edges = np.linspace(0, 1, n_bins + 1)
-            samples = [BinStatistics.from_predictions(*samples[k : k + 2], edges) for k in (0, 2)]
-        change = calibration_change(*samples, norm=1, method="plugin", n_resamples=99, random_state=seed)
+            samples = [
+                BinStatistics.from_predictions(*samples[k : k + 2], edges)
+                for k in (0, 2)
+            ]
+        change = calibration_change(
+            *samples, norm=1, method="plugin", n_resamples=99, random_state=seed
+        )
         rejected += change.pvalue <= 0.05
         assert change.shift.high - change.shift.low < 0.15
     assert rejected <= 2
@@ -234,8 +311,13 @@ def test_level_where_the_shares_change(n_bins):
         samples = _other_shares(seed)
         if n_bins:
             edges = np.linspace(0, 1, n_bins + 1)
-            samples = [BinStatistics.from_predictions(*samples[k : k + 2], edges) for k in (0, 2)]
-        change = calibration_change(*samples, norm=1, method="plugin", n_resamples=99, random_state=seed)
+            samples = [
+                BinStatistics.from_predictions(*samples[k : k + 2], edges)
+                for k in (0, 2)
+            ]
+        change = calibration_change(
+            *samples, norm=1, method="plugin", n_resamples=99, random_state=seed
+        )
         rejected += change.pvalue <= 0.05
         missed += not change.shift.low <= 0 <= change.shift.high
     assert rejected <= 19  # .73 before; more than 19 of 200 has a chance of .4 % at .05
@@ -247,11 +329,15 @@ def test_level_where_the_shares_change(n_bins):
 def test_level_and_coverage(tied):
     rejected, covered, runs = 0, np.zeros(3), 150
     for seed in range(runs):
-        change = calibration_change(*_samples(500, seed=seed, tied=tied), n_resamples=99, random_state=seed)
+        change = calibration_change(
+            *_samples(500, seed=seed, tied=tied), n_resamples=99, random_state=seed
+        )
         rejected += change.pvalue <= 0.05
         differences = change.shift, change.bias_difference, change.error_difference
         covered += [one.low <= 0 <= one.high for one in differences]
-    assert rejected <= 16  # more than this of 150 has a chance of .4 % at a level of .05
+    assert (
+        rejected <= 16
+    )  # more than this of 150 has a chance of .4 % at a level of .05
     assert np.all(covered / runs >= 0.83)  # .86 less one and a half standard errors
 
 
@@ -259,13 +345,25 @@ def test_whole_weights_are_repeated_rows():
     y_before, before, y_after, after = _samples(300, 0.3, tied=True)
     rng = np.random.default_rng(5)
     weights = rng.integers(0, 4, 300), rng.integers(1, 3, 300)
-    repeated = [np.repeat(one, weights[k // 2]) for k, one in enumerate((y_before, before, y_after, after))]
+    repeated = [
+        np.repeat(one, weights[k // 2])
+        for k, one in enumerate((y_before, before, y_after, after))
+    ]
     for power, method in ((1, "plugin"), (2, "auto")):
-        options = {"norm": power, "method": method, "n_resamples": 50, "random_state": 0}
-        found = calibration_change(y_before, before, y_after, after, sample_weight=weights, **options)
+        options = {
+            "norm": power,
+            "method": method,
+            "n_resamples": 50,
+            "random_state": 0,
+        }
+        found = calibration_change(
+            y_before, before, y_after, after, sample_weight=weights, **options
+        )
         expected = calibration_change(*repeated, **options)
         assert (found.n_before, found.n_after) == (weights[0].sum(), weights[1].sum())
-        assert (found.statistic, found.pvalue) == pytest.approx((expected.statistic, expected.pvalue))
+        assert (found.statistic, found.pvalue) == pytest.approx(
+            (expected.statistic, expected.pvalue)
+        )
         for name in INTERVALS[:4]:
             assert getattr(found, name) == pytest.approx(getattr(expected, name))
 
@@ -274,14 +372,30 @@ def test_importance_weights_by_hand():
     y_before, before, y_after, after = _samples(400, 0.3)
     rng = np.random.default_rng(6)
     weights = 1 + rng.pareto(2.2, 400), 1 + rng.pareto(2.2, 400)
-    options = {"weight_type": "importance", "n_resamples": 50, "norm": 1, "method": "plugin", "random_state": 0}
-    found = calibration_change(y_before, before, y_after, after, sample_weight=weights, **options)
+    options = {
+        "weight_type": "importance",
+        "n_resamples": 50,
+        "norm": 1,
+        "method": "plugin",
+        "random_state": 0,
+    }
+    found = calibration_change(
+        y_before, before, y_after, after, sample_weight=weights, **options
+    )
     worth = [weight * weight.sum() / np.sum(weight**2) for weight in weights]
-    assert (found.n_before, found.n_after) == pytest.approx([one.sum() for one in worth])
+    assert (found.n_before, found.n_after) == pytest.approx(
+        [one.sum() for one in worth]
+    )
     scores, w = np.concatenate((before, after)), np.concatenate(worth)
-    residual, is_after = np.concatenate((y_before - before, y_after - after)), np.arange(800) >= 400
+    residual, is_after = (
+        np.concatenate((y_before - before, y_after - after)),
+        np.arange(800) >= 400,
+    )
     n_cells = int(w.sum() / max(20, sqrt(w.sum())))
-    cells = [int(n_cells * (w[scores < s].sum() + w[scores <= s].sum()) / 2 / w.sum()) for s in scores]
+    cells = [
+        int(n_cells * (w[scores < s].sum() + w[scores <= s].sum()) / 2 / w.sum())
+        for s in scores
+    ]
     total, weight, variance = 0.0, 0.0, 0.0
     for cell in sorted(set(cells)):
         rows = np.array(cells) == cell
@@ -292,12 +406,20 @@ def test_importance_weights_by_hand():
         total += np.sum(own[second] * (r[second] - mean))
         weight += n0 * n1 / (n0 + n1)
         coefficient = np.where(second, own * n0, -own * n1) / (n0 + n1)
-        unbiased = np.sum(own * (r - mean) ** 2) / (own.sum() - np.sum(own**2) / own.sum())
+        unbiased = np.sum(own * (r - mean) ** 2) / (
+            own.sum() - np.sum(own**2) / own.sum()
+        )
         variance += unbiased * np.sum(coefficient**2)
     margin = norm.ppf(0.95) * sqrt(variance) / weight
-    assert found.shift == pytest.approx((total / weight, total / weight - margin, total / weight + margin))
+    assert found.shift == pytest.approx(
+        (total / weight, total / weight - margin, total / weight + margin)
+    )
     for k, (y, scores) in enumerate(((y_before, before), (y_after, after))):
-        by_group = {"sample_weight": weights[k], "weight_type": "importance", "random_state": 0}
+        by_group = {
+            "sample_weight": weights[k],
+            "weight_type": "importance",
+            "random_state": 0,
+        }
         table = calibration_by_group(y, scores, np.zeros(400), **by_group)
         expected = table.bias[0], table.bias_low[0], table.bias_high[0]
         assert (found.bias_before, found.bias_after)[k] == pytest.approx(expected)
@@ -318,13 +440,18 @@ def test_clusters_of_one_row_are_none_and_repeated_rows_count_once():
     options = {"norm": 1, "method": "plugin", "n_resamples": 299, "random_state": 0}
     plain = calibration_change(y_before, before, y_after, after, **options)
     rows = [f"a{k}" for k in range(400)], [f"b{k}" for k in range(400)]
-    single = calibration_change(y_before, before, y_after, after, clusters=rows, **options)
+    single = calibration_change(
+        y_before, before, y_after, after, clusters=rows, **options
+    )
     assert single.shift == pytest.approx(plain.shift, abs=0.012)
     assert single.statistic == pytest.approx(plain.statistic, rel=0.15)
     four = [np.tile(one, 4) for one in (y_before, before, y_after, after)]
     clusters = [np.tile(one, 4) for one in rows]
     repeated = calibration_change(*four, clusters=clusters, **options)
-    assert repeated.shift.high - repeated.shift.low > 1.5 * (plain.shift.high - plain.shift.low) / 2 * 0.9
+    assert (
+        repeated.shift.high - repeated.shift.low
+        > 1.5 * (plain.shift.high - plain.shift.low) / 2 * 0.9
+    )
     assert repeated.shift.estimate == pytest.approx(plain.shift.estimate, abs=0.02)
     # The same patients before and after: what they share cancels, so that the shift is known better.
     rng = np.random.default_rng(0)
@@ -333,7 +460,9 @@ def test_clusters_of_one_row_are_none_and_repeated_rows_count_once():
     pushed = np.clip(scores + 0.2 * rng.choice([-1, 1], 40)[patient], 0, 1)
     samples = rng.random(400) < pushed, scores, rng.random(400) < pushed, scores
     same = calibration_change(*samples, clusters=(patient, patient), **options).shift
-    other = calibration_change(*samples, clusters=(patient, patient + 40), **options).shift
+    other = calibration_change(
+        *samples, clusters=(patient, patient + 40), **options
+    ).shift
     assert same.high - same.low < other.high - other.low
 
 
@@ -348,19 +477,31 @@ def test_level_and_coverage_of_weights_and_clusters(kind):
         rng = np.random.default_rng(seed)
         if kind == "importance":
             scores, n = rng.random(800), 400
-            given |= {"sample_weight": 1 + rng.pareto(2.2, (2, 400)), "weight_type": "importance"}
+            given |= {
+                "sample_weight": 1 + rng.pareto(2.2, (2, 400)),
+                "weight_type": "importance",
+            }
             y = rng.random(800) < scores
         else:
             n, cluster = 600, np.repeat(np.arange(60), 20)
             scores = rng.beta(1, 30, 1200) if "rare" in kind else rng.random(1200)
-            y = sqrt(0.2) * rng.normal(size=60)[cluster] + sqrt(0.8) * rng.normal(size=1200) < norm.ppf(scores)
+            y = sqrt(0.2) * rng.normal(size=60)[cluster] + sqrt(0.8) * rng.normal(
+                size=1200
+            ) < norm.ppf(scores)
             given |= {"clusters": (cluster[:n], cluster[n:])}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # few events
             samples = two_samples(y[:n], scores[:n], y[n:], scores[n:], None, **given)
-            weight_type, rng = given.get("weight_type", "frequency"), np.random.default_rng(seed)
-            _, pvalue, shift = _compared(*_draws_of_rows(*samples, weight_type, 99, rng), 0.9)
+            weight_type, rng = (
+                given.get("weight_type", "frequency"),
+                np.random.default_rng(seed),
+            )
+            _, pvalue, shift = _compared(
+                *_draws_of_rows(*samples, weight_type, 99, rng), 0.9
+            )
         rejected += pvalue <= 0.05
         missed += not shift.low <= 0 <= shift.high
-    assert rejected <= 26  # more than this of 300 has a chance of .3 % at a level of .05
+    assert (
+        rejected <= 26
+    )  # more than this of 300 has a chance of .3 % at a level of .05
     assert missed <= 45  # of .3 % at .1

@@ -40,10 +40,16 @@ def test_spiegelhalter_equals_the_loop(weighted):
     labels, scores, weights = sample()
     weights = weights if weighted else None
     w = weights if weighted else [1] * len(scores)
-    excess = math.fsum(k * (y - s) * (1 - 2 * s) for y, s, k in zip(labels, scores, w, strict=True))
-    variance = math.fsum(k * (1 - 2 * s) ** 2 * s * (1 - s) for s, k in zip(scores, w, strict=True))
+    excess = math.fsum(
+        k * (y - s) * (1 - 2 * s) for y, s, k in zip(labels, scores, w, strict=True)
+    )
+    variance = math.fsum(
+        k * (1 - 2 * s) ** 2 * s * (1 - s) for s, k in zip(scores, w, strict=True)
+    )
     z = excess / math.sqrt(variance)
-    found = calibration_test(labels, scores, method="spiegelhalter", sample_weight=weights)
+    found = calibration_test(
+        labels, scores, method="spiegelhalter", sample_weight=weights
+    )
     assert found == pytest.approx((z, 2 * norm.sf(abs(z))), rel=1e-9)
 
 
@@ -55,9 +61,14 @@ def test_hosmer_lemeshow_equals_the_loop(weighted):
     statistic = 0.0
     for rows in groups:
         n = sum(w for _, _, w in rows)
-        observed, expected = sum(w * y for _, y, w in rows), sum(w * s for s, _, w in rows)
+        observed, expected = (
+            sum(w * y for _, y, w in rows),
+            sum(w * s for s, _, w in rows),
+        )
         statistic += (observed - expected) ** 2 / (expected * (1 - expected / n))
-    found = calibration_test(labels, scores, method="hosmer_lemeshow", sample_weight=weights)
+    found = calibration_test(
+        labels, scores, method="hosmer_lemeshow", sample_weight=weights
+    )
     assert len(groups) == 10  # degrees of freedom
     assert found == pytest.approx((statistic, chi2.sf(statistic, 10)), rel=1e-9)
 
@@ -66,9 +77,13 @@ def test_hosmer_lemeshow_by_hand():
     # Two bins of ten rows: (5 - 2)^2 / (2 * .8) + (8 - 8)^2 / ... = 5.625 on two degrees of freedom: exp(-5.625 / 2).
     scores = np.repeat([0.2, 0.8], 10)
     labels = np.r_[np.ones(5), np.zeros(5), np.ones(8), np.zeros(2)]
-    found = calibration_test(labels, scores, method="hosmer_lemeshow", binning=UniqueScores())
+    found = calibration_test(
+        labels, scores, method="hosmer_lemeshow", binning=UniqueScores()
+    )
     assert found == pytest.approx((5.625, math.exp(-5.625 / 2)))
-    assert found == calibration_test(labels, scores, method="hosmer_lemeshow")  # ten bins merge to the two scores
+    assert found == calibration_test(
+        labels, scores, method="hosmer_lemeshow"
+    )  # ten bins merge to the two scores
 
 
 def test_resampling_pvalue_is_that_of_the_binomial():
@@ -78,7 +93,9 @@ def test_resampling_pvalue_is_that_of_the_binomial():
     extreme = np.abs(np.arange(61) - 18) >= 6
     exact = binom.pmf(np.arange(61), 60, 0.3)[extreme].sum()
     for metric, n_resamples in ((None, 4000), (smooth_calibration_error, 400)):
-        found = calibration_test(labels, scores, metric=metric, n_resamples=n_resamples, random_state=0)
+        found = calibration_test(
+            labels, scores, metric=metric, n_resamples=n_resamples, random_state=0
+        )
         assert found.statistic == pytest.approx(0.1, abs=1e-6)
         three_standard_errors = 3 * math.sqrt(exact * (1 - exact) / n_resamples)
         assert found.pvalue == pytest.approx(exact, abs=three_standard_errors)
@@ -86,14 +103,24 @@ def test_resampling_pvalue_is_that_of_the_binomial():
 
 def test_the_default_statistic_is_the_sweep():
     labels, scores, weights = sample(power=1.2)
-    for weight, kind in ((None, "frequency"), (weights, "frequency"), (weights / 3, "importance")):
+    for weight, kind in (
+        (None, "frequency"),
+        (weights, "frequency"),
+        (weights / 3, "importance"),
+    ):
         options = {"weight_type": kind, "n_resamples": 10, "random_state": 0}
         found = calibration_test(labels, scores, sample_weight=weight, **options)
-        assert found.statistic == pytest.approx(sweep_calibration_error(labels, scores, sample_weight=weight))
+        assert found.statistic == pytest.approx(
+            sweep_calibration_error(labels, scores, sample_weight=weight)
+        )
     # The same test through the general path: other random numbers, the same distribution.
     quick = calibration_test(labels, scores, n_resamples=1000, random_state=0)
     general = calibration_test(
-        labels, scores, n_resamples=1000, metric=partial(sweep_calibration_error), random_state=1
+        labels,
+        scores,
+        n_resamples=1000,
+        metric=partial(sweep_calibration_error),
+        random_state=1,
     )
     assert general.statistic == pytest.approx(quick.statistic)
     assert general.pvalue == pytest.approx(quick.pvalue, abs=0.06)
@@ -103,8 +130,15 @@ def test_the_default_statistic_is_the_sweep():
 def test_a_weight_of_two_is_two_draws(metric):
     labels, scores, weights = sample(120, power=1.3, seed=4)
     options = {"metric": metric, "n_resamples": 600}
-    weighted = calibration_test(labels, scores, sample_weight=weights, random_state=0, **options)
-    repeated = calibration_test(np.repeat(labels, weights), np.repeat(scores, weights), random_state=1, **options)
+    weighted = calibration_test(
+        labels, scores, sample_weight=weights, random_state=0, **options
+    )
+    repeated = calibration_test(
+        np.repeat(labels, weights),
+        np.repeat(scores, weights),
+        random_state=1,
+        **options,
+    )
     assert weighted.statistic == pytest.approx(repeated.statistic, rel=1e-9)
     assert weighted.pvalue == pytest.approx(repeated.pvalue, abs=0.08)
 
@@ -113,7 +147,9 @@ def brownian(pvalue, x):
     """P-value of Brownian motion by the series that needs few terms for small x."""
     k = np.arange(1, 400) - 0.5
     if pvalue == "range":
-        return 1 - math.fsum((8 / x**2 + 2 / (k * np.pi) ** 2) * np.exp(-2 * (k * np.pi / x) ** 2))
+        return 1 - math.fsum(
+            (8 / x**2 + 2 / (k * np.pi) ** 2) * np.exp(-2 * (k * np.pi / x) ** 2)
+        )
     signs = (-1.0) ** np.arange(len(k))
     return 1 - 2 / np.pi * math.fsum(signs / k * np.exp(-((k * np.pi / x) ** 2) / 2))
 
@@ -139,13 +175,23 @@ def test_cumulative_tests_equal_the_loop(weighted):
     for score in sorted(set(scores.tolist())):
         total += math.fsum(w[scores == score] * (labels[scores == score] - score))
         sums.append(total)
-    x = np.array([max(sums) - min(sums), np.abs(sums).max()]) / math.sqrt(math.fsum(w * scores * (1 - scores)))
+    x = np.array([max(sums) - min(sums), np.abs(sums).max()]) / math.sqrt(
+        math.fsum(w * scores * (1 - scores))
+    )
     weights = weights if weighted else None
     kuiper = calibration_test(labels, scores, method="kuiper", sample_weight=weights)
-    smirnov = calibration_test(labels, scores, method="kolmogorov_smirnov", sample_weight=weights)
-    assert kuiper == pytest.approx(((max(sums) - min(sums)) / w.sum(), brownian("range", x[0])))
-    assert smirnov == pytest.approx((np.abs(sums).max() / w.sum(), brownian("maximum", x[1])))
-    assert kuiper.statistic == pytest.approx(kuiper_calibration_error(labels, scores, sample_weight=weights))
+    smirnov = calibration_test(
+        labels, scores, method="kolmogorov_smirnov", sample_weight=weights
+    )
+    assert kuiper == pytest.approx(
+        ((max(sums) - min(sums)) / w.sum(), brownian("range", x[0]))
+    )
+    assert smirnov == pytest.approx(
+        (np.abs(sums).max() / w.sum(), brownian("maximum", x[1]))
+    )
+    assert kuiper.statistic == pytest.approx(
+        kuiper_calibration_error(labels, scores, sample_weight=weights)
+    )
 
 
 def test_asymptotic_and_resampled_pvalues_agree():
@@ -157,7 +203,9 @@ def test_asymptotic_and_resampled_pvalues_agree():
         ("kolmogorov_smirnov", kolmogorov_smirnov_calibration_error),
     ):
         asymptotic = calibration_test(labels, scores, method=method).pvalue
-        resampled = calibration_test(labels, scores, metric=metric, n_resamples=1999, random_state=0).pvalue
+        resampled = calibration_test(
+            labels, scores, metric=metric, n_resamples=1999, random_state=0
+        ).pvalue
         assert resampled == pytest.approx(asymptotic, abs=0.05)
 
 
@@ -166,9 +214,16 @@ def test_clusters_of_equal_rows_are_one_row_each():
     labels, scores, _ = sample(150, power=1.3, seed=2)
     clusters = np.repeat(np.arange(150), 10)
     labels, scores = np.repeat(labels, 10), np.repeat(scores, 10)
-    for options in ({}, {"metric": calibration_error}, {"method": "kuiper"}, {"method": "kolmogorov_smirnov"}):
+    for options in (
+        {},
+        {"metric": calibration_error},
+        {"method": "kuiper"},
+        {"method": "kolmogorov_smirnov"},
+    ):
         rows = calibration_test(labels, scores, random_state=0, **options)
-        found = calibration_test(labels, scores, clusters=clusters, random_state=0, **options)
+        found = calibration_test(
+            labels, scores, clusters=clusters, random_state=0, **options
+        )
         assert found.statistic == pytest.approx(rows.statistic)
         assert found.pvalue > 3 * rows.pvalue
 
@@ -177,27 +232,43 @@ def dependent(seed, n_clusters=20, size=20, scores=None, correlation=0.3):
     """Calibrated labels that depend on each other within clusters; the default scores are .02 and .98."""
     rng = np.random.default_rng(seed)
     clusters = np.repeat(np.arange(n_clusters), size)
-    scores = rng.choice([0.02, 0.98], len(clusters)) if scores is None else scores(rng, len(clusters))
+    scores = (
+        rng.choice([0.02, 0.98], len(clusters))
+        if scores is None
+        else scores(rng, len(clusters))
+    )
     shared, own = rng.normal(size=n_clusters)[clusters], rng.normal(size=len(clusters))
-    return norm.cdf(correlation**0.5 * shared + (1 - correlation) ** 0.5 * own) < scores, scores, clusters
+    return (
+        norm.cdf(correlation**0.5 * shared + (1 - correlation) ** 0.5 * own) < scores,
+        scores,
+        clusters,
+    )
 
 
 def test_dependent_draws_have_the_scores_as_margins_and_the_squares_of_the_clusters():
-    labels, scores, clusters = dependent(0, 40, 15, lambda rng, n: np.round(rng.beta(1, 2, n), 1))
+    labels, scores, clusters = dependent(
+        0, 40, 15, lambda rng, n: np.round(rng.beta(1, 2, n), 1)
+    )
     bins = BinaryTask(scores, labels, None).statistics(UniqueScores())
     cells = Cells.of_bins(bins)
-    rows = RowsInCells(cells.of_rows(scores)[:, None], scores[:, None], labels[:, None], None)
+    rows = RowsInCells(
+        cells.of_rows(scores)[:, None], scores[:, None], labels[:, None], None
+    )
     zero = np.zeros(len(cells.weight))
     draws = ClusterDraws(cells, rows, zero, clusters, 4000, np.random.RandomState(0))
     drawn = np.concatenate(list(draws(cells.mean_score)))
     assert drawn.mean(axis=0) == pytest.approx(cells.mean_score, abs=0.01)
     moved = np.concatenate(list(draws(np.clip(cells.mean_score + 0.1, 0, 1), 1)))
-    assert moved.mean(axis=0) == pytest.approx(np.clip(cells.mean_score + 0.1, 0, 1), abs=0.01)
+    assert moved.mean(axis=0) == pytest.approx(
+        np.clip(cells.mean_score + 0.1, 0, 1), abs=0.01
+    )
     # A plain twin with the same correlation: labels row by row.
     rng, squares, totals = np.random.default_rng(1), [], []
     for _ in range(2000):
         shared, own = rng.normal(size=40)[clusters], rng.normal(size=600)
-        y = draws.correlation**0.5 * shared + (1 - draws.correlation) ** 0.5 * own < norm.ppf(scores)
+        y = draws.correlation**0.5 * shared + (
+            1 - draws.correlation
+        ) ** 0.5 * own < norm.ppf(scores)
         squares.append(np.sum(np.bincount(clusters, y - scores) ** 2))
         totals.append(np.sum(y))
     observed = np.sum(np.bincount(clusters, labels - scores) ** 2) * 40 / 39
@@ -208,7 +279,9 @@ def test_dependent_draws_have_the_scores_as_margins_and_the_squares_of_the_clust
 def test_few_events_in_clusters_warn():
     labels, scores, clusters = dependent(0, scores=lambda rng, n: np.full(n, 0.05))
     with pytest.warns(UserWarning, match="20 events.*40.*level is not held"):
-        calibration_test(labels, scores, metric=calibration_error, clusters=clusters, n_resamples=9)
+        calibration_test(
+            labels, scores, metric=calibration_error, clusters=clusters, n_resamples=9
+        )
 
 
 def test_any_metric_has_clusters():
@@ -222,7 +295,9 @@ def test_any_metric_has_clusters():
     ten = calibration_test(*rows, clusters=np.arange(1000) // 10, **options).pvalue
     assert ten > 0.02
     assert ten == pytest.approx(one, abs=0.1)
-    assert calibration_test(*rows, **options).pvalue == 0.005  # as independent rows they are ten times as sure
+    assert (
+        calibration_test(*rows, **options).pvalue == 0.005
+    )  # as independent rows they are ten times as sure
 
 
 @pytest.mark.slow
@@ -230,7 +305,12 @@ def test_level_of_two_modes_in_clusters():
     metric, rejected = partial(calibration_error, binning=10), 0
     for seed in range(200):
         labels, scores, clusters = dependent(seed)
-        rejected += calibration_test(labels, scores, metric=metric, clusters=clusters, n_resamples=99).pvalue <= 0.05
+        rejected += (
+            calibration_test(
+                labels, scores, metric=metric, clusters=clusters, n_resamples=99
+            ).pvalue
+            <= 0.05
+        )
     assert rejected <= 19  # .14 before; more than 19 of 200 has a chance of .4 % at .05
 
 
@@ -242,22 +322,34 @@ def test_poor_approximations_warn():
         calibration_test(np.arange(100) < 1, constant, method="spiegelhalter")
     for scores in (constant, few, rare, rng.beta(1, 19, 200)):
         with pytest.warns(UserWarning, match="hosmer_lemeshow.*resampling"):
-            calibration_test(np.arange(len(scores)) < 1, scores, method="hosmer_lemeshow")
+            calibration_test(
+                np.arange(len(scores)) < 1, scores, method="hosmer_lemeshow"
+            )
 
 
 def test_sums_of_bins_in_place_of_rows():
     labels, scores, _ = sample(power=1.4)
     bins = reliability_curve(labels, scores, binning=10)
     rows = calibration_test(
-        labels, scores, metric=partial(calibration_error, binning=10), n_resamples=99, random_state=0
+        labels,
+        scores,
+        metric=partial(calibration_error, binning=10),
+        n_resamples=99,
+        random_state=0,
     )
-    assert calibration_test(bins, metric=calibration_error, n_resamples=99, random_state=0) == pytest.approx(rows)
+    assert calibration_test(
+        bins, metric=calibration_error, n_resamples=99, random_state=0
+    ) == pytest.approx(rows)
     chi_squared = calibration_test(labels, scores, method="hosmer_lemeshow")
-    assert calibration_test(bins, method="hosmer_lemeshow") == pytest.approx(chi_squared)
+    assert calibration_test(bins, method="hosmer_lemeshow") == pytest.approx(
+        chi_squared
+    )
     distinct = reliability_curve(labels, scores, binning=UniqueScores())
     for options in ({"method": "kuiper"}, {"metric": kuiper_calibration_error}):
         options = {"n_resamples": 99, "random_state": 0, **options}
-        assert calibration_test(distinct, **options) == pytest.approx(calibration_test(labels, scores, **options))
+        assert calibration_test(distinct, **options) == pytest.approx(
+            calibration_test(labels, scores, **options)
+        )
     with refused(ValueError, "BinStatistics"):
         calibration_test(bins, method="spiegelhalter")
     with refused(ValueError, "BinStatistics"):
@@ -272,7 +364,9 @@ def test_ten_million_rows_cost_about_one_sort():
     scores = rng.random(400_000)
     labels = rng.random(400_000) < scores
     start = time.perf_counter()
-    pvalue = calibration_test(labels, scores, metric=kuiper_calibration_error, random_state=0).pvalue
+    pvalue = calibration_test(
+        labels, scores, metric=kuiper_calibration_error, random_state=0
+    ).pvalue
     assert 0.001 < pvalue <= 1
     assert time.perf_counter() - start < 10
 
@@ -282,7 +376,10 @@ def test_miscalibrated_scores_are_found():
     scores = rng.random(1000)
     labels = rng.random(1000) < 0.2 + 0.6 * scores
     for method in ("resampling", "spiegelhalter", "hosmer_lemeshow"):
-        assert calibration_test(labels, scores, method=method, random_state=0).pvalue < 0.01
+        assert (
+            calibration_test(labels, scores, method=method, random_state=0).pvalue
+            < 0.01
+        )
     assert calibration_test(labels, scores, random_state=0).pvalue == 1 / 1000
 
 
@@ -295,13 +392,28 @@ def test_spiegelhalter_is_blind_to_errors_that_balance():
 
 def test_any_metric_of_labels_and_scores():
     labels, scores, weights = sample()
-    for metric in (brier_score_loss, calibration_error, partial(expected_calibration_error, binning=EqualWidth(5))):
-        found = calibration_test(labels, scores, metric=metric, n_resamples=19, random_state=0)
+    for metric in (
+        brier_score_loss,
+        calibration_error,
+        partial(expected_calibration_error, binning=EqualWidth(5)),
+    ):
+        found = calibration_test(
+            labels, scores, metric=metric, n_resamples=19, random_state=0
+        )
         assert found.statistic == pytest.approx(metric(labels, scores))
         assert 1 / 20 <= found.pvalue <= 1
-        threads = calibration_test(labels, scores, metric=metric, n_resamples=19, n_jobs=2, random_state=0)
+        threads = calibration_test(
+            labels, scores, metric=metric, n_resamples=19, n_jobs=2, random_state=0
+        )
         assert threads == found
-        calibration_test(labels, scores, metric=metric, n_resamples=5, sample_weight=weights, random_state=0)
+        calibration_test(
+            labels,
+            scores,
+            metric=metric,
+            n_resamples=5,
+            sample_weight=weights,
+            random_state=0,
+        )
 
 
 def test_many_classes():
@@ -318,19 +430,39 @@ def test_many_classes():
         {"method": "spiegelhalter"},
         {"method": "hosmer_lemeshow"},
     ):
-        assert calibration_test(off, proba, n_resamples=99, random_state=0, **options).pvalue <= 0.02
-        if "sample_weight" not in options:  # a row that is counted twice is not two labels
-            assert calibration_test(calibrated, proba, n_resamples=99, random_state=0, **options).pvalue > 0.02
+        assert (
+            calibration_test(
+                off, proba, n_resamples=99, random_state=0, **options
+            ).pvalue
+            <= 0.02
+        )
+        if (
+            "sample_weight" not in options
+        ):  # a row that is counted twice is not two labels
+            assert (
+                calibration_test(
+                    calibrated, proba, n_resamples=99, random_state=0, **options
+                ).pvalue
+                > 0.02
+            )
     # Top-label is the binary problem of the confidence.
-    top = calibration_test(calibrated == names[proba.argmax(1)], proba.max(1), method="spiegelhalter")
-    assert calibration_test(calibrated, proba, method="spiegelhalter") == pytest.approx(top)
+    top = calibration_test(
+        calibrated == names[proba.argmax(1)], proba.max(1), method="spiegelhalter"
+    )
+    assert calibration_test(calibrated, proba, method="spiegelhalter") == pytest.approx(
+        top
+    )
 
 
 def test_nothing_random():
     for method in ("resampling", "spiegelhalter", "hosmer_lemeshow"):
-        right = calibration_test([0, 1, 1], [0.0, 1.0, 1.0], method=method, random_state=0)
+        right = calibration_test(
+            [0, 1, 1], [0.0, 1.0, 1.0], method=method, random_state=0
+        )
         assert right == (0.0, 1.0)
-        wrong = calibration_test([1, 1, 1], [0.0, 1.0, 1.0], method=method, labels=[0, 1], random_state=0)
+        wrong = calibration_test(
+            [1, 1, 1], [0.0, 1.0, 1.0], method=method, labels=[0, 1], random_state=0
+        )
         assert wrong.pvalue == (1 / 1000 if method == "resampling" else 0.0)
     assert calibration_test([0, 1], [0.5, 0.5], method="spiegelhalter") == (0.0, 1.0)
     assert calibration_test([1], [0.5], labels=[0, 1], random_state=0).pvalue == 1.0

@@ -9,7 +9,12 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.metrics import get_scorer as sklearn_scorer
 from sklearn.metrics import make_scorer
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict, cross_val_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    StratifiedKFold,
+    cross_val_predict,
+    cross_val_score,
+)
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
@@ -23,7 +28,13 @@ from skcalib import (
     ScalingBinning,
     StackedRecalibrator,
 )
-from skcalib.binning import EqualMass, EqualWidth, FixedEdges, MinimumMass, MonotonicSweep
+from skcalib.binning import (
+    EqualMass,
+    EqualWidth,
+    FixedEdges,
+    MinimumMass,
+    MonotonicSweep,
+)
 from skcalib.export import from_dict, to_dict, to_sql
 from skcalib.metrics import calibration_error, expected_calibration_error
 from skcalib.metrics._table import METRICS
@@ -39,12 +50,16 @@ LABELS = {
 }
 PROBA = cross_val_predict(GaussianNB(), X, CODES, cv=3, method="predict_proba")[:, 1]
 FOLDS = [test for _, test in StratifiedKFold(3).split(X, CODES)]
-every_metric = pytest.mark.parametrize("metric", [row.function for row in METRICS.values()], ids=list(METRICS))
+every_metric = pytest.mark.parametrize(
+    "metric", [row.function for row in METRICS.values()], ids=list(METRICS)
+)
 every_labels = pytest.mark.parametrize("y", LABELS.values(), ids=LABELS.keys())
 
 
 def _scorer(metric, **options):
-    return make_scorer(metric, response_method="predict_proba", greater_is_better=False, **options)
+    return make_scorer(
+        metric, response_method="predict_proba", greater_is_better=False, **options
+    )
 
 
 @every_metric
@@ -52,10 +67,16 @@ def _scorer(metric, **options):
 def test_every_metric_in_make_scorer(metric, y):
     scores = cross_val_score(GaussianNB(), X, y, scoring=_scorer(metric), cv=3)
     expected = [-metric(CODES[test], PROBA[test]) for test in FOLDS]
-    np.testing.assert_allclose(scores, expected, atol=1e-12)  # no NaN, and the second class is the event
-    search = GridSearchCV(GaussianNB(), {"var_smoothing": [1e-9]}, scoring=_scorer(metric), cv=3).fit(X, y)
+    np.testing.assert_allclose(
+        scores, expected, atol=1e-12
+    )  # no NaN, and the second class is the event
+    search = GridSearchCV(
+        GaussianNB(), {"var_smoothing": [1e-9]}, scoring=_scorer(metric), cv=3
+    ).fit(X, y)
     np.testing.assert_allclose(search.best_score_, np.mean(expected), atol=1e-12)
-    last = cross_val_score(GaussianNB(), X, y, scoring=_scorer(metric, pos_label=np.unique(y)[1]), cv=3)
+    last = cross_val_score(
+        GaussianNB(), X, y, scoring=_scorer(metric, pos_label=np.unique(y)[1]), cv=3
+    )
     np.testing.assert_allclose(last, expected, atol=1e-12)
 
 
@@ -71,7 +92,9 @@ def test_rows_of_one_label_get_the_line_to_write():
     words = LABELS["words"]
     one = words == "yes"
     with refused(ValueError, "one class only ('yes')", "labels=[other, 'yes']"):
-        _scorer(expected_calibration_error)(GaussianNB().fit(X, words), X[one], words[one])
+        _scorer(expected_calibration_error)(
+            GaussianNB().fit(X, words), X[one], words[one]
+        )
     told = _scorer(expected_calibration_error, labels=["no", "yes"])
     assert np.isfinite(told(GaussianNB().fit(X, words), X[one], words[one]))
 
@@ -85,7 +108,11 @@ NESTED = [
     (GroupwiseRecalibrator(), "recalibrator__loss", "log"),
     (GroupwiseRecalibrator(HistogramBinning()), "recalibrator__binning__n_bins", 10),
     (make_pipeline(HistogramBinning()), "histogrambinning__binning__n_bins", 10),
-    (RecalibratedClassifierCV(recalibrator=HistogramBinning()), "recalibrator__binning__n_bins", 10),
+    (
+        RecalibratedClassifierCV(recalibrator=HistogramBinning()),
+        "recalibrator__binning__n_bins",
+        10,
+    ),
 ]
 
 
@@ -94,7 +121,9 @@ def test_nested_names_are_listed_and_can_be_set(estimator, name, default):
     listed = estimator.get_params(deep=True)
     assert listed[name] == default
     assert name not in estimator.get_params(deep=False)
-    other = {"log": "brier" if isinstance(estimator, GroupwiseRecalibrator) else "squared"}.get(default, 7)
+    other = {
+        "log": "brier" if isinstance(estimator, GroupwiseRecalibrator) else "squared"
+    }.get(default, 7)
     changed = clone(estimator).set_params(**{name: other})
     assert clone(changed).get_params()[name] == other
     assert estimator.get_params()[name] == default  # not shared
@@ -107,18 +136,31 @@ def test_a_search_over_bins_by_nested_names():
     grid = [
         {"histogrambinning__binning__n_bins": [3, 6]},
         {"histogrambinning__binning": [EqualMass(5), EqualWidth(5), 5]},
-        {"histogrambinning__binning": [EqualWidth()], "histogrambinning__binning__n_bins": [4]},
+        {
+            "histogrambinning__binning": [EqualWidth()],
+            "histogrambinning__binning__n_bins": [4],
+        },
     ]
-    search = GridSearchCV(model, grid, scoring=_scorer(expected_calibration_error), cv=3).fit(X, LABELS["words"])
+    search = GridSearchCV(
+        model, grid, scoring=_scorer(expected_calibration_error), cv=3
+    ).fit(X, LABELS["words"])
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    alone = clone(model).set_params(histogrambinning__binning__n_bins=6).fit(X, LABELS["words"])
+    alone = (
+        clone(model)
+        .set_params(histogrambinning__binning__n_bins=6)
+        .fit(X, LABELS["words"])
+    )
     assert alone[-1].n_bins_ == 6
 
 
 @pytest.mark.parametrize("recalibrator", RECALIBRATORS, ids=str)
 def test_every_recalibrator_in_a_pipeline(recalibrator):
-    model = make_pipeline(CrossFittedClassifier(GaussianNB(), cv=2), clone(recalibrator))
-    scores = cross_val_score(model, X, LABELS["words"], scoring=_scorer(expected_calibration_error), cv=2)
+    model = make_pipeline(
+        CrossFittedClassifier(GaussianNB(), cv=2), clone(recalibrator)
+    )
+    scores = cross_val_score(
+        model, X, LABELS["words"], scoring=_scorer(expected_calibration_error), cv=2
+    )
     assert np.isfinite(scores).all()
     proba = clone(model).fit(X, LABELS["{1, 2}"]).predict_proba(X)
     assert proba.shape == (240, 2)
@@ -133,7 +175,9 @@ def test_no_public_recalibrator_is_left_out():
         "GroupwiseRecalibrator",
         "MulticalibratedRecalibrator",
     }
-    public = {name for name in skcalib.__all__ if isinstance(getattr(skcalib, name), type)}
+    public = {
+        name for name in skcalib.__all__ if isinstance(getattr(skcalib, name), type)
+    }
     assert public - others <= tried
 
 
@@ -153,7 +197,9 @@ _OTHER = {
 }
 
 
-@pytest.mark.parametrize("recalibrator", [*RECALIBRATORS, GroupwiseRecalibrator(min_group_size=20)], ids=str)
+@pytest.mark.parametrize(
+    "recalibrator", [*RECALIBRATORS, GroupwiseRecalibrator(min_group_size=20)], ids=str
+)
 def test_a_parameter_set_after_the_fit_asks_for_a_new_fit(recalibrator):
     fitted = clone(recalibrator).fit(PROBA, CODES)
     expected = fitted.predict_proba(PROBA)
@@ -166,10 +212,19 @@ def test_a_parameter_set_after_the_fit_asks_for_a_new_fit(recalibrator):
                     use(PROBA)
         fitted.set_params(**{name: before})
         if not getattr(fitted, "randomize", False):
-            np.testing.assert_array_equal(fitted.predict_proba(PROBA), expected)  # as it was: nothing to say
-    for name, value in (("n_jobs", 1), ("verbose", False), ("random_state", 3)):  # no forecast depends on these
+            np.testing.assert_array_equal(
+                fitted.predict_proba(PROBA), expected
+            )  # as it was: nothing to say
+    for name, value in (
+        ("n_jobs", 1),
+        ("verbose", False),
+        ("random_state", 3),
+    ):  # no forecast depends on these
         if name in fitted.get_params(deep=False):
-            assert fitted.set_params(**{name: value}).predict_proba(PROBA).shape == expected.shape
+            assert (
+                fitted.set_params(**{name: value}).predict_proba(PROBA).shape
+                == expected.shape
+            )
 
 
 @pytest.mark.parametrize("edges", [np.array([0, 0.3, 0.6, 1]), [0, 0.3, 0.6, 1]])
@@ -178,8 +233,18 @@ def test_edges_changed_in_place_after_the_fit_ask_for_a_new_fit(edges):
     fitted = HistogramBinning(FixedEdges(edges)).fit(PROBA, y)
     expected = str(fitted.certificate())
     edges[1] = 0.25
-    for use in (fitted.certificate, lambda: fitted.predict_proba(PROBA), lambda: to_dict(fitted)):
-        with refused(ValueError, "fitted with binning__edges=", "0.25", "was set since", "Fit again"):
+    for use in (
+        fitted.certificate,
+        lambda: fitted.predict_proba(PROBA),
+        lambda: to_dict(fitted),
+    ):
+        with refused(
+            ValueError,
+            "fitted with binning__edges=",
+            "0.25",
+            "was set since",
+            "Fit again",
+        ):
             use()
     edges[1] = 0.3
     assert str(fitted.certificate()) == expected
@@ -190,11 +255,18 @@ def test_a_nested_parameter_set_after_the_fit_asks_for_a_new_fit():
     expected = fitted.predict_proba(PROBA)
     fitted.set_params(recalibrator__class_pooling=3.0)
     for use in (fitted.predict_proba, lambda _: to_dict(fitted)):
-        with refused(ValueError, "fitted with recalibrator__class_pooling='auto'", "=3.0 was set since", "Fit again"):
+        with refused(
+            ValueError,
+            "fitted with recalibrator__class_pooling='auto'",
+            "=3.0 was set since",
+            "Fit again",
+        ):
             use(PROBA)
     fitted.set_params(recalibrator__class_pooling="auto")
     np.testing.assert_array_equal(fitted.predict_proba(PROBA), expected)
-    np.testing.assert_array_equal(fitted.set_params(recalibrator=PlattScaling()).predict_proba(PROBA), expected)
+    np.testing.assert_array_equal(
+        fitted.set_params(recalibrator=PlattScaling()).predict_proba(PROBA), expected
+    )
     members = [PlattScaling(), ScalingBinning(PlattScaling(), EqualMass(4))]
     stack = StackedRecalibrator(members, cv=2).fit(PROBA, CODES)
     expected = stack.predict_proba(PROBA)
@@ -207,7 +279,9 @@ def test_a_nested_parameter_set_after_the_fit_asks_for_a_new_fit():
     with refused(ValueError, "recalibrators=", "was set since"):
         stack.predict_proba(PROBA)
     fitted.set_params(recalibrator__input="logit")
-    with refused(ValueError, "GroupwiseRecalibrator was fitted with input='probability'"):
+    with refused(
+        ValueError, "GroupwiseRecalibrator was fitted with input='probability'"
+    ):
         fitted.predict_proba(PROBA)
 
 

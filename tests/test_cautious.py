@@ -5,7 +5,13 @@ import pytest
 from scipy.special import expit, logit
 from scipy.stats import norm
 
-from skcalib import CautiousRecalibrator, PlattScaling, SplineCalibration, StackedRecalibrator, TemperatureScaling
+from skcalib import (
+    CautiousRecalibrator,
+    PlattScaling,
+    SplineCalibration,
+    StackedRecalibrator,
+    TemperatureScaling,
+)
 from skcalib.evaluation import recalibration_gain
 from skcalib.export import from_dict, to_dict, to_sql
 from skcalib.recalibrators._folds import cross_validation_folds
@@ -27,7 +33,9 @@ def _loss(proba, y):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("recalibrator", [None, PlattScaling(), SplineCalibration()], ids=repr)
+@pytest.mark.parametrize(
+    "recalibrator", [None, PlattScaling(), SplineCalibration()], ids=repr
+)
 def test_what_is_off_is_recalibrated_and_what_is_right_stays(recalibrator, n_classes):
     right, y = _rows(400, 1, n_classes=n_classes)
     kept = CautiousRecalibrator(recalibrator, n_standard_errors=2).fit(right, y)
@@ -38,20 +46,28 @@ def test_what_is_off_is_recalibrated_and_what_is_right_stays(recalibrator, n_cla
     used = CautiousRecalibrator(recalibrator).fit(off, y)
     assert used.chosen_ is used.recalibrator_
     assert used.gain_.low > 0
-    np.testing.assert_array_equal(used.predict_proba(off), used.recalibrator_.predict_proba(off))
+    np.testing.assert_array_equal(
+        used.predict_proba(off), used.recalibrator_.predict_proba(off)
+    )
 
 
 def test_the_gain_is_the_out_of_fold_one():
     scores, y = _rows(300, 2)
     cautious = CautiousRecalibrator(PlattScaling(), cv=4).fit(scores, y)
     np.testing.assert_allclose(
-        cautious.gain_, recalibration_gain(y, scores, recalibrator=PlattScaling(), cv=4), atol=1e-3
+        cautious.gain_,
+        recalibration_gain(y, scores, recalibrator=PlattScaling(), cv=4),
+        atol=1e-3,
     )
     weight = np.random.default_rng(0).integers(1, 4, 300)
-    weighted = CautiousRecalibrator(PlattScaling(), cv=4).fit(scores, y, sample_weight=weight)
+    weighted = CautiousRecalibrator(PlattScaling(), cv=4).fit(
+        scores, y, sample_weight=weight
+    )
     rows = np.repeat(np.arange(300), weight)
     repeated = CautiousRecalibrator(PlattScaling(), cv=4).fit(scores[rows], y[rows])
-    np.testing.assert_allclose(weighted.gain_.estimate, repeated.gain_.estimate, rtol=1e-6)
+    np.testing.assert_allclose(
+        weighted.gain_.estimate, repeated.gain_.estimate, rtol=1e-6
+    )
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -63,7 +79,9 @@ def test_the_gain_of_a_stack_by_a_plain_loop(n_classes):
     predicted = np.empty((3, 200, n_classes))
     for fold in folds:
         for k, member in enumerate([Uncalibrated(), *members]):
-            predicted[k, fold.test] = member.fit(scores[fold.train], y[fold.train]).predict_proba(scores[fold.test])
+            predicted[k, fold.test] = member.fit(
+                scores[fold.train], y[fold.train]
+            ).predict_proba(scores[fold.test])
     gains = np.empty(200)
     for fold in folds:
         rest = np.setdiff1d(np.arange(200), fold.test)
@@ -71,11 +89,18 @@ def test_the_gain_of_a_stack_by_a_plain_loop(n_classes):
         weights, temperature = stack._mixing(predicted[:, rest], losses, y[rest], None)
         mixture = np.tensordot(weights, predicted[:, fold.test], 1) ** (1 / temperature)
         mixture /= mixture.sum(axis=1, keepdims=True)
-        gains[fold.test] = _loss(scores[fold.test], y[fold.test]) - _loss(mixture, y[fold.test])
+        gains[fold.test] = _loss(scores[fold.test], y[fold.test]) - _loss(
+            mixture, y[fold.test]
+        )
     error = gains.std(ddof=1) / 200**0.5 * norm.ppf(0.95)
     expected = gains.mean(), gains.mean() - error, gains.mean() + error
     np.testing.assert_allclose(stack.gain_, expected, rtol=1e-6)
-    assert StackedRecalibrator(members, uncalibrated_weight=0).fit(scores, y).gain_.estimate > 0
+    assert (
+        StackedRecalibrator(members, uncalibrated_weight=0)
+        .fit(scores, y)
+        .gain_.estimate
+        > 0
+    )
 
 
 def test_a_probability_of_zero_is_lifted_though_no_such_event_was_seen():
@@ -87,7 +112,10 @@ def test_a_probability_of_zero_is_lifted_though_no_such_event_was_seen():
     assert cautious.chosen_ is cautious.recalibrator_
     assert 1e-4 < cautious.predict_proba([0.0])[0, 1] < 0.02
     apart = np.r_[np.zeros(150), np.ones(150)]
-    assert type(CautiousRecalibrator().fit(apart, apart.astype(int)).chosen_) is Uncalibrated
+    assert (
+        type(CautiousRecalibrator().fit(apart, apart.astype(int)).chosen_)
+        is Uncalibrated
+    )
 
 
 def test_log_odds_and_ways_out():
@@ -96,12 +124,18 @@ def test_log_odds_and_ways_out():
     cautious = CautiousRecalibrator(input="logit").fit(log_odds, y)
     assert cautious.recalibrator_.input == "logit"
     back = from_dict(to_dict(cautious))
-    np.testing.assert_array_equal(back.predict_proba(log_odds), cautious.predict_proba(log_odds))
+    np.testing.assert_array_equal(
+        back.predict_proba(log_odds), cautious.predict_proba(log_odds)
+    )
     assert back.gain_ == cautious.gain_
     assert back.chosen_ is back.recalibrator_
     kept = CautiousRecalibrator(n_standard_errors=1000, input="logit").fit(log_odds, y)
-    np.testing.assert_allclose(kept.predict_proba(log_odds)[:, 1], expit(log_odds), rtol=1e-9)
-    assert to_sql(kept).split("/*")[0] == to_sql(kept.chosen_).split("/*")[0]  # what follows says where it comes from
+    np.testing.assert_allclose(
+        kept.predict_proba(log_odds)[:, 1], expit(log_odds), rtol=1e-9
+    )
+    assert (
+        to_sql(kept).split("/*")[0] == to_sql(kept.chosen_).split("/*")[0]
+    )  # what follows says where it comes from
 
 
 @pytest.mark.slow
@@ -110,6 +144,11 @@ def test_calibrated_scores_are_hardly_harmed():
     for seed in range(40):
         scores, y = _rows(2100, 1, seed)
         cautious = CautiousRecalibrator().fit(scores[:100], y[:100])
-        losses.append(np.mean(_loss(cautious.predict_proba(scores[100:]), y[100:]) - _loss(scores[100:], y[100:])))
+        losses.append(
+            np.mean(
+                _loss(cautious.predict_proba(scores[100:]), y[100:])
+                - _loss(scores[100:], y[100:])
+            )
+        )
     assert np.mean(losses) < 0.005
     assert max(losses) < 0.05

@@ -39,11 +39,16 @@ def _rows(n=1200, seed=0):
     [
         ({}, "forecasts are the mean over 5 classifiers"),
         ({"ensemble": False}, "out-of-fold scores of several classifiers"),
-        ({"cv": ShuffleSplit(1, random_state=0), "ensemble": True}, "out-of-fold scores"),
+        (
+            {"cv": ShuffleSplit(1, random_state=0), "ensemble": True},
+            "out-of-fold scores",
+        ),
     ],
 )
 @pytest.mark.parametrize(
-    "recalibrator", [CERTIFIED, make_pipeline(CERTIFIED), GroupwiseRecalibrator(CERTIFIED)], ids=str
+    "recalibrator",
+    [CERTIFIED, make_pipeline(CERTIFIED), GroupwiseRecalibrator(CERTIFIED)],
+    ids=str,
 )
 def test_none_inside_a_recalibrated_classifier(options, reason, recalibrator):
     X, y = _rows()
@@ -56,16 +61,25 @@ def test_none_inside_a_recalibrated_classifier(options, reason, recalibrator):
         inner = inner[-1] if hasattr(inner, "steps") else inner
         with refused(ValueError, "No certificate", reason, "FrozenEstimator"):
             inner.certificate()
-    inner.fit(np.linspace(0, 1, 200), np.arange(200) % 2).certificate()  # a new fit has one
+    inner.fit(
+        np.linspace(0, 1, 200), np.arange(200) % 2
+    ).certificate()  # a new fit has one
 
 
 def test_one_inside_a_recalibrated_classifier_of_a_frozen_model():
     X, y = _rows()
     model = FrozenEstimator(GaussianNB().fit(X[:300], y[:300]))
     fitted = RecalibratedClassifierCV(model, CERTIFIED).fit(X[300:], y[300:])
-    alone = UniformMassBinning(4).fit(model.predict_proba(X[300:]), y[300:]).certificate()
-    assert fitted.calibrated_classifiers_[0].recalibrator.certificate().epsilon == alone.epsilon
-    fitted = RecalibratedClassifierCV(model, CERTIFIED, ensemble=True).fit(X[300:], y[300:])
+    alone = (
+        UniformMassBinning(4).fit(model.predict_proba(X[300:]), y[300:]).certificate()
+    )
+    assert (
+        fitted.calibrated_classifiers_[0].recalibrator.certificate().epsilon
+        == alone.epsilon
+    )
+    fitted = RecalibratedClassifierCV(model, CERTIFIED, ensemble=True).fit(
+        X[300:], y[300:]
+    )
     with refused(ValueError, "mean over 5 classifiers"):
         fitted.calibrated_classifiers_[0].recalibrator.certificate()
 
@@ -75,9 +89,19 @@ def test_none_inside_what_changes_the_forecasts():
     scores = expit(X[:, 0])
     columns = np.column_stack((scores, X[:, 1]))
     for inner, reason in (
-        (StackedRecalibrator([CERTIFIED, PlattScaling()]).fit(scores, y).recalibrators_[1], "mixed with"),
+        (
+            StackedRecalibrator([CERTIFIED, PlattScaling()])
+            .fit(scores, y)
+            .recalibrators_[1],
+            "mixed with",
+        ),
         (ScalingBinning(CERTIFIED).fit(scores, y).recalibrator_, "binned again"),
-        (MulticalibratedRecalibrator(CERTIFIED, features=1, max_rounds=1).fit(columns, y).recalibrator_, "corrections"),
+        (
+            MulticalibratedRecalibrator(CERTIFIED, features=1, max_rounds=1)
+            .fit(columns, y)
+            .recalibrator_,
+            "corrections",
+        ),
     ):
         with refused(ValueError, "No certificate", reason):
             inner.certificate()
@@ -95,9 +119,14 @@ def test_groups_fixed_beforehand_have_one():
     scores, y, group = _of_groups()
     fitted = GroupwiseRecalibrator(CERTIFIED).fit(scores, y, groups=group)
     certificate = fitted.certificate(0.9)
-    alone = {name: UniformMassBinning(4).fit(scores[group == name], y[group == name]) for name in "abc"}
+    alone = {
+        name: UniformMassBinning(4).fit(scores[group == name], y[group == name])
+        for name in "abc"
+    }
     # the union over three groups: each at level 1 - .1 / 3
-    assert certificate.epsilon == max(one.certificate(1 - 0.1 / 3).epsilon for one in alone.values())
+    assert certificate.epsilon == max(
+        one.certificate(1 - 0.1 / 3).epsilon for one in alone.values()
+    )
     assert certificate.confidence_level == 0.9
     assert (certificate.n_samples, certificate.n_bins) == (900, (4, 4, 4))
     assert len(certificate.low) == len(certificate.high) == 3
@@ -108,7 +137,10 @@ def test_groups_fixed_beforehand_have_one():
         one.certificate(0.9, "marginal").epsilon for one in alone.values()
     )
     assert from_dict(to_dict(fitted)).certificate(0.9).epsilon == certificate.epsilon
-    assert fitted.recalibrators_["a"].certificate().epsilon == alone["a"].certificate().epsilon
+    assert (
+        fitted.recalibrators_["a"].certificate().epsilon
+        == alone["a"].certificate().epsilon
+    )
     with refused(ValueError, "several groups"):
         fitted.pooled_recalibrator_.certificate()
     with refused(ValueError, "PlattScaling has none"):
@@ -140,14 +172,21 @@ def test_the_union_over_groups_holds(kind, interval):
     missed, n_runs = 0.0, 60
     for seed in range(n_runs):
         scores, y, group = _of_groups(n=360, seed=seed)
-        fitted = GroupwiseRecalibrator(CERTIFIED, min_group_size=0).fit(scores, y, groups=group)
+        fitted = GroupwiseRecalibrator(CERTIFIED, min_group_size=0).fit(
+            scores, y, groups=group
+        )
         certificate = fitted.certificate(0.7, kind, interval=interval)
         wrong = []
-        for name, low, high in zip("abc", certificate.low, certificate.high, strict=True):
+        for name, low, high in zip(
+            "abc", certificate.low, certificate.high, strict=True
+        ):
             edges = fitted.recalibrators_[name].bin_edges_
             power = 4 if name == "b" else 2
             truth = np.diff(edges**power) / power / np.diff(edges)
-            off = abs(fitted.recalibrators_[name].bin_values_ - truth) > certificate.epsilon
+            off = (
+                abs(fitted.recalibrators_[name].bin_values_ - truth)
+                > certificate.epsilon
+            )
             off |= (truth < low) | (truth > high)
             wrong.append(np.diff(edges) @ off)  # the share of the group's future rows
         missed += np.mean(wrong) if kind == "marginal" else any(wrong)
@@ -171,14 +210,20 @@ def test_none_for_a_class_of_ones_own():
 def test_after_a_search_the_text_says_so():
     scores, y, _ = _of_groups()
     grid = {"binning__n_bins": [3, 5, 8]}
-    search = GridSearchCV(HistogramBinning(EqualWidth(4)), grid, scoring="neg_brier_score").fit(scores[:, None], y)
+    search = GridSearchCV(
+        HistogramBinning(EqualWidth(4)), grid, scoring="neg_brier_score"
+    ).fit(scores[:, None], y)
     best = search.best_estimator_
     assert "was not chosen among several" not in str(best.certificate())
     assert "No search has chosen binning__n_bins" in str(best.certificate())
     told = best.certificate(n_candidates=search)
     assert told.n_candidates == 3
     assert "among at most 3 candidates" in str(told)
-    assert told.epsilon == best.certificate(n_candidates=3).epsilon > best.certificate().epsilon
+    assert (
+        told.epsilon
+        == best.certificate(n_candidates=3).epsilon
+        > best.certificate().epsilon
+    )
     assert str(from_dict(to_dict(best)).certificate()) == str(best.certificate())
     chosen_by_hand = HistogramBinning(EqualWidth(5)).fit(scores, y).certificate()
     assert "was not chosen among several" in str(chosen_by_hand)

@@ -7,7 +7,9 @@ from skcalib.binning import FixedEdges
 from skcalib.metrics import BinStatistics
 from skcalib.monitoring import calibration_change
 
-matplotlib = pytest.importorskip("matplotlib", reason="displays need matplotlib (extra plot)")
+matplotlib = pytest.importorskip(
+    "matplotlib", reason="displays need matplotlib (extra plot)"
+)
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
@@ -25,32 +27,49 @@ def _close_figures():
 def _samples(seed, shift, n=2000):
     rng = np.random.default_rng(seed)
     before, after = rng.beta(1, 4, n), rng.beta(1.5, 4, n)
-    return rng.random(n) < before, before, rng.random(n) < np.minimum(after + shift, 1), after
+    return (
+        rng.random(n) < before,
+        before,
+        rng.random(n) < np.minimum(after + shift, 1),
+        after,
+    )
 
 
 def test_points_are_differences_of_residuals_in_common_bins():
     y_before, before, y_after, after = samples = _samples(0, 0.1)
-    display = ChangeDisplay.from_predictions(*samples, binning=FixedEdges([0, 0.2, 0.5, 1]), **QUICK)
+    display = ChangeDisplay.from_predictions(
+        *samples, binning=FixedEdges([0, 0.2, 0.5, 1]), **QUICK
+    )
     for k, (low, high) in enumerate(((0, 0.2), (0.2, 0.5), (0.5, 1))):
         inside = [(scores > low) & (scores <= high) for scores in (before, after)]
         residuals = [
-            (y - s)[rows].mean() for y, s, rows in zip((y_before, y_after), (before, after), inside, strict=True)
+            (y - s)[rows].mean()
+            for y, s, rows in zip(
+                (y_before, y_after), (before, after), inside, strict=True
+            )
         ]
         assert display.difference[k] == pytest.approx(residuals[1] - residuals[0])
     assert np.all(display.low < display.difference)
     assert np.all(display.difference < display.high)
     np.testing.assert_allclose(display.line_.get_ydata(), 100 * display.difference)
     segments = np.array(display.intervals_.lines[2][0].get_segments())
-    np.testing.assert_allclose(segments[:, :, 1], 100 * np.stack((display.low, display.high), axis=1))
+    np.testing.assert_allclose(
+        segments[:, :, 1], 100 * np.stack((display.low, display.high), axis=1)
+    )
     change = calibration_change(*samples, **QUICK)
     assert display.change.pvalue == change.pvalue
-    assert display.ax_.get_title(loc="left").endswith(f"same curve: p = {change.pvalue:.2g}")
+    assert display.ax_.get_title(loc="left").endswith(
+        f"same curve: p = {change.pvalue:.2g}"
+    )
 
 
 def test_statistics_give_the_same_points():
     y_before, before, y_after, after = samples = _samples(0, 0.1)
     edges = [0, 0.2, 0.5, 0.9, 1]
-    sums = [BinStatistics.from_predictions(y, s, edges) for s, y in ((before, y_before), (after, y_after))]
+    sums = [
+        BinStatistics.from_predictions(y, s, edges)
+        for s, y in ((before, y_before), (after, y_after))
+    ]
     rows = ChangeDisplay.from_predictions(*samples, binning=FixedEdges(edges), **QUICK)
     display = ChangeDisplay.from_predictions(*sums, **QUICK)
     np.testing.assert_allclose(display.difference, rows.difference)
@@ -76,14 +95,18 @@ def test_intervals_cover_the_difference_of_the_bins():
     for seed in range(60):
         y_before, before, y_after, after = _samples(seed, 0.1, 600)
         edges = [0, 0.1, 0.3, 1]
-        sums = [BinStatistics.from_predictions(y, s, edges) for s, y in ((before, y_before), (after, y_after))]
+        sums = [
+            BinStatistics.from_predictions(y, s, edges)
+            for s, y in ((before, y_before), (after, y_after))
+        ]
         display = ChangeDisplay(None, sums)
         after_inside = [
             np.minimum(after + 0.1, 1)[(after > a) & (after <= b)].mean()
             for a, b in zip(edges, edges[1:], strict=False)
         ]
         truth = np.array(after_inside) - [
-            after[(after > a) & (after <= b)].mean() for a, b in zip(edges, edges[1:], strict=False)
+            after[(after > a) & (after <= b)].mean()
+            for a, b in zip(edges, edges[1:], strict=False)
         ]
         covered.append((display.low <= truth) & (truth <= display.high))
     assert 0.84 < np.mean(covered) < 0.97

@@ -34,7 +34,11 @@ from skcalib import (
     TemperatureScaling,
 )
 from skcalib.guarantees import conditional_epsilon
-from skcalib.metrics import calibration_error, calibration_error_interval, calibration_test
+from skcalib.metrics import (
+    calibration_error,
+    calibration_error_interval,
+    calibration_test,
+)
 from skcalib.monitoring import CalibrationMonitor
 
 ROOT = Path(__file__).parents[1]
@@ -49,15 +53,27 @@ def _page(name):
 
 def _names(name):
     names = {}
-    for block in re.findall(r"^```python\n(.*?)^```", (ROOT / f"doc/{name}.md").read_text("utf-8"), flags=re.S | re.M):
+    for block in re.findall(
+        r"^```python\n(.*?)^```",
+        (ROOT / f"doc/{name}.md").read_text("utf-8"),
+        flags=re.S | re.M,
+    ):
         exec(block, names)
     return names
 
 
 def _row(page, start):
     """Return the numbers of the first row of a table that begins so."""
-    line = re.search(rf"^\| {re.escape(start)} \|(.*)\|$", (ROOT / f"doc/{page}.md").read_text("utf-8"), flags=re.M)
-    return [float(cell.replace(" %", "")) for cell in line[1].split("|") if re.search(r"\d", cell)]
+    line = re.search(
+        rf"^\| {re.escape(start)} \|(.*)\|$",
+        (ROOT / f"doc/{page}.md").read_text("utf-8"),
+        flags=re.M,
+    )
+    return [
+        float(cell.replace(" %", ""))
+        for cell in line[1].split("|")
+        if re.search(r"\d", cell)
+    ]
 
 
 # --- Figures that two pages share -----------------------------------------------------------------------------
@@ -75,10 +91,14 @@ def _row(page, start):
 )
 def test_the_guide_quotes_the_arena(told, measured):
     line = re.search(
-        rf"^\| {re.escape(told)} \| (\.\d+) \| (\d+) % \|$", (ROOT / "doc/which_recalibrator.md").read_text(), re.M
+        rf"^\| {re.escape(told)} \| (\.\d+) \| (\d+) % \|$",
+        (ROOT / "doc/which_recalibrator.md").read_text(),
+        re.M,
     )
     log_loss, _, _, _, harmed = _row("arena", measured)
-    assert [float(one) for one in line.groups()] == pytest.approx([log_loss, harmed], abs=0.5)
+    assert [float(one) for one in line.groups()] == pytest.approx(
+        [log_loss, harmed], abs=0.5
+    )
     assert float(line[1]) == pytest.approx(log_loss, abs=6e-4)
 
 
@@ -99,36 +119,57 @@ def test_the_guide_quotes_whole_estimators():
     assert round(240 * ours[2] / 100) == 1  # harmed: 1 of 240
     arena = _page("arena")
     assert (
-        "worse than the bare model by more than noise in 1 of 240 cases. scikit-learn's forms are in 8 to 90" in arena
+        "worse than the bare model by more than noise in 1 of 240 cases. scikit-learn's forms are in 8 to 90"
+        in arena
     )
-    shares = [float(one) for one in re.findall(r"\| scikit-learn: \w+, `ensemble=\w+` \| \S+ \| \S+ \| (\S+) %", arena)]
+    shares = [
+        float(one)
+        for one in re.findall(
+            r"\| scikit-learn: \w+, `ensemble=\w+` \| \S+ \| \S+ \| (\S+) %", arena
+        )
+    ]
     assert (round(2.4 * min(shares)), round(2.4 * max(shares))) == (8, 90)
 
 
 def test_the_guide_quotes_levels():
-    naive = [100 * row.measured for row in ROWS if row.promise == "naive search: precision"]
+    naive = [
+        100 * row.measured for row in ROWS if row.promise == "naive search: precision"
+    ]
     assert (
         f"broke it in {min(naive):.0f} to {max(naive):.0f} % of samples, and in more than 10 % of them for "
         in _page("which_threshold")
     )
-    assert f"{sum(one > 10 for one in naive)} of {len(naive)} kinds of data" in _page("which_threshold")
+    assert f"{sum(one > 10 for one in naive)} of {len(naive)} kinds of data" in _page(
+        "which_threshold"
+    )
     broken = max(
-        row.measured for row in ROWS if row.kind == "broken" and "naive" not in row.promise and ":" not in row.promise
+        row.measured
+        for row in ROWS
+        if row.kind == "broken"
+        and "naive" not in row.promise
+        and ":" not in row.promise
     )
     assert f"at most {100 * broken:.3g} %" in _page("which_threshold")
     worst = max(row.measured for row in ROWS if row.promise == "Hosmer-Lemeshow")
-    assert f"rejects up to {100 * worst:.0f} % of calibrated models" in _page("which_error")
+    assert f"rejects up to {100 * worst:.0f} % of calibrated models" in _page(
+        "which_error"
+    )
     assert "| tests on windows of 500 rows | .77 |" in _page("levels")
     assert "in 77 % of stable runs of 20,000 rows" in _page("drift")
 
 
 def test_the_guide_quotes_scale():
-    assert "an equal-mass table takes 4 seconds, a fit of Platt scaling 4, a fit of isotonic calibration 17" in _page(
-        "large_tables"
+    assert (
+        "an equal-mass table takes 4 seconds, a fit of Platt scaling 4, a fit of isotonic calibration 17"
+        in _page("large_tables")
     )
     found = [
         _row("scale", name)[0]
-        for name in ("equal-mass table, 20 bins", "fit of `PlattScaling`", "fit of isotonic calibration")
+        for name in (
+            "equal-mass table, 20 bins",
+            "fit of `PlattScaling`",
+            "fit of isotonic calibration",
+        )
     ]
     assert found == pytest.approx([4, 4, 17], abs=0.5)
 
@@ -136,8 +177,15 @@ def test_the_guide_quotes_scale():
 @pytest.mark.parametrize("position", range(len(_ERRORS)))
 def test_means_of_errors(position):
     error = list(_ERRORS.values())[position]
-    lines = (ROOT / "doc/which_error.md").read_text("utf-8").split("| rows | 200 | 1,000 | 5,000")[1].splitlines()[1:]
-    calibrated, *_, curved, _, _ = (float(cell) for cell in re.findall(r"\| (\.\d+)(?= )", lines[position]))
+    lines = (
+        (ROOT / "doc/which_error.md")
+        .read_text("utf-8")
+        .split("| rows | 200 | 1,000 | 5,000")[1]
+        .splitlines()[1:]
+    )
+    calibrated, *_, curved, _, _ = (
+        float(cell) for cell in re.findall(r"\| (\.\d+)(?= )", lines[position])
+    )
     for told, power in ((calibrated, 1.0), (curved, 1.6)):
         assert mean(error, 200, power, 0.06) == pytest.approx(told, abs=0.012)
 
@@ -156,15 +204,24 @@ def test_rows_that_a_certified_error_needs():
 
 
 def test_how_tolerance_grows_with_bins_and_falls_with_rows():
-    assert "Twice the bins need about 1.5 times the tolerance. Four times the rows halve it." in _page("how_many_bins")
+    assert (
+        "Twice the bins need about 1.5 times the tolerance. Four times the rows halve it."
+        in _page("how_many_bins")
+    )
     for n, n_bins in ((5000, 10), (20_000, 20)):
-        assert conditional_epsilon(n, 2 * n_bins) / conditional_epsilon(n, n_bins) == pytest.approx(1.5, abs=0.06)
-        assert conditional_epsilon(4 * n, n_bins) / conditional_epsilon(n, n_bins) == pytest.approx(0.5, abs=0.01)
+        assert conditional_epsilon(n, 2 * n_bins) / conditional_epsilon(
+            n, n_bins
+        ) == pytest.approx(1.5, abs=0.06)
+        assert conditional_epsilon(4 * n, n_bins) / conditional_epsilon(
+            n, n_bins
+        ) == pytest.approx(0.5, abs=0.01)
 
 
 def test_shares_of_groups_add_up():
     assert r"$6 / (\pi k)^2$" in _page("drift")
-    assert sum(6 / (np.pi * k) ** 2 for k in range(1, 100_000)) == pytest.approx(1, abs=1e-4)
+    assert sum(6 / (np.pi * k) ** 2 for k in range(1, 100_000)) == pytest.approx(
+        1, abs=1e-4
+    )
 
 
 def test_an_interval_excludes_0_exactly_if_the_test_rejects_at_half_its_level():
@@ -174,7 +231,9 @@ def test_an_interval_excludes_0_exactly_if_the_test_rejects_at_half_its_level():
         scores = rng.random(300)
         labels = rng.random(300) < scores**1.25
         low = calibration_error_interval(labels, scores, random_state=0).low
-        pvalue = calibration_test(labels, scores, metric=calibration_error, random_state=0).pvalue
+        pvalue = calibration_test(
+            labels, scores, metric=calibration_error, random_state=0
+        ).pvalue
         excluded.append((low > 0, pvalue <= 0.05))
     assert all(one == other for one, other in excluded)
     assert len(set(excluded)) == 2
@@ -187,29 +246,52 @@ def test_figures_of_how_many_bins():
     text, names = _page("how_many_bins"), _names("how_many_bins")
     assert f"The fit takes {names['n_bins']} bins" in text
     assert f"{names['certificate'].epsilon:.4f} from the event frequency" in text
-    assert f"Its epsilon is {names['of_countries'].epsilon:.4f}".replace("0.", ".") in text
+    assert (
+        f"Its epsilon is {names['of_countries'].epsilon:.4f}".replace("0.", ".") in text
+    )
     closer = names["model"].certificate(interval="clopper_pearson")
     assert closer.epsilon <= names["certificate"].epsilon
-    assert f"The search takes {names['chosen']['scalingbinning__binning__n_bins']} bins" in text
+    assert (
+        f"The search takes {names['chosen']['scalingbinning__binning__n_bins']} bins"
+        in text
+    )
     found = names["verification"]
     assert (
-        f"The estimate is {found.estimate:.3f} and its upper bound {found.upper_bound:.3f}".replace(" 0.", " .") in text
+        f"The estimate is {found.estimate:.3f} and its upper bound {found.upper_bound:.3f}".replace(
+            " 0.", " ."
+        )
+        in text
     )
     assert found.verified
 
 
 def test_figures_of_the_page_of_scikit_learn():
     names = _names("scikit_learn")
-    told = re.search(r"The log-losses are (\.\d+), (\.\d+) and (\.\d+)\.", _page("scikit_learn")).groups()
+    told = re.search(
+        r"The log-losses are (\.\d+), (\.\d+) and (\.\d+)\.", _page("scikit_learn")
+    ).groups()
     assert names["log_losses"] == pytest.approx([float(one) for one in told], abs=6e-4)
     X, y = make_classification(4000, random_state=0)
     model = LogisticRegression().fit(X[:2000], y[:2000])
-    theirs = CalibratedClassifierCV(FrozenEstimator(model), method="sigmoid").fit(X[2000:], y[2000:])
-    ours = PlattScaling(input="logit", clip=None).fit(model.decision_function(X[2000:]), y[2000:])
-    assert abs(theirs.predict_proba(X) - ours.predict_proba(model.decision_function(X))).max() < 1e-5
+    theirs = CalibratedClassifierCV(FrozenEstimator(model), method="sigmoid").fit(
+        X[2000:], y[2000:]
+    )
+    ours = PlattScaling(input="logit", clip=None).fit(
+        model.decision_function(X[2000:]), y[2000:]
+    )
+    assert (
+        abs(
+            theirs.predict_proba(X) - ours.predict_proba(model.decision_function(X))
+        ).max()
+        < 1e-5
+    )
     if parse_version(sklearn.__version__) >= parse_version("1.8"):
-        theirs = CalibratedClassifierCV(FrozenEstimator(model), method="temperature").fit(X[2000:], y[2000:])
-        ours = TemperatureScaling(input="logit", clip=None).fit(model.decision_function(X[2000:]), y[2000:])
+        theirs = CalibratedClassifierCV(
+            FrozenEstimator(model), method="temperature"
+        ).fit(X[2000:], y[2000:])
+        ours = TemperatureScaling(input="logit", clip=None).fit(
+            model.decision_function(X[2000:]), y[2000:]
+        )
         beta = theirs.calibrated_classifiers_[0].calibrators[0].beta_
         assert 2 * beta == pytest.approx(1 / ours.temperature_, rel=1e-3)
 
@@ -218,15 +300,19 @@ def test_the_first_example_of_which_recalibrator():
     text = (ROOT / "doc/which_recalibrator.md").read_text("utf-8")
     for block in re.findall(r"```python\n(.*?)```", text, flags=re.S)[:2]:
         exec(block, names := {})
-    told = re.search(r"falls from (\.\d+) to (\.\d+)\.", _page("which_recalibrator")).groups()
-    assert [names["before"], names["after"]] == pytest.approx([float(one) for one in told], abs=6e-4)
+    told = re.search(
+        r"falls from (\.\d+) to (\.\d+)\.", _page("which_recalibrator")
+    ).groups()
+    assert [names["before"], names["after"]] == pytest.approx(
+        [float(one) for one in told], abs=6e-4
+    )
 
 
 def _first(page, n_blocks=1):
     names = {}
-    for block in re.findall(r"```python\n(.*?)```", (ROOT / f"doc/{page}.md").read_text("utf-8"), flags=re.S)[
-        :n_blocks
-    ]:
+    for block in re.findall(
+        r"```python\n(.*?)```", (ROOT / f"doc/{page}.md").read_text("utf-8"), flags=re.S
+    )[:n_blocks]:
         exec(block, names)
     return names
 
@@ -236,8 +322,14 @@ def test_figures_of_recalibrating_training_rows():
     for name, value in names["log_losses"].items():
         assert _row("pipelines", name) == pytest.approx([value], abs=6e-4)
     told = re.search(r"the second figure is (\.\d+)", _page("pipelines"))[1]
-    spline = SplineCalibration().fit(names["of_training_rows"], names["y_train"]).predict_proba(names["new"])
-    assert names["log_loss"](names["y_test"], spline) == pytest.approx(float(told), abs=6e-4)
+    spline = (
+        SplineCalibration()
+        .fit(names["of_training_rows"], names["y_train"])
+        .predict_proba(names["new"])
+    )
+    assert names["log_loss"](names["y_test"], spline) == pytest.approx(
+        float(told), abs=6e-4
+    )
 
 
 def test_the_table_of_drift():
@@ -249,14 +341,19 @@ def test_the_table_of_drift():
 
 def test_the_first_interval_of_which_error():
     told = re.search(
-        r"The error is (\.\d+), and with 90 % confidence between (\.\d+) and (\.\d+)\.", _page("which_error")
+        r"The error is (\.\d+), and with 90 % confidence between (\.\d+) and (\.\d+)\.",
+        _page("which_error"),
     )
-    assert _first("which_error")["interval"] == pytest.approx([float(one) for one in told.groups()], abs=6e-4)
+    assert _first("which_error")["interval"] == pytest.approx(
+        [float(one) for one in told.groups()], abs=6e-4
+    )
 
 
 def test_log_losses_of_many_classes():
     names = _first("many_classes", 2)
-    assert _row("many_classes", "log-loss on new rows") == pytest.approx(list(names["log_losses"].values()), abs=6e-3)
+    assert _row("many_classes", "log-loss on new rows") == pytest.approx(
+        list(names["log_losses"].values()), abs=6e-3
+    )
 
 
 def test_how_often_a_calibrated_model_is_recalibrated():
@@ -277,10 +374,15 @@ def test_alarms_of_the_other_monitors():
     truth = 1 / (1 + np.exp(-(np.log(scores / (1 - scores)) + 0.5 * (months >= 8))))
     y = rng.random(12_000) < truth
     alarms = [
-        CalibrationMonitor(confidence_level=0.99, restarts=restarts).fit(scores, y).alarm_row_
+        CalibrationMonitor(confidence_level=0.99, restarts=restarts)
+        .fit(scores, y)
+        .alarm_row_
         for restarts in (False, True)
     ]
-    assert f"raises its alarm at row {alarms[0]:,}, and with restarts at row {alarms[1]:,}" in _page("drift")
+    assert (
+        f"raises its alarm at row {alarms[0]:,}, and with restarts at row {alarms[1]:,}"
+        in _page("drift")
+    )
 
 
 # --- What the tables of methods say ---------------------------------------------------------------------------
@@ -288,7 +390,12 @@ def test_alarms_of_the_other_monitors():
 
 @pytest.mark.parametrize(
     "method",
-    [PlattScaling(), BetaCalibration(), IsotonicCalibration(centered=True), SplineCalibration(monotone=True)],
+    [
+        PlattScaling(),
+        BetaCalibration(),
+        IsotonicCalibration(centered=True),
+        SplineCalibration(monotone=True),
+    ],
     ids=str,
 )
 def test_methods_that_keep_the_ranking(method):
@@ -296,17 +403,26 @@ def test_methods_that_keep_the_ranking(method):
     scores = np.sort(rng.random(500))
     found = method.fit(scores, rng.random(500) < scores**2).predict_proba(scores)[:, 1]
     assert (np.diff(found) >= 0).all()
-    inner = found[(found > 0) & (found < 1)] if isinstance(method, IsotonicCalibration) else found
+    inner = (
+        found[(found > 0) & (found < 1)]
+        if isinstance(method, IsotonicCalibration)
+        else found
+    )
     assert len(np.unique(inner)) == len(inner) > 400
 
 
 @pytest.mark.parametrize(
-    "method", [TemperatureScaling(), ClasswiseTemperatureScaling(), EnsembleTemperatureScaling()], ids=str
+    "method",
+    [TemperatureScaling(), ClasswiseTemperatureScaling(), EnsembleTemperatureScaling()],
+    ids=str,
 )
 def test_methods_that_keep_the_predicted_class(method):
     rng = np.random.default_rng(0)
     scores = rng.dirichlet(np.ones(4), 600)
-    labels = [rng.choice(4, p=row) for row in scores**0.5 / (scores**0.5).sum(axis=1, keepdims=True)]
+    labels = [
+        rng.choice(4, p=row)
+        for row in scores**0.5 / (scores**0.5).sum(axis=1, keepdims=True)
+    ]
     found = method.fit(scores, labels).predict_proba(scores)
     assert (found.argmax(axis=1) == scores.argmax(axis=1)).all()
 
@@ -314,14 +430,21 @@ def test_methods_that_keep_the_predicted_class(method):
 def test_methods_that_predict_exactly_0_and_1():
     scores, labels = np.repeat([0.1, 0.5, 0.9], 20), np.repeat([0, 1], 30)
     for method in (IsotonicCalibration(), HistogramBinning(3)):
-        assert set(method.fit(scores, labels).predict_proba(scores)[[0, -1], 1]) == {0, 1}
+        assert set(method.fit(scores, labels).predict_proba(scores)[[0, -1], 1]) == {
+            0,
+            1,
+        }
     smooth = HistogramBinning(3, smoothing=1).fit(scores, labels).predict_proba(scores)
     assert (smooth > 0).all()
 
 
 def test_the_default_of_the_one_liner():
-    model = RecalibratedClassifierCV(LogisticRegression()).fit(*make_classification(200, random_state=0))
-    assert isinstance(model.calibrated_classifiers_[0].recalibrator, CautiousRecalibrator)
+    model = RecalibratedClassifierCV(LogisticRegression()).fit(
+        *make_classification(200, random_state=0)
+    )
+    assert isinstance(
+        model.calibrated_classifiers_[0].recalibrator, CautiousRecalibrator
+    )
     assert model.chosen_
     assert model.gain_.low <= model.gain_.estimate <= model.gain_.high
 
@@ -330,7 +453,11 @@ def test_number_of_recalibrators():
     from skcalib.recalibrators import BaseRecalibrator
 
     public = [getattr(skcalib, name) for name in skcalib.__all__]
-    methods = [one for one in public if isinstance(one, type) and issubclass(one, BaseRecalibrator)]
+    methods = [
+        one
+        for one in public
+        if isinstance(one, type) and issubclass(one, BaseRecalibrator)
+    ]
     assert "`StackedRecalibrator` and fifteen more" in _page("README")
     assert len(methods) == 3 + 15
 
@@ -360,12 +487,23 @@ def test_number_of_fits_with_and_without_memory(tmp_path):
     counted = []
     for memory in (None, str(tmp_path)):
         _Counted.fits = 0
-        steps = [("scores", CrossFittedClassifier(_Counted(), cv=5)), ("calibrate", PlattScaling())]
+        steps = [
+            ("scores", CrossFittedClassifier(_Counted(), cv=5)),
+            ("calibrate", PlattScaling()),
+        ]
         grid = {
-            "calibrate": [PlattScaling(), PlattScaling(clip=None), BetaCalibration(), *map(HistogramBinning, (3, 4, 5))]
+            "calibrate": [
+                PlattScaling(),
+                PlattScaling(clip=None),
+                BetaCalibration(),
+                *map(HistogramBinning, (3, 4, 5)),
+            ]
         }
         GridSearchCV(Pipeline(steps, memory=memory), grid, cv=3).fit(X, y)
         counted.append(_Counted.fits)
     assert counted == [114, 24]
     text = _page("pipelines")
-    assert "108 fits, and 6 more at the end. With it there are 6 for each fold and 6 at the end: 24." in text
+    assert (
+        "108 fits, and 6 more at the end. With it there are 6 for each fold and 6 at the end: 24."
+        in text
+    )

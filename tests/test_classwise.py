@@ -15,11 +15,15 @@ def _sample(n=300, n_classes=3, seed=0):
     rng = np.random.default_rng(seed)
     logits = rng.normal(scale=2, size=(n, n_classes))
     true_inverse = np.linspace(2.5, 0.3, n_classes)[logits.argmax(axis=1), None]
-    return logits, np.array([rng.choice(n_classes, p=row) for row in softmax(true_inverse * logits, axis=1)])
+    return logits, np.array(
+        [rng.choice(n_classes, p=row) for row in softmax(true_inverse * logits, axis=1)]
+    )
 
 
 def _fit(logits, y, max_deviation, **options):
-    return ClasswiseTemperatureScaling(max_deviation, input="logit", clip=None, **options).fit(logits, y)
+    return ClasswiseTemperatureScaling(
+        max_deviation, input="logit", clip=None, **options
+    ).fit(logits, y)
 
 
 def _loss(inverse, logits, y):
@@ -38,9 +42,15 @@ def test_without_deviation_it_is_temperature_scaling():
         logits, y = _sample(n_classes=n_classes)
         expected = TemperatureScaling(input="logit", clip=None).fit(logits, y)
         model = _fit(logits, y, 0)
-        np.testing.assert_allclose(model.inverse_temperature_, expected.inverse_temperature_, rtol=1e-8)
-        assert model.shared_inverse_temperature_ == pytest.approx(expected.inverse_temperature_, rel=1e-8)
-        np.testing.assert_allclose(model.predict_proba(logits), expected.predict_proba(logits), atol=1e-9)
+        np.testing.assert_allclose(
+            model.inverse_temperature_, expected.inverse_temperature_, rtol=1e-8
+        )
+        assert model.shared_inverse_temperature_ == pytest.approx(
+            expected.inverse_temperature_, rel=1e-8
+        )
+        np.testing.assert_allclose(
+            model.predict_proba(logits), expected.predict_proba(logits), atol=1e-9
+        )
 
 
 def test_with_any_deviation_classes_are_fitted_alone():
@@ -49,9 +59,17 @@ def test_with_any_deviation_classes_are_fitted_alone():
     predicted = logits.argmax(axis=1)
     for k in range(3):
         rows = predicted == k
-        alone = TemperatureScaling(input="logit", clip=None, classes=[0, 1, 2]).fit(logits[rows], y[rows])
-        assert model.inverse_temperature_[k] == pytest.approx(alone.inverse_temperature_, rel=1e-8)
-        np.testing.assert_allclose(model.predict_proba(logits[rows]), alone.predict_proba(logits[rows]), atol=1e-9)
+        alone = TemperatureScaling(input="logit", clip=None, classes=[0, 1, 2]).fit(
+            logits[rows], y[rows]
+        )
+        assert model.inverse_temperature_[k] == pytest.approx(
+            alone.inverse_temperature_, rel=1e-8
+        )
+        np.testing.assert_allclose(
+            model.predict_proba(logits[rows]),
+            alone.predict_proba(logits[rows]),
+            atol=1e-9,
+        )
 
 
 @pytest.mark.parametrize("max_deviation", [0.05, 0.3, 0.8, 1.5])
@@ -70,9 +88,13 @@ def test_objective_is_that_of_a_fine_grid_search(max_deviation, n_classes):
         rows = logits.argmax(axis=1) == k
         z, label = logits[rows], y[rows]
         shifted = z - z[np.arange(len(z)), label][:, None]
-        values = np.array([np.log(np.exp(one * shifted).sum(axis=1)).sum() for one in grid])
+        values = np.array(
+            [np.log(np.exp(one * shifted).sum(axis=1)).sum() for one in grid]
+        )
         best = values.argmin()
-        within = np.clip(best, np.arange(len(grid)) - reach, np.arange(len(grid)) + reach)
+        within = np.clip(
+            best, np.arange(len(grid)) - reach, np.arange(len(grid)) + reach
+        )
         total += values[np.clip(within, 0, len(grid) - 1)]
     assert _loss(inverse, logits, y) / len(y) <= total.min() / len(y) + 1e-6
     assert _loss(inverse, logits, y) / len(y) >= total.min() / len(y) - 1e-6
@@ -80,7 +102,10 @@ def test_objective_is_that_of_a_fine_grid_search(max_deviation, n_classes):
 
 def test_more_deviation_never_fits_worse():
     logits, y = _sample(n_classes=5)
-    losses = [_loss(_fit(logits, y, gamma).inverse_temperature_, logits, y) for gamma in (0, 0.1, 0.3, 1, 3, np.inf)]
+    losses = [
+        _loss(_fit(logits, y, gamma).inverse_temperature_, logits, y)
+        for gamma in (0, 0.1, 0.3, 1, 3, np.inf)
+    ]
     assert all(np.diff(losses) <= 1e-9)
     assert losses[0] > losses[-1] + 1
 
@@ -103,8 +128,12 @@ def test_the_example_by_hand():
 def test_of_many_centres_the_one_nearest_the_pooled_optimum():
     logits, y = _sample()
     alone = _fit(logits, y, np.inf).inverse_temperature_
-    pooled = TemperatureScaling(input="logit", clip=None).fit(logits, y).inverse_temperature_
-    assert _fit(logits, y, np.inf).shared_inverse_temperature_ == pytest.approx(pooled, rel=1e-8)
+    pooled = (
+        TemperatureScaling(input="logit", clip=None).fit(logits, y).inverse_temperature_
+    )
+    assert _fit(logits, y, np.inf).shared_inverse_temperature_ == pytest.approx(
+        pooled, rel=1e-8
+    )
     middle = (alone.max() + alone.min()) / 2
     reach = (alone.max() - alone.min()) / 2
     for slack in (0.01, 0.05):
@@ -121,26 +150,35 @@ def test_bounds_hold_and_decisions_stay(max_deviation):
     rng = np.random.default_rng(0)
     logits = rng.normal(scale=3, size=(120, 4))
     predicted = logits.argmax(axis=1)
-    y = np.where(predicted == 0, 0, np.where(predicted == 1, 2, rng.integers(0, 4, 120)))  # all right, all wrong, noise
+    y = np.where(
+        predicted == 0, 0, np.where(predicted == 1, 2, rng.integers(0, 4, 120))
+    )  # all right, all wrong, noise
     for bounds in ((1e-2, 1e2), (0.5, 2.0), (1.0, 1.0)):
         model = _fit(logits, y, max_deviation, bounds=bounds)
-        everything = np.append(model.inverse_temperature_, model.shared_inverse_temperature_)
+        everything = np.append(
+            model.inverse_temperature_, model.shared_inverse_temperature_
+        )
         assert bounds[0] <= everything.min() <= everything.max() <= bounds[1]
         assert (
-            np.abs(model.inverse_temperature_ - model.shared_inverse_temperature_).max() <= model.max_deviation_ + 1e-9
+            np.abs(model.inverse_temperature_ - model.shared_inverse_temperature_).max()
+            <= model.max_deviation_ + 1e-9
         )
         if max_deviation == np.inf:
             assert model.inverse_temperature_[:2].tolist() == [bounds[1], bounds[0]]
         new = rng.normal(scale=3, size=(500, 4))
         for rows in (logits, new, np.round(new), new.astype(np.float32)):
             np.testing.assert_array_equal(model.predict(rows), rows.argmax(axis=1))
-            np.testing.assert_array_equal(model.predict_proba(rows).argmax(axis=1), rows.argmax(axis=1))
+            np.testing.assert_array_equal(
+                model.predict_proba(rows).argmax(axis=1), rows.argmax(axis=1)
+            )
 
 
 def test_decisions_stay_where_probabilities_round():
     logits, y = _sample()
     model = _fit(logits, y, np.inf, bounds=(1e-2, 1e-2))
-    close = np.array([[1.0, np.nextafter(1.0, 2.0), 0.0]])  # a hundredth of them is the same float
+    close = np.array(
+        [[1.0, np.nextafter(1.0, 2.0), 0.0]]
+    )  # a hundredth of them is the same float
     assert model.predict(close).tolist() == [1]
 
 
@@ -158,7 +196,10 @@ def test_classes_never_predicted_take_the_shared_value():
         model = _fit(logits[rows], y[rows], gamma)
         assert model.inverse_temperature_[2] == model.shared_inverse_temperature_
     # Rows without a preference say nothing either: the first class is predicted for them alone.
-    logits, y = np.array([[0.0, 0, 0]] * 6 + [[0, 2, 0]] * 4 + [[0, 0, 2]] * 4), np.arange(14) % 3
+    logits, y = (
+        np.array([[0.0, 0, 0]] * 6 + [[0, 2, 0]] * 4 + [[0, 0, 2]] * 4),
+        np.arange(14) % 3,
+    )
     model = _fit(logits, y, 0.1)
     assert model.inverse_temperature_[0] == model.shared_inverse_temperature_
     nothing = ClasswiseTemperatureScaling().fit(np.full((6, 3), 1 / 3), [0, 1, 2] * 2)
@@ -169,9 +210,15 @@ def test_integer_weights_are_repeated_rows():
     logits, y = _sample()
     weights = np.random.default_rng(2).integers(0, 4, len(y))
     for gamma in (0, 0.3, "auto", np.inf):
-        weighted = ClasswiseTemperatureScaling(gamma, input="logit", clip=None).fit(logits, y, weights)
-        rows = ClasswiseTemperatureScaling(gamma, input="logit", clip=None).fit(*repeated(weights, logits, y))
-        np.testing.assert_allclose(weighted.inverse_temperature_, rows.inverse_temperature_, rtol=1e-9)
+        weighted = ClasswiseTemperatureScaling(gamma, input="logit", clip=None).fit(
+            logits, y, weights
+        )
+        rows = ClasswiseTemperatureScaling(gamma, input="logit", clip=None).fit(
+            *repeated(weights, logits, y)
+        )
+        np.testing.assert_allclose(
+            weighted.inverse_temperature_, rows.inverse_temperature_, rtol=1e-9
+        )
         assert weighted.max_deviation_ == pytest.approx(rows.max_deviation_, rel=1e-9)
 
 
@@ -188,7 +235,9 @@ def _warranted(logits, y, shared):
     excess, noise, left = 0.0, 0.0, total
     for k, values in slopes.items():
         scatter = sum(slope**2 for slope in values) / information[k]
-        excess += sum(values) ** 2 / information[k] - (1 - information[k] / total) * scatter
+        excess += (
+            sum(values) ** 2 / information[k] - (1 - information[k] / total) * scatter
+        )
         noise += scatter
         left -= information[k] ** 2 / total
     return max(excess, 0) / left / (2 * np.sqrt(noise / total))
@@ -197,28 +246,42 @@ def _warranted(logits, y, shared):
 def test_the_deviation_that_the_rows_warrant():
     for n_classes, seed in ((3, 0), (10, 1), (30, 2)):
         logits, y = _sample(n=600, n_classes=n_classes, seed=seed)
-        model, pooled = _fit(logits, y, "auto"), TemperatureScaling(input="logit", clip=None).fit(logits, y)
+        model, pooled = (
+            _fit(logits, y, "auto"),
+            TemperatureScaling(input="logit", clip=None).fit(logits, y),
+        )
         expected = _warranted(logits, y, pooled.inverse_temperature_)
         assert 0.1 < expected < 10
         assert model.max_deviation_ == pytest.approx(expected, rel=1e-5)
         same = _fit(logits, y, model.max_deviation_)
-        np.testing.assert_array_equal(model.inverse_temperature_, same.inverse_temperature_)
+        np.testing.assert_array_equal(
+            model.inverse_temperature_, same.inverse_temperature_
+        )
         assert same.max_deviation_ == model.max_deviation_
 
 
 def test_with_more_rows_the_warranted_deviation_grows_like_their_root():
     logits, y = _sample(n=3000, n_classes=5)
     once, often = (
-        ClasswiseTemperatureScaling(input="logit", clip=None).fit(logits, y, np.full(3000, w)) for w in (1, 10_000)
+        ClasswiseTemperatureScaling(input="logit", clip=None).fit(
+            logits, y, np.full(3000, w)
+        )
+        for w in (1, 10_000)
     )
     assert often.max_deviation_ == pytest.approx(100 * once.max_deviation_, rel=0.2)
-    np.testing.assert_allclose(often.inverse_temperature_, _fit(logits, y, np.inf).inverse_temperature_, rtol=1e-9)
+    np.testing.assert_allclose(
+        often.inverse_temperature_,
+        _fit(logits, y, np.inf).inverse_temperature_,
+        rtol=1e-9,
+    )
 
 
 def test_plenty_of_rows_are_not_bound():
     logits, y = _sample(n=20_000, n_classes=6)
     np.testing.assert_allclose(
-        _fit(logits, y, "auto").inverse_temperature_, _fit(logits, y, np.inf).inverse_temperature_, rtol=1e-6
+        _fit(logits, y, "auto").inverse_temperature_,
+        _fit(logits, y, np.inf).inverse_temperature_,
+        rtol=1e-6,
     )
 
 
@@ -228,7 +291,9 @@ def test_classes_that_do_not_differ_keep_together():
     for seed in range(40):
         rng = np.random.default_rng(seed)
         logits = 2 * rng.normal(size=(400, 20))
-        y = (softmax(logits, axis=1).cumsum(axis=1) > rng.random((400, 1))).argmax(axis=1)
+        y = (softmax(logits, axis=1).cumsum(axis=1) > rng.random((400, 1))).argmax(
+            axis=1
+        )
         deviations.append(_fit(1.5 * logits, y, "auto").max_deviation_)
     assert 0.25 < np.mean(np.array(deviations) == 0) < 0.75
     assert np.quantile(deviations, 0.9) < 0.1  # of an inverse temperature of 2/3
@@ -239,8 +304,12 @@ def test_two_classes_that_differ_are_apart_with_a_few_hundred_rows():
     y = np.repeat([1, 0, 0, 1], [30, 10, 36, 4])
     few = ClasswiseTemperatureScaling(input="logit", clip=None).fit(log_odds, y)
     assert 0.15 < few.max_deviation_ < 0.25  # the two are .5 apart, of which half binds
-    many = ClasswiseTemperatureScaling(input="logit", clip=None).fit(np.repeat(log_odds, 10), np.repeat(y, 10))
-    alone = ClasswiseTemperatureScaling(np.inf, input="logit", clip=None).fit(np.repeat(log_odds, 10), np.repeat(y, 10))
+    many = ClasswiseTemperatureScaling(input="logit", clip=None).fit(
+        np.repeat(log_odds, 10), np.repeat(y, 10)
+    )
+    alone = ClasswiseTemperatureScaling(np.inf, input="logit", clip=None).fit(
+        np.repeat(log_odds, 10), np.repeat(y, 10)
+    )
     np.testing.assert_array_equal(many.inverse_temperature_, alone.inverse_temperature_)
 
 
@@ -267,7 +336,9 @@ def test_parameters_are_checked():
         with pytest.raises(ValueError, match="'max_deviation' parameter"):
             _fit(logits, y, gamma)
     with refused(ValueError, "ClasswiseTemperatureScaling", "two classes"):
-        ClasswiseTemperatureScaling(input="logit", classes=[0, 1, 2]).fit(logits[:4], np.zeros(4, int))
+        ClasswiseTemperatureScaling(input="logit", classes=[0, 1, 2]).fit(
+            logits[:4], np.zeros(4, int)
+        )
 
 
 @pytest.mark.parametrize("max_deviation", [0, 0.3, "auto", np.inf])

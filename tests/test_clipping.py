@@ -20,8 +20,18 @@ def clipping(request):
 def forest(n=600, n_classes=2):
     """Votes of a small forest: a fifth of them exactly 0 or 1, which are wrong in one row of twelve."""
     rng = np.random.default_rng(0)
-    votes = np.stack([rng.multinomial(10, row) for row in rng.dirichlet(np.full(n_classes, 0.3), n)]) / 10
-    y = np.array([rng.choice(n_classes, p=row) for row in 0.85 * votes + 0.15 / n_classes])
+    votes = (
+        np.stack(
+            [
+                rng.multinomial(10, row)
+                for row in rng.dirichlet(np.full(n_classes, 0.3), n)
+            ]
+        )
+        / 10
+    )
+    y = np.array(
+        [rng.choice(n_classes, p=row) for row in 0.85 * votes + 0.15 / n_classes]
+    )
     return votes, y
 
 
@@ -37,7 +47,11 @@ def test_a_constant_is_the_same_as_clipped_scores(clipping):
 def test_a_constant_clips_the_logarithms_of_many_classes():
     scores, y = forest(n_classes=3)
     logits = np.log(np.clip(scores, 0.01, 0.99))
-    expected = TemperatureScaling(input="logit", clip=None).fit(logits, y).predict_proba(logits)
+    expected = (
+        TemperatureScaling(input="logit", clip=None)
+        .fit(logits, y)
+        .predict_proba(logits)
+    )
     found = TemperatureScaling(clip=0.01).fit(scores, y).predict_proba(scores)
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
@@ -47,7 +61,9 @@ def test_none_is_the_constant_of_the_library(clipping):
     assert clipping.fit(scores, y).clip_ == PROBABILITY_CLIP == 2.0**-52
     assert clipping.floor_ == 0
     by_hand = clone(clipping).set_params(clip=2.0**-52).fit(scores, y)
-    np.testing.assert_array_equal(clipping.predict_proba(scores), by_hand.predict_proba(scores))
+    np.testing.assert_array_equal(
+        clipping.predict_proba(scores), by_hand.predict_proba(scores)
+    )
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -58,11 +74,15 @@ def test_logits_are_clipped_as_their_probabilities(n_classes):
     logits = np.log(scores) + 5
     expected = TemperatureScaling(clip=0.02).fit(scores, y)
     found = TemperatureScaling(clip=0.02, input="logit").fit(logits, y)
-    np.testing.assert_allclose(found.predict_proba(logits), expected.predict_proba(scores), atol=1e-9)
+    np.testing.assert_allclose(
+        found.predict_proba(logits), expected.predict_proba(scores), atol=1e-9
+    )
     if n_classes == 2:
         log_odds = logits[:, 1] - logits[:, 0]
         found = TemperatureScaling(clip=0.02, input="logit").fit(log_odds, y)
-        np.testing.assert_allclose(found.predict_proba(log_odds), expected.predict_proba(scores), atol=1e-9)
+        np.testing.assert_allclose(
+            found.predict_proba(log_odds), expected.predict_proba(scores), atol=1e-9
+        )
 
 
 def test_auto_is_a_fit_above_the_floor(clipping):
@@ -81,7 +101,12 @@ def test_auto_pays_on_other_rows_of_a_forest(clipping):
     fit, held_out = slice(0, 2000), slice(2000, None)
     losses = []
     for clip in (None, "auto"):
-        proba = clone(clipping).set_params(clip=clip).fit(scores[fit], y[fit]).predict_proba(scores[held_out])
+        proba = (
+            clone(clipping)
+            .set_params(clip=clip)
+            .fit(scores[fit], y[fit])
+            .predict_proba(scores[held_out])
+        )
         losses.append(-np.mean(np.log(proba[np.arange(2000), y[held_out]])))
     assert losses[1] < losses[0] + 1e-3
 
@@ -92,11 +117,15 @@ def test_auto_changes_nothing_for_a_model_that_is_never_sure(clipping):
     y = rng.random(400) < scores
     auto = clone(clipping).set_params(clip="auto").fit(scores, y)
     assert auto.clip_ == auto.floor_ == 0
-    np.testing.assert_array_equal(auto.predict_proba(scores), clipping.fit(scores, y).predict_proba(scores))
+    np.testing.assert_array_equal(
+        auto.predict_proba(scores), clipping.fit(scores, y).predict_proba(scores)
+    )
 
 
 def test_auto_keeps_nothing_of_an_earlier_fit_to_more_classes(clipping):
-    again = clipping.set_params(clip="auto").fit(*forest(90, n_classes=3)).fit(*forest())
+    again = (
+        clipping.set_params(clip="auto").fit(*forest(90, n_classes=3)).fit(*forest())
+    )
     assert vars(again).keys() == vars(clone(clipping).fit(*forest())).keys()
 
 

@@ -13,20 +13,33 @@ def test_the_design_effect_by_hand():
     y, scores, cluster, _ = _dependent(0, n_clusters=12)
     residual = y - scores
     within = [np.sum(residual[cluster == k] - residual.mean()) for k in range(12)]
-    effect = np.sum(np.square(within)) / np.sum((residual - residual.mean()) ** 2) * 12**2 / (11 * 10)
-    expected = bias_test(scores, y.sum() / effect, 0.9, np.full(120, 1 / effect), residual.var())
+    effect = (
+        np.sum(np.square(within))
+        / np.sum((residual - residual.mean()) ** 2)
+        * 12**2
+        / (11 * 10)
+    )
+    expected = bias_test(
+        scores, y.sum() / effect, 0.9, np.full(120, 1 / effect), residual.var()
+    )
     assert cluster_bias_test(scores, y, cluster, 0.9) == pytest.approx(expected)
     for k in (4, 6, 12, 40):  # close to the quantile of t
         few = k**2 / ((k - 1) * (k - 2))
-        assert np.sqrt(few * (k - 1) / k) == pytest.approx(t.ppf(0.95, k - 1) / norm.ppf(0.95), rel=0.15)
+        assert np.sqrt(few * (k - 1) / k) == pytest.approx(
+            t.ppf(0.95, k - 1) / norm.ppf(0.95), rel=0.15
+        )
 
 
 def test_corner_cases():
-    few = cluster_bias_test(np.array([0.1, 0.3]), np.array([0, 1]), np.array([0, 1]), 0.9)
+    few = cluster_bias_test(
+        np.array([0.1, 0.3]), np.array([0, 1]), np.array([0, 1]), 0.9
+    )
     assert few == pytest.approx((1.0, -0.8, 0.2, 1.0))
     none = cluster_bias_test(np.full(40, 0.1), np.zeros(40), np.arange(40) % 10, 0.9)
     assert none.low < 0 < none.high == pytest.approx(0.1)
-    alone = cluster_bias_test(np.full(4000, 0.5), np.arange(4000) % 2, np.arange(4000), 0.9)
+    alone = cluster_bias_test(
+        np.full(4000, 0.5), np.arange(4000) % 2, np.arange(4000), 0.9
+    )
     rows = bias_test(np.full(4000, 0.5), 2000, 0.9)
     assert alone == pytest.approx(rows, abs=1e-4)
 
@@ -35,7 +48,9 @@ def _dependent(seed, n_clusters=30, size=10, bias=0.0):
     rng = np.random.default_rng(seed)
     cluster = np.repeat(np.arange(n_clusters), size)
     scores = rng.beta(1, 2, len(cluster))
-    level = np.sqrt(0.3) * rng.normal(size=n_clusters)[cluster] + np.sqrt(0.7) * rng.normal(size=len(cluster))
+    level = np.sqrt(0.3) * rng.normal(size=n_clusters)[cluster] + np.sqrt(
+        0.7
+    ) * rng.normal(size=len(cluster))
     truth = scores * (1 - bias)
     return norm.cdf(level) < truth, scores, cluster, np.mean(scores - truth)
 
@@ -60,9 +75,20 @@ def test_groups_with_clusters():
     for k, group in enumerate(("a", "b")):
         rows = groups == group
         expected = cluster_bias_test(scores[rows], y[rows], cluster[rows], 0.9)
-        assert (table.pvalue[k], table.bias_low[k], table.bias_high[k]) == pytest.approx(expected[:3])
+        assert (
+            table.pvalue[k],
+            table.bias_low[k],
+            table.bias_high[k],
+        ) == pytest.approx(expected[:3])
     assert np.all(table.bias_high - table.bias_low > plain.bias_high - plain.bias_low)
-    weighted = calibration_by_group(y, scores, groups, clusters=cluster, sample_weight=np.full(len(y), 2.0), **options)
+    weighted = calibration_by_group(
+        y,
+        scores,
+        groups,
+        clusters=cluster,
+        sample_weight=np.full(len(y), 2.0),
+        **options,
+    )
     np.testing.assert_allclose(weighted.bias_high, table.bias_high, atol=1e-3)
     with refused(ValueError, "clusters", "400"):
         calibration_by_group(y, scores, groups, clusters=cluster[:5])

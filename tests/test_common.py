@@ -11,7 +11,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skcalib import PriorShift, SplineCalibration, StackedRecalibrator
 
-_MORE_CLASSES = "feeds two columns with three classes: a score a class is what a recalibrator takes"
+_MORE_CLASSES = (
+    "feeds two columns with three classes: a score a class is what a recalibrator takes"
+)
 _MORE_COLUMNS = "feeds more columns than classes: which class has no column label cannot be told without classes="
 _NO_WEIGHTS = "passes weights to a method whose theory has none"
 _MISSING_CLASSES = "feeds more columns than classes, and takes the frequencies of the classes from the labels"
@@ -62,7 +64,9 @@ EXPECTED_FAILURES_OF = {
 }
 
 # One instance a class. The checks draw features around 0, so that the scores are logits.
-ESTIMATORS = {type(one): clone(one).set_params(input="logit") for one in reversed(RECALIBRATORS)}
+ESTIMATORS = {
+    type(one): clone(one).set_params(input="logit") for one in reversed(RECALIBRATORS)
+}
 
 
 @parametrize_with_checks(list(ESTIMATORS.values()))
@@ -85,4 +89,6 @@ def _name(check):
 
 
 def test_every_recalibrator_is_in_the_catalog():
-    assert {type(one) for one in RECALIBRATORS} == public_recalibrators(), "add it to tests/_catalog.py"
+    assert {type(one) for one in RECALIBRATORS} == public_recalibrators(), (
+        "add it to tests/_catalog.py"
+    )

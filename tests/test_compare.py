@@ -10,7 +10,11 @@ from sklearn.metrics import roc_auc_score
 
 from skcalib.binning import EqualMass
 from skcalib.evaluation import compare
-from skcalib.metrics import calibration_error, calibration_error_interval, expected_calibration_error
+from skcalib.metrics import (
+    calibration_error,
+    calibration_error_interval,
+    expected_calibration_error,
+)
 from skcalib.monitoring import calibration_change
 
 SQUARE = "squared_calibration_error"
@@ -36,8 +40,12 @@ def test_proper_scores_are_paired_t_tests():
         losses = [(models[name] - y) ** 2 for name in (model, "good")]
         row = _row(found, model, "brier_score")
         assert row["estimate"] == pytest.approx(losses[0].mean(), abs=1e-12)
-        assert row["difference"] == pytest.approx(losses[0].mean() - losses[1].mean(), abs=1e-12)
-        assert row["pvalue"] == pytest.approx(ttest_rel(*losses).pvalue, rel=0.1, abs=1e-6)
+        assert row["difference"] == pytest.approx(
+            losses[0].mean() - losses[1].mean(), abs=1e-12
+        )
+        assert row["pvalue"] == pytest.approx(
+            ttest_rel(*losses).pvalue, rel=0.1, abs=1e-6
+        )
     assert compare(y, models, metrics="log_loss").estimate[0] == pytest.approx(
         -np.mean(np.log(np.where(y, models["good"], 1 - models["good"]))), abs=1e-12
     )
@@ -45,21 +53,35 @@ def test_proper_scores_are_paired_t_tests():
 
 def test_squares_are_means_over_pairs_with_the_jackknife():
     y, models = _models(60)
-    found = compare(y, models, metrics=partial(calibration_error, squared=True, binning=4), n_resamples=19)
+    found = compare(
+        y,
+        models,
+        metrics=partial(calibration_error, squared=True, binning=4),
+        n_resamples=19,
+    )
     metric = found.metric[0]
-    binned = {name: np.digitize(s, EqualMass(4).bin_edges(s)[1:-1], right=True) for name, s in models.items()}
+    binned = {
+        name: np.digitize(s, EqualMass(4).bin_edges(s)[1:-1], right=True)
+        for name, s in models.items()
+    }
 
     def square(name, rows):
         s, code, total = models[name], binned[name], 0.0
         for b in range(4):
             inside = [i for i in rows if code[i] == b]
-            pairs = sum((y[i] - s[i]) * (y[j] - s[j]) for i in inside for j in inside if i != j)
+            pairs = sum(
+                (y[i] - s[i]) * (y[j] - s[j]) for i in inside for j in inside if i != j
+            )
             total += len(inside) * pairs / (len(inside) * (len(inside) - 1))
         return total / len(rows)
 
     rows = list(range(60))
     without = np.array(
-        [square("sure", rows[:i] + rows[i + 1 :]) - square("good", rows[:i] + rows[i + 1 :]) for i in rows]
+        [
+            square("sure", rows[:i] + rows[i + 1 :])
+            - square("good", rows[:i] + rows[i + 1 :])
+            for i in rows
+        ]
     )
     jackknife = 59 / 60 * np.sum((without - without.mean()) ** 2)
     kernel = np.zeros((60, 60))
@@ -74,11 +96,19 @@ def test_squares_are_means_over_pairs_with_the_jackknife():
     variance = max(jackknife - of_pairs, of_pairs)
     row = _row(found, "sure", metric)
     assert row["estimate"] == pytest.approx(square("sure", rows), abs=1e-12)
-    assert row["estimate"] == pytest.approx(calibration_error(y, models["sure"], squared=True, binning=4), abs=1e-12)
-    assert row["difference"] == pytest.approx(square("sure", rows) - square("good", rows), abs=1e-12)
+    assert row["estimate"] == pytest.approx(
+        calibration_error(y, models["sure"], squared=True, binning=4), abs=1e-12
+    )
+    assert row["difference"] == pytest.approx(
+        square("sure", rows) - square("good", rows), abs=1e-12
+    )
     width = (row["difference_high"] - row["difference_low"]) / 2
-    assert width == pytest.approx(1.67 * np.sqrt(variance), rel=0.02)  # Student's quantile of 30 to 59 degrees
-    own = calibration_error_interval(y, models["sure"], metric=partial(calibration_error, squared=True, binning=4))
+    assert width == pytest.approx(
+        1.67 * np.sqrt(variance), rel=0.02
+    )  # Student's quantile of 30 to 59 degrees
+    own = calibration_error_interval(
+        y, models["sure"], metric=partial(calibration_error, squared=True, binning=4)
+    )
     assert row["low"] <= own.estimate <= row["high"]
 
 
@@ -86,12 +116,25 @@ def test_squares_are_means_over_pairs_with_the_jackknife():
 def test_many_classes(multiclass):
     rng = np.random.default_rng(0)
     logits = rng.normal(size=(300, 3))
-    proba = [np.exp(c * logits) / np.exp(c * logits).sum(axis=1, keepdims=True) for c in (1, 3)]
+    proba = [
+        np.exp(c * logits) / np.exp(c * logits).sum(axis=1, keepdims=True)
+        for c in (1, 3)
+    ]
     y = np.array([rng.choice(3, p=row) for row in proba[0]])
     metric = partial(calibration_error, squared=True, binning=5, multiclass=multiclass)
-    found = compare(y, dict(zip(("a", "b"), proba, strict=True)), metrics=["brier_score", metric], n_resamples=19)
-    values = [calibration_error(y, p, squared=True, binning=5, multiclass=multiclass) for p in proba]
-    if multiclass != "pooled":  # there pairs of one row are left out instead of their noise
+    found = compare(
+        y,
+        dict(zip(("a", "b"), proba, strict=True)),
+        metrics=["brier_score", metric],
+        n_resamples=19,
+    )
+    values = [
+        calibration_error(y, p, squared=True, binning=5, multiclass=multiclass)
+        for p in proba
+    ]
+    if (
+        multiclass != "pooled"
+    ):  # there pairs of one row are left out instead of their noise
         np.testing.assert_allclose(found.estimate[2:], values, atol=1e-12)
     assert found.difference[3] == pytest.approx(values[1] - values[0], rel=0.02)
     assert np.all(found.pvalue[[1, 3]] < 0.01)
@@ -103,10 +146,21 @@ def test_integer_weights_are_repeated_rows_and_clusters_of_copies_one_row():
     weight = np.random.default_rng(1).integers(0, 3, 150)
     options = {"metrics": metrics, "n_resamples": 19, "random_state": 0}
     weighted = compare(y, models, sample_weight=weight, **options)
-    again = compare(np.repeat(y, weight), {k: np.repeat(s, weight) for k, s in models.items()}, **options)
+    again = compare(
+        np.repeat(y, weight),
+        {k: np.repeat(s, weight) for k, s in models.items()},
+        **options,
+    )
     for name in ("estimate", "difference", "difference_low", "pvalue"):
-        np.testing.assert_allclose(getattr(weighted, name), getattr(again, name), rtol=1e-7, atol=1e-12)
-    copies = compare(y.repeat(3), {k: s.repeat(3) for k, s in models.items()}, clusters=np.arange(450) // 3, **options)
+        np.testing.assert_allclose(
+            getattr(weighted, name), getattr(again, name), rtol=1e-7, atol=1e-12
+        )
+    copies = compare(
+        y.repeat(3),
+        {k: s.repeat(3) for k, s in models.items()},
+        clusters=np.arange(450) // 3,
+        **options,
+    )
     once = compare(y, models, **options)
     np.testing.assert_allclose(copies.difference, once.difference, atol=1e-3)
     np.testing.assert_allclose(copies.difference_high, once.difference_high, atol=2e-3)
@@ -119,13 +173,25 @@ def test_other_errors_are_squared_and_added_and_functions_bootstrapped():
     y, models = _models(300)
     pair = {name: models[name] for name in ("good", "sure")}
     options = {"n_resamples": 99, "random_state": 0}
-    found = compare(y, pair, metrics=[expected_calibration_error, _one_minus_auc], **options)
-    good, sure = ({name: value for name, value in _row(found, m, "expected_calibration_error").items()} for m in pair)
-    one, other = (np.clip(row["estimate"], row["low"], row["high"]) for row in (sure, good))
+    found = compare(
+        y, pair, metrics=[expected_calibration_error, _one_minus_auc], **options
+    )
+    good, sure = (
+        {
+            name: value
+            for name, value in _row(found, m, "expected_calibration_error").items()
+        }
+        for m in pair
+    )
+    one, other = (
+        np.clip(row["estimate"], row["low"], row["high"]) for row in (sure, good)
+    )
     assert sure["difference_low"] == pytest.approx(
         one - other - np.hypot(one - sure["low"], good["high"] - other), abs=1e-12
     )
-    assert sure["difference"] == pytest.approx(sure["estimate"] - good["estimate"], abs=1e-12)
+    assert sure["difference"] == pytest.approx(
+        sure["estimate"] - good["estimate"], abs=1e-12
+    )
     auc = _row(found, "sure", "_one_minus_auc")
     assert auc["difference"] == 0  # the order is the same
     assert auc["pvalue"] == 1
@@ -139,14 +205,25 @@ def test_table_sentences_and_holm():
     y, models = _models()
     found = compare(y, models, reference="sure", random_state=0, n_resamples=19)
     assert list(found.columns()) == [
-        *("model", "metric", "estimate", "low", "high", "difference", "difference_low", "difference_high"),
+        *(
+            "model",
+            "metric",
+            "estimate",
+            "low",
+            "high",
+            "difference",
+            "difference_low",
+            "difference_high",
+        ),
         *("pvalue", "adjusted_pvalue"),
     ]
     assert len(found) == 9
     first = found.pvalue[:3]
     assert first[1] == 1
     smaller, larger = sorted(first[[0, 2]])
-    assert sorted(found.adjusted_pvalue[[0, 2]]) == pytest.approx([min(2 * smaller, 1), max(2 * smaller, larger)])
+    assert sorted(found.adjusted_pvalue[[0, 2]]) == pytest.approx(
+        [min(2 * smaller, 1), max(2 * smaller, larger)]
+    )
     text = str(found)
     assert "good has a lower log_loss than sure (difference -0." in text
     assert "90 % interval" in text
@@ -192,8 +269,12 @@ def test_refusals():
 def test_calibration_change_on_the_same_rows_names_compare():
     y, models = _models(300)
     with pytest.warns(UserWarning, match="compare compares models on the same rows"):
-        calibration_change(y, models["good"], y, models["sure"], n_resamples=19, random_state=0)
-    calibration_change(y, models["good"], y[::-1], models["good"][::-1], n_resamples=19, random_state=0)
+        calibration_change(
+            y, models["good"], y, models["sure"], n_resamples=19, random_state=0
+        )
+    calibration_change(
+        y, models["good"], y[::-1], models["good"][::-1], n_resamples=19, random_state=0
+    )
 
 
 @pytest.mark.slow

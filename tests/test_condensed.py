@@ -11,13 +11,19 @@ def test_sums_by_label_and_cell_are_kept(weighted):
     rng = np.random.default_rng(0)
     z, labels = rng.normal(0, 3, 5_000), rng.random(5_000) < 0.3
     weight = rng.random(5_000) + 0.5 if weighted else None
-    few, few_labels, few_weight = condensed(z, labels, weight, fewest_rows=1_000, most_cells=64)
+    few, few_labels, few_weight = condensed(
+        z, labels, weight, fewest_rows=1_000, most_cells=64
+    )
     assert len(few) <= 128
     of_row = np.ones(5_000) if weight is None else weight
     for label in (False, True):
-        np.testing.assert_allclose(few_weight[few_labels == label].sum(), of_row[labels == label].sum())
+        np.testing.assert_allclose(
+            few_weight[few_labels == label].sum(), of_row[labels == label].sum()
+        )
         own = few_labels == label
-        np.testing.assert_allclose(few[own] @ few_weight[own], z[labels == label] @ of_row[labels == label])
+        np.testing.assert_allclose(
+            few[own] @ few_weight[own], z[labels == label] @ of_row[labels == label]
+        )
     # A plain loop over the rows: each goes to the cell of its position between the ends.
     width, sums = (z.max() - z.min()) / 63.5, {}
     for value, label, one in zip(z, labels, of_row, strict=True):
@@ -36,6 +42,8 @@ def test_few_rows_and_wide_log_odds_stay_as_they_are():
 
 
 def test_one_score_makes_a_row_for_each_label():
-    few, labels, weight = condensed(np.full(40_000, 0.5), np.arange(40_000) < 10_000, None)
+    few, labels, weight = condensed(
+        np.full(40_000, 0.5), np.arange(40_000) < 10_000, None
+    )
     assert few.tolist() == [0.5, 0.5]
     assert (labels.tolist(), weight.tolist()) == ([False, True], [30_000, 10_000])

@@ -3,9 +3,14 @@
 import numpy as np
 import pytest
 
-from skcalib.metrics import kolmogorov_smirnov_calibration_error, kuiper_calibration_error
+from skcalib.metrics import (
+    kolmogorov_smirnov_calibration_error,
+    kuiper_calibration_error,
+)
 
-matplotlib = pytest.importorskip("matplotlib", reason="displays need matplotlib (extra plot)")
+matplotlib = pytest.importorskip(
+    "matplotlib", reason="displays need matplotlib (extra plot)"
+)
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
@@ -27,13 +32,21 @@ def _sample(n, seed=0, power=1.0):
 def test_curve_is_the_plain_running_sum():
     y, scores = _sample(300)
     weight = np.random.default_rng(1).integers(1, 4, 300)
-    curve = CumulativeDifferenceDisplay.from_predictions(y, scores, sample_weight=weight).curves[0]
-    for at, share, difference in zip(curve.scores[1:], curve.share[1:], curve.difference[1:], strict=True):
+    curve = CumulativeDifferenceDisplay.from_predictions(
+        y, scores, sample_weight=weight
+    ).curves[0]
+    for at, share, difference in zip(
+        curve.scores[1:], curve.share[1:], curve.difference[1:], strict=True
+    ):
         below = scores <= at
         assert share == pytest.approx(weight[below].sum() / weight.sum())
-        assert difference == pytest.approx((weight * (y - scores))[below].sum() / weight.sum(), abs=1e-12)
+        assert difference == pytest.approx(
+            (weight * (y - scores))[below].sum() / weight.sum(), abs=1e-12
+        )
     assert curve.difference[0] == 0
-    assert curve.deviation == pytest.approx(np.sqrt(np.sum(weight * scores * (1 - scores))) / weight.sum())
+    assert curve.deviation == pytest.approx(
+        np.sqrt(np.sum(weight * scores * (1 - scores))) / weight.sum()
+    )
 
 
 def test_marks_are_the_errors_and_end_where_the_curve_does():
@@ -41,7 +54,9 @@ def test_marks_are_the_errors_and_end_where_the_curve_does():
     display = CumulativeDifferenceDisplay.from_predictions(y, scores, name="a model")
     curve = display.curves[0]
     assert curve.kuiper[0] == pytest.approx(kuiper_calibration_error(y, scores))
-    assert curve.kolmogorov_smirnov[0] == pytest.approx(kolmogorov_smirnov_calibration_error(y, scores))
+    assert curve.kolmogorov_smirnov[0] == pytest.approx(
+        kolmogorov_smirnov_calibration_error(y, scores)
+    )
     kuiper, distance = (mark.get_ydata() for mark in display.marks_)
     assert np.ptp(kuiper) == pytest.approx(100 * curve.kuiper[0])
     assert np.ptp(distance) == pytest.approx(100 * curve.kolmogorov_smirnov[0])
@@ -56,7 +71,9 @@ def test_a_calibrated_model_stays_inside_the_band(shape):
     inside = 0
     for _ in range(150):
         scores = rng.beta(*shape, 2000)
-        display = CumulativeDifferenceDisplay.from_predictions(rng.random(2000) < scores, scores, legend=False)
+        display = CumulativeDifferenceDisplay.from_predictions(
+            rng.random(2000) < scores, scores, legend=False
+        )
         half = (
             display.band_.get_height() / 2
             if hasattr(display.band_, "get_height")
@@ -73,21 +90,30 @@ def test_many_points_are_thinned_and_keep_their_extremes():
     drawn = display.lines_[0].get_ydata()
     assert len(drawn) <= 2004
     assert (drawn.min(), drawn.max()) == pytest.approx(
-        (100 * display.curves[0].difference.min(), 100 * display.curves[0].difference.max())
+        (
+            100 * display.curves[0].difference.min(),
+            100 * display.curves[0].difference.max(),
+        )
     )
 
 
 def test_several_models_and_bad_options():
     y, scores = _sample(200)
-    display = CumulativeDifferenceDisplay.from_predictions(y, {"A": scores, "B": scores**2}, x="score")
+    display = CumulativeDifferenceDisplay.from_predictions(
+        y, {"A": scores, "B": scores**2}, x="score"
+    )
     assert len(display.lines_) == 2
     assert display.band_ is None
-    with pytest.raises(ValueError, match="x must be one of 'share', 'score', found 'rank'"):
+    with pytest.raises(
+        ValueError, match="x must be one of 'share', 'score', found 'rank'"
+    ):
         display.plot(x="rank")
     with pytest.raises(ValueError, match="one curve a class"):
         CumulativeDifferenceDisplay.from_predictions(y, scores, multiclass="marginal")
 
 
 def test_scores_of_zero_and_one_have_no_band():
-    display = CumulativeDifferenceDisplay.from_predictions([0, 1, 1, 0], [0.0, 1.0, 1.0, 0.0], labels=[0, 1])
+    display = CumulativeDifferenceDisplay.from_predictions(
+        [0, 1, 1, 0], [0.0, 1.0, 1.0, 0.0], labels=[0, 1]
+    )
     assert display.curves[0].kuiper == (0.0, 1.0)

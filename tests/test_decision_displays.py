@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-matplotlib = pytest.importorskip("matplotlib", reason="displays need matplotlib (extra plot)")
+matplotlib = pytest.importorskip(
+    "matplotlib", reason="displays need matplotlib (extra plot)"
+)
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 from sklearn.datasets import load_breast_cancer  # noqa: E402
@@ -41,19 +43,26 @@ def test_decision_curves():
     assert display.ax_.get_ylim()[0] < 0 < Y.mean() < display.ax_.get_ylim()[1]
     found = net_benefit(Y, SCORES, thresholds=[0.155])
     texts = [text.get_text() for text in display.legend_.get_texts()]
-    assert texts[0] == f"one: {found.net_benefit[0]:.3f} ({found.low[0]:.3f} to {found.high[0]:.3f})"
+    assert (
+        texts[0]
+        == f"one: {found.net_benefit[0]:.3f} ({found.low[0]:.3f} to {found.high[0]:.3f})"
+    )
     assert {"treat all", "treat none", "90 % interval"} <= set(texts)
 
 
 def test_standardised_curves_begin_at_1():
-    display = DecisionCurveDisplay.from_predictions(Y, SCORES, standardize=True, thresholds=[0, 0.1, 0.2], name="one")
+    display = DecisionCurveDisplay.from_predictions(
+        Y, SCORES, standardize=True, thresholds=[0, 0.1, 0.2], name="one"
+    )
     assert display.lines_[0].get_ydata()[0] == pytest.approx(1)
     assert display.reference_lines_[0].get_ydata()[0] == pytest.approx(1)
     assert display.ax_.get_title(loc="left") == "one, n = 800"
 
 
 def test_risk_against_coverage():
-    display = RiskCoverageDisplay.from_predictions(Y, {"one": SCORES, "two": np.round(SCORES, 1)}, target=0.1)
+    display = RiskCoverageDisplay.from_predictions(
+        Y, {"one": SCORES, "two": np.round(SCORES, 1)}, target=0.1
+    )
     x, y = display.lines_[0].get_data()
     confidence = np.maximum(SCORES, 1 - SCORES)
     order = np.argsort(-confidence)
@@ -78,6 +87,8 @@ def test_displays_of_estimators():
     X, y = load_breast_cancer(return_X_y=True)
     model = LogisticRegression(max_iter=10_000).fit(X[::2], y[::2])
     one = DecisionCurveDisplay.from_estimator(model, X[1::2], y[1::2])
-    other = RiskCoverageDisplay.from_estimator({"logistic": model}, X[1::2], y[1::2], target=0.05)
+    other = RiskCoverageDisplay.from_estimator(
+        {"logistic": model}, X[1::2], y[1::2], target=0.05
+    )
     assert one.ax_.get_title(loc="left").startswith("LogisticRegression, n = 284")
     assert other.curves["logistic"].certified.found

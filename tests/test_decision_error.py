@@ -21,7 +21,10 @@ def _twin(y, s, recalibrated, weight=None):
     for t in sorted({*s, *recalibrated}):
         for threshold in (t, np.nextafter(t, 2)):
             rows = zip(weight, s, recalibrated, strict=True)
-            cost = sum(w * (q - threshold) * (float(q >= threshold) - float(p >= threshold)) for w, p, q in rows)
+            cost = sum(
+                w * (q - threshold) * (float(q >= threshold) - float(p >= threshold))
+                for w, p, q in rows
+            )
             best = max(best, cost / sum(weight))
     return best
 
@@ -38,7 +41,9 @@ def test_value_is_the_largest_cost_of_the_isotonic_fit(ties):
     recalibrated = isotonic(s, y)
     expected = _twin(y, s, [recalibrated[one] for one in s])
     assert decision_calibration_error(y, s) == pytest.approx(expected, abs=1e-12)
-    assert decision_calibration_error(y, s) <= np.mean(np.abs([recalibrated[one] - one for one in s]))
+    assert decision_calibration_error(y, s) <= np.mean(
+        np.abs([recalibrated[one] - one for one in s])
+    )
 
 
 def test_value_of_bins_need_not_be_monotone():
@@ -47,9 +52,14 @@ def test_value_of_bins_need_not_be_monotone():
     edges = equal_mass_edges(s, 6)
     codes = np.array([bin_of(one, edges) for one in s])
     recalibrated = np.array([y[codes == code].mean() for code in codes])
-    found, threshold = decision_calibration_error(y, s, binning=6, return_threshold=True)
+    found, threshold = decision_calibration_error(
+        y, s, binning=6, return_threshold=True
+    )
     assert found == pytest.approx(_twin(y, s, recalibrated), abs=1e-12)
-    cost = np.mean((recalibrated - threshold) * ((recalibrated >= threshold) * 1.0 - (s >= threshold)))
+    cost = np.mean(
+        (recalibrated - threshold)
+        * ((recalibrated >= threshold) * 1.0 - (s >= threshold))
+    )
     assert cost == pytest.approx(found, abs=1e-12)
 
 
@@ -61,7 +71,9 @@ def test_sanity_values():
     assert 0.2 < threshold < 0.2 + 1e-15
     s = (np.arange(20_000) + 0.5) / 20_000
     y = np.arange(20_000) % 2  # frequency one half everywhere
-    found, threshold = decision_calibration_error(y, s, binning=1, return_threshold=True)
+    found, threshold = decision_calibration_error(
+        y, s, binning=1, return_threshold=True
+    )
     # Cost at t below 1/2: the mean of (1/2 - t) over s < t, t (1/2 - t), which is 1/16 at 1/4; above 1/2 its mirror.
     # Just above the 5,000th score, 1/4 - 1/40,000, these are a quarter of the rows: 1/4 (1/4 + 1/40,000).
     assert found == pytest.approx(1 / 16 + 1 / 160_000, abs=1e-9)
@@ -72,20 +84,33 @@ def test_weights_sums_and_classes():
     y, s = _rows(ties=True)
     weight = np.random.default_rng(2).integers(0, 4, len(y))
     found = decision_calibration_error(y, s, sample_weight=weight)
-    assert found == pytest.approx(decision_calibration_error(np.repeat(y, weight), np.repeat(s, weight)), abs=1e-12)
+    assert found == pytest.approx(
+        decision_calibration_error(np.repeat(y, weight), np.repeat(s, weight)),
+        abs=1e-12,
+    )
     edges = np.append(np.arange(11) / 10 - 0.05, 1)
     sums = BinStatistics.from_predictions(y, s, np.clip(edges, 0, 1))
-    assert decision_calibration_error(sums) == pytest.approx(decision_calibration_error(y, s), abs=1e-12)
+    assert decision_calibration_error(sums) == pytest.approx(
+        decision_calibration_error(y, s), abs=1e-12
+    )
     both = np.column_stack((1 - s, s))
     each = [decision_calibration_error(1 - y, 1 - s), decision_calibration_error(y, s)]
-    assert decision_calibration_error(y, both, multiclass="marginal") == pytest.approx(np.mean(each), abs=1e-12)
+    assert decision_calibration_error(y, both, multiclass="marginal") == pytest.approx(
+        np.mean(each), abs=1e-12
+    )
     with refused(ValueError, "return_threshold", "marginal"):
-        decision_calibration_error(y, both, multiclass="marginal", return_threshold=True)
+        decision_calibration_error(
+            y, both, multiclass="marginal", return_threshold=True
+        )
 
 
 def test_interval_and_test_recalibrate_each_draw():
     y, s = _rows(400)
-    options = {"metric": decision_calibration_error, "n_resamples": 99, "random_state": 0}
+    options = {
+        "metric": decision_calibration_error,
+        "n_resamples": 99,
+        "random_state": 0,
+    }
     found = calibration_error_interval(y, s, **options)
     assert 0 < found.low < found.high
     # max over t of t sqrt(t) - t^2 - (t^1.5 - t^3) / 3, the mean of t - s^2 over s^2 < t <= s:
@@ -93,7 +118,10 @@ def test_interval_and_test_recalibrate_each_draw():
     truth = np.max(t * (np.sqrt(t) - t) - (t**1.5 - t**3) / 3)
     assert found.low <= truth <= found.high
     assert calibration_test(y, s, **options).pvalue == 0.01
-    assert calibration_error_interval(y, s, binning=PoolAdjacentViolators(), **options) == found
+    assert (
+        calibration_error_interval(y, s, binning=PoolAdjacentViolators(), **options)
+        == found
+    )
     assert calibration_error_interval(y, s, binning=5, **options).low > 0
 
 
@@ -106,12 +134,26 @@ def test_level_and_coverage(shape):
     truth = np.max(t * (np.sqrt(t) - t) - (t**1.5 - t**3) / 3)
     for seed in range(200):
         rng = np.random.default_rng(seed)
-        draw = {"uniform": rng.random, "tenths": lambda n, rng=rng: rng.integers(1, 10, n) / 10}
+        draw = {
+            "uniform": rng.random,
+            "tenths": lambda n, rng=rng: rng.integers(1, 10, n) / 10,
+        }
         s = draw[shape](300) if shape in draw else rng.beta(1, 20, 300)
-        options = {"metric": decision_calibration_error, "n_resamples": 99, "random_state": seed}
-        rejected += calibration_test(rng.random(300) < s, s, labels=[False, True], **options).pvalue <= 0.05
+        options = {
+            "metric": decision_calibration_error,
+            "n_resamples": 99,
+            "random_state": seed,
+        }
+        rejected += (
+            calibration_test(
+                rng.random(300) < s, s, labels=[False, True], **options
+            ).pvalue
+            <= 0.05
+        )
         if shape == "uniform" and seed < 60:
-            low, high = calibration_error_interval(rng.random(300) < s**2, s, **options)[1:]
+            low, high = calibration_error_interval(
+                rng.random(300) < s**2, s, **options
+            )[1:]
             missed += not low <= truth <= high
     print(shape, rejected, missed)
     assert rejected <= 19

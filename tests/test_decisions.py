@@ -12,7 +12,12 @@ from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import make_scorer
-from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, cross_val_score, train_test_split
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    GridSearchCV,
+    cross_val_score,
+    train_test_split,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -45,7 +50,10 @@ PROMISES = {
 
 def plain_net_benefit(y, s, t, weight, treats=None):
     treats = s >= t if treats is None else treats
-    gains = [w * (1 if one else -t / (1 - t)) * treat for one, treat, w in zip(y, treats, weight, strict=True)]
+    gains = [
+        w * (1 if one else -t / (1 - t)) * treat
+        for one, treat, w in zip(y, treats, weight, strict=True)
+    ]
     return sum(gains) / sum(weight)
 
 
@@ -67,11 +75,19 @@ def test_net_benefit_beside_its_twin(reference):
     weight = RNG.integers(1, 4, 600)
     other = np.clip(SCORES + 0.2 * RNG.standard_normal(600), 0, 1)
     options = {"thresholds": [0.1, 0.37, 0.8], "sample_weight": weight}
-    found = net_benefit(Y, SCORES, reference=other if reference == "model" else reference, **options)
+    found = net_benefit(
+        Y, SCORES, reference=other if reference == "model" else reference, **options
+    )
     for t, value in zip(found.thresholds, found.net_benefit, strict=True):
-        less = {"none": 0, "all": plain_net_benefit(Y, SCORES, t, weight, np.ones(600)), "model": 0}[reference]
+        less = {
+            "none": 0,
+            "all": plain_net_benefit(Y, SCORES, t, weight, np.ones(600)),
+            "model": 0,
+        }[reference]
         less = plain_net_benefit(Y, other, t, weight) if reference == "model" else less
-        assert value == pytest.approx(plain_net_benefit(Y, SCORES, t, weight) - less, abs=1e-12)
+        assert value == pytest.approx(
+            plain_net_benefit(Y, SCORES, t, weight) - less, abs=1e-12
+        )
 
 
 def test_interval_by_hand():
@@ -84,7 +100,12 @@ def test_interval_by_hand():
 
 def test_clusters_by_hand():
     """Two clusters with the sums 2 and -1 and two added rows: four units, mean 1/6, Student with one degree."""
-    found = net_benefit([1, 1, 0, 0], [0.9, 0.8, 0.7, 0.1], thresholds=[0.5], clusters=["a", "a", "b", "b"])
+    found = net_benefit(
+        [1, 1, 0, 0],
+        [0.9, 0.8, 0.7, 0.1],
+        thresholds=[0.5],
+        clusters=["a", "a", "b", "b"],
+    )
     residual = np.array([2, -1, 1, -1]) - np.array([2, 2, 1, 1]) / 6
     error = np.sqrt(4 / 3 * np.sum(residual**2)) / 6
     assert found.high == pytest.approx([1 / 6 + 6.31375 * error], rel=1e-5)
@@ -93,21 +114,29 @@ def test_clusters_by_hand():
 def test_weights_count_rows_and_order_does_not_matter():
     weight = RNG.integers(1, 4, 600)
     rows = RNG.permutation(np.repeat(np.arange(600), weight))
-    weighted = net_benefit(Y, SCORES, sample_weight=weight, standardize=True, reference="all")
+    weighted = net_benefit(
+        Y, SCORES, sample_weight=weight, standardize=True, reference="all"
+    )
     repeated = net_benefit(Y[rows], SCORES[rows], standardize=True, reference="all")
     for name, column in weighted.columns().items():
-        np.testing.assert_allclose(column, repeated.columns()[name], rtol=1e-10, err_msg=name)
+        np.testing.assert_allclose(
+            column, repeated.columns()[name], rtol=1e-10, err_msg=name
+        )
 
 
 def test_scale_of_weights_does_not_matter_with_clusters():
     options = {"thresholds": [0.2, 0.6], "clusters": np.arange(600)}
-    one, other = (net_benefit(Y, SCORES, sample_weight=w * RNG.random(600) ** 0, **options) for w in (1, 7.5))
+    one, other = (
+        net_benefit(Y, SCORES, sample_weight=w * RNG.random(600) ** 0, **options)
+        for w in (1, 7.5)
+    )
     np.testing.assert_allclose(one.low, other.low, rtol=1e-10)
 
 
 def test_band_is_wider_than_intervals_and_repeats():
     interval, *bands = (
-        net_benefit(Y, SCORES, simultaneous=some, random_state=0, n_resamples=200) for some in (False, True, True)
+        net_benefit(Y, SCORES, simultaneous=some, random_state=0, n_resamples=200)
+        for some in (False, True, True)
     )
     assert np.all(bands[0].high - bands[0].low > interval.high - interval.low)
     np.testing.assert_array_equal(bands[0].low, bands[1].low)
@@ -123,14 +152,22 @@ def test_net_benefit_is_a_murphy_loss_on_another_scale():
 def test_single_precision_treats_a_score_on_the_threshold():
     scores = np.round(SCORES, 1).astype(np.float32)
     for t in (0.1, 0.3, 0.7, 0.9):
-        assert net_benefit(Y, scores, thresholds=[t]).n_treated[0] == np.sum(scores >= t)
+        assert net_benefit(Y, scores, thresholds=[t]).n_treated[0] == np.sum(
+            scores >= t
+        )
 
 
 def test_net_benefit_in_sentences():
     found = net_benefit(Y, SCORES)
     assert len(found) == 99
     if find_spec("pandas"):
-        assert list(found.to_frame().columns) == ["thresholds", "net_benefit", "low", "high", "n_treated"]
+        assert list(found.to_frame().columns) == [
+            "thresholds",
+            "net_benefit",
+            "low",
+            "high",
+            "n_treated",
+        ]
     assert "Better than treating nobody (90 % confidence): 0.01" in str(found)
     assert "<table>" in found._repr_html_()
 
@@ -168,10 +205,18 @@ def test_the_least_expected_cost_is_taken(cancer):
     X_train, X_test, y_train, _ = cancer
     actions = ["treat", "wait", "ask"]
     costs = np.array([[0, 9, 1], [1, 0, 0.3]])
-    model = ExpectedCostClassifier(LogisticRegression(), costs, actions=actions).fit(X_train, y_train)
-    given = model.predict_proba(X_test), model.predict(X_test), model.expected_cost(X_test)
+    model = ExpectedCostClassifier(LogisticRegression(), costs, actions=actions).fit(
+        X_train, y_train
+    )
+    given = (
+        model.predict_proba(X_test),
+        model.predict(X_test),
+        model.expected_cost(X_test),
+    )
     for row, action, cost in zip(*given, strict=True):
-        expected = [sum(p * c for p, c in zip(row, column, strict=True)) for column in costs.T]
+        expected = [
+            sum(p * c for p, c in zip(row, column, strict=True)) for column in costs.T
+        ]
         assert action == actions[int(np.argmin(expected))]
         assert cost == pytest.approx(min(expected))
     assert set(model.predict(X_test)) == set(actions)
@@ -180,9 +225,13 @@ def test_the_least_expected_cost_is_taken(cancer):
 def test_equal_costs_are_the_classifier(cancer):
     X_train, X_test, y_train, _ = cancer
     plain = LogisticRegression().fit(X_train, y_train)
-    model = ExpectedCostClassifier(FrozenEstimator(plain), [[0, 1], [1, 0]]).fit(X_train, y_train)
+    model = ExpectedCostClassifier(FrozenEstimator(plain), [[0, 1], [1, 0]]).fit(
+        X_train, y_train
+    )
     np.testing.assert_array_equal(model.predict(X_test), plain.predict(X_test))
-    np.testing.assert_array_equal(model.predict_proba(X_test), plain.predict_proba(X_test))
+    np.testing.assert_array_equal(
+        model.predict_proba(X_test), plain.predict_proba(X_test)
+    )
 
 
 def test_costs_by_row(cancer):
@@ -196,9 +245,13 @@ def test_costs_by_row(cancer):
     model = ExpectedCostClassifier(LogisticRegression(), costs).fit(X_train, y_train)
     proba = model.predict_proba(X_test)
     treats = proba[:, 1] < proba[:, 0] * (1 + np.abs(X_test[:, 0]))
-    np.testing.assert_array_equal(model.predict(X_test), np.where(treats, "ill", "well"))
+    np.testing.assert_array_equal(
+        model.predict(X_test), np.where(treats, "ill", "well")
+    )
     taken = model.predict(X_test)
-    by_hand = np.mean(np.where(y_test == "ill", 1 + np.abs(X_test[:, 0]), 1) * (y_test != taken))
+    by_hand = np.mean(
+        np.where(y_test == "ill", 1 + np.abs(X_test[:, 0]), 1) * (y_test != taken)
+    )
     assert mean_cost(y_test, taken, costs(X_test)) == pytest.approx(by_hand)
 
 
@@ -206,11 +259,15 @@ def test_costs_in_a_search_and_a_pipeline(cancer):
     X_train, X_test, y_train, y_test = cancer
     costs = [[0, 9], [1, 0]]
     scorer = make_scorer(mean_cost, greater_is_better=False, cost_matrix=costs)
-    model = make_pipeline(StandardScaler(), ExpectedCostClassifier(LogisticRegression(), costs))
+    model = make_pipeline(
+        StandardScaler(), ExpectedCostClassifier(LogisticRegression(), costs)
+    )
     grid = {"expectedcostclassifier__estimator__C": [0.01, 1]}
     search = GridSearchCV(model, grid, scoring=scorer).fit(X_train, y_train)
     plain = LogisticRegression().fit(X_train, y_train)
-    assert mean_cost(y_test, search.predict(X_test), costs) < mean_cost(y_test, plain.predict(X_test), costs)
+    assert mean_cost(y_test, search.predict(X_test), costs) < mean_cost(
+        y_test, plain.predict(X_test), costs
+    )
     assert cross_val_score(model, X_train, y_train, scoring=scorer).max() <= 0
 
 
@@ -218,8 +275,12 @@ def test_weights_reach_the_classifier(cancer):
     X_train, _, y_train, _ = cancer
     weight = RNG.random(len(y_train))
     plain = LogisticRegression().fit(X_train, y_train, sample_weight=weight)
-    model = ExpectedCostClassifier(LogisticRegression(), [[0, 9], [1, 0]]).fit(X_train, y_train, sample_weight=weight)
-    np.testing.assert_allclose(model.predict_proba(X_train), plain.predict_proba(X_train))
+    model = ExpectedCostClassifier(LogisticRegression(), [[0, 9], [1, 0]]).fit(
+        X_train, y_train, sample_weight=weight
+    )
+    np.testing.assert_allclose(
+        model.predict_proba(X_train), plain.predict_proba(X_train)
+    )
 
 
 def test_weights_are_routed(cancer):
@@ -229,21 +290,34 @@ def test_weights_are_routed(cancer):
     weight = RNG.random(len(y_train))
     with sklearn.config_context(enable_metadata_routing=True):
         inner = LogisticRegression().set_fit_request(sample_weight=True)
-        by_cost = ExpectedCostClassifier(inner, [[0, 9], [1, 0]]).fit(X_train, y_train, sample_weight=weight)
+        by_cost = ExpectedCostClassifier(inner, [[0, 9], [1, 0]]).fit(
+            X_train, y_train, sample_weight=weight
+        )
         promised = CertifiedThresholdClassifier(inner, target=0.1, random_state=0)
         promised.fit(X_train, y_train, sample_weight=weight)
     plain = LogisticRegression().fit(X_train, y_train, sample_weight=weight)
-    np.testing.assert_allclose(by_cost.predict_proba(X_train), plain.predict_proba(X_train))
+    np.testing.assert_allclose(
+        by_cost.predict_proba(X_train), plain.predict_proba(X_train)
+    )
     train, _ = train_test_split(np.arange(len(y_train)), test_size=0.5, random_state=0)
     plain.fit(X_train[train], y_train[train], sample_weight=weight[train])
-    np.testing.assert_allclose(promised.predict_proba(X_train), plain.predict_proba(X_train))
+    np.testing.assert_allclose(
+        promised.predict_proba(X_train), plain.predict_proba(X_train)
+    )
 
 
 def test_mean_cost_by_hand():
     assert mean_cost([0, 0, 1, 1], [0, 1, 0, 1], [[0, 1], [9, 0]]) == 10 / 4
-    assert mean_cost([0, 0, 1, 1], [0, 1, 0, 1], [[0, 1], [9, 0]], sample_weight=[1, 1, 2, 0]) == 19 / 4
+    assert (
+        mean_cost(
+            [0, 0, 1, 1], [0, 1, 0, 1], [[0, 1], [9, 0]], sample_weight=[1, 1, 2, 0]
+        )
+        == 19 / 4
+    )
     taken = ["ask", "no", "yes", "no"]
-    assert mean_cost([0, 0, 1, 1], taken, COSTS, actions=["no", "yes", "ask"]) == pytest.approx((0.2 + 0 + 0 + 9) / 4)
+    assert mean_cost(
+        [0, 0, 1, 1], taken, COSTS, actions=["no", "yes", "ask"]
+    ) == pytest.approx((0.2 + 0 + 0 + 9) / 4)
 
 
 def test_costs_refuse(cancer):
@@ -258,9 +332,13 @@ def test_costs_refuse(cancer):
         with refused(ValueError, "cost_matrix", *words):
             ExpectedCostClassifier(LogisticRegression(), costs).fit(X_train, y_train)
     with refused(ValueError, "actions", "different"):
-        ExpectedCostClassifier(LogisticRegression(), [[0, 1], [1, 0]], actions=["a", "a"]).fit(X_train, y_train)
+        ExpectedCostClassifier(
+            LogisticRegression(), [[0, 1], [1, 0]], actions=["a", "a"]
+        ).fit(X_train, y_train)
     with refused(ValueError, "Only binary", "3 classes"):
-        ExpectedCostClassifier(LogisticRegression(), [[0, 1], [1, 0]]).fit(X_train, np.arange(len(X_train)) % 3)
+        ExpectedCostClassifier(LogisticRegression(), [[0, 1], [1, 0]]).fit(
+            X_train, np.arange(len(X_train)) % 3
+        )
     with refused(ValueError, "labels="):
         mean_cost([0, 0], [0, 1], [[0, 1], [9, 0]])
     with refused(ValueError, "'maybe' in row 1", "'no', 'yes'"):
@@ -298,7 +376,9 @@ def test_strict_search_beside_its_twin(seed, digits):
     scores = rng.random(250).round(digits)
     event = rng.random(250) < scores**0.7
     for start in (0.97, 0.9):
-        found = certified_threshold(event, scores, promise="precision", target=0.7, start=start)
+        found = certified_threshold(
+            event, scores, promise="precision", target=0.7, start=start
+        )
         plain = plain_threshold(scores, ~event, 0.3, 0.1, start)
         assert found.threshold == (inf if plain is None else plain)
         assert found.found == (plain is not None)
@@ -339,7 +419,12 @@ def test_fewest_rows():
 def test_rejects_only_where_the_statement_given_the_scores_is_exact():
     """With a level of .6 the binomial alone accepts e = n alpha; Hoeffding's bound holds up to n alpha - 1."""
     wrong = np.arange(20) < 2
-    options = {"promise": "precision", "target": 0.9, "start": 0.5, "confidence_level": 0.3}
+    options = {
+        "promise": "precision",
+        "target": 0.9,
+        "start": 0.5,
+        "confidence_level": 0.3,
+    }
     assert binomial(20, 0.1, 2) < 0.7
     assert not certified_threshold(~wrong, np.full(20, 0.5), **options).found
     assert certified_threshold(np.arange(20) >= 1, np.full(20, 0.5), **options).found
@@ -371,10 +456,16 @@ def test_what_is_said_is_what_was_seen(promise):
         "false_positive_rate": ~Y & accepted,
     }.get(promise, (predicted != Y) & accepted)
     assert found.found
-    assert (found.n_samples, found.n_accepted, found.n_wrong) == (600, accepted.sum(), wrong.sum())
+    assert (found.n_samples, found.n_accepted, found.n_wrong) == (
+        600,
+        accepted.sum(),
+        wrong.sum(),
+    )
     assert found.accepted == accepted.mean()
     assert found.pvalue <= 0.1
-    np.testing.assert_array_equal(found.accepts(np.column_stack((1 - SCORES, SCORES))), accepted)
+    np.testing.assert_array_equal(
+        found.accepts(np.column_stack((1 - SCORES, SCORES))), accepted
+    )
     said = str(found)
     assert repr(found.threshold) in said
     assert f"{found.n_accepted:,}" in said
@@ -392,7 +483,9 @@ def test_recall_by_hand():
     assert found.threshold == np.sort(scores[:50])[1]
     assert found.pvalue == pytest.approx(binomial(50, 0.1, 1))
     assert found.n_wrong == 1
-    few = certified_threshold(y[29:], scores[29:], promise="recall", target=0.9)  # 21 events, 22 are needed
+    few = certified_threshold(
+        y[29:], scores[29:], promise="recall", target=0.9
+    )  # 21 events, 22 are needed
     assert not few.found
     assert few.n_needed == int(np.ceil(np.log(0.1) / np.log(0.9) * 91 / 21))
 
@@ -403,7 +496,9 @@ def test_false_positive_rate_is_recall_from_above():
     most = max(k for k in range(100) if binomial(len(others), 0.1, k) <= 0.1)
     assert found.n_wrong == most
     assert others[-most - 1] < found.threshold <= others[-most]
-    tied = certified_threshold(Y, np.ones(600), promise="false_positive_rate", target=0.1)
+    tied = certified_threshold(
+        Y, np.ones(600), promise="false_positive_rate", target=0.1
+    )
     assert not tied.found
     assert tied.pvalue == 1
 
@@ -413,7 +508,12 @@ def test_classes_and_labels():
     proba = np.random.default_rng(0).dirichlet(np.full(10, 0.2), len(y))
     y = np.where(np.random.default_rng(1).random(len(y)) < 0.9, proba.argmax(axis=1), y)
     found = certified_threshold(y, proba, promise="error_when_answered", target=0.15)
-    named = certified_threshold(np.array(list("abcdefghij"))[y], proba, promise="error_when_answered", target=0.15)
+    named = certified_threshold(
+        np.array(list("abcdefghij"))[y],
+        proba,
+        promise="error_when_answered",
+        target=0.15,
+    )
     assert found == named
     wrong = proba.argmax(axis=1) != y
     assert found.n_wrong == (wrong & found.accepts(proba)).sum()
@@ -424,9 +524,14 @@ def test_classes_and_labels():
 def test_the_event_may_be_the_first_column():
     proba = np.column_stack((SCORES, 1 - SCORES))
     y = np.where(Y, "a", "b")
-    found = certified_threshold(y, proba, promise="precision", target=0.8, pos_label="a")
+    found = certified_threshold(
+        y, proba, promise="precision", target=0.8, pos_label="a"
+    )
     assert found.column == 0
-    assert found.threshold == certified_threshold(Y, SCORES, promise="precision", target=0.8).threshold
+    assert (
+        found.threshold
+        == certified_threshold(Y, SCORES, promise="precision", target=0.8).threshold
+    )
     np.testing.assert_array_equal(found.accepts(proba), SCORES >= found.threshold)
 
 
@@ -437,16 +542,30 @@ def test_single_precision_and_ties_on_the_grid():
         cast = scores.astype(dtype)
         found = certified_threshold(y, cast, promise="precision", target=0.75)
         assert found.threshold in (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-        assert found.n_accepted == np.sum(cast >= found.threshold) == found.accepts(cast).sum()
+        assert (
+            found.n_accepted
+            == np.sum(cast >= found.threshold)
+            == found.accepts(cast).sum()
+        )
 
 
 def test_feeds_a_fixed_threshold(cancer):
     X_train, X_test, y_train, y_test = cancer
-    X_fit, X_cal, y_fit, y_cal = train_test_split(X_train, y_train, test_size=0.5, random_state=0)
+    X_fit, X_cal, y_fit, y_cal = train_test_split(
+        X_train, y_train, test_size=0.5, random_state=0
+    )
     model = LogisticRegression().fit(X_fit, y_fit)
-    found = certified_threshold(y_cal, model.predict_proba(X_cal), promise="recall", target=0.9, pos_label="ill")
-    options = {"threshold": found.threshold, "pos_label": "ill", "response_method": "predict_proba"}
-    fixed = FixedThresholdClassifier(FrozenEstimator(model), **options).fit(X_cal, y_cal)
+    found = certified_threshold(
+        y_cal, model.predict_proba(X_cal), promise="recall", target=0.9, pos_label="ill"
+    )
+    options = {
+        "threshold": found.threshold,
+        "pos_label": "ill",
+        "response_method": "predict_proba",
+    }
+    fixed = FixedThresholdClassifier(FrozenEstimator(model), **options).fit(
+        X_cal, y_cal
+    )
     proba = model.predict_proba(X_test)
     np.testing.assert_array_equal(fixed.predict(X_test) == "ill", found.accepts(proba))
 
@@ -456,27 +575,40 @@ def test_independent_scores_make_it_strict():
     found = certified_threshold(Y, SCORES, promise="precision", target=0.8, start=other)
     assert found.found
     assert "Exact for any number of rows" in found.assumptions[-1]
-    assert "simulated" in certified_threshold(Y, SCORES, promise="precision", target=0.8).assumptions[-1]
+    assert (
+        "simulated"
+        in certified_threshold(Y, SCORES, promise="precision", target=0.8).assumptions[
+            -1
+        ]
+    )
 
 
 def test_nothing_found_says_what_is_needed():
-    found = certified_threshold(Y[:40], SCORES[:40], promise="error_when_answered", target=0.1)
+    found = certified_threshold(
+        Y[:40], SCORES[:40], promise="error_when_answered", target=0.1
+    )
     assert (found.found, found.threshold, found.n_accepted) == (False, inf, 0)
     assert found.n_needed > 40
     assert f"About {found.n_needed:,} calibration rows are needed" in str(found)
     assert not found.accepts([0.0, 1.0]).any()
     noise = RNG.random(600) < 0.5
-    hopeless = certified_threshold(noise, SCORES, promise="error_when_answered", target=0.1)
+    hopeless = certified_threshold(
+        noise, SCORES, promise="error_when_answered", target=0.1
+    )
     assert hopeless.n_needed is None
     assert "a better model" in str(hopeless)
 
 
 def test_needed_rows_are_about_right():
-    found = certified_threshold(Y[:60], SCORES[:60], promise="error_when_answered", target=0.1)
+    found = certified_threshold(
+        Y[:60], SCORES[:60], promise="error_when_answered", target=0.1
+    )
     rng = np.random.default_rng(3)
     scores = rng.random(2 * found.n_needed)
     y = rng.random(len(scores)) < scores
-    assert certified_threshold(y, scores, promise="error_when_answered", target=0.1).found
+    assert certified_threshold(
+        y, scores, promise="error_when_answered", target=0.1
+    ).found
 
 
 def test_thresholds_refuse():
@@ -487,17 +619,31 @@ def test_thresholds_refuse():
     with refused(ValueError, "recall", "leave thresholds and start out"):
         certified_threshold(Y, SCORES, promise="recall", target=0.9, start=0.5)
     with refused(ValueError, "strictest", "leave start out"):
-        certified_threshold(Y, SCORES, promise="answered_and_wrong", target=0.1, start=0.5)
+        certified_threshold(
+            Y, SCORES, promise="answered_and_wrong", target=0.1, start=0.5
+        )
     with refused(ValueError, "start", "at most 1"):
         certified_threshold(Y, SCORES, promise="precision", target=0.9, start=5)
     with refused(ValueError, "thresholds", "entry 1"):
-        certified_threshold(Y, SCORES, promise="precision", target=0.9, thresholds=[0.5, -1])
+        certified_threshold(
+            Y, SCORES, promise="precision", target=0.9, thresholds=[0.5, -1]
+        )
     with refused(ValueError, "no events"):
-        certified_threshold(np.zeros(9), np.linspace(0, 1, 9), promise="recall", target=0.9, labels=[0, 1])
+        certified_threshold(
+            np.zeros(9),
+            np.linspace(0, 1, 9),
+            promise="recall",
+            target=0.9,
+            labels=[0, 1],
+        )
     with pytest.raises(TypeError, match="sample_weight"):
-        certified_threshold(Y, SCORES, promise="precision", target=0.9, sample_weight=np.ones(600))
+        certified_threshold(
+            Y, SCORES, promise="precision", target=0.9, sample_weight=np.ones(600)
+        )
     with refused(ValueError, "3 columns", "one score a row"):
-        certified_threshold(Y, SCORES, promise="precision", target=0.5).accepts(np.full((4, 3), 1 / 3))
+        certified_threshold(Y, SCORES, promise="precision", target=0.5).accepts(
+            np.full((4, 3), 1 / 3)
+        )
 
 
 def _risk_above(promise, target, chance, wrong, accepted):
@@ -505,10 +651,13 @@ def _risk_above(promise, target, chance, wrong, accepted):
     n_accepted = max(accepted.sum(), 1)
     return {
         "error_when_answered": wrong[accepted].sum() / n_accepted - target,
-        "answered_and_wrong": wrong[accepted].mean() * accepted.mean() - target if accepted.any() else 0,
+        "answered_and_wrong": wrong[accepted].mean() * accepted.mean() - target
+        if accepted.any()
+        else 0,
         "precision": (1 - chance)[accepted].sum() / n_accepted - (1 - target),
         "recall": target - chance[accepted].sum() / chance.sum(),
-        "false_positive_rate": (1 - chance)[accepted].sum() / (1 - chance).sum() - target,
+        "false_positive_rate": (1 - chance)[accepted].sum() / (1 - chance).sum()
+        - target,
     }[promise]
 
 
@@ -522,8 +671,19 @@ def test_a_promise_is_kept(promise):
     for _ in range(120):
         scores = rng.random(250)
         y = rng.random(250) < 0.5 + 0.9 * (scores - 0.5)
-        accepted = certified_threshold(y, scores, promise=promise, target=target).accepts(new)
-        broken += _risk_above(promise, target, chance, np.where(new > 0.5, 1 - chance, chance), accepted) > 1e-9
+        accepted = certified_threshold(
+            y, scores, promise=promise, target=target
+        ).accepts(new)
+        broken += (
+            _risk_above(
+                promise,
+                target,
+                chance,
+                np.where(new > 0.5, 1 - chance, chance),
+                accepted,
+            )
+            > 1e-9
+        )
     assert broken <= 120 * 0.1 + 3 * np.sqrt(120 * 0.09)
 
 
@@ -538,15 +698,23 @@ def test_score_pvalue_beside_a_search_of_the_likelihood():
     n, lost, gained, limit = 400, 9, 6, 0.03
 
     def loss(q):  # of gains; losses have q + limit
-        return -(gained * np.log(q) + lost * np.log(q + limit) + (n - lost - gained) * np.log(1 - 2 * q - limit))
+        return -(
+            gained * np.log(q)
+            + lost * np.log(q + limit)
+            + (n - lost - gained) * np.log(1 - 2 * q - limit)
+        )
 
-    q = minimize_scalar(loss, bounds=(1e-9, 0.4), method="bounded", options={"xatol": 1e-12}).x
+    q = minimize_scalar(
+        loss, bounds=(1e-9, 0.4), method="bounded", options={"xatol": 1e-12}
+    ).x
     z = (lost - gained - n * limit) / np.sqrt(n * (2 * q + limit - limit**2))
     from scipy.stats import norm
 
     assert score_pvalue(lost, gained, n, limit) == pytest.approx(norm.cdf(z), rel=1e-6)
     # Nothing lost or gained: the variance is that of the hypothesis alone.
-    assert score_pvalue(0, 0, n, limit) == pytest.approx(norm.cdf(-np.sqrt(n * limit / (1 - limit))))
+    assert score_pvalue(0, 0, n, limit) == pytest.approx(
+        norm.cdf(-np.sqrt(n * limit / (1 - limit)))
+    )
 
 
 def test_routing():
@@ -556,7 +724,10 @@ def test_routing():
     found = certified_routing(small, large, confidence, max_loss=0.02)
     accepted = found.accepts(confidence)
     assert 0.2 < found.accepted < 0.8
-    assert found.n_wrong == (large & ~small & accepted).sum() - (small & ~large & accepted).sum()
+    assert (
+        found.n_wrong
+        == (large & ~small & accepted).sum() - (small & ~large & accepted).sum()
+    )
     routed = np.where(accepted, small, large)
     assert routed.mean() > large.mean() - 0.02
     assert "Asymptotic" in str(found)
@@ -567,7 +738,9 @@ def test_routing():
         certified_routing(small[:3], large, confidence, max_loss=0.02)
     with refused(ValueError, "confidence", "[0, 1]"):
         certified_routing(small, large, confidence - 5, max_loss=0.02)
-    assert not certified_routing(small[:30], large[:30], confidence[:30], max_loss=0.02).found
+    assert not certified_routing(
+        small[:30], large[:30], confidence[:30], max_loss=0.02
+    ).found
 
 
 # --- The classifier -----------------------------------------------------------------------------------------------
@@ -575,14 +748,20 @@ def test_routing():
 
 def test_abstains_below_the_threshold(cancer):
     X_train, X_test, y_train, y_test = cancer
-    model = CertifiedThresholdClassifier(LogisticRegression(), target=0.05, random_state=0).fit(X_train, y_train)
+    model = CertifiedThresholdClassifier(
+        LogisticRegression(), target=0.05, random_state=0
+    ).fit(X_train, y_train)
     y_pred, proba = model.predict(X_test), model.predict_proba(X_test)
     sure = proba.max(axis=1) >= model.threshold_
-    np.testing.assert_array_equal(y_pred[sure], model.classes_[proba.argmax(axis=1)][sure])
+    np.testing.assert_array_equal(
+        y_pred[sure], model.classes_[proba.argmax(axis=1)][sure]
+    )
     assert set(y_pred[~sure]) <= {"abstain"}
     assert np.mean(y_pred[sure] != y_test[sure]) <= 0.05
     assert model.certificate_.n_samples == 213
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X_test), y_pred)
+    np.testing.assert_array_equal(
+        pickle.loads(pickle.dumps(model)).predict(X_test), y_pred
+    )
     assert clone(model).get_params()["target"] == 0.05
 
 
@@ -594,7 +773,9 @@ def test_labels_for_abstaining(cancer):
 
     def fitted(y=rest_y, estimator=None, **options):
         estimator = FrozenEstimator(frozen) if estimator is None else estimator
-        return CertifiedThresholdClassifier(estimator, target=0.03, **options).fit(rest, y)
+        return CertifiedThresholdClassifier(estimator, target=0.03, **options).fit(
+            rest, y
+        )
 
     assert set(fitted().predict(X_test)) == {-1, 0, 1}
     assert set(fitted(abstain_label="?").predict(X_test)) == {"?", 0, 1}
@@ -607,19 +788,31 @@ def test_labels_for_abstaining(cancer):
         fitted(abstain_label=1)
 
 
-@pytest.mark.parametrize(("promise", "target"), [("precision", 0.9), ("recall", 0.9), ("false_positive_rate", 0.1)])
+@pytest.mark.parametrize(
+    ("promise", "target"),
+    [("precision", 0.9), ("recall", 0.9), ("false_positive_rate", 0.1)],
+)
 def test_promises_about_the_event(cancer, promise, target):
     X_train, X_test, y_train, _ = cancer
-    model = CertifiedThresholdClassifier(LogisticRegression(), promise=promise, target=target, random_state=0)
+    model = CertifiedThresholdClassifier(
+        LogisticRegression(), promise=promise, target=target, random_state=0
+    )
     y_pred = model.fit(X_train, y_train).predict(X_test)
     assert set(y_pred) == {"ill", "well"}
-    np.testing.assert_array_equal(y_pred == "well", model.predict_proba(X_test)[:, 1] >= model.threshold_)
+    np.testing.assert_array_equal(
+        y_pred == "well", model.predict_proba(X_test)[:, 1] >= model.threshold_
+    )
 
 
 def test_nothing_found_warns_and_abstains(cancer):
     X_train, X_test, y_train, _ = cancer
-    model = CertifiedThresholdClassifier(LogisticRegression(), target=0.01, random_state=0)
-    with pytest.warns(UserWarning, match=r"No threshold is found on these 50 rows.*calibration rows are needed"):
+    model = CertifiedThresholdClassifier(
+        LogisticRegression(), target=0.01, random_state=0
+    )
+    with pytest.warns(
+        UserWarning,
+        match=r"No threshold is found on these 50 rows.*calibration rows are needed",
+    ):
         model.fit(X_train[:100], y_train[:100])
     assert set(model.predict(X_test)) == {"abstain"}
 
@@ -628,7 +821,9 @@ def test_lives_in_pipelines_and_searches(cancer):
     pandas = pytest.importorskip("pandas")
     X_train, X_test, y_train, y_test = cancer
     inner = CertifiedThresholdClassifier(
-        RecalibratedClassifierCV(LogisticRegression(), PlattScaling()), target=0.1, random_state=0
+        RecalibratedClassifierCV(LogisticRegression(), PlattScaling()),
+        target=0.1,
+        random_state=0,
     )
     model = make_pipeline(StandardScaler(), inner)
     assert cross_val_score(model, X_train, y_train, cv=3).mean() > 0.8
@@ -643,14 +838,22 @@ def test_lives_in_pipelines_and_searches(cancer):
 def test_classifier_refuses(cancer):
     X_train, _, y_train, _ = cancer
     with refused(ValueError, "promise", "'routing'"):
-        CertifiedThresholdClassifier(LogisticRegression(), promise="routing").fit(X_train, y_train)
+        CertifiedThresholdClassifier(LogisticRegression(), promise="routing").fit(
+            X_train, y_train
+        )
     with refused(ValueError, "promise='recall'", "Only binary"):
-        CertifiedThresholdClassifier(LogisticRegression(), promise="recall").fit(X_train, np.arange(len(X_train)) % 3)
+        CertifiedThresholdClassifier(LogisticRegression(), promise="recall").fit(
+            X_train, np.arange(len(X_train)) % 3
+        )
     rare = np.arange(len(X_train)) == 0
     with refused(ValueError, "one class only", "FrozenEstimator"):
         for seed in range(9):
             CertifiedThresholdClassifier(
-                LogisticRegression(), promise="precision", target=0.1, random_state=seed, test_size=0.9
+                LogisticRegression(),
+                promise="precision",
+                target=0.1,
+                random_state=seed,
+                test_size=0.9,
             ).fit(X_train, rare)
 
 
@@ -665,14 +868,20 @@ EXPECTED = {
 }
 
 
-@parametrize_with_checks([ExpectedCostClassifier(LogisticRegression(), [[0, 1], [1, 0]])])
+@parametrize_with_checks(
+    [ExpectedCostClassifier(LogisticRegression(), [[0, 1], [1, 0]])]
+)
 def test_checks_of_costs(estimator, check):
     check(estimator)
 
 
 @pytest.mark.filterwarnings("ignore:No threshold is found")
 @parametrize_with_checks(
-    [CertifiedThresholdClassifier(LogisticRegression(), abstain_label=-9, random_state=0)],
+    [
+        CertifiedThresholdClassifier(
+            LogisticRegression(), abstain_label=-9, random_state=0
+        )
+    ],
     expected_failed_checks=lambda estimator: EXPECTED,
 )
 def test_checks_of_promises(estimator, check):
@@ -705,12 +914,16 @@ def test_the_guide_says_what_the_library_does():
     shown = against_all.net_benefit[0], against_all.low[0], against_all.high[0]
     assert shown == pytest.approx((0.025, 0.010, 0.033), abs=1e-3)
     assert (
-        str(names["certified"]).split("\n")[1:4] == re.search(r"```text\n(.*?)\.\.\.\n", text, re.S)[1].split("\n")[1:4]
+        str(names["certified"]).split("\n")[1:4]
+        == re.search(r"```text\n(.*?)\.\.\.\n", text, re.S)[1].split("\n")[1:4]
     )
     assert names["certified"].found
     assert names["careful"].certificate_.found
     assert names["routing"].found
-    np.testing.assert_array_equal(names["fixed"].predict(names["X_test"]), names["certified"].accepts(names["y_proba"]))
+    np.testing.assert_array_equal(
+        names["fixed"].predict(names["X_test"]),
+        names["certified"].accepts(names["y_proba"]),
+    )
 
 
 def test_json_keeps_a_certified_threshold():
@@ -753,6 +966,8 @@ def test_json_refuses_what_no_certified_threshold_is(field, value):
     with refused(ValueError, "The document is not valid", field):
         from_dict({**document, "parameters": {**document["parameters"], field: value}})
     if field != "more":
-        missing = {name: one for name, one in document["parameters"].items() if name != field}
+        missing = {
+            name: one for name, one in document["parameters"].items() if name != field
+        }
         with refused(ValueError, "The document is not valid", field):
             from_dict({**document, "parameters": missing})

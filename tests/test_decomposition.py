@@ -27,12 +27,17 @@ def log(y, q):
 
 
 def mean_score(score, forecasts, labels, weights):
-    terms = [w * score(y, q) for q, y, w in zip(forecasts, labels, weights, strict=True)]
+    terms = [
+        w * score(y, q) for q, y, w in zip(forecasts, labels, weights, strict=True)
+    ]
     return math.fsum(terms) / sum(weights)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize(("decomposition", "score"), [(brier_decomposition, brier), (log_loss_decomposition, log)])
+@pytest.mark.parametrize(
+    ("decomposition", "score"),
+    [(brier_decomposition, brier), (log_loss_decomposition, log)],
+)
 def test_corp_is_the_difference_of_three_mean_scores(decomposition, score, weighted):
     # Dimitriadis et al.: S of the forecast, of its isotonic recalibration, of the base rate.
     scores, labels, weights = sample()
@@ -43,14 +48,20 @@ def test_corp_is_the_difference_of_three_mean_scores(decomposition, score, weigh
     recalibrated = mean_score(score, [fit[s] for s in scores], labels, w)
     climate = mean_score(score, [base_rate] * len(scores), labels, w)
     found = decomposition(labels, scores, sample_weight=weights if weighted else None)
-    assert found == pytest.approx((forecast - recalibrated, climate - recalibrated, climate), abs=1e-12)
+    assert found == pytest.approx(
+        (forecast - recalibrated, climate - recalibrated, climate), abs=1e-12
+    )
     assert found.score == pytest.approx(forecast, abs=1e-12)
 
 
-@pytest.mark.parametrize("binning", [EqualMass(5), EqualWidth(4), UniqueScores(), 3], ids=repr)
+@pytest.mark.parametrize(
+    "binning", [EqualMass(5), EqualWidth(4), UniqueScores(), 3], ids=repr
+)
 def test_binned_brier_is_murphy(binning):
     scores, labels, weights = sample(1)
-    edges = (EqualMass(3) if binning == 3 else binning).bin_edges(scores, labels, weights.astype(float))
+    edges = (EqualMass(3) if binning == 3 else binning).bin_edges(
+        scores, labels, weights.astype(float)
+    )
     total = weights.sum()
     base_rate = weights @ labels / total
     miscalibration = discrimination = score = 0.0
@@ -59,9 +70,13 @@ def test_binned_brier_is_murphy(binning):
         s, y = sum(w * s for s, _, w in rows) / n, sum(w * y for _, y, w in rows) / n
         miscalibration += n / total * (s - y) ** 2
         discrimination += n / total * (y - base_rate) ** 2
-        score += sum(w * (s - y) ** 2 for _, y, w in rows) / total  # of the forecast that says the bin's mean score
+        score += (
+            sum(w * (s - y) ** 2 for _, y, w in rows) / total
+        )  # of the forecast that says the bin's mean score
     found = brier_decomposition(labels, scores, binning=binning, sample_weight=weights)
-    assert found == pytest.approx((miscalibration, discrimination, base_rate * (1 - base_rate)), abs=1e-12)
+    assert found == pytest.approx(
+        (miscalibration, discrimination, base_rate * (1 - base_rate)), abs=1e-12
+    )
     assert found.score == pytest.approx(score, abs=1e-12)
 
 
@@ -74,20 +89,38 @@ def test_binned_log_loss_is_kullback_leibler():
         return y * math.log(y / q) + (1 - y) * math.log((1 - y) / (1 - q))
 
     found = log_loss_decomposition(labels, scores, binning=EqualWidth(2))
-    assert found.miscalibration == pytest.approx((divergence(0.4, 0.2) + divergence(0.7, 0.8)) / 2)
-    assert found.discrimination == pytest.approx((divergence(0.4, 0.55) + divergence(0.7, 0.55)) / 2)
-    assert found.uncertainty == pytest.approx(-0.55 * math.log(0.55) - 0.45 * math.log(0.45))
+    assert found.miscalibration == pytest.approx(
+        (divergence(0.4, 0.2) + divergence(0.7, 0.8)) / 2
+    )
+    assert found.discrimination == pytest.approx(
+        (divergence(0.4, 0.55) + divergence(0.7, 0.55)) / 2
+    )
+    assert found.uncertainty == pytest.approx(
+        -0.55 * math.log(0.55) - 0.45 * math.log(0.45)
+    )
 
 
-@pytest.mark.parametrize("binning", [None, UniqueScores(), PoolAdjacentViolators()], ids=repr)
+@pytest.mark.parametrize(
+    "binning", [None, UniqueScores(), PoolAdjacentViolators()], ids=repr
+)
 def test_adds_up_to_the_score_of_the_forecast_itself(binning):
     scores, labels, weights = sample(2, ties=False)
     scores[:3] = 0, 1, 1  # infinitely wrong at times: clipped as scikit-learn does
     for found, expected in (
-        (brier_decomposition(labels, scores, binning=binning, sample_weight=weights), brier_score_loss),
-        (log_loss_decomposition(labels, scores, binning=binning, sample_weight=weights), log_loss),
+        (
+            brier_decomposition(labels, scores, binning=binning, sample_weight=weights),
+            brier_score_loss,
+        ),
+        (
+            log_loss_decomposition(
+                labels, scores, binning=binning, sample_weight=weights
+            ),
+            log_loss,
+        ),
     ):
-        assert found.score == pytest.approx(expected(labels, scores, sample_weight=weights), rel=1e-12)
+        assert found.score == pytest.approx(
+            expected(labels, scores, sample_weight=weights), rel=1e-12
+        )
 
 
 def test_parts_are_not_negative_and_vanish_where_they_should():
@@ -99,13 +132,21 @@ def test_parts_are_not_negative_and_vanish_where_they_should():
         fit = isotonic(scores, labels)
         recalibrated = decomposition(labels, np.array([fit[s] for s in scores]))
         assert recalibrated.miscalibration == pytest.approx(0, abs=1e-12)
-        assert recalibrated.discrimination == pytest.approx(decomposition(labels, scores).discrimination, abs=1e-12)
-        assert decomposition(labels, scores**3).discrimination == pytest.approx(recalibrated.discrimination, abs=1e-12)
+        assert recalibrated.discrimination == pytest.approx(
+            decomposition(labels, scores).discrimination, abs=1e-12
+        )
+        assert decomposition(labels, scores**3).discrimination == pytest.approx(
+            recalibrated.discrimination, abs=1e-12
+        )
 
 
 def test_one_row_and_one_class():
-    assert brier_decomposition([1], [0.25], labels=[0, 1]) == pytest.approx((0.5625, 0, 0))
-    assert log_loss_decomposition([1, 1], [0.25, 0.5], labels=[0, 1]) == pytest.approx((math.log(8) / 2, 0, 0))
+    assert brier_decomposition([1], [0.25], labels=[0, 1]) == pytest.approx(
+        (0.5625, 0, 0)
+    )
+    assert log_loss_decomposition([1, 1], [0.25, 0.5], labels=[0, 1]) == pytest.approx(
+        (math.log(8) / 2, 0, 0)
+    )
 
 
 def test_many_classes():
@@ -114,7 +155,9 @@ def test_many_classes():
     labels = np.array([rng.choice(3, p=row) for row in proba])
     # The Brier score of K classes is the sum of the one-vs-rest scores, the marginal decomposition their mean.
     marginal = brier_decomposition(labels, proba, multiclass="marginal")
-    assert 3 * marginal.score == pytest.approx(np.sum((proba - np.eye(3)[labels]) ** 2) / 200)
+    assert 3 * marginal.score == pytest.approx(
+        np.sum((proba - np.eye(3)[labels]) ** 2) / 200
+    )
     top = brier_decomposition(labels == proba.argmax(1), proba.max(1))
     assert brier_decomposition(labels, proba) == pytest.approx(top, abs=1e-12)
 

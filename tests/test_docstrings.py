@@ -23,7 +23,22 @@ PUBLIC = [
 ]
 # A docstring, a summary in one line that ends in a period, every parameter with its type and description in order and
 # no other, what is returned.
-CODES = {"GL01", "GL08", "SS01", "SS02", "SS03", "SS04", "SS06", "PR01", "PR02", "PR03", "PR04", "PR07", "RT01", "RT03"}
+CODES = {
+    "GL01",
+    "GL08",
+    "SS01",
+    "SS02",
+    "SS03",
+    "SS04",
+    "SS06",
+    "PR01",
+    "PR02",
+    "PR03",
+    "PR04",
+    "PR07",
+    "RT01",
+    "RT03",
+}
 
 
 def _public_names():
@@ -36,7 +51,9 @@ def _public_names():
                 continue
             seen.add(value)
             # A result is shown by the function that returns it.
-            is_result = inspect.isclass(value) and (issubclass(value, tuple) or is_dataclass(value))
+            is_result = inspect.isclass(value) and (
+                issubclass(value, tuple) or is_dataclass(value)
+            )
             yield f"{module.__name__}.{name}", not is_result
             if inspect.isclass(value):
                 for own_name, attribute in vars(value).items():
@@ -45,10 +62,14 @@ def _public_names():
                         yield f"{module.__name__}.{name}.{method.__name__}", False
 
 
-@pytest.mark.parametrize(("name", "needs_example"), list(_public_names()), ids=lambda value: str(value))
+@pytest.mark.parametrize(
+    ("name", "needs_example"), list(_public_names()), ids=lambda value: str(value)
+)
 def test_docstring(name, needs_example):
     codes = CODES | ({"EX01"} if needs_example else set())
-    errors = [f"{code}: {text}" for code, text in validate(name)["errors"] if code in codes]
+    errors = [
+        f"{code}: {text}" for code, text in validate(name)["errors"] if code in codes
+    ]
     assert not errors
 
 
@@ -95,8 +116,12 @@ def test_shared_parameters_are_described_alike():
             value = getattr(value, part)
         for parameter in docscrape.NumpyDocString(inspect.getdoc(value))["Parameters"]:
             text = " ".join(" ".join(parameter.desc).split())
-            begins = [one for one in SENTENCES.get(parameter.name, ()) if text.startswith(one)]
-            assert begins or parameter.name not in SENTENCES, f"{name}: {parameter.name} : {text}"
+            begins = [
+                one for one in SENTENCES.get(parameter.name, ()) if text.startswith(one)
+            ]
+            assert begins or parameter.name not in SENTENCES, (
+                f"{name}: {parameter.name} : {text}"
+            )
 
 
 # Public names without a paper: what they are, or whose page names it.
@@ -134,7 +159,11 @@ def test_what_may_raise_says_so_and_what_has_a_paper_names_it():
             if not callable(value):
                 continue
             text = inspect.getdoc(value)
-            takes_data = hasattr(value, "fit") if inspect.isclass(value) else inspect.signature(value).parameters
+            takes_data = (
+                hasattr(value, "fit")
+                if inspect.isclass(value)
+                else inspect.signature(value).parameters
+            )
             if takes_data and "\nRaises\n------\n" not in text:
                 silent.append(name)
             if "\nReferences\n----------\n" not in text:

@@ -33,13 +33,22 @@ NEEDS = {
     "deploying.md": ["duckdb", "onnx", "onnxruntime", "skl2onnx"],
     "displays.md": ["matplotlib"],
     "howto_engine.md": ["pyarrow", "narwhals"],
-    "where_predictions_live.md": ["duckdb", "matplotlib", "narwhals", "onnx", "pandas", "pyarrow"],
+    "where_predictions_live.md": [
+        "duckdb",
+        "matplotlib",
+        "narwhals",
+        "onnx",
+        "pandas",
+        "pyarrow",
+    ],
 }
 
 
 def _blocks(page):
     """Return the Python blocks of a page that stand at the margin: those of a list are steps, which a test takes."""
-    return re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), flags=re.S | re.M)
+    return re.findall(
+        r"^```python\n(.*?)^```", page.read_text("utf-8"), flags=re.S | re.M
+    )
 
 
 def _run(page, names):
@@ -50,7 +59,11 @@ def _run(page, names):
 def _here():
     for page in PAGES:
         if page.name not in RUN_ELSEWHERE and _blocks(page):
-            yield pytest.param(page, id=page.name, marks=[pytest.mark.slow] if page.name in SLOW else [])
+            yield pytest.param(
+                page,
+                id=page.name,
+                marks=[pytest.mark.slow] if page.name in SLOW else [],
+            )
 
 
 @pytest.mark.parametrize("page", _here())
@@ -69,7 +82,10 @@ def test_code_of_the_howto_pages_runs(name):
     (example,) = re.findall(r"\{literalinclude\} (\S+)", page.read_text("utf-8"))
     names = runpy.run_path(str(DOC / example))
     assert _blocks(page)
-    _run(page, names | {"y_true": [0, 1, 0, 1] * 25, "y_proba": [0.1, 0.4, 0.35, 0.8] * 25})
+    _run(
+        page,
+        names | {"y_true": [0, 1, 0, 1] * 25, "y_proba": [0.1, 0.4, 0.35, 0.8] * 25},
+    )
 
 
 def test_pages_that_are_run_elsewhere():
@@ -80,11 +96,21 @@ def test_pages_that_are_run_elsewhere():
 
 def test_commands_of_the_pages_start():
     """Each `python -m benchmarks.name` beside a figure is a module that can be imported and has a main function."""
-    named = {name for page in PAGES for name in re.findall(r"python -m (benchmarks[\w.]+)", page.read_text("utf-8"))}
+    named = {
+        name
+        for page in PAGES
+        for name in re.findall(r"python -m (benchmarks[\w.]+)", page.read_text("utf-8"))
+    }
     assert len(named) > 8
     for name in named:
         found = import_module(name)
-        assert callable(getattr(found if hasattr(found, "main") else import_module(f"{name}.__main__"), "main", None))
+        assert callable(
+            getattr(
+                found if hasattr(found, "main") else import_module(f"{name}.__main__"),
+                "main",
+                None,
+            )
+        )
 
 
 def test_the_first_example_stands_in_one_file():
@@ -93,7 +119,12 @@ def test_the_first_example_stands_in_one_file():
     assert first in example
     assert first.count("\n") < 20
     lines = example.splitlines()
-    start, stop = map(int, re.search(r":lines: (\d+)-(\d+)", (DOC / "index.md").read_text("utf-8")).groups())
+    start, stop = map(
+        int,
+        re.search(
+            r":lines: (\d+)-(\d+)", (DOC / "index.md").read_text("utf-8")
+        ).groups(),
+    )
     assert lines[start - 1 : stop] == first.splitlines()
 
 
@@ -108,7 +139,10 @@ def _anchors(page):
     """Return the anchors of a page: its headings as GitHub and MyST write them, and explicit targets."""
     text = _without_code(page)
     headings = re.findall(r"^#+ (.*)$", text, flags=re.M)
-    slugs = {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+    slugs = {
+        re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-")
+        for heading in headings
+    }
     return slugs | set(re.findall(r"^\((\S+)\)=$", text, flags=re.M))
 
 
@@ -151,47 +185,81 @@ def test_roles_and_directives(page):
     for name in re.findall(r"\{doc\}`(?:[^`<]*<)?([^`>]+)>?`", text):
         target = name.strip("/")
         gallery = DOC / "gallery" / f"{Path(target).stem}.py"
-        assert target in ("api", "auto_gallery/index") or (DOC / f"{target}.md").exists() or gallery.exists(), name
+        assert (
+            target in ("api", "auto_gallery/index")
+            or (DOC / f"{target}.md").exists()
+            or gallery.exists()
+        ), name
     for name in re.findall(r"\{(?:image|figure|literalinclude)\} (\S+)", text):
         assert (DOC / name).exists() or name.startswith("_generated/"), name
     for name in _contents(text):
-        assert name in ("api", "auto_gallery/index") or (DOC / f"{name}.md").exists(), name
+        assert name in ("api", "auto_gallery/index") or (DOC / f"{name}.md").exists(), (
+            name
+        )
 
 
 def test_guide_and_examples_know_each_other():
-    guide = _contents((DOC / "user_guide.md").read_text("utf-8").split(":caption: Evidence")[0])
+    guide = _contents(
+        (DOC / "user_guide.md").read_text("utf-8").split(":caption: Evidence")[0]
+    )
     texts = {page: (DOC / f"{page}.md").read_text("utf-8") for page in guide}
-    named = {page: set(re.findall(r"auto_gallery/(plot_\w+)", text)) for page, text in texts.items()}
-    assert {path.stem for path in (DOC / "gallery").glob("plot_*.py")} == set().union(*named.values())
-    without = {"scores", "scikit_learn", "coming_from"}  # these explain, and have no example of their own
+    named = {
+        page: set(re.findall(r"auto_gallery/(plot_\w+)", text))
+        for page, text in texts.items()
+    }
+    assert {path.stem for path in (DOC / "gallery").glob("plot_*.py")} == set().union(
+        *named.values()
+    )
+    without = {
+        "scores",
+        "scikit_learn",
+        "coming_from",
+    }  # these explain, and have no example of their own
     assert {page for page, examples in named.items() if not examples} == without
 
 
 def test_the_table_of_the_guide_has_the_order_of_its_navigation():
     text = (DOC / "user_guide.md").read_text("utf-8")
-    assert re.findall(r"\| \[[^\]]+\]\((\w+)\.md\) \|$", text, flags=re.M) == list(_contents(text))
+    assert re.findall(r"\| \[[^\]]+\]\((\w+)\.md\) \|$", text, flags=re.M) == list(
+        _contents(text)
+    )
 
 
 def test_evidence_pages_begin_with_a_summary():
     evidence = list(
-        _contents("```{toctree}\n" + (DOC / "user_guide.md").read_text("utf-8").split(":caption: Evidence")[1])
+        _contents(
+            "```{toctree}\n"
+            + (DOC / "user_guide.md").read_text("utf-8").split(":caption: Evidence")[1]
+        )
     )
     assert len(evidence) == 5
-    for page in set(evidence) - {"speed"}:  # the summary of speed is written with its tables
-        _, title, summary, *_ = re.split(r"^#+ ", (DOC / f"{page}.md").read_text("utf-8"), flags=re.M)
+    for page in set(evidence) - {
+        "speed"
+    }:  # the summary of speed is written with its tables
+        _, title, summary, *_ = re.split(
+            r"^#+ ", (DOC / f"{page}.md").read_text("utf-8"), flags=re.M
+        )
         assert summary.startswith("In ten lines\n"), page
-        assert 8 <= len(re.findall(r"^(?:\* |\| (?!what|---))", summary, flags=re.M)) <= 14, page
+        assert (
+            8 <= len(re.findall(r"^(?:\* |\| (?!what|---))", summary, flags=re.M)) <= 14
+        ), page
 
 
 def test_every_page_is_in_one_table_of_contents():
-    listed = [name for page in DOC.glob("*.md") for name in _contents(page.read_text("utf-8"))]
+    listed = [
+        name for page in DOC.glob("*.md") for name in _contents(page.read_text("utf-8"))
+    ]
     pages = {page.stem for page in DOC.glob("*.md")} - {"index"}
     assert sorted(listed) == sorted(pages | {"api", "auto_gallery/index"})
 
 
 def test_titles_are_the_same_in_the_guide_and_on_the_page():
     for name in ("user_guide.md", "developers.md"):
-        for title, page in re.findall(r"\| \[([^\]]+)\]\((\w+)\.md\) \|$", (DOC / name).read_text("utf-8"), flags=re.M):
+        for title, page in re.findall(
+            r"\| \[([^\]]+)\]\((\w+)\.md\) \|$",
+            (DOC / name).read_text("utf-8"),
+            flags=re.M,
+        ):
             text = (DOC / f"{page}.md").read_text("utf-8")
             assert text.startswith(f"# {title}\n") or page == "changelog", page
 
@@ -200,7 +268,9 @@ def test_titles_are_the_same_in_the_guide_and_on_the_page():
 
 
 def test_pictures_are_made_by_code_and_shown():
-    code = "\n".join(path.read_text("utf-8") for path in (DOC / "examples").glob("*.py"))
+    code = "\n".join(
+        path.read_text("utf-8") for path in (DOC / "examples").glob("*.py")
+    )
     shown = "\n".join(page.read_text("utf-8") for page in PAGES)
     for picture in (DOC / "pictures").glob("*.png"):
         assert re.search(rf"\b{picture.stem}\b", code), picture.name

@@ -18,7 +18,9 @@ pytest.importorskip("narwhals")
 from skcalib.engines import PredictionTable  # noqa: E402
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:Dask support is moving out of Narwhals:FutureWarning"),
+    pytest.mark.filterwarnings(
+        "ignore:Dask support is moving out of Narwhals:FutureWarning"
+    ),
     pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning"),
 ]
 
@@ -65,15 +67,28 @@ def check_jobs(data, score, label, segment):
         ]
         wanted = []
         for own, events in parts:
-            part = BinStatistics.from_predictions(events, own, binning.bin_edges(own, events == 1))
-            wanted.append((part.edges.tolist(), part.count.tolist(), part.weighted_label.tolist()))
+            part = BinStatistics.from_predictions(
+                events, own, binning.bin_edges(own, events == 1)
+            )
+            wanted.append(
+                (part.edges.tolist(), part.count.tolist(), part.weighted_label.tolist())
+            )
         assert sorted(found) == sorted(wanted)
-    totals = [(part.sample_weight.sum(), part.sample_weight @ part.y_true) for part in table.weighted_scores().values()]
+    totals = [
+        (part.sample_weight.sum(), part.sample_weight @ part.y_true)
+        for part in table.weighted_scores().values()
+    ]
     assert sorted(totals) == sorted((len(own), events.sum()) for own, events in parts)
     grid = np.linspace(0, 1, 50)
     for recalibrator in (IsotonicCalibration(), HistogramBinning(4)):
-        found = sorted(own.predict_proba(grid)[:, 1].tolist() for own in table.fit(recalibrator).values())
-        wanted = sorted(clone(recalibrator).fit(*part).predict_proba(grid)[:, 1].tolist() for part in parts)
+        found = sorted(
+            own.predict_proba(grid)[:, 1].tolist()
+            for own in table.fit(recalibrator).values()
+        )
+        wanted = sorted(
+            clone(recalibrator).fit(*part).predict_proba(grid)[:, 1].tolist()
+            for part in parts
+        )
         np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-12)
     return list(table.bin_statistics(1))
 
@@ -84,7 +99,9 @@ def in_duckdb(expression):
     rows_of_arrow = pa.table({"p": score, "y": label, "k": segment, "i": np.arange(N)})
     connection = duckdb.connect()
     connection.register("arrow", rows_of_arrow)
-    connection.execute(f"CREATE TABLE predictions AS SELECT p, y, {expression} AS g FROM arrow")
+    connection.execute(
+        f"CREATE TABLE predictions AS SELECT p, y, {expression} AS g FROM arrow"
+    )
     return connection
 
 
@@ -92,8 +109,13 @@ def in_duckdb(expression):
 def test_duckdb(kind):
     connection = in_duckdb(SQL_TYPES[kind])
     connection.execute("SET TimeZone = 'Europe/Berlin'")
-    found = connection.sql("SELECT p, y, dense_rank() OVER (ORDER BY g) AS n FROM predictions").fetchnumpy()
-    keys = check_jobs(connection.table("predictions"), *(np.asarray(values) for values in found.values()))
+    found = connection.sql(
+        "SELECT p, y, dense_rank() OVER (ORDER BY g) AS n FROM predictions"
+    ).fetchnumpy()
+    keys = check_jobs(
+        connection.table("predictions"),
+        *(np.asarray(values) for values in found.values()),
+    )
     assert len(keys) == len(set(keys)) == len(np.unique(found["n"]))
 
 
@@ -101,7 +123,9 @@ ARROW_TYPES = {
     "large_string": ["", "a", "01", "1"],
     "decimal128(18, 3)": [Decimal(9 * 10**12) + Decimal(k) / 1000 for k in range(K)],
     "timestamp('ns')": [1_700_000_000_000_000_000 + k for k in range(K)],
-    "timestamp('us', 'Europe/Berlin')": [MOMENT + k * timedelta(minutes=30) for k in range(K)],
+    "timestamp('us', 'Europe/Berlin')": [
+        MOMENT + k * timedelta(minutes=30) for k in range(K)
+    ],
     "time64('us')": [time(10, 0, 0, k) for k in range(K)],
     "date32": [date(2024, 1, 1 + k) for k in range(K)],
     "float64": [-0.0, 0.0, 0.1 + 0.2, 0.3],
@@ -114,34 +138,50 @@ ARROW_TYPES = {
 }
 
 
-DASK, IBIS = (pytest.param(engine, marks=pytest.mark.slow) for engine in ("dask", "ibis"))
+DASK, IBIS = (
+    pytest.param(engine, marks=pytest.mark.slow) for engine in ("dask", "ibis")
+)
 
 
-@pytest.mark.parametrize("engine", ["pyarrow", "pandas", "polars", "polars_lazy", IBIS, DASK])
+@pytest.mark.parametrize(
+    "engine", ["pyarrow", "pandas", "polars", "polars_lazy", IBIS, DASK]
+)
 @pytest.mark.parametrize("kind", ARROW_TYPES)
 def test_other_engines(engine, kind):
     if engine == "dask" and kind not in ("float64", "string", "decimal128(18, 3)"):
         return  # benchmarks/fuzz_engines.py tries them
     score, label, segment = rows()
     values = ARROW_TYPES[kind]
-    segment = np.array([values.index(value) for value in values])[segment]  # what Python takes for one is one
+    segment = np.array([values.index(value) for value in values])[
+        segment
+    ]  # what Python takes for one is one
     name, *parameters = kind.rstrip(")").split("(")
     parameters = [text.strip(" '") for text in ",".join(parameters).split(",") if text]
-    arrow_type = getattr(pa, name)(*(int(text) if text.isdigit() else text for text in parameters))
+    arrow_type = getattr(pa, name)(
+        *(int(text) if text.isdigit() else text for text in parameters)
+    )
     column = pa.array([values[k] for k in segment], arrow_type)
     keys = check_jobs(native(engine, p=score, y=label, g=column), score, label, segment)
     assert len(keys) == len(set(keys)) == len(np.unique(segment))
 
 
 def test_several_columns_of_segments_and_missing_values():
-    connection = in_duckdb("CASE k WHEN 3 THEN NULL ELSE CAST('9000000000000.00' || k AS DECIMAL(18, 3)) END")
+    connection = in_duckdb(
+        "CASE k WHEN 3 THEN NULL ELSE CAST('9000000000000.00' || k AS DECIMAL(18, 3)) END"
+    )
     connection.execute(
         "CREATE TABLE doubly AS SELECT *, CASE WHEN p > 0.9 THEN NULL ELSE rowid % 2 END AS h FROM predictions"
     )
-    table = PredictionTable(connection.table("doubly"), label="y", score="p", by=["g", "h"])
+    table = PredictionTable(
+        connection.table("doubly"), label="y", score="p", by=["g", "h"]
+    )
     found = table.bin_statistics(EqualMass(3))
-    counts = connection.sql("SELECT g, h, count(*) FROM doubly GROUP BY g, h").fetchall()
-    assert {key: part.count.sum() for key, part in found.items()} == {(g, h): n for g, h, n in counts}
+    counts = connection.sql(
+        "SELECT g, h, count(*) FROM doubly GROUP BY g, h"
+    ).fetchall()
+    assert {key: part.count.sum() for key, part in found.items()} == {
+        (g, h): n for g, h, n in counts
+    }
     first = [key[0] for key in found]
     assert first[-1] is None
     assert first[0] == min(value for value in first if value is not None)
@@ -152,7 +192,9 @@ def test_several_columns_of_segments_and_missing_values():
 def test_types_that_cannot_name_segments_are_refused(name):
     columns = "[1] AS l, {'a': 1} AS s, MAP {'a': 1} AS m, 'a'::BLOB AS b, '10'::BIT AS bits, uuid() AS u"
     data = duckdb.connect().sql(f"SELECT 0.5 AS p, 1 AS y, {columns} FROM range(3)")
-    with pytest.raises(ValueError, match=f"by='{name}' is a column of .*cast it to text"):
+    with pytest.raises(
+        ValueError, match=f"by='{name}' is a column of .*cast it to text"
+    ):
         PredictionTable(data, label="y", score="p", by=name).bin_statistics(1)
 
 
@@ -164,24 +206,43 @@ def test_lists_as_segments_are_refused(engine):
 
 
 @pytest.mark.parametrize(
-    "job", ["bin_statistics", "weighted_scores", "kuiper", "isotonic", "isotonic in parts", "platt"]
+    "job",
+    [
+        "bin_statistics",
+        "weighted_scores",
+        "kuiper",
+        "isotonic",
+        "isotonic in parts",
+        "platt",
+    ],
 )
 @pytest.mark.parametrize("by", [None, "g"])
 @pytest.mark.parametrize("change", ["grows", "shrinks", "new segment"])
-def test_a_table_that_changes_between_two_passes_is_refused(monkeypatch, job, by, change):
+def test_a_table_that_changes_between_two_passes_is_refused(
+    monkeypatch, job, by, change
+):
     connection = in_duckdb("k")
     statement = {
         "grows": "INSERT INTO predictions SELECT * FROM predictions",
         "shrinks": "DELETE FROM predictions WHERE rowid % 2 = 0",
         "new segment": "INSERT INTO predictions SELECT p, y, 77 FROM predictions",
     }[change]
-    table = PredictionTable(connection.table("predictions"), label="y", score="p", by=by)
+    table = PredictionTable(
+        connection.table("predictions"), label="y", score="p", by=by
+    )
     from skcalib.engines import _histogram
 
     if job == "isotonic in parts":
         if by and change == "new segment":
-            pytest.skip("the table changes after its segments were counted: rows of another one are not looked at")
-        for name, value in {"_CELLS": 8, "_CELLS_OF_SEGMENT": 8, "_MOST_SPLIT": 20, "_MOST_FETCHED": 20}.items():
+            pytest.skip(
+                "the table changes after its segments were counted: rows of another one are not looked at"
+            )
+        for name, value in {
+            "_CELLS": 8,
+            "_CELLS_OF_SEGMENT": 8,
+            "_MOST_SPLIT": 20,
+            "_MOST_FETCHED": 20,
+        }.items():
             monkeypatch.setattr(_histogram, name, value)
     calls = []
 
@@ -207,7 +268,9 @@ def test_a_table_that_changes_between_two_passes_is_refused(monkeypatch, job, by
     assert calls
 
 
-@pytest.mark.parametrize("setting", ["python_enable_replacements = false", "enable_external_access = false"])
+@pytest.mark.parametrize(
+    "setting", ["python_enable_replacements = false", "enable_external_access = false"]
+)
 def test_settings_and_names_of_a_connection_do_not_matter(setting):
     connection = in_duckdb("k")
     for name in ("skcalib_columns", "skcalib_relation", "skcalib_file"):
@@ -220,21 +283,35 @@ def test_settings_and_names_of_a_connection_do_not_matter(setting):
     model = IsotonicCalibration().fit(score, label)
     table = PredictionTable(connection.table("predictions"), label="y", score="p")
     forecast = table.apply(model, output="q").fetchnumpy()
-    np.testing.assert_allclose(forecast["q"], model.predict_proba(forecast["p"])[:, 1], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        forecast["q"], model.predict_proba(forecast["p"])[:, 1], rtol=0, atol=1e-12
+    )
 
 
 def test_a_low_depth_of_expressions_is_an_error_of_ours():
     connection = in_duckdb("k")
     connection.execute("SET max_expression_depth = 20")
     with pytest.raises(ValueError, match="SET max_expression_depth = 1000"):
-        PredictionTable(connection.table("predictions"), label="y", score="p").weighted_scores()
+        PredictionTable(
+            connection.table("predictions"), label="y", score="p"
+        ).weighted_scores()
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "pandas", "polars"])
 def test_weights_whose_sums_are_infinite(engine):
     score, label, _ = rows()
-    table = PredictionTable(native(engine, p=score, y=label, w=np.full(N, 1e308)), label="y", score="p", weight="w")
-    for run in (table.bin_statistics, table.weighted_scores, table.kuiper, lambda: table.fit(HistogramBinning(3))):
+    table = PredictionTable(
+        native(engine, p=score, y=label, w=np.full(N, 1e308)),
+        label="y",
+        score="p",
+        weight="w",
+    )
+    for run in (
+        table.bin_statistics,
+        table.weighted_scores,
+        table.kuiper,
+        lambda: table.fit(HistogramBinning(3)),
+    ):
         with pytest.raises(ValueError, match="weight is too large"):
             run()
 
@@ -242,10 +319,23 @@ def test_weights_whose_sums_are_infinite(engine):
 @pytest.mark.parametrize("engine", ["duckdb", "pandas", "polars_lazy"])
 def test_a_label_that_does_not_occur(engine):
     data = native(engine, p=[0.1, 0.2, 0.3], y=["yes", "no", "yes"])
-    table = PredictionTable(data, label="y", score="p", pos_label="Yes", on_invalid="drop")
-    for run in (table.bin_statistics, lambda: table.bin_statistics(EqualWidth(3)), table.weighted_scores, table.kuiper):
+    table = PredictionTable(
+        data, label="y", score="p", pos_label="Yes", on_invalid="drop"
+    )
+    for run in (
+        table.bin_statistics,
+        lambda: table.bin_statistics(EqualWidth(3)),
+        table.weighted_scores,
+        table.kuiper,
+    ):
         with pytest.raises(
-            ValueError, match="pos_label='Yes' does not occur in the column 'y', whose labels are 'no', 'yes'"
+            ValueError,
+            match="pos_label='Yes' does not occur in the column 'y', whose labels are 'no', 'yes'",
         ):
             run()
-    assert PredictionTable(data, label="y", score="p", pos_label="yes").bin_statistics(1).weighted_label.sum() == 2
+    assert (
+        PredictionTable(data, label="y", score="p", pos_label="yes")
+        .bin_statistics(1)
+        .weighted_label.sum()
+        == 2
+    )

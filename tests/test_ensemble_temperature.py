@@ -28,11 +28,17 @@ def test_weights_are_the_best_of_a_fine_grid(n_classes):
     p = np.exp(logits - logits.max(axis=1, keepdims=True))
     p /= p.sum(axis=1, keepdims=True)
     rows = np.arange(len(y))
-    parts = tempered.predict_proba(logits)[rows, y], p[rows, y], np.full(len(y), 1 / n_classes)
+    parts = (
+        tempered.predict_proba(logits)[rows, y],
+        p[rows, y],
+        np.full(len(y), 1 / n_classes),
+    )
     best = np.inf
     for first in np.linspace(0, 1, 101):
         for second in np.linspace(0, 1 - first, 101):
-            mixture = first * parts[0] + second * parts[1] + (1 - first - second) * parts[2]
+            mixture = (
+                first * parts[0] + second * parts[1] + (1 - first - second) * parts[2]
+            )
             best = min(best, -np.mean(np.log(mixture)))
     found = log_loss(model, logits, y)
     assert best - 1e-4 <= found <= best + 1e-9
@@ -47,7 +53,11 @@ def test_beats_temperature_scaling_where_some_rows_are_noise():
     logits, y = sample(4000)
     fit, held_out = slice(0, 2000), slice(2000, None)
     ensemble, single = (
-        log_loss(method(input="logit", clip=None).fit(logits[fit], y[fit]), logits[held_out], y[held_out])
+        log_loss(
+            method(input="logit", clip=None).fit(logits[fit], y[fit]),
+            logits[held_out],
+            y[held_out],
+        )
         for method in (EnsembleTemperatureScaling, TemperatureScaling)
     )
     assert ensemble < single - 0.002
@@ -65,7 +75,9 @@ def test_never_fits_worse_than_temperature_scaling_or_the_scores():
 
 def test_keeps_the_order_of_the_classes():
     logits, y = sample()
-    found = EnsembleTemperatureScaling(input="logit").fit(logits, y).predict_proba(logits)
+    found = (
+        EnsembleTemperatureScaling(input="logit").fit(logits, y).predict_proba(logits)
+    )
     np.testing.assert_array_equal(found.argsort(axis=1), logits.argsort(axis=1))
 
 
@@ -74,15 +86,23 @@ def test_one_hot_scores_stay_finite():
     scores = np.repeat([0.0, 1.0], 20)
     y = np.tile(np.arange(20) < 3, 2) ^ (scores > 0.5)
     model = EnsembleTemperatureScaling().fit(scores, y)
-    np.testing.assert_allclose(model.predict_proba([0.0, 1.0])[:, 1], [3 / 20, 17 / 20], atol=1e-6)
+    np.testing.assert_allclose(
+        model.predict_proba([0.0, 1.0])[:, 1], [3 / 20, 17 / 20], atol=1e-6
+    )
 
 
 def test_separable_classes_stay_finite():
     scores = np.linspace(0.01, 0.99, 30)
-    proba = EnsembleTemperatureScaling().fit(scores, scores > 0.5).predict_proba([0.0, 0.3, 0.7, 1.0])
+    proba = (
+        EnsembleTemperatureScaling()
+        .fit(scores, scores > 0.5)
+        .predict_proba([0.0, 0.3, 0.7, 1.0])
+    )
     assert np.isfinite(np.log(proba)).all()
 
 
 def test_one_class_is_refused():
-    with pytest.raises(ValueError, match="EnsembleTemperatureScaling needs rows of two classes"):
+    with pytest.raises(
+        ValueError, match="EnsembleTemperatureScaling needs rows of two classes"
+    ):
         EnsembleTemperatureScaling(classes=[0, 1]).fit([0.2, 0.8], [1, 1])

@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 from _catalog import refused
-from _twins import equal_mass_edges, normal_absolute_moment, power, repeated, root, tasks, unique_score_edges
+from _twins import (
+    equal_mass_edges,
+    normal_absolute_moment,
+    power,
+    repeated,
+    root,
+    tasks,
+    unique_score_edges,
+)
 
 from skcalib._errors.binned import absolute_moment
 from skcalib.binning import EqualMass, EqualWidth, UniqueScores
@@ -38,7 +46,16 @@ def _sample(kind, n=200):
 
 every_sample = pytest.mark.parametrize(
     "kind",
-    ["k / 100", "12 values", "edges of 10", "edges of 20", "edges of 100", "0 and 1", "continuous", "near the ends"],
+    [
+        "k / 100",
+        "12 values",
+        "edges of 10",
+        "edges of 20",
+        "edges of 100",
+        "0 and 1",
+        "continuous",
+        "near the ends",
+    ],
 )
 
 
@@ -52,17 +69,26 @@ def test_error_is_that_of_a_loop(kind, method, norm):
         (EqualMass(4), equal_mass_edges(s, 4)),
     ):
         expected = root(power(s, y, edges, norm=norm, method=method), norm)
-        assert calibration_error(y, s, norm=norm, method=method, binning=strategy) == pytest.approx(expected, abs=1e-9)
+        assert calibration_error(
+            y, s, norm=norm, method=method, binning=strategy
+        ) == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("n_bins", [2, 10, 20, 100])
-@pytest.mark.parametrize("kind", ["k / 100", "edges of 10", "edges of 20", "edges of 100"])
+@pytest.mark.parametrize(
+    "kind", ["k / 100", "edges of 10", "edges of 20", "edges of 100"]
+)
 def test_scores_on_the_edges(kind, n_bins):
     y, s = _sample(kind)
     edges = np.linspace(0, 1, n_bins + 1)
-    for norm, metric in ((1, expected_calibration_error), (np.inf, maximum_calibration_error)):
+    for norm, metric in (
+        (1, expected_calibration_error),
+        (np.inf, maximum_calibration_error),
+    ):
         expected = root(power(s, y, edges, norm=norm, method="plugin"), norm)
-        assert metric(y, s, binning=EqualWidth(n_bins)) == pytest.approx(expected, abs=1e-9)
+        assert metric(y, s, binning=EqualWidth(n_bins)) == pytest.approx(
+            expected, abs=1e-9
+        )
 
 
 @every_method
@@ -70,13 +96,21 @@ def test_weights_are_repeated_rows(method, norm):
     y, s = _sample("k / 100")
     weights = np.arange(len(y)) % 4  # zeros among them
     rows = repeated(weights, y, s)
-    for strategy in (EqualMass(7), EqualWidth(7), UniqueScores() if method in ("plugin", "label_binned") else 5):
-        found = calibration_error(y, s, norm=norm, method=method, binning=strategy, sample_weight=weights)
+    for strategy in (
+        EqualMass(7),
+        EqualWidth(7),
+        UniqueScores() if method in ("plugin", "label_binned") else 5,
+    ):
+        found = calibration_error(
+            y, s, norm=norm, method=method, binning=strategy, sample_weight=weights
+        )
         expected = calibration_error(*rows, norm=norm, method=method, binning=strategy)
         assert found == pytest.approx(expected, abs=1e-12)
     edges = equal_mass_edges(s, 7, weights)
     expected = root(power(s, y, edges, norm=norm, method=method, weights=weights), norm)
-    found = calibration_error(y, s, norm=norm, method=method, binning=7, sample_weight=weights)
+    found = calibration_error(
+        y, s, norm=norm, method=method, binning=7, sample_weight=weights
+    )
     assert found == pytest.approx(expected, abs=1e-9)
 
 
@@ -84,15 +118,22 @@ def test_weights_are_repeated_rows(method, norm):
 def test_weights_may_be_fractions(method, norm):
     y, s = _sample("k / 100")
     weights = np.random.default_rng(1).random(len(y)) * 4
-    expected = root(power(s, y, np.linspace(0, 1, 8), norm=norm, method=method, weights=weights), norm)
-    found = calibration_error(y, s, norm=norm, method=method, binning=EqualWidth(7), sample_weight=weights)
+    expected = root(
+        power(s, y, np.linspace(0, 1, 8), norm=norm, method=method, weights=weights),
+        norm,
+    )
+    found = calibration_error(
+        y, s, norm=norm, method=method, binning=EqualWidth(7), sample_weight=weights
+    )
     assert found == pytest.approx(expected, abs=1e-9)
 
 
 def _classes(n=300, n_classes=4):
     rng = np.random.default_rng(0)
     proba = rng.multinomial(20, rng.dirichlet(np.ones(n_classes), n)) / 20
-    codes = np.array([rng.choice(n_classes, p=row) for row in 0.5 * proba + 0.5 / n_classes])
+    codes = np.array(
+        [rng.choice(n_classes, p=row) for row in 0.5 * proba + 0.5 / n_classes]
+    )
     return codes, proba
 
 
@@ -102,22 +143,35 @@ def _classes(n=300, n_classes=4):
 def test_many_classes(n_classes, multiclass, method, norm):
     codes, proba = _classes(n_classes=n_classes)
     problems = tasks(proba.tolist(), codes.tolist(), multiclass)
-    powers = [power(s, y, equal_mass_edges(s, 5), norm=norm, method=method) for s, y in problems]
+    powers = [
+        power(s, y, equal_mass_edges(s, 5), norm=norm, method=method)
+        for s, y in problems
+    ]
     # signed powers are summed over the classes, and clipped once
     expected = max(powers) if norm == np.inf else root(sum(powers) / len(powers), norm)
     options = {"norm": norm, "method": method, "binning": 5, "multiclass": multiclass}
-    assert calibration_error(codes, proba, **options) == pytest.approx(expected, abs=1e-9)
-    names = np.array(["d", "c", "b", "a"])[:n_classes]  # columns in the order of the labels, reversed
+    assert calibration_error(codes, proba, **options) == pytest.approx(
+        expected, abs=1e-9
+    )
+    names = np.array(["d", "c", "b", "a"])[
+        :n_classes
+    ]  # columns in the order of the labels, reversed
     assert calibration_error(names[codes], proba[:, ::-1], **options) == pytest.approx(
-        expected if multiclass == "marginal" else calibration_error(n_classes - 1 - codes, proba[:, ::-1], **options),
+        expected
+        if multiclass == "marginal"
+        else calibration_error(n_classes - 1 - codes, proba[:, ::-1], **options),
         abs=1e-9,
     )
 
 
 def test_auto_is_top_label_for_many_classes():
     codes, proba = _classes()
-    assert calibration_error(codes, proba) == calibration_error(codes, proba, multiclass="top_label")
-    assert calibration_error(codes, proba) != calibration_error(codes, proba, multiclass="marginal")
+    assert calibration_error(codes, proba) == calibration_error(
+        codes, proba, multiclass="top_label"
+    )
+    assert calibration_error(codes, proba) != calibration_error(
+        codes, proba, multiclass="marginal"
+    )
 
 
 @pytest.mark.parametrize("method", ["plugin", "debiased", "unbiased"])
@@ -128,35 +182,65 @@ def test_class_weight_multiplies_the_squares(method):
         power(s, y, equal_mass_edges(s, 5), norm=2, method=method)
         for s, y in tasks(proba.tolist(), codes.tolist(), "marginal")
     ]
-    options = {"method": method, "binning": 5, "multiclass": "marginal", "squared": True}
+    options = {
+        "method": method,
+        "binning": 5,
+        "multiclass": "marginal",
+        "squared": True,
+    }
     expected = pytest.approx(np.dot(weights, powers), abs=1e-9)
     assert calibration_error(codes, proba, class_weight=weights, **options) == expected
-    assert calibration_error(codes, proba, class_weight=dict(enumerate(weights)), **options) == expected
+    assert (
+        calibration_error(
+            codes, proba, class_weight=dict(enumerate(weights)), **options
+        )
+        == expected
+    )
     names = np.array(list("abcd"))
     by_name = dict(zip("abcd", weights, strict=True))
-    assert calibration_error(names[codes], proba, class_weight=by_name, **options) == expected
+    assert (
+        calibration_error(names[codes], proba, class_weight=by_name, **options)
+        == expected
+    )
 
 
 def test_a_class_of_weight_zero_is_left_out_of_the_largest_error():
     # The third class never happens, and is off by .6; the others by .1 and .5.
     proba, codes = np.tile([0.3, 0.1, 0.6], (10, 1)), np.arange(10) >= 4
-    options = {"norm": np.inf, "multiclass": "marginal", "labels": [0, 1, 2], "binning": 1}
+    options = {
+        "norm": np.inf,
+        "multiclass": "marginal",
+        "labels": [0, 1, 2],
+        "binning": 1,
+    }
     assert calibration_error(codes.astype(int), proba, **options) == pytest.approx(0.6)
-    assert calibration_error(codes.astype(int), proba, class_weight=[1, 1, 0], **options) == pytest.approx(0.5)
+    assert calibration_error(
+        codes.astype(int), proba, class_weight=[1, 1, 0], **options
+    ) == pytest.approx(0.5)
 
 
 def test_class_weight_of_two_classes_goes_by_label():
     y, s = _sample("continuous")
-    proba = np.column_stack((s**2, s))  # rows that do not sum to 1: each class has an error of its own
+    proba = np.column_stack(
+        (s**2, s)
+    )  # rows that do not sum to 1: each class has an error of its own
     alone = [calibration_error(y == k, proba[:, k]) for k in (0, 1)]
     assert abs(alone[0] - alone[1]) > 0.05
     for k in (0, 1):
         weight = {0: 1 - k, 1: k}
         for pos_label in (None, 0, 1):
-            found = calibration_error(y, proba, multiclass="marginal", class_weight=weight, pos_label=pos_label)
+            found = calibration_error(
+                y,
+                proba,
+                multiclass="marginal",
+                class_weight=weight,
+                pos_label=pos_label,
+            )
             assert found == pytest.approx(alone[k])
     # one column, of class 0, stands for the columns (1 - s, s) of the classes 1 and 0
-    zero_only = calibration_error(y, 1 - s, multiclass="marginal", class_weight={0: 1, 1: 0}, pos_label=0)
+    zero_only = calibration_error(
+        y, 1 - s, multiclass="marginal", class_weight={0: 1, 1: 0}, pos_label=0
+    )
     assert zero_only == pytest.approx(calibration_error(~y, 1 - s))
 
 
@@ -174,7 +258,9 @@ def test_class_weight_of_two_classes_goes_by_label():
 def test_class_weights_are_checked(class_weight, words):
     codes, proba = _classes()
     with refused(ValueError, "class_weight", *words):
-        calibration_error(codes, proba, multiclass="marginal", class_weight=class_weight)
+        calibration_error(
+            codes, proba, multiclass="marginal", class_weight=class_weight
+        )
 
 
 def test_class_weight_has_no_meaning_elsewhere():
@@ -195,8 +281,12 @@ def test_multiclass_that_is_none_of_the_three(multiclass):
 def test_squared_is_the_signed_square(kind, method):
     y, s = _sample(kind)
     found = calibration_error(y, s, method=method, binning=10, squared=True)
-    assert found == pytest.approx(power(s, y, equal_mass_edges(s, 10), norm=2, method=method), abs=1e-9)
-    assert calibration_error(y, s, method=method, binning=10) == pytest.approx(max(found, 0) ** 0.5)
+    assert found == pytest.approx(
+        power(s, y, equal_mass_edges(s, 10), norm=2, method=method), abs=1e-9
+    )
+    assert calibration_error(y, s, method=method, binning=10) == pytest.approx(
+        max(found, 0) ** 0.5
+    )
 
 
 def test_squared_may_be_negative():
@@ -242,24 +332,40 @@ def test_large_norms_tend_to_the_largest_gap(norm):
 def test_absolute_moment_of_a_normal(order):
     for mean in (0, 1e-8, 1e-3, -0.1, 0.5, -1):
         for variance in (0, 1e-18, 1e-9, 1e-4, 1e-2, 0.25):
-            found = float(absolute_moment(np.float64(mean), np.float64(variance), order))
-            assert found == pytest.approx(normal_absolute_moment(mean, variance, order), rel=1e-9)
+            found = float(
+                absolute_moment(np.float64(mean), np.float64(variance), order)
+            )
+            assert found == pytest.approx(
+                normal_absolute_moment(mean, variance, order), rel=1e-9
+            )
 
 
 def test_debiased_norms_2_and_nearly_2_differ_as_documented():
     # One bin, 5 of 10 at .5: variance / (n - 1) against variance / n, .25 / 9 and .25 / 10.
     y, s = np.arange(10) % 2, np.full(10, 0.6)
-    assert calibration_error(y, s, binning=1, squared=True) == pytest.approx(0.01 - 0.25 / 9)
+    assert calibration_error(y, s, binning=1, squared=True) == pytest.approx(
+        0.01 - 0.25 / 9
+    )
     y, s = np.arange(1000) % 2, np.full(1000, 0.6)
-    assert calibration_error(y, s, binning=1, norm=2 + 1e-9) ** 2 == pytest.approx(0.01 - 0.25 / 1000, abs=1e-8)
+    assert calibration_error(y, s, binning=1, norm=2 + 1e-9) ** 2 == pytest.approx(
+        0.01 - 0.25 / 1000, abs=1e-8
+    )
 
 
-@pytest.mark.parametrize(("norm", "method"), [(2, "unbiased"), (1, "debiased"), (2.5, "debiased"), ("max", "plugin")])
+@pytest.mark.parametrize(
+    ("norm", "method"),
+    [(2, "unbiased"), (1, "debiased"), (2.5, "debiased"), ("max", "plugin")],
+)
 def test_auto_is_the_method_of_the_norm(norm, method):
     y, s = _sample("continuous")
-    assert calibration_error(y, s, norm=norm) == calibration_error(y, s, norm=norm, method=method)
+    assert calibration_error(y, s, norm=norm) == calibration_error(
+        y, s, norm=norm, method=method
+    )
     found = [
-        calibration_error_interval(y, s, norm=norm, method=m, n_resamples=20, random_state=0) for m in ("auto", method)
+        calibration_error_interval(
+            y, s, norm=norm, method=m, n_resamples=20, random_state=0
+        )
+        for m in ("auto", method)
     ]
     assert found[0] == found[1]
 
@@ -267,10 +373,14 @@ def test_auto_is_the_method_of_the_norm(norm, method):
 def test_binned_model_has_its_error_in_unique_scores():
     y, s = _sample("12 values")
     expected = root(power(s, y, unique_score_edges(s), norm=1, method="plugin"), 1)
-    assert expected_calibration_error(y, s, binning=UniqueScores()) == pytest.approx(expected, abs=1e-9)
+    assert expected_calibration_error(y, s, binning=UniqueScores()) == pytest.approx(
+        expected, abs=1e-9
+    )
 
 
-@pytest.mark.parametrize("metric", [calibration_error, expected_calibration_error, maximum_calibration_error])
+@pytest.mark.parametrize(
+    "metric", [calibration_error, expected_calibration_error, maximum_calibration_error]
+)
 def test_defaults_and_type(metric):
     y, s = _sample("continuous")
     norm, strategy = {
@@ -283,7 +393,9 @@ def test_defaults_and_type(metric):
     assert type(found) is float
     assert type(expected_calibration_error(y, s, norm=np.float64(3))) is float
     edges = strategy.bin_edges(s)
-    assert found == pytest.approx(root(power(s, y, edges, norm=norm, method=method), norm), abs=1e-9)
+    assert found == pytest.approx(
+        root(power(s, y, edges, norm=norm, method=method), norm), abs=1e-9
+    )
 
 
 def test_input_is_left_alone():
@@ -314,7 +426,9 @@ def test_a_number_of_bins_is_one_of_the_metrics_own_kind(metric, strategy):
     y = rng.random(200) < s
     assert metric(y, s, binning=7) == metric(y, s, binning=strategy(7))
     intervals = [
-        calibration_error_interval(y, s, metric=metric, binning=binning, n_resamples=20, random_state=0)
+        calibration_error_interval(
+            y, s, metric=metric, binning=binning, n_resamples=20, random_state=0
+        )
         for binning in (7, strategy(7))
     ]
     assert intervals[0] == intervals[1]

@@ -26,7 +26,9 @@ def test_a_log_by_country_becomes_calibrated_parquet(engine, tmp_path):
     assert set(before) == {"FR", "IT", "PL", "MT"} == set(maps.groups_.tolist())
     assert min(before["IT"], before["PL"]) > 0.05
     assert max(after[country] for country in ("FR", "IT", "PL")) < 0.01
-    assert [maps.recalibrators_[one].slope_ for one in ("FR", "IT", "PL")] == pytest.approx([1, 0.6, 1.4], abs=0.05)
+    assert [
+        maps.recalibrators_[one].slope_ for one in ("FR", "IT", "PL")
+    ] == pytest.approx([1, 0.6, 1.4], abs=0.05)
 
 
 @pytest.mark.slow
@@ -47,9 +49,9 @@ def test_a_map_that_spark_fits_is_a_column_and_sql(tmp_path):
     pandas = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     p = rng.beta(1, 4, 20_000)
-    pandas.DataFrame({"clicked": (rng.random(p.size) < p**1.3).astype(int), "p": p}).to_parquet(
-        tmp_path / "log.parquet"
-    )
+    pandas.DataFrame(
+        {"clicked": (rng.random(p.size) < p**1.3).astype(int), "p": p}
+    ).to_parquet(tmp_path / "log.parquet")
     expression, (before, after) = job("spark_to_sql")["main"](tmp_path)
     assert expression.count("(") == expression.count(")") > 0
     assert "`p`" in expression
@@ -64,7 +66,9 @@ def test_a_drift_in_one_segment_gets_its_date(tmp_path):
     assert alarm in ("2025-04", "2025-05")
     assert changed == {"cards": None, "loans": "2025-04", "mortgages": None}
     assert table.n_rows.sum() == 24 * 1500
-    assert json.loads((tmp_path / "monitors.json").read_text("utf-8"))["schema"]  # what the service reads next month
+    assert json.loads((tmp_path / "monitors.json").read_text("utf-8"))[
+        "schema"
+    ]  # what the service reads next month
 
 
 @pytest.mark.slow
@@ -82,7 +86,9 @@ def test_tensors_by_duck_typing_end_in_a_report(tmp_path):
     names, rng = job("torch_to_report"), np.random.default_rng(0)
     logits = 4 * rng.normal(size=(2000, 3)).astype(np.float32)
     labels = (logits / 2 + rng.gumbel(size=logits.shape)).argmax(axis=1)
-    tensors = [_Tensor(logits[part], "bfloat16") for part in (slice(1000), slice(1000, None))]
+    tensors = [
+        _Tensor(logits[part], "bfloat16") for part in (slice(1000), slice(1000, None))
+    ]
     temperature = names["calibrate"](tensors[0], labels[:1000])
     assert temperature.temperature_ == pytest.approx(2, abs=0.2)
     pages = names["report"](temperature, tensors[1], labels[1000:], tmp_path)
@@ -90,13 +96,17 @@ def test_tensors_by_duck_typing_end_in_a_report(tmp_path):
 
 
 def _completion(*top):
-    top = [{"token": token, "logprob": logprob, "bytes": None} for token, logprob in top]
+    top = [
+        {"token": token, "logprob": logprob, "bytes": None} for token, logprob in top
+    ]
     return {"choices": [{"logprobs": {"content": [top[0] | {"top_logprobs": top}]}}]}
 
 
 def test_logprobs_of_a_service():
     answer_logits = job("logprobs")["answer_logits"]
-    completion = _completion((" A", np.log(0.5)), ("a", np.log(0.1)), ("The", -3.0), ("C", np.log(0.2)))
+    completion = _completion(
+        (" A", np.log(0.5)), ("a", np.log(0.1)), ("The", -3.0), ("C", np.log(0.2))
+    )
     found = answer_logits(completion, ["A", "B", "C"])
     assert found == pytest.approx([np.log(0.6), -np.inf, np.log(0.2)])
 
@@ -115,7 +125,9 @@ def test_logprobs_of_a_service():
     ],
 )
 def test_stated_confidences(text, expected):
-    assert job("logprobs")["stated_confidence"](text) == pytest.approx(expected, nan_ok=True)
+    assert job("logprobs")["stated_confidence"](text) == pytest.approx(
+        expected, nan_ok=True
+    )
 
 
 def test_logprobs_and_stated_confidences_are_recalibrated():
@@ -130,7 +142,9 @@ def test_a_run_in_mlflow(tmp_path):
     mlflow = pytest.importorskip("mlflow", reason="needs mlflow")
     run_id = job("mlflow_run")["main"](tmp_path)
     run = mlflow.MlflowClient().get_run(run_id)
-    assert {f"calibration_error_{name}" for name in ("estimate", "low", "high")} <= set(run.data.metrics)
+    assert {f"calibration_error_{name}" for name in ("estimate", "low", "high")} <= set(
+        run.data.metrics
+    )
     names = {one.path for one in mlflow.MlflowClient().list_artifacts(run_id)}
     assert {"reliability.png", "report.html"} <= names
 
@@ -153,6 +167,13 @@ def test_labels_are_planned_and_the_promise_holds():
 
 def test_a_metric_is_trusted_by_its_bias_and_power():
     fitted, network, bias, power = job("trust_in_a_metric")["main"](n_simulations=30)
-    assert fitted.true_calibration_error() == pytest.approx(network.true_calibration_error(), abs=0.02)
-    assert bias["expected_calibration_error"].mean > 0.03 > 0.01 > bias["calibration_error"].mean
+    assert fitted.true_calibration_error() == pytest.approx(
+        network.true_calibration_error(), abs=0.02
+    )
+    assert (
+        bias["expected_calibration_error"].mean
+        > 0.03
+        > 0.01
+        > bias["calibration_error"].mean
+    )
     assert power[500] < 0.5 < power[50_000]

@@ -12,7 +12,12 @@ from scipy.special import expit
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
-from skcalib import GroupwiseRecalibrator, HistogramBinning, PlattScaling, TemperatureScaling
+from skcalib import (
+    GroupwiseRecalibrator,
+    HistogramBinning,
+    PlattScaling,
+    TemperatureScaling,
+)
 from skcalib.decisions import CertifiedThresholdClassifier
 from skcalib.export import to_javascript, to_onnx, to_sql
 
@@ -27,11 +32,15 @@ def binary(promise, recalibrator, labels=("no", "yes"), target=0.2, **options):
     y = np.array(labels)[(rng.random(4000) < scores).astype(int)]
     recalibrator.fit(scores[:2000], y[:2000])
     target = 1 - target if promise in ("precision", "recall") else target
-    model = CertifiedThresholdClassifier(FrozenEstimator(recalibrator), promise=promise, target=target, **options)
+    model = CertifiedThresholdClassifier(
+        FrozenEstimator(recalibrator), promise=promise, target=target, **options
+    )
     model.fit(scores[2000:, None], y[2000:])
     proba = recalibrator.predict_proba(scores)
     deciding = proba[:, 1] if promise in EVENTS else proba.max(axis=1)
-    if recalibrator.__class__ is PlattScaling:  # a probability that is some row's own, as an order statistic is
+    if (
+        recalibrator.__class__ is PlattScaling
+    ):  # a probability that is some row's own, as an order statistic is
         threshold = deciding[np.argmin(np.abs(deciding - model.threshold_))]
         object.__setattr__(model.certificate_, "threshold", threshold)
         model.threshold_ = threshold
@@ -49,7 +58,9 @@ def many_classes(labels, target=0.1):
     logits[::3, 3] = -np.inf
     y = np.array(labels)[(logits / 2 + rng.gumbel(size=logits.shape)).argmax(axis=1)]
     recalibrator = TemperatureScaling(input="logit").fit(logits[:1500], y[:1500])
-    model = CertifiedThresholdClassifier(FrozenEstimator(recalibrator), target=target).fit(logits[1500:], y[1500:])
+    model = CertifiedThresholdClassifier(
+        FrozenEstimator(recalibrator), target=target
+    ).fit(logits[1500:], y[1500:])
     confidence = recalibrator.predict_proba(logits).max(axis=1)
     model.threshold_ = confidence[np.argmin(np.abs(confidence - model.threshold_))]
     object.__setattr__(model.certificate_, "threshold", model.threshold_)
@@ -60,14 +71,21 @@ def many_classes(labels, target=0.1):
 def in_duckdb(model, rows, **options):
     duckdb = pytest.importorskip("duckdb", reason="needs duckdb")
     connection = duckdb.connect()
-    connection.execute(f"CREATE TABLE t ({', '.join(f'p{k} DOUBLE' for k in range(rows.shape[1]))}, n INT)")
+    connection.execute(
+        f"CREATE TABLE t ({', '.join(f'p{k} DOUBLE' for k in range(rows.shape[1]))}, n INT)"
+    )
     connection.executemany(
         f"INSERT INTO t VALUES ({','.join('?' * (rows.shape[1] + 1))})",
         [(*row, n) for n, row in enumerate(rows.tolist())],
     )
     names = "p0" if rows.shape[1] == 1 else [f"p{k}" for k in range(rows.shape[1])]
     text = to_sql(model, score=names, dialect="duckdb", **options)
-    return [label for (label,) in connection.execute(f"SELECT {text} FROM t ORDER BY n").fetchall()]
+    return [
+        label
+        for (label,) in connection.execute(
+            f"SELECT {text} FROM t ORDER BY n"
+        ).fetchall()
+    ]
 
 
 def in_onnx(model, rows, dtype="float64", **inputs):
@@ -75,7 +93,10 @@ def in_onnx(model, rows, dtype="float64", **inputs):
     onnxruntime = pytest.importorskip("onnxruntime", reason="needs onnxruntime")
     graph = to_onnx(model, dtype=dtype).SerializeToString()
     session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
-    assert [output.name for output in session.get_outputs()] == ["calibrated", "decision"]
+    assert [output.name for output in session.get_outputs()] == [
+        "calibrated",
+        "decision",
+    ]
     return session.run(None, {"scores": rows.astype(dtype), **inputs})
 
 
@@ -88,11 +109,17 @@ def in_javascript(model, rows):
         "console.log(JSON.stringify(rows.map(r => r.map(v => v === '-inf' ? -Infinity : v))"
         f".map(r => decide({'r[0]' if rows.shape[1] == 1 else 'r'}))));"
     )
-    return json.loads(subprocess.run(["node", "-"], input=program, capture_output=True, text=True, check=True).stdout)
+    return json.loads(
+        subprocess.run(
+            ["node", "-"], input=program, capture_output=True, text=True, check=True
+        ).stdout
+    )
 
 
 @pytest.mark.parametrize("promise", ANSWERS + EVENTS)
-@pytest.mark.parametrize("recalibrator", [PlattScaling, HistogramBinning], ids=lambda one: one.__name__)
+@pytest.mark.parametrize(
+    "recalibrator", [PlattScaling, HistogramBinning], ids=lambda one: one.__name__
+)
 def test_two_classes(promise, recalibrator):
     model, rows, decided = binary(promise, recalibrator())
     rows = rows[:, None]
@@ -100,10 +127,15 @@ def test_two_classes(promise, recalibrator):
     assert in_javascript(model, rows) == decided.tolist()
     calibrated, found = in_onnx(model, rows)
     assert found.tolist() == decided.tolist()
-    np.testing.assert_allclose(calibrated, model.predict_proba(rows), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        calibrated, model.predict_proba(rows), rtol=0, atol=1e-12
+    )
     # scores of a thousandth are no float32: those that are decide alike
     float32 = rows.astype(np.float32).astype(np.float64)
-    assert in_onnx(model, float32, "float32")[1].tolist() == model.predict(float32).tolist()
+    assert (
+        in_onnx(model, float32, "float32")[1].tolist()
+        == model.predict(float32).tolist()
+    )
 
 
 @pytest.mark.parametrize("labels", [[0, 1, 2, 3], ["</script>", "a", "b'", "c"]])
@@ -136,7 +168,9 @@ def _hopeless():
     rng = np.random.default_rng(0)
     scores = rng.random((60, 1))
     y = np.where(rng.random(60) < 0.5, "yes", "no")
-    model = CertifiedThresholdClassifier(FrozenEstimator(PlattScaling().fit(scores, y)), target=0.01).fit(scores, y)
+    model = CertifiedThresholdClassifier(
+        FrozenEstimator(PlattScaling().fit(scores, y)), target=0.01
+    ).fit(scores, y)
     return model, scores, model.predict(scores)
 
 
@@ -146,8 +180,12 @@ def test_groups():
     site = np.where(rng.random(3000) < 0.5, "north", "south")
     y = (rng.random(3000) < rows[:, 0] ** np.where(site == "north", 2, 1)).astype(int)
     table = np.column_stack((rows.astype(object), site))
-    groupwise = GroupwiseRecalibrator(PlattScaling(), groups=1).fit(table[:1500], y[:1500])
-    model = CertifiedThresholdClassifier(FrozenEstimator(groupwise), target=0.15).fit(table[1500:], y[1500:])
+    groupwise = GroupwiseRecalibrator(PlattScaling(), groups=1).fit(
+        table[:1500], y[:1500]
+    )
+    model = CertifiedThresholdClassifier(FrozenEstimator(groupwise), target=0.15).fit(
+        table[1500:], y[1500:]
+    )
     decided = model.predict(table)
     assert set(decided.tolist()) == {-1, 0, 1}
     groupwise.groups = "site"  # the name of the column, which an array has not
@@ -155,7 +193,9 @@ def test_groups():
     duckdb = pytest.importorskip("duckdb", reason="needs duckdb")
     pd = pytest.importorskip("pandas", reason="needs pandas")
     frame = pd.DataFrame({"p": rows[:, 0], "site": site, "n": range(3000)})  # noqa: F841
-    found = duckdb.sql(f"SELECT {to_sql(model, dialect='duckdb')} AS d FROM frame ORDER BY n").fetchall()
+    found = duckdb.sql(
+        f"SELECT {to_sql(model, dialect='duckdb')} AS d FROM frame ORDER BY n"
+    ).fetchall()
     assert [label for (label,) in found] == decided.tolist()
 
 
@@ -178,9 +218,13 @@ def test_what_is_no_number_is_no_score_in_javascript():
     logits = rng.normal(size=200)
     for input in ("probability", "logit"):
         scores = expit(logits) if input == "probability" else logits
-        text = to_javascript(PlattScaling(input=input).fit(scores, rng.random(200) < expit(logits)))
+        text = to_javascript(
+            PlattScaling(input=input).fit(scores, rng.random(200) < expit(logits))
+        )
         program = f"{text}\nconsole.log(JSON.stringify([null, '0.5', true, [0.5], 0.5, undefined].map(calibrate)));"
-        done = subprocess.run(["node", "-"], input=program, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            ["node", "-"], input=program, capture_output=True, text=True, check=True
+        )
         null, word, boolean, array, number, nothing = json.loads(done.stdout)
         assert (null, word, boolean, array, nothing) == (None,) * 5  # JSON has no NaN
         assert 0 < number < 1

@@ -27,7 +27,9 @@ def smoothed(y, weight, n_classes):
     """Platt's targets (n, K): one row of each of two classes is of the other; of more classes it is one of all rows."""
     total = np.bincount(y, weight, n_classes)[y] if n_classes == 2 else weight.sum()
     doubt = (1 / (total + 2) * np.ones(len(y)))[:, None]
-    return np.where(np.arange(n_classes) == y[:, None], 1 - doubt, doubt / (n_classes - 1))
+    return np.where(
+        np.arange(n_classes) == y[:, None], 1 - doubt, doubt / (n_classes - 1)
+    )
 
 
 def by_search(scores, y, weight=None):
@@ -42,9 +44,13 @@ def by_search(scores, y, weight=None):
         logits = np.log(np.clip(lifted, 2.0**-52, 1 - 2.0**-52))
 
         def loss(log_inverse, logits=logits):
-            return -weight @ (targets * log_softmax(np.exp(log_inverse) * logits, axis=1)).sum(axis=1)
+            return -weight @ (
+                targets * log_softmax(np.exp(log_inverse) * logits, axis=1)
+            ).sum(axis=1)
 
-        likelihood = -minimize_scalar(loss, bounds=(-8, 5), method="bounded", options={"xatol": 1e-9}).fun
+        likelihood = -minimize_scalar(
+            loss, bounds=(-8, 5), method="bounded", options={"xatol": 1e-9}
+        ).fun
         if likelihood > best_likelihood + 0.5:
             best, best_likelihood = floor, likelihood
     return best
@@ -62,14 +68,18 @@ def test_the_floor_is_that_of_a_plain_search(kind, n_classes, seed):
     found = learned_floor(scores, y, weight, "probability")
     assert found == by_search(scores, y, weight)
     repeats = weight.astype(int)
-    assert found == learned_floor(scores.repeat(repeats, axis=0), y.repeat(repeats), None, "probability")
+    assert found == learned_floor(
+        scores.repeat(repeats, axis=0), y.repeat(repeats), None, "probability"
+    )
 
 
 def test_blocks_of_rows_change_nothing(monkeypatch):
     samples = [sample("votes", n_classes) for n_classes in (2, 4)]
     expected = [learned_floor(scores, y, None, "probability") for scores, y in samples]
     monkeypatch.setattr(blocks, "_BLOCK_ELEMENTS", 40)
-    assert [learned_floor(scores, y, None, "probability") for scores, y in samples] == expected
+    assert [
+        learned_floor(scores, y, None, "probability") for scores, y in samples
+    ] == expected
 
 
 def test_all_floors_together_stay_below_three_tenths():
@@ -101,18 +111,34 @@ def test_logits_are_their_probabilities(n_classes):
     expected = learned_floor(scores, y, None, "probability")
     assert learned_floor(logits, y, None, "logit") == expected > 0
     lifted = floored(scores, expected, "probability")
-    np.testing.assert_allclose(lifted, (1 - n_classes * expected) * scores + expected, rtol=1e-15)
-    np.testing.assert_allclose(softmax(floored(logits, expected, "logit"), axis=1), lifted, rtol=1e-12)
+    np.testing.assert_allclose(
+        lifted, (1 - n_classes * expected) * scores + expected, rtol=1e-15
+    )
+    np.testing.assert_allclose(
+        softmax(floored(logits, expected, "logit"), axis=1), lifted, rtol=1e-12
+    )
     if n_classes == 2:
         log_odds = logits[:, [1]] - logits[:, [0]]
         assert learned_floor(log_odds, y, None, "logit") == expected
-        np.testing.assert_allclose(floored(log_odds, expected, "logit")[:, 0], logit(lifted[:, 1]), atol=1e-11)
-        np.testing.assert_array_equal(floored(scores[:, [1]], expected, "probability"), lifted[:, [1]])
+        np.testing.assert_allclose(
+            floored(log_odds, expected, "logit")[:, 0], logit(lifted[:, 1]), atol=1e-11
+        )
+        np.testing.assert_array_equal(
+            floored(scores[:, [1]], expected, "probability"), lifted[:, [1]]
+        )
 
 
 @pytest.mark.parametrize("floor", FLOORS[1:])
 def test_is_strictly_increasing(floor):
-    p = np.unique(np.concatenate([10.0 ** -np.arange(16), np.linspace(0, 1, 1001), 1 - 10.0 ** -np.arange(15)]))
+    p = np.unique(
+        np.concatenate(
+            [
+                10.0 ** -np.arange(16),
+                np.linspace(0, 1, 1001),
+                1 - 10.0 ** -np.arange(15),
+            ]
+        )
+    )
     assert (np.diff(floored(p[:, None], floor, "probability")[:, 0]) > 0).all()
     z = np.linspace(-30, 30, 2001)
     assert (np.diff(floored(z[:, None], floor, "logit")[:, 0]) > 0).all()
@@ -128,7 +154,10 @@ def test_ranking_and_decisions_stay():
     fit = TemperatureScaling().fit(scores, y)
     assert fit.floor_ > 0
     proba = fit.predict_proba(scores)
-    np.testing.assert_array_equal(np.argsort(proba, axis=1, kind="stable"), np.argsort(scores, axis=1, kind="stable"))
+    np.testing.assert_array_equal(
+        np.argsort(proba, axis=1, kind="stable"),
+        np.argsort(scores, axis=1, kind="stable"),
+    )
 
 
 @pytest.mark.parametrize("method", [TemperatureScaling, VectorScaling, MatrixScaling])
@@ -136,10 +165,14 @@ def test_ranking_and_decisions_stay():
 def test_logits_that_gain_nothing_are_untouched(method, dtype):
     scores, y = sample("never sure", 5)
     logits = (np.log(scores) + 3).astype(dtype)
-    auto, plain = (method(input="logit", clip=clip).fit(logits, y) for clip in ("auto", None))
+    auto, plain = (
+        method(input="logit", clip=clip).fit(logits, y) for clip in ("auto", None)
+    )
     assert auto.floor_ == 0
     assert auto.inverse_temperature_ == plain.inverse_temperature_
-    np.testing.assert_array_equal(auto.predict_proba(logits), plain.predict_proba(logits))
+    np.testing.assert_array_equal(
+        auto.predict_proba(logits), plain.predict_proba(logits)
+    )
 
 
 @pytest.mark.parametrize("scale", [1e99, 1e5, 1e-5, 1e-99, 0.0])
@@ -148,18 +181,25 @@ def test_logits_that_gain_nothing_are_untouched(method, dtype):
 def test_extreme_logits(scale, n_classes, right):
     rng = np.random.default_rng(0)
     y = rng.integers(0, max(n_classes, 2), 200)
-    logits = scale * (rng.normal(size=(200, n_classes)) + (2 * y[:, None] - 1 if n_classes == 1 else 0))
+    logits = scale * (
+        rng.normal(size=(200, n_classes))
+        + (2 * y[:, None] - 1 if n_classes == 1 else 0)
+    )
     if n_classes > 1:
         logits[np.arange(200), y if right else (y + 1) % n_classes] += 3 * scale
     floor = learned_floor(logits, y, None, "logit")
     assert floor in FLOORS
-    assert np.isfinite(TemperatureScaling(input="logit").fit(logits, y).predict_proba(logits)).all()
+    assert np.isfinite(
+        TemperatureScaling(input="logit").fit(logits, y).predict_proba(logits)
+    ).all()
 
 
 def test_no_row_of_a_class():
     scores, y = sample("votes", 3)
     rows = y != 1
-    assert learned_floor(scores[rows], y[rows], None, "probability") == by_search(scores[rows], y[rows])
+    assert learned_floor(scores[rows], y[rows], None, "probability") == by_search(
+        scores[rows], y[rows]
+    )
     fit = PlattScaling(classes=[0, 1]).fit([0.1, 0.4, 0.9], [1, 1, 1])
     assert fit.floor_ == 0
 
@@ -168,11 +208,18 @@ def test_single_precision_has_the_floor_and_the_temperature_of_double():
     rng = np.random.default_rng(0)
     logits = rng.normal(0, 6, (600, 5)).astype(np.float32)
     y = np.where(rng.random(600) < 0.2, rng.integers(0, 5, 600), logits.argmax(axis=1))
-    single, double = (TemperatureScaling(input="logit").fit(scores, y) for scores in (logits, logits.astype(float)))
+    single, double = (
+        TemperatureScaling(input="logit").fit(scores, y)
+        for scores in (logits, logits.astype(float))
+    )
     assert single.floor_ == double.floor_ > 0
     assert single.temperature_ == pytest.approx(double.temperature_, rel=1e-5)
-    np.testing.assert_allclose(single.predict_proba(logits), double.predict_proba(logits), atol=1e-6)
-    blocks = [double.predict_proba(logits[rows]) for rows in (slice(0, 7), slice(7, None))]
+    np.testing.assert_allclose(
+        single.predict_proba(logits), double.predict_proba(logits), atol=1e-6
+    )
+    blocks = [
+        double.predict_proba(logits[rows]) for rows in (slice(0, 7), slice(7, None))
+    ]
     np.testing.assert_array_equal(double.predict_proba(logits), np.vstack(blocks))
 
 
@@ -181,5 +228,9 @@ def test_beyond_256_classes_fewer_rows_are_looked_at():
     logits = rng.normal(0, 2, (2000, 300))
     y = np.array([rng.choice(300, p=row) for row in softmax(logits, axis=1)])
     assert learned_floor(logits, y, None, "logit") <= 1e-5  # calibrated
-    y = np.where(rng.random(2000) < 0.3, rng.integers(0, 300, 2000), logits.argmax(axis=1))
-    assert learned_floor(8 * logits, y, None, "logit") > 1e-5  # sure, and wrong in three of ten rows
+    y = np.where(
+        rng.random(2000) < 0.3, rng.integers(0, 300, 2000), logits.argmax(axis=1)
+    )
+    assert (
+        learned_floor(8 * logits, y, None, "logit") > 1e-5
+    )  # sure, and wrong in three of ten rows

@@ -11,13 +11,18 @@ from skcalib.recalibrators._folds import _order, cross_validation_folds
 
 def sample(n=103, n_classes=3, seed=0):
     rng = np.random.default_rng(seed)
-    return np.round(rng.dirichlet(np.ones(n_classes), n), 1), rng.integers(0, n_classes, n)
+    return np.round(rng.dirichlet(np.ones(n_classes), n), 1), rng.integers(
+        0, n_classes, n
+    )
 
 
 def contents(fold, scores, codes):
     """What a fold trains on and predicts: rows by content with their weight, in no order."""
     parts = []
-    for rows, weight in ((fold.train, fold.train_weight), (fold.test, fold.test_weight)):
+    for rows, weight in (
+        (fold.train, fold.train_weight),
+        (fold.test, fold.test_weight),
+    ):
         weight = np.ones(len(rows)) if weight is None else weight
         mass = {}
         for i, w in zip(rows, weight, strict=True):
@@ -39,27 +44,44 @@ def test_every_row_is_predicted_once_by_the_fit_without_it():
 
 def test_classes_are_spread_evenly():
     scores, codes = sample()
-    counts = np.array([np.bincount(codes[f.test], minlength=3) for f in cross_validation_folds(5, scores, codes)])
+    counts = np.array(
+        [
+            np.bincount(codes[f.test], minlength=3)
+            for f in cross_validation_folds(5, scores, codes)
+        ]
+    )
     assert (np.ptp(counts, axis=0) <= 1).all()
 
 
 def test_order_of_the_rows_does_not_count():
     scores, codes = sample()
     order = np.random.default_rng(1).permutation(103)
-    folds = cross_validation_folds(5, scores, codes), cross_validation_folds(5, scores[order], codes[order])
+    folds = (
+        cross_validation_folds(5, scores, codes),
+        cross_validation_folds(5, scores[order], codes[order]),
+    )
     for one, other in zip(*folds, strict=True):
-        assert contents(one, scores, codes) == contents(other, scores[order], codes[order])
+        assert contents(one, scores, codes) == contents(
+            other, scores[order], codes[order]
+        )
 
 
 def test_integer_weights_are_repeated_rows():
     scores, codes = sample()
     weight = np.random.default_rng(2).integers(1, 5, 103)
     again = np.repeat(scores, weight, axis=0), np.repeat(codes, weight)
-    folds = cross_validation_folds(5, scores, codes, weight.astype(float)), cross_validation_folds(5, *again)
+    folds = (
+        cross_validation_folds(5, scores, codes, weight.astype(float)),
+        cross_validation_folds(5, *again),
+    )
     for one, other in zip(*folds, strict=True):
-        for found, expected in zip(contents(one, scores, codes), contents(other, *again), strict=True):
+        for found, expected in zip(
+            contents(one, scores, codes), contents(other, *again), strict=True
+        ):
             assert found.keys() == expected.keys()
-            np.testing.assert_allclose([found[key] for key in expected], list(expected.values()))
+            np.testing.assert_allclose(
+                [found[key] for key in expected], list(expected.values())
+            )
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -76,7 +98,9 @@ def test_logits_and_their_probabilities_make_the_same_folds(n_classes):
         "float32": proba.astype(np.float32),
     }
     for name, scores in of.items():
-        folds = cross_validation_folds(5, scores, codes, None, "logit" if name == "logit" else "probability")
+        folds = cross_validation_folds(
+            5, scores, codes, None, "logit" if name == "logit" else "probability"
+        )
         expected = cross_validation_folds(5, proba, codes, None, "probability")
         for one, other in zip(folds, expected, strict=True):
             assert contents(one, proba, codes) == contents(other, proba, codes)
@@ -84,10 +108,14 @@ def test_logits_and_their_probabilities_make_the_same_folds(n_classes):
 
 def test_rows_of_fractional_weight_stay_whole():
     scores, codes = sample()
-    weight = np.random.default_rng(3).random(103) / 103  # a total far below the number of folds
+    weight = (
+        np.random.default_rng(3).random(103) / 103
+    )  # a total far below the number of folds
     folds = cross_validation_folds(5, scores, codes, weight)
     assert sorted(np.concatenate([fold.test for fold in folds])) == list(range(103))
-    np.testing.assert_allclose(sum(fold.test_weight.sum() for fold in folds), weight.sum())
+    np.testing.assert_allclose(
+        sum(fold.test_weight.sum() for fold in folds), weight.sum()
+    )
     assert min(len(fold.test) for fold in folds) == 20
 
 
@@ -95,7 +123,9 @@ def test_folds_are_random_in_the_score():
     # Alternate folds along the score would copy the noise of one fold into the others.
     scores = np.linspace(0, 1, 400)[:, None]
     fold_of = np.empty(400)
-    for k, fold in enumerate(cross_validation_folds(5, scores, np.zeros(400, dtype=int))):
+    for k, fold in enumerate(
+        cross_validation_folds(5, scores, np.zeros(400, dtype=int))
+    ):
         fold_of[fold.test] = k
     runs = np.mean(fold_of[1:] == fold_of[:-1])
     assert 0.1 < runs < 0.3  # independent folds: 1/5
@@ -118,16 +148,25 @@ def test_splitters_and_lists_of_folds():
             np.testing.assert_array_equal(fold.test_weight, weight[test])
 
 
-@pytest.mark.parametrize("cv", [ShuffleSplit(3, random_state=0), RepeatedKFold(n_splits=3, n_repeats=2)])
+@pytest.mark.parametrize(
+    "cv", [ShuffleSplit(3, random_state=0), RepeatedKFold(n_splits=3, n_repeats=2)]
+)
 def test_splitters_that_miss_or_repeat_rows_are_refused(cv):
     with refused(ValueError, "cv must predict every row exactly once"):
         cross_validation_folds(cv, *sample())
 
 
 def test_lists_and_masks_name_rows_and_those_of_another_X_are_refused():
-    scores, codes, weight = np.zeros((4, 1)), np.array([0, 1, 0, 1]), np.arange(1.0, 5.0)
+    scores, codes, weight = (
+        np.zeros((4, 1)),
+        np.array([0, 1, 0, 1]),
+        np.arange(1.0, 5.0),
+    )
     mask = np.array([True, True, False, False])
-    for splits in ([([0, 1], [2, 3]), ([2, 3], [0, 1])], [(mask, ~mask), (~mask, mask)]):
+    for splits in (
+        [([0, 1], [2, 3]), ([2, 3], [0, 1])],
+        [(mask, ~mask), (~mask, mask)],
+    ):
         first, second = cross_validation_folds(splits, scores, codes, weight)
         assert first.train.tolist() == second.test.tolist() == [0, 1]
         assert first.test_weight.tolist() == [3, 4]
@@ -145,7 +184,9 @@ def test_rows_are_ordered_by_all_keys(distinct):
 def test_folds_that_are_not_stratified():
     rng = np.random.default_rng(5)
     counts = []
-    for _ in range(40):  # new scores, of as many events each time: the folds must not be the same at each
+    for _ in range(
+        40
+    ):  # new scores, of as many events each time: the folds must not be the same at each
         scores, codes = rng.random((200, 1)), rng.permutation(np.repeat([0, 1], 100))
         folds = cross_validation_folds(5, scores, codes, stratified=False)
         assert sorted(np.concatenate([fold.test for fold in folds])) == list(range(200))
@@ -153,13 +194,18 @@ def test_folds_that_are_not_stratified():
         order = rng.permutation(200)
         again = cross_validation_folds(5, scores[order], codes[order], stratified=False)
         for one, other in zip(folds, again, strict=True):
-            assert contents(one, scores, codes) == contents(other, scores[order], codes[order])
+            assert contents(one, scores, codes) == contents(
+                other, scores[order], codes[order]
+            )
     # hypergeometric: 40 of 200 rows, half of them events, have variance 40 / 4 * 160 / 199
     assert np.var(counts) == pytest.approx(8.04, rel=0.3)
 
 
 def test_a_class_of_few_rows_is_in_every_training_part_of_folds_that_are_not_stratified():
     for seed in range(30):
-        scores, codes = np.random.default_rng(seed).random((102, 1)), np.repeat([0, 1, 2], [50, 50, 2])
+        scores, codes = (
+            np.random.default_rng(seed).random((102, 1)),
+            np.repeat([0, 1, 2], [50, 50, 2]),
+        )
         for fold in cross_validation_folds(2, scores, codes, stratified=False):
             assert set(codes[fold.train]) == {0, 1, 2}

@@ -19,15 +19,25 @@ def test_nothing_fails(target, capsys):
 
 def test_a_planted_fault_is_found(monkeypatch, capsys):
     one_off = fuzz.to_sql
-    monkeypatch.setattr(fuzz, "to_sql", lambda *args, **options: _off(one_off(*args, **options)))
+    monkeypatch.setattr(
+        fuzz, "to_sql", lambda *args, **options: _off(one_off(*args, **options))
+    )
     assert fuzz.main(["--seconds", "5", "--only", "export"])
     assert "FAILED export" in capsys.readouterr().out
     monitor = fuzz.CalibrationMonitor()
     with pytest.raises(AssertionError, match="n_rows_ is 1, expected 2"):
-        fuzz.same_monitor(monitor.fit([0.5], [1]), fuzz.CalibrationMonitor().fit([0.5, 0.5], [1, 0]), "x")
+        fuzz.same_monitor(
+            monitor.fit([0.5], [1]),
+            fuzz.CalibrationMonitor().fit([0.5, 0.5], [1, 0]),
+            "x",
+        )
     with pytest.raises(AssertionError):
         fuzz.of_loop(monitor, np.array([0.5, 0.9]), np.array([True, False]))
 
 
 def _off(texts):
-    return [f"{text} + 1e-9" for text in texts] if isinstance(texts, list) else f"1e-9 + ({texts})"
+    return (
+        [f"{text} + 1e-9" for text in texts]
+        if isinstance(texts, list)
+        else f"1e-9 + ({texts})"
+    )

@@ -50,7 +50,9 @@ def test_groups_are_a_column_of_a_data_frame(dtype):
     pd = pytest.importorskip("pandas")
     found, expected = GroupMonitors(), _fitted()
     for scores, y, groups, time in _batches():
-        rows = pd.DataFrame({"p": scores, "y": y, "group": pd.Series(groups, dtype=dtype)})
+        rows = pd.DataFrame(
+            {"p": scores, "y": y, "group": pd.Series(groups, dtype=dtype)}
+        )
         found.partial_fit(rows["p"], rows["y"], rows["group"], time=time)
     assert found.table_.to_frame().equals(expected.table_.to_frame())
 
@@ -72,7 +74,9 @@ def test_the_changed_group_is_dated():
 
 def test_times_by_row_date_rows():
     scores = np.full(300, 0.2)
-    y = (np.arange(300) % 5 == 0) | (np.arange(300) >= 100)  # events only, from row 100 on
+    y = (np.arange(300) % 5 == 0) | (
+        np.arange(300) >= 100
+    )  # events only, from row 100 on
     days = np.array("2025-01-01", dtype="datetime64[D]") + np.arange(300)
     monitors = GroupMonitors().partial_fit(scores, y, np.repeat("x", 300), time=days)
     table = monitors.table_
@@ -99,7 +103,9 @@ def test_statistics_of_a_table():
     monitors = GroupMonitors()
     for scores, y, groups, time in _batches():
         statistics = {
-            group: BinStatistics.from_predictions(y[groups == group], scores[groups == group], edges)
+            group: BinStatistics.from_predictions(
+                y[groups == group], scores[groups == group], edges
+            )
             for group in np.unique(groups)
         }
         monitors.partial_fit(statistics, time=time)
@@ -111,8 +117,12 @@ def test_statistics_of_a_table():
 def test_labels_of_any_kind_and_many_classes():
     rng = np.random.default_rng(0)
     scores, groups = rng.dirichlet(np.ones(3), 400), rng.integers(0, 2, 400)
-    labels = np.array(["p", "q", "r"])[(rng.random((400, 1)) > scores.cumsum(axis=1)).sum(axis=1)]
-    monitors = GroupMonitors(CalibrationMonitor(classes=["p", "q", "r"])).partial_fit(scores, labels, groups)
+    labels = np.array(["p", "q", "r"])[
+        (rng.random((400, 1)) > scores.cumsum(axis=1)).sum(axis=1)
+    ]
+    monitors = GroupMonitors(CalibrationMonitor(classes=["p", "q", "r"])).partial_fit(
+        scores, labels, groups
+    )
     assert sorted(monitors.monitors_) == [0, 1]
     assert not monitors.alarm_
 
@@ -140,7 +150,9 @@ def test_wrong_batches_are_named_and_change_nothing(arguments, words):
 
 def test_wrong_parameters():
     with pytest.raises(ValueError, match="average_run_length"):
-        GroupMonitors(CalibrationMonitor(average_run_length=100)).partial_fit([0.2], [0], ["a"])
+        GroupMonitors(CalibrationMonitor(average_run_length=100)).partial_fit(
+            [0.2], [0], ["a"]
+        )
     with pytest.raises(TypeError, match="CalibrationMonitor"):
         GroupMonitors(3).partial_fit([0.2], [0], ["a"])
     with pytest.raises(NotFittedError, match="partial_fit"):
@@ -150,7 +162,9 @@ def test_wrong_parameters():
 def test_parameters_are_those_of_scikit_learn():
     monitors = GroupMonitors().set_params(monitor__restarts=True)
     assert clone(monitors).monitor.restarts
-    fitted = pickle.loads(pickle.dumps(_fitted(monitor=CalibrationMonitor(restarts=True))))
+    fitted = pickle.loads(
+        pickle.dumps(_fitted(monitor=CalibrationMonitor(restarts=True)))
+    )
     batch = next(iter(_batches(seed=1)))
     assert fitted.partial_fit(*batch).n_rows_ == 9 * 600
     assert fitted.fit(*batch).n_rows_ == 600

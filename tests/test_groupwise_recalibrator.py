@@ -53,7 +53,11 @@ def _binary(n=600, seed=0):
     groups = np.array(["high", "low", "right"])[rng.choice(3, n, p=[0.5, 0.45, 0.05])]
     log_odds = rng.normal(scale=1.5, size=n)
     shift = np.select([groups == "high", groups == "low"], [-1.5, 1.5], 0.0)
-    return expit(log_odds), (rng.random(n) < expit(log_odds + shift)).astype(int), groups
+    return (
+        expit(log_odds),
+        (rng.random(n) < expit(log_odds + shift)).astype(int),
+        groups,
+    )
 
 
 def _many(n=600, n_classes=4, seed=0):
@@ -64,13 +68,21 @@ def _many(n=600, n_classes=4, seed=0):
     return proba, np.array([rng.choice(n_classes, p=row) for row in truth])
 
 
-METHODS = [PlattScaling(), IsotonicCalibration(), HistogramBinning(binning=4), BetaCalibration(), TemperatureScaling()]
+METHODS = [
+    PlattScaling(),
+    IsotonicCalibration(),
+    HistogramBinning(binning=4),
+    BetaCalibration(),
+    TemperatureScaling(),
+]
 
 
 @pytest.mark.parametrize("method", METHODS, ids=repr)
 def test_each_group_has_the_fit_of_its_own_rows(method):
     scores, y, groups = _binary()
-    model = GroupwiseRecalibrator(method, min_group_size=100).fit(scores, y, groups=groups)
+    model = GroupwiseRecalibrator(method, min_group_size=100).fit(
+        scores, y, groups=groups
+    )
     found = model.predict_proba(scores, groups=groups)
     for name in ("high", "low"):
         rows = groups == name
@@ -80,12 +92,18 @@ def test_each_group_has_the_fit_of_its_own_rows(method):
     pooled = clone(method).fit(scores, y)
     np.testing.assert_array_equal(found[rows], pooled.predict_proba(scores[rows]))
     assert model.groups_.tolist() == ["high", "low", "right"]
-    assert model.group_sizes_.tolist() == [np.sum(groups == name) for name in model.groups_]
+    assert model.group_sizes_.tolist() == [
+        np.sum(groups == name) for name in model.groups_
+    ]
     assert model.recalibrators_["right"] is model.pooled_recalibrator_
     assert model.recalibrators_["high"] is not model.pooled_recalibrator_
-    np.testing.assert_array_equal(model.predict(scores, groups=groups), found.argmax(axis=1))
+    np.testing.assert_array_equal(
+        model.predict(scores, groups=groups), found.argmax(axis=1)
+    )
     np.testing.assert_array_equal(model.transform(scores, groups=groups), found)
-    np.testing.assert_array_equal(clone(model).fit_transform(scores, y, groups=groups), found)
+    np.testing.assert_array_equal(
+        clone(model).fit_transform(scores, y, groups=groups), found
+    )
 
 
 def test_errors_by_group_shrink():
@@ -95,7 +113,14 @@ def test_errors_by_group_shrink():
     model = GroupwiseRecalibrator(PlattScaling()).fit(scores, y, groups=groups)
     by_group = model.predict_proba(new_scores, groups=new_groups)[:, 1]
     errors = [
-        groupwise_calibration_error(new_y, one, groups=new_groups, reduce="weighted", method="debiased", binning=10)
+        groupwise_calibration_error(
+            new_y,
+            one,
+            groups=new_groups,
+            reduce="weighted",
+            method="debiased",
+            binning=10,
+        )
         for one in (pooled, by_group)
     ]
     assert errors[1] < 0.3 * errors[0]
@@ -104,14 +129,18 @@ def test_errors_by_group_shrink():
 @pytest.mark.parametrize("shrinkage", [0, 10.0, 1e9])
 def test_shrinkage_mixes_with_the_pooled_fit(shrinkage):
     scores, y, groups = _binary()
-    model = GroupwiseRecalibrator(PlattScaling(), shrinkage=shrinkage, min_group_size=1).fit(scores, y, groups=groups)
+    model = GroupwiseRecalibrator(
+        PlattScaling(), shrinkage=shrinkage, min_group_size=1
+    ).fit(scores, y, groups=groups)
     pooled = PlattScaling().fit(scores, y).predict_proba(scores)
     for name in np.unique(groups):
         rows = groups == name
         share = rows.sum() / (rows.sum() + shrinkage)
         own = PlattScaling().fit(scores[rows], y[rows]).predict_proba(scores[rows])
         expected = share * own + (1 - share) * pooled[rows]
-        np.testing.assert_allclose(model.predict_proba(scores, groups=groups)[rows], expected, atol=1e-12)
+        np.testing.assert_allclose(
+            model.predict_proba(scores, groups=groups)[rows], expected, atol=1e-12
+        )
 
 
 # --- Where groups come from
@@ -121,7 +150,11 @@ def test_every_source_of_groups_gives_the_same():
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     scores, y, groups = _binary()
     sites = np.unique(groups, return_inverse=True)[1]
-    expected = GroupwiseRecalibrator(PlattScaling()).fit(scores, y, groups=groups).predict_proba(scores, groups=groups)
+    expected = (
+        GroupwiseRecalibrator(PlattScaling())
+        .fit(scores, y, groups=groups)
+        .predict_proba(scores, groups=groups)
+    )
     frame = pandas.DataFrame({"a": 1 - scores, "site": groups, "b": scores})
     for X, key in (
         (frame, "site"),
@@ -131,14 +164,24 @@ def test_every_source_of_groups_gives_the_same():
         (np.column_stack((sites, scores)), 0),
         (np.column_stack((scores, sites)), -1),
         (np.column_stack((scores.astype(object), groups)), 1),
-        ([[score, group] for score, group in zip(scores.tolist(), groups.tolist(), strict=True)], 1),
+        (
+            [
+                [score, group]
+                for score, group in zip(scores.tolist(), groups.tolist(), strict=True)
+            ],
+            1,
+        ),
     ):
         model = GroupwiseRecalibrator(PlattScaling(), groups=key).fit(X, y)
         np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-9)
         assert model.n_features_in_ == len(X[0]) if isinstance(X, list) else X.shape[1]
-    assert GroupwiseRecalibrator(PlattScaling(), groups="site").fit(frame, y).feature_names_in_.tolist() == list(frame)
+    assert GroupwiseRecalibrator(PlattScaling(), groups="site").fit(
+        frame, y
+    ).feature_names_in_.tolist() == list(frame)
     lookup = dict(zip(scores.tolist(), groups.tolist(), strict=True))
-    model = GroupwiseRecalibrator(PlattScaling(), groups=lambda X: [lookup[score] for score in X]).fit(scores, y)
+    model = GroupwiseRecalibrator(
+        PlattScaling(), groups=lambda X: [lookup[score] for score in X]
+    ).fit(scores, y)
     np.testing.assert_allclose(model.predict_proba(scores), expected, atol=1e-12)
     for given in (
         groups.tolist(),
@@ -146,8 +189,12 @@ def test_every_source_of_groups_gives_the_same():
         polars.Series(groups),
         groups.astype("O"),
     ):
-        model = GroupwiseRecalibrator(PlattScaling(), groups=None).fit(scores, y, groups=given)
-        np.testing.assert_allclose(model.predict_proba(scores, groups=given), expected, atol=1e-12)
+        model = GroupwiseRecalibrator(PlattScaling(), groups=None).fit(
+            scores, y, groups=given
+        )
+        np.testing.assert_allclose(
+            model.predict_proba(scores, groups=given), expected, atol=1e-12
+        )
 
 
 @pytest.mark.parametrize("kind", ["int", "bool", "datetime", "float"])
@@ -171,12 +218,16 @@ def test_groups_of_any_type(kind):
 
 def test_the_predicted_class_is_a_group_of_its_own():
     proba, y = _many()
-    assert isinstance(GroupwiseRecalibrator().fit(proba, y).pooled_recalibrator_, TemperatureScaling)
+    assert isinstance(
+        GroupwiseRecalibrator().fit(proba, y).pooled_recalibrator_, TemperatureScaling
+    )
     model = GroupwiseRecalibrator(TemperatureScaling(clip=None)).fit(proba, y)
     found, predicted = model.predict_proba(proba), proba.argmax(axis=1)
     for k in range(4):
         rows = predicted == k
-        alone = TemperatureScaling(classes=range(4), clip=None).fit(proba[rows], y[rows])
+        alone = TemperatureScaling(classes=range(4), clip=None).fit(
+            proba[rows], y[rows]
+        )
         np.testing.assert_array_equal(found[rows], alone.predict_proba(proba[rows]))
     # that is class-wise temperature scaling with any deviation allowed
     any_deviation = ClasswiseTemperatureScaling(np.inf, clip=None).fit(proba, y)
@@ -188,7 +239,9 @@ def test_the_predicted_class_is_a_group_of_its_own():
         model = GroupwiseRecalibrator(method).fit(one, y == 1)
         rows = one > (0 if is_logit else 0.5)
         alone = clone(method).fit(one[rows], y[rows] == 1)
-        np.testing.assert_array_equal(model.predict_proba(one)[rows], alone.predict_proba(one[rows]))
+        np.testing.assert_array_equal(
+            model.predict_proba(one)[rows], alone.predict_proba(one[rows])
+        )
 
 
 def test_a_class_never_predicted_is_no_unseen_group():
@@ -198,7 +251,11 @@ def test_a_class_never_predicted_is_no_unseen_group():
         warnings.simplefilter("error")
         model = GroupwiseRecalibrator().fit(proba[rows], y[rows])
         found = model.predict_proba(proba)
-        anything = GroupwiseRecalibrator(min_group_size=0).fit(proba[rows], y[rows]).predict_proba(proba)
+        anything = (
+            GroupwiseRecalibrator(min_group_size=0)
+            .fit(proba[rows], y[rows])
+            .predict_proba(proba)
+        )
     pooled = TemperatureScaling().fit(proba[rows], y[rows]).predict_proba(proba[~rows])
     np.testing.assert_array_equal(found[~rows], pooled)
     np.testing.assert_array_equal(anything[~rows], pooled)
@@ -209,12 +266,19 @@ def test_unseen_groups_use_the_pooled_fit_with_one_warning():
     scores, y, groups = _binary()
     model = GroupwiseRecalibrator(PlattScaling()).fit(scores, y, groups=groups)
     given = np.array(["low", "new", "other", "new"])
-    with pytest.warns(UserWarning, match=r"3 rows use the pooled fit .* 'new', 'other'") as caught:
+    with pytest.warns(
+        UserWarning, match=r"3 rows use the pooled fit .* 'new', 'other'"
+    ) as caught:
         found = model.predict_proba(scores[:4], groups=given)
     assert len(caught) == 1
-    with pytest.warns(UserWarning, match=r"^1 row uses the pooled fit because of groups that .*: 'new'\.$"):
+    with pytest.warns(
+        UserWarning,
+        match=r"^1 row uses the pooled fit because of groups that .*: 'new'\.$",
+    ):
         model.predict_proba(scores[:1], groups=["new"])
-    np.testing.assert_array_equal(found[1:], PlattScaling().fit(scores, y).predict_proba(scores[1:4]))
+    np.testing.assert_array_equal(
+        found[1:], PlattScaling().fit(scores, y).predict_proba(scores[1:4])
+    )
     with pytest.warns(UserWarning, match="'a', .*, 'f', ...") as caught:
         model.predict_proba(scores[:7], groups=list("abcdefg"))
 
@@ -228,35 +292,55 @@ def test_small_groups_are_merged_by_what_the_pooled_fit_leaves():
     site = np.repeat(np.arange(12), 30)
     scores = rng.uniform(0.2, 0.8, len(site))
     y = rng.random(len(site)) < expit(logit(scores) + np.where(site % 2 == 0, -2, 2))
-    model = GroupwiseRecalibrator(PlattScaling(), min_group_size=180, merge_small_groups=True).fit(
-        scores, y, groups=site
-    )
+    model = GroupwiseRecalibrator(
+        PlattScaling(), min_group_size=180, merge_small_groups=True
+    ).fit(scores, y, groups=site)
     rarer, oftener = model.recalibrators_[0], model.recalibrators_[1]
     assert rarer is not oftener
-    assert all(model.recalibrators_[k] is (oftener if k % 2 else rarer) for k in range(12))
+    assert all(
+        model.recalibrators_[k] is (oftener if k % 2 else rarer) for k in range(12)
+    )
     rows = site % 2 == 0
     expected = PlattScaling().fit(scores[rows], y[rows]).predict_proba(scores[rows])
-    np.testing.assert_allclose(model.predict_proba(scores, groups=site)[rows], expected, atol=1e-12)
+    np.testing.assert_allclose(
+        model.predict_proba(scores, groups=site)[rows], expected, atol=1e-12
+    )
     # the shrinkage of merged groups goes by the rows of all of them
-    shrunken = clone(model).set_params(shrinkage=60).fit(scores, y, groups=site).predict_proba(scores, groups=site)
+    shrunken = (
+        clone(model)
+        .set_params(shrinkage=60)
+        .fit(scores, y, groups=site)
+        .predict_proba(scores, groups=site)
+    )
     pooled = PlattScaling().fit(scores, y).predict_proba(scores)
-    np.testing.assert_allclose(shrunken[rows], 0.75 * expected + 0.25 * pooled[rows], atol=1e-12)  # 180 / 240
+    np.testing.assert_allclose(
+        shrunken[rows], 0.75 * expected + 0.25 * pooled[rows], atol=1e-12
+    )  # 180 / 240
     # what is left over joins the last merged groups; too little for one part stays pooled
-    uneven = GroupwiseRecalibrator(PlattScaling(), min_group_size=150, merge_small_groups=True).fit(
-        scores, y, groups=site
-    )
-    sizes = [sum(one is other for one in uneven.recalibrators_.values()) for other in uneven.recalibrators_.values()]
+    uneven = GroupwiseRecalibrator(
+        PlattScaling(), min_group_size=150, merge_small_groups=True
+    ).fit(scores, y, groups=site)
+    sizes = [
+        sum(one is other for one in uneven.recalibrators_.values())
+        for other in uneven.recalibrators_.values()
+    ]
     assert sorted(sizes) == [5] * 5 + [7] * 7
-    alone = GroupwiseRecalibrator(PlattScaling(), min_group_size=400, merge_small_groups=True).fit(
-        scores, y, groups=site
+    alone = GroupwiseRecalibrator(
+        PlattScaling(), min_group_size=400, merge_small_groups=True
+    ).fit(scores, y, groups=site)
+    assert all(
+        one is alone.pooled_recalibrator_ for one in alone.recalibrators_.values()
     )
-    assert all(one is alone.pooled_recalibrator_ for one in alone.recalibrators_.values())
 
 
 def test_bundles_of_predicted_classes():
     proba, y = _many(n=400, n_classes=8)
-    model = GroupwiseRecalibrator(min_group_size=120, merge_small_groups=True).fit(proba, y)
-    parts = {id(one) for one in model.recalibrators_.values()} - {id(model.pooled_recalibrator_)}
+    model = GroupwiseRecalibrator(min_group_size=120, merge_small_groups=True).fit(
+        proba, y
+    )
+    parts = {id(one) for one in model.recalibrators_.values()} - {
+        id(model.pooled_recalibrator_)
+    }
     assert 2 <= len(parts) <= 3
     assert np.isfinite(log_loss(y, model.predict_proba(proba)))
 
@@ -270,7 +354,9 @@ def test_a_group_without_a_class_that_its_method_needs_uses_the_pooled_fit():
         (PlattScaling(), True),
     ):
         model = GroupwiseRecalibrator(method).fit(scores, y, groups=groups)
-        assert (model.recalibrators_["low"] is not model.pooled_recalibrator_) == defined
+        assert (
+            model.recalibrators_["low"] is not model.pooled_recalibrator_
+        ) == defined
         assert np.isfinite(log_loss(y, model.predict_proba(scores, groups=groups)))
 
 
@@ -292,7 +378,9 @@ def test_any_object_that_fits_scores_is_a_recalibrator():
     model = GroupwiseRecalibrator(_Foreign()).fit(proba, y, groups=groups)
     rows = groups == 1
     expected = LogisticRegression().fit(proba[rows], y[rows]).predict_proba(proba[rows])
-    np.testing.assert_allclose(model.predict_proba(proba, groups=groups)[rows], expected)
+    np.testing.assert_allclose(
+        model.predict_proba(proba, groups=groups)[rows], expected
+    )
     # A group that lacks a class gives other columns: the pooled fit serves it.
     lacking = np.where(y == 0, 0, groups)
     model.fit(proba, y, groups=lacking)
@@ -311,14 +399,22 @@ def test_an_error_in_a_group_names_it():
 def test_integer_weights_are_repeated_rows():
     scores, y, groups = _binary()
     weights = np.random.default_rng(2).integers(0, 4, len(y))
-    for options in ({}, {"shrinkage": 20.0}, {"min_group_size": 60, "merge_small_groups": True}):
-        model = GroupwiseRecalibrator(PlattScaling(), **options).fit(scores, y, weights, groups)
+    for options in (
+        {},
+        {"shrinkage": 20.0},
+        {"min_group_size": 60, "merge_small_groups": True},
+    ):
+        model = GroupwiseRecalibrator(PlattScaling(), **options).fit(
+            scores, y, weights, groups
+        )
         rows = clone(model)
         s, labels, g = repeated(weights, scores, y, groups)
         rows.fit(s, labels, groups=g)
         assert model.group_sizes_.tolist() == rows.group_sizes_.tolist()
         np.testing.assert_allclose(
-            model.predict_proba(scores, groups=groups), rows.predict_proba(scores, groups=groups), atol=1e-9
+            model.predict_proba(scores, groups=groups),
+            rows.predict_proba(scores, groups=groups),
+            atol=1e-9,
         )
     with refused(ValueError, "sample_weight"):
         GroupwiseRecalibrator(UniformMassBinning(3)).fit(scores, y, weights, groups)
@@ -331,13 +427,21 @@ def _top_label_histogram_binning(proba, y, new, n_bins):
     """Return the confidence of each new row by a plain loop: bins and frequencies of each predicted class."""
     found = np.empty(len(new))
     for k in range(proba.shape[1]):
-        rows = [i for i in range(len(y)) if max(range(proba.shape[1]), key=lambda j, i=i: (proba[i, j], -j)) == k]
+        rows = [
+            i
+            for i in range(len(y))
+            if max(range(proba.shape[1]), key=lambda j, i=i: (proba[i, j], -j)) == k
+        ]
         confidence = [proba[i, k] for i in rows]
         edges = equal_mass_edges(confidence, n_bins)
         for i, row in enumerate(new):
             if row.argmax() == k:
                 bin_ = sum(row[k] > edge for edge in edges[1:-1])
-                inside = [j for j, s in zip(rows, confidence, strict=True) if sum(s > e for e in edges[1:-1]) == bin_]
+                inside = [
+                    j
+                    for j, s in zip(rows, confidence, strict=True)
+                    if sum(s > e for e in edges[1:-1]) == bin_
+                ]
                 found[i] = sum(y[j] == k for j in inside) / len(inside)
     return found
 
@@ -345,12 +449,18 @@ def _top_label_histogram_binning(proba, y, new, n_bins):
 def test_top_label_histogram_binning_given_the_predicted_class():
     proba, y = _many()
     new, _ = _many(200, seed=1)
-    model = GroupwiseRecalibrator(HistogramBinning(5, multiclass="top_label")).fit(proba, y)
+    model = GroupwiseRecalibrator(HistogramBinning(5, multiclass="top_label")).fit(
+        proba, y
+    )
     found = model.predict_proba(new)
     confidence = np.take_along_axis(found, new.argmax(axis=1)[:, None], axis=1)[:, 0]
-    np.testing.assert_allclose(confidence, _top_label_histogram_binning(proba, y, new, 5), atol=1e-12)
+    np.testing.assert_allclose(
+        confidence, _top_label_histogram_binning(proba, y, new, 5), atol=1e-12
+    )
     np.testing.assert_array_equal(model.predict(new), new.argmax(axis=1))
-    assert np.any(found.argmax(axis=1) != new.argmax(axis=1))  # the spread alone would decide otherwise
+    assert np.any(
+        found.argmax(axis=1) != new.argmax(axis=1)
+    )  # the spread alone would decide otherwise
     np.testing.assert_allclose(found.sum(axis=1), 1)
 
 
@@ -382,7 +492,15 @@ def test_top_label_calibration_holds_given_the_predicted_class():
 
 
 @pytest.mark.parametrize(
-    "method", [PlattScaling, BetaCalibration, IsotonicCalibration, HistogramBinning, UniformMassBinning], ids=str
+    "method",
+    [
+        PlattScaling,
+        BetaCalibration,
+        IsotonicCalibration,
+        HistogramBinning,
+        UniformMassBinning,
+    ],
+    ids=str,
 )
 def test_every_binary_method_composes(method):
     proba, y = _many()
@@ -398,7 +516,9 @@ def _table(n=400, seed=0):
     rng = np.random.default_rng(seed)
     site = rng.choice(["north", "south"], n)
     x = rng.normal(size=n)
-    y = np.where(rng.random(n) < expit(x + np.where(site == "north", -2, 2)), "yes", "no")
+    y = np.where(
+        rng.random(n) < expit(x + np.where(site == "north", -2, 2)), "yes", "no"
+    )
     return pandas.DataFrame({"x": x, "noise": rng.normal(size=n), "site": site}), y
 
 
@@ -416,33 +536,50 @@ class _WithoutSite(GaussianNB):
 def test_a_column_passes_through_a_pipeline():
     X, y = _table()
     model = make_pipeline(
-        CrossFittedClassifier(_WithoutSite(), passthrough="site"), GroupwiseRecalibrator(PlattScaling(), groups="site")
+        CrossFittedClassifier(_WithoutSite(), passthrough="site"),
+        GroupwiseRecalibrator(PlattScaling(), groups="site"),
     )
     proba = cross_val_predict(model, X, y, method="predict_proba", cv=4)
     pooled = make_pipeline(CrossFittedClassifier(_WithoutSite()), PlattScaling())
-    assert log_loss(y, proba) < log_loss(y, cross_val_predict(pooled, X, y, method="predict_proba", cv=4)) - 0.1
+    assert (
+        log_loss(y, proba)
+        < log_loss(y, cross_val_predict(pooled, X, y, method="predict_proba", cv=4))
+        - 0.1
+    )
     search = GridSearchCV(
         model,
-        {"groupwiserecalibrator__shrinkage": [0, 1000], "groupwiserecalibrator__recalibrator": [None, PlattScaling()]},
+        {
+            "groupwiserecalibrator__shrinkage": [0, 1000],
+            "groupwiserecalibrator__recalibrator": [None, PlattScaling()],
+        },
         scoring="neg_log_loss",
         cv=3,
     ).fit(X, y)
     assert search.best_params_["groupwiserecalibrator__shrinkage"] == 0
-    assert isinstance(search.best_params_["groupwiserecalibrator__recalibrator"], PlattScaling)
+    assert isinstance(
+        search.best_params_["groupwiserecalibrator__recalibrator"], PlattScaling
+    )
 
 
 def test_inside_a_recalibrated_classifier():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3))
     y = np.array(["a", "b", "c"])[(X + rng.normal(size=(300, 3))).argmax(axis=1)]
-    for classifier in (LogisticRegression(), GaussianNB()):  # a decision function, probabilities
+    for classifier in (
+        LogisticRegression(),
+        GaussianNB(),
+    ):  # a decision function, probabilities
         for method in (None, PlattScaling(), GroupwiseRecalibrator(min_group_size=10)):
-            model = RecalibratedClassifierCV(classifier, recalibrator=GroupwiseRecalibrator(method), cv=3).fit(X, y)
+            model = RecalibratedClassifierCV(
+                classifier, recalibrator=GroupwiseRecalibrator(method), cv=3
+            ).fit(X, y)
             proba = model.predict_proba(X)
             np.testing.assert_allclose(proba.sum(axis=1), 1)
             assert log_loss(y, proba) < 1
             fitted = model.calibrated_classifiers_[0].recalibrator
-            assert fitted.input == ("logit" if isinstance(classifier, LogisticRegression) else "probability")
+            assert fitted.input == (
+                "logit" if isinstance(classifier, LogisticRegression) else "probability"
+            )
 
 
 def test_groups_are_metadata():
@@ -454,25 +591,43 @@ def test_groups_are_metadata():
         step.set_fit_request(groups=True).set_predict_proba_request(groups=True)
         routed = make_pipeline(step).fit(scores[:, None], y, groups=groups)
         found = routed.predict_proba(scores[:, None], groups=groups)
-    np.testing.assert_array_equal(found, pipe[-1].predict_proba(scores[:, None], groups=groups))
+    np.testing.assert_array_equal(
+        found, pipe[-1].predict_proba(scores[:, None], groups=groups)
+    )
 
 
 def test_clone_parameters_pickle_and_names():
     scores, y, groups = _binary()
-    model = GroupwiseRecalibrator().set_params(recalibrator__loss="brier", shrinkage=3.0)
+    model = GroupwiseRecalibrator().set_params(
+        recalibrator__loss="brier", shrinkage=3.0
+    )
     assert isinstance(model.recalibrator, TemperatureScaling)
     model.fit(scores, y, groups=groups)
-    for other in (pickle.loads(pickle.dumps(model)), clone(model).fit(scores, y, groups=groups)):
+    for other in (
+        pickle.loads(pickle.dumps(model)),
+        clone(model).fit(scores, y, groups=groups),
+    ):
         expected = model.predict_proba(scores, groups=groups)
-        np.testing.assert_array_equal(other.predict_proba(scores, groups=groups), expected)
-    assert model.get_feature_names_out().tolist() == ["groupwiserecalibrator_0", "groupwiserecalibrator_1"]
+        np.testing.assert_array_equal(
+            other.predict_proba(scores, groups=groups), expected
+        )
+    assert model.get_feature_names_out().tolist() == [
+        "groupwiserecalibrator_0",
+        "groupwiserecalibrator_1",
+    ]
     assert model.recalibrator.classes is None  # the parameter is left as it was
     names = np.array(["no", "yes"])
     labelled = clone(model).fit(scores, names[y], groups=groups)
-    np.testing.assert_array_equal(labelled.predict_proba(scores, groups=groups), expected)
+    np.testing.assert_array_equal(
+        labelled.predict_proba(scores, groups=groups), expected
+    )
     assert set(labelled.predict(scores, groups=groups)) == {"no", "yes"}
     single = clone(model).fit(scores.astype(np.float32), y, groups=groups)
-    np.testing.assert_allclose(single.predict_proba(scores.astype(np.float32), groups=groups), expected, atol=1e-5)
+    np.testing.assert_allclose(
+        single.predict_proba(scores.astype(np.float32), groups=groups),
+        expected,
+        atol=1e-5,
+    )
 
 
 # --- Errors
@@ -492,13 +647,19 @@ def test_groups_that_are_missing_or_do_not_fit():
     with refused(ValueError, "groups has 599 rows", "600"):
         GroupwiseRecalibrator().fit(scores, y, groups=groups[:-1])
     with refused(ValueError, "groups", "missing", "row 3"):
-        GroupwiseRecalibrator().fit(scores, y, groups=["a", "b", "a", None] + ["a"] * 596)
+        GroupwiseRecalibrator().fit(
+            scores, y, groups=["a", "b", "a", None] + ["a"] * 596
+        )
     with refused(ValueError, "groups", "row 1"):
         given.predict_proba(scores[:2], groups=[1.0, np.nan])
     with refused(ValueError, "groups", "types"):
-        GroupwiseRecalibrator().fit(scores, y, groups=np.array(["a", 1] * 300, dtype=object))
+        GroupwiseRecalibrator().fit(
+            scores, y, groups=np.array(["a", 1] * 300, dtype=object)
+        )
     with refused(ValueError, "two sources"):
-        GroupwiseRecalibrator(groups=1).fit(np.column_stack((scores, scores)), y, groups=groups)
+        GroupwiseRecalibrator(groups=1).fit(
+            np.column_stack((scores, scores)), y, groups=groups
+        )
     with refused(ValueError, "groups has 2 rows"):
         GroupwiseRecalibrator(groups=lambda X: ["a", "b"]).fit(scores, y)
 
@@ -538,7 +699,10 @@ def test_parameters_are_checked():
         {"groups": 1.5},
         {"recalibrator": 3},
     ):
-        with pytest.raises(ValueError, match=f"'{next(iter(options))}' parameter of GroupwiseRecalibrator"):
+        with pytest.raises(
+            ValueError,
+            match=f"'{next(iter(options))}' parameter of GroupwiseRecalibrator",
+        ):
             GroupwiseRecalibrator(**options).fit(scores, y)
 
 
@@ -549,10 +713,16 @@ def _randomised():
     pd = pytest.importorskip("pandas", reason="needs pandas")
     rng = np.random.default_rng(0)
     scores, site = rng.random(2000).round(1), rng.choice(["north", "south"], 2000)
-    frame = pd.DataFrame({"p": scores, "site": site, "id": [f"row-{k}" for k in range(2000)]})
+    frame = pd.DataFrame(
+        {"p": scores, "site": site, "id": [f"row-{k}" for k in range(2000)]}
+    )
     y = rng.random(2000) < np.where(site == "north", scores, scores / 2)
     bins = UniformMassBinning(5, randomize=True, random_state=0)
-    return GroupwiseRecalibrator(bins, groups="site").fit(frame[["p", "site"]], y), frame, y
+    return (
+        GroupwiseRecalibrator(bins, groups="site").fit(frame[["p", "site"]], y),
+        frame,
+        y,
+    )
 
 
 def test_ids_break_ties_by_group():
@@ -565,9 +735,14 @@ def test_ids_break_ties_by_group():
         np.testing.assert_array_equal(found[rows], expected)
         tied = found[rows & (frame["p"] == frame["p"].iloc[0]).to_numpy(), 1]
         assert len(np.unique(tied)) <= 3
-    assert max(len(np.unique(found[(frame["p"] == p).to_numpy(), 1])) for p in frame["p"]) > 2  # ties are broken
+    assert (
+        max(len(np.unique(found[(frame["p"] == p).to_numpy(), 1])) for p in frame["p"])
+        > 2
+    )  # ties are broken
     np.testing.assert_array_equal(model.transform(X, ids=ids), found)
-    np.testing.assert_array_equal(model.predict(X, ids=ids), model.classes_[found.argmax(axis=1)])
+    np.testing.assert_array_equal(
+        model.predict(X, ids=ids), model.classes_[found.argmax(axis=1)]
+    )
 
 
 def test_ids_in_sql_beside_a_column_of_groups():
@@ -590,10 +765,14 @@ def test_ids_are_routed():
         X, ids = frame[["p", "site"]], frame["id"]
         found = pipeline.predict_proba(X, ids=ids)
         np.testing.assert_array_equal(found, model.predict_proba(X, ids=ids))
-        np.testing.assert_array_equal(pipeline.predict(X, ids=ids), model.classes_[found.argmax(axis=1)])
+        np.testing.assert_array_equal(
+            pipeline.predict(X, ids=ids), model.classes_[found.argmax(axis=1)]
+        )
 
 
 def test_ids_of_other_methods_are_refused():
-    model = GroupwiseRecalibrator(PlattScaling()).fit([0.1, 0.4, 0.6, 0.9] * 20, [0, 0, 1, 1] * 20)
+    model = GroupwiseRecalibrator(PlattScaling()).fit(
+        [0.1, 0.4, 0.6, 0.9] * 20, [0, 0, 1, 1] * 20
+    )
     with pytest.raises(TypeError, match="UniformMassBinning.*PlattScaling"):
         model.predict_proba([0.5], ids=["a"])

@@ -33,9 +33,16 @@ def which_error():
 
 def test_snippet(which_error):
     _, names = which_error
-    assert 0 <= names["interval"].low <= names["interval"].estimate <= names["interval"].high
+    assert (
+        0
+        <= names["interval"].low
+        <= names["interval"].estimate
+        <= names["interval"].high
+    )
     assert names["test"].pvalue < 0.05
-    assert names["parts"].score == pytest.approx(brier_score_loss(names["y_test"], names["y_proba"]))
+    assert names["parts"].score == pytest.approx(
+        brier_score_loss(names["y_test"], names["y_proba"])
+    )
 
 
 def test_a_constant_has_no_calibration_error(which_error):
@@ -49,14 +56,18 @@ def test_a_constant_has_no_calibration_error(which_error):
             *brier_decomposition(y, scores),
         )
         row = re.search(rf"\| {name} \|(.*)\|", text).group(1)
-        assert [float(cell) for cell in row.split("|")] == pytest.approx(figures, abs=5e-4)
+        assert [float(cell) for cell in row.split("|")] == pytest.approx(
+            figures, abs=5e-4
+        )
 
 
 def test_bins_hide_errors_of_opposite_sign():
     scores = np.repeat([0.41, 0.59], 100)
     labels = np.r_[np.arange(100) < 59, np.arange(100) < 41]
     for binning, shown in ((EqualWidth(5), 0.0), (UniqueScores(), 0.18)):
-        assert calibration_error(labels, scores, norm=1, method="plugin", binning=binning) == pytest.approx(shown)
+        assert calibration_error(
+            labels, scores, norm=1, method="plugin", binning=binning
+        ) == pytest.approx(shown)
 
 
 def test_many_classes():
@@ -71,9 +82,15 @@ def test_many_classes():
     assert max(errors, key=errors.get) == int(digit)
     new = names["new"]
     for method in (HistogramBinning, PlattScaling, IsotonicCalibration):
-        model = method(multiclass="top_label").fit(names["scores"], names["y_calibration"])
+        model = method(multiclass="top_label").fit(
+            names["scores"], names["y_calibration"]
+        )
         assert np.array_equal(model.predict(new), new.argmax(axis=1))
-        assert 0.07 < np.mean(model.predict_proba(new).argmax(axis=1) != new.argmax(axis=1)) < 0.11
+        assert (
+            0.07
+            < np.mean(model.predict_proba(new).argmax(axis=1) != new.argmax(axis=1))
+            < 0.11
+        )
 
 
 def test_snippets_on_groups():
@@ -82,9 +99,13 @@ def test_snippets_on_groups():
     for snippet in re.findall(r"```python\n(.*?)```", text, flags=re.S):
         exec(snippet, names)
     shown = re.search(r"for model in \(pooled, by_site\)\]  # (.*)", text).group(1)
-    assert names["log_losses"] == pytest.approx([float(one) for one in shown.split(",")], abs=5e-4)
+    assert names["log_losses"] == pytest.approx(
+        [float(one) for one in shown.split(",")], abs=5e-4
+    )
     X, y = load_digits(return_X_y=True)
-    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=0)
+    X_train, X_test, y_train, y_test = train_test_split(
+        X, y, test_size=0.5, random_state=0
+    )
     scores = GaussianNB().fit(X_train, y_train).predict_proba(X_test)
     model = names["top_label_binning"].fit(scores, y_test)
     np.testing.assert_array_equal(model.predict(scores), scores.argmax(axis=1))
@@ -101,32 +122,53 @@ def _page(name):
 def _cells(text, start):
     """Return the numbers in the cells of the row of a table that begins so; a cell without a number is None."""
     (row,) = re.findall(rf"^\| {re.escape(start)} \|(.*)\|$", text, flags=re.M)
-    return [float(cell) if re.fullmatch(r"\s*[\d.,]+\s*", cell) else None for cell in row.replace(",", "").split("|")]
+    return [
+        float(cell) if re.fullmatch(r"\s*[\d.,]+\s*", cell) else None
+        for cell in row.replace(",", "").split("|")
+    ]
 
 
 def test_scores():
     text, names = _page("scores.md")
     parts = dict(names["parts"], **{"naive Bayes, after Platt scaling": None})
-    parts["naive Bayes, after Platt scaling"] = brier_decomposition(names["y_test"], names["recalibrated"])
-    costs = dict(names["costs"], **{"naive Bayes, after Platt scaling": names["cost"](names["recalibrated"])})
+    parts["naive Bayes, after Platt scaling"] = brier_decomposition(
+        names["y_test"], names["recalibrated"]
+    )
+    costs = dict(
+        names["costs"],
+        **{"naive Bayes, after Platt scaling": names["cost"](names["recalibrated"])},
+    )
     for name, part in parts.items():
         *shown, cost = _cells(text, name)
         assert shown == pytest.approx([part.score, *part], abs=1.5e-3)
         assert cost == pytest.approx(costs[name], abs=0.015)
-    assert names["after_shift"].miscalibration < 0.2 * names["parts"]["balanced logistic regression"].miscalibration
+    assert (
+        names["after_shift"].miscalibration
+        < 0.2 * names["parts"]["balanced logistic regression"].miscalibration
+    )
 
 
 def test_reading_a_diagram():
     text, names = _page("reading_a_diagram.md")
     for name, (slope, intercept) in names["found"].items():
-        shown = re.search(rf"^\| {name} \|[^|]*\| (\S+) \| (\S+) \|", text, flags=re.M).groups()
-        assert [float(one) for one in shown] == pytest.approx([slope.estimate, intercept.estimate], abs=5.1e-3)
-    pvalue, low, high = re.search(r"p-value is (\S+), .* between (\S+) and (\S+) \(90 %", text).groups()
+        shown = re.search(
+            rf"^\| {name} \|[^|]*\| (\S+) \| (\S+) \|", text, flags=re.M
+        ).groups()
+        assert [float(one) for one in shown] == pytest.approx(
+            [slope.estimate, intercept.estimate], abs=5.1e-3
+        )
+    pvalue, low, high = re.search(
+        r"p-value is (\S+), .* between (\S+) and (\S+) \(90 %", text
+    ).groups()
     shown = [names["pvalue"], names["error"].low, names["error"].high]
     assert [float(pvalue), float(low), float(high)] == pytest.approx(shown, abs=5.1e-3)
-    worse, better = re.search(r"by (\d+) true positives in 1,000.*by (\d+) in 1,000", text, flags=re.S).groups()
+    worse, better = re.search(
+        r"by (\d+) true positives in 1,000.*by (\d+) in 1,000", text, flags=re.S
+    ).groups()
     gained = {name: one.net_benefit[0] for name, one in names["against_all"].items()}
-    assert [-int(worse), int(better)] == pytest.approx([1000 * gained["before"], 1000 * gained["after"]], abs=0.5)
+    assert [-int(worse), int(better)] == pytest.approx(
+        [1000 * gained["before"], 1000 * gained["after"]], abs=0.5
+    )
 
 
 def test_many_classes_of_the_page():
@@ -134,18 +176,25 @@ def test_many_classes_of_the_page():
     for name in ("top_label", "marginal"):
         shown = re.search(rf"^{name} = .*# (\.\d+)$", text, flags=re.M).group(1)
         assert names[name] == pytest.approx(float(shown), abs=1e-3)
-    assert _cells(text, "log-loss on new rows") == pytest.approx(list(names["log_losses"].values()), abs=0.02)
+    assert _cells(text, "log-loss on new rows") == pytest.approx(
+        list(names["log_losses"].values()), abs=0.02
+    )
 
 
 def test_tables_of_bins():
     text = (GUIDE.parent / "how_many_bins.md").read_text(encoding="utf-8")
-    most, tolerance = (part.split("\n\n")[0].splitlines() for part in re.split(r"\| rows \\ ", text)[1:])
+    most, tolerance = (
+        part.split("\n\n")[0].splitlines()
+        for part in re.split(r"\| rows \\ ", text)[1:]
+    )
     for lines, function in ((most, max_n_bins), (tolerance, conditional_epsilon)):
         columns = [float(cell) for cell in lines[0].split("|")[1:-1]]
         for line in lines[2:]:
             n_samples, *shown = line.replace(",", "").strip("| ").split("|")
             for cell, column in zip(shown, columns, strict=True):
                 if function is conditional_epsilon:
-                    assert float(cell) == pytest.approx(function(int(n_samples), int(column)), abs=5.1e-4)
+                    assert float(cell) == pytest.approx(
+                        function(int(n_samples), int(column)), abs=5.1e-4
+                    )
                 elif cell.strip() != "-":
                     assert int(cell) == function(int(n_samples), column)

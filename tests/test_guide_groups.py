@@ -21,7 +21,11 @@ def _run(page):
 def _rows(text, header):
     """Return the cells of the table whose header starts so."""
     lines = text[text.index(header) :].splitlines()[2:]
-    rows = lines[: next((k for k, line in enumerate(lines) if not line.startswith("|")), len(lines))]
+    rows = lines[
+        : next(
+            (k for k, line in enumerate(lines) if not line.startswith("|")), len(lines)
+        )
+    ]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in rows]
 
 
@@ -32,11 +36,24 @@ def test_which_groups():
     rows = _rows(text, "| group | n | mean_score")
     assert len(rows) == len(table) == 5
     for k, row in enumerate(rows):
-        columns = ["n", "mean_score", "event_frequency", "bias", "bias_low", "bias_high", "pvalue", "adjusted_pvalue"]
+        columns = [
+            "n",
+            "mean_score",
+            "event_frequency",
+            "bias",
+            "bias_low",
+            "bias_high",
+            "pvalue",
+            "adjusted_pvalue",
+        ]
         for cell, name in zip(row[1:], columns, strict=True):
-            assert float(cell) == pytest.approx(getattr(table, name)[k], rel=0.5, abs=0.0051)
+            assert float(cell) == pytest.approx(
+                getattr(table, name)[k], rel=0.5, abs=0.0051
+            )
     found = names["segments"].segments
-    for k, (words, n, bias, statistic, adjusted) in enumerate(_rows(text, "| segment | n | bias")):
+    for k, (words, n, bias, statistic, adjusted) in enumerate(
+        _rows(text, "| segment | n | bias")
+    ):
         assert (words, int(n)) == (found.segment[k], found.n[k])
         assert float(bias) == pytest.approx(found.bias[k], abs=0.005)
         assert float(statistic) == pytest.approx(found.statistic[k], abs=0.06)
@@ -64,12 +81,15 @@ def test_drift():
 def test_a_normal_approximation_rejects_too_many_families():
     text = (DOC / "which_groups.md").read_text("utf-8")
     told = re.search(
-        r"it rejects (\d+) %.*?of 10 groups with 50 rows.*?it rejects (\d+) %", " ".join(text.split())
+        r"it rejects (\d+) %.*?of 10 groups with 50 rows.*?it rejects (\d+) %",
+        " ".join(text.split()),
     ).groups()
     for told_here, n_groups, n_rows in zip(told, (10, 100), (50, 20), strict=True):
         rng = np.random.default_rng(0)
         s = rng.beta(0.16, 9.84, (4000, n_groups, n_rows))
         y = rng.random(s.shape) < s
         z = np.abs((y - s).sum(axis=2)) / np.sqrt((s * (1 - s)).sum(axis=2))
-        rejected = (2 * norm.sf(z)).min(axis=1) <= 0.05 / n_groups  # Holm rejects a group where Bonferroni does
+        rejected = (2 * norm.sf(z)).min(
+            axis=1
+        ) <= 0.05 / n_groups  # Holm rejects a group where Bonferroni does
         assert rejected.mean() == pytest.approx(int(told_here) / 100, abs=0.025)

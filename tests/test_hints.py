@@ -36,13 +36,24 @@ def test_swapped_arguments(metric):
     with refused(ValueError, "y_true holds probabilities", "swapped"):
         metric(SCORES, Y)
     with refused(ValueError, "y_true holds probabilities", "swapped"):
-        metric(np.append(SCORES, [0.0, 1.0]), np.append(Y, [0, 1]))  # a probability may be exactly 0 or 1
+        metric(
+            np.append(SCORES, [0.0, 1.0]), np.append(Y, [0, 1])
+        )  # a probability may be exactly 0 or 1
 
 
-@pytest.mark.parametrize("y_proba", [PREDICTED, PREDICTED.astype(bool), PREDICTED.tolist(), Y])
+@pytest.mark.parametrize(
+    "y_proba", [PREDICTED, PREDICTED.astype(bool), PREDICTED.tolist(), Y]
+)
 def test_labels_for_probabilities(y_proba):
-    for metric in (calibration_error, expected_calibration_error, brier_decomposition, reliability_curve):
-        with pytest.warns(UserWarning, match=r"exactly 0 or 1 in every row.*predict_proba"):
+    for metric in (
+        calibration_error,
+        expected_calibration_error,
+        brier_decomposition,
+        reliability_curve,
+    ):
+        with pytest.warns(
+            UserWarning, match=r"exactly 0 or 1 in every row.*predict_proba"
+        ):
             metric(Y, y_proba)
 
 
@@ -50,7 +61,9 @@ def test_labels_for_probabilities(y_proba):
     "y_proba",
     [
         SCORES,
-        PREDICTED.astype(float),  # a tree, or a recalibrator with pure bins, predicts them
+        PREDICTED.astype(
+            float
+        ),  # a tree, or a recalibrator with pure bins, predicts them
         np.append(PREDICTED[:-1], 0.5),  # one score in between
         np.zeros(50),
         np.column_stack((1 - PREDICTED, PREDICTED)),
@@ -63,16 +76,44 @@ def test_no_hint_at_labels(y_proba):
 @pytest.mark.parametrize(
     ("metric", "params", "words"),
     [
-        (expected_calibration_error, {"n_bins": 15}, ("expected_calibration_error", "'n_bins'", "EqualWidth(15)")),
-        (maximum_calibration_error, {"strategy": "uniform"}, ("'strategy'", "binning=")),
-        (groupwise_calibration_error, {"num_bins": 3}, ("groupwise_calibration_error", "binning=")),
+        (
+            expected_calibration_error,
+            {"n_bins": 15},
+            ("expected_calibration_error", "'n_bins'", "EqualWidth(15)"),
+        ),
+        (
+            maximum_calibration_error,
+            {"strategy": "uniform"},
+            ("'strategy'", "binning="),
+        ),
+        (
+            groupwise_calibration_error,
+            {"num_bins": 3},
+            ("groupwise_calibration_error", "binning="),
+        ),
         (reliability_curve, {"bins": 3}, ("reliability_curve", "binning=")),
-        (calibration_error_interval, {"n_bins": 15}, ("calibration_error has", "EqualWidth(15)")),
-        (calibration_error_interval, {"alpha": 0.1}, ("Intervals take confidence_level=0.9",)),
+        (
+            calibration_error_interval,
+            {"n_bins": 15},
+            ("calibration_error has", "EqualWidth(15)"),
+        ),
+        (
+            calibration_error_interval,
+            {"alpha": 0.1},
+            ("Intervals take confidence_level=0.9",),
+        ),
         (calibration_test, {"n_bins": 15}, ("calibration_test", "EqualWidth(15)")),
-        (calibration_by_group, {"alpha": 0.1}, ("calibration_by_group", "write confidence_level=0.9")),
+        (
+            calibration_by_group,
+            {"alpha": 0.1},
+            ("calibration_by_group", "write confidence_level=0.9"),
+        ),
         (calibration_slope_intercept, {"alpha": 0.1}, ("write confidence_level=0.9",)),
-        (calibration_error, {"bandwidth": 1}, ("'bandwidth': it has y_true, y_proba, norm",)),
+        (
+            calibration_error,
+            {"bandwidth": 1},
+            ("'bandwidth': it has y_true, y_proba, norm",),
+        ),
     ],
 )
 def test_keywords_of_other_libraries(metric, params, words):
@@ -88,10 +129,26 @@ def test_another_name_of_the_probabilities():
 @pytest.mark.parametrize(
     ("name", "params", "words"),
     [
-        ("CumulativeDifferenceDisplay", {"random_state": 0}, ("'random_state': it has y_true, y_proba", "legend_kw.")),
-        ("MurphyDisplay", {"random_state": 0}, ("'random_state': it has y_true, y_proba",)),
-        ("ReliabilityDisplay", {"n_bins": 10}, ("'n_bins': write binning=EqualWidth(15)",)),
-        ("ReliabilityDisplay", {"alpha": 0.1}, ("'alpha': write confidence_level=0.9",)),
+        (
+            "CumulativeDifferenceDisplay",
+            {"random_state": 0},
+            ("'random_state': it has y_true, y_proba", "legend_kw."),
+        ),
+        (
+            "MurphyDisplay",
+            {"random_state": 0},
+            ("'random_state': it has y_true, y_proba",),
+        ),
+        (
+            "ReliabilityDisplay",
+            {"n_bins": 10},
+            ("'n_bins': write binning=EqualWidth(15)",),
+        ),
+        (
+            "ReliabilityDisplay",
+            {"alpha": 0.1},
+            ("'alpha': write confidence_level=0.9",),
+        ),
         ("ReliabilityDisplay", {"lw": 2}, ("'lw': it has", "line_kw")),
         ("ValidityDisplay", {"random_state": 0}, ("'random_state': it has",)),
     ],
@@ -103,12 +160,16 @@ def test_options_that_a_display_does_not_have(name, params, words):
         display.from_predictions(Y, SCORES, **params)
 
 
-@pytest.mark.parametrize("params", [{"curve": "smooth"}, {"groups": SCORES}, {"sample_weight": SCORES}])
+@pytest.mark.parametrize(
+    "params", [{"curve": "smooth"}, {"groups": SCORES}, {"sample_weight": SCORES}]
+)
 def test_options_that_need_the_rows_name_the_constructor_that_has_them(params):
     pytest.importorskip("matplotlib")
     display = import_module("skcalib.displays").ReliabilityDisplay
     (name,) = params
-    with refused(TypeError, f"{name}= is a parameter of ReliabilityDisplay.from_predictions"):
+    with refused(
+        TypeError, f"{name}= is a parameter of ReliabilityDisplay.from_predictions"
+    ):
         display.from_statistics(reliability_curve(Y, SCORES), **params)
     with refused(TypeError, "dict of them", "from_statistics"):
         display.from_predictions(reliability_curve(Y, SCORES))
@@ -125,9 +186,21 @@ def test_different_indices():
     shuffled = scores.sample(frac=1, random_state=0)
     with pytest.warns(UserWarning, match="y_true and y_proba have different indices"):
         calibration_error(y, shuffled, binning=3)
-    with pytest.warns(UserWarning, match="y_proba and sample_weight have different indices"):
-        calibration_error(Y, scores, sample_weight=pandas.Series(np.ones(50), index=range(1, 51)), binning=3)
-    for one, other in ((y, scores), (y, SCORES), (y.to_numpy(), shuffled.sort_index()), (y, SCORES.tolist())):
+    with pytest.warns(
+        UserWarning, match="y_proba and sample_weight have different indices"
+    ):
+        calibration_error(
+            Y,
+            scores,
+            sample_weight=pandas.Series(np.ones(50), index=range(1, 51)),
+            binning=3,
+        )
+    for one, other in (
+        (y, scores),
+        (y, SCORES),
+        (y.to_numpy(), shuffled.sort_index()),
+        (y, SCORES.tolist()),
+    ):
         assert calibration_error(one, other, binning=3) == pytest.approx(expected)
 
 
@@ -138,7 +211,9 @@ def _rare(function, **options):
 
 _FRACTIONS = {"sample_weight": np.full(60, 0.5), "n_resamples": 5}
 _FEW = {"clusters": np.arange(60) // 2, "n_resamples": 5}
-_OF_HALF = BinStatistics.from_predictions([0, 1] * 30, [0.3] * 60, [0, 0.4, 1], np.full(60, 0.55))
+_OF_HALF = BinStatistics.from_predictions(
+    [0, 1] * 30, [0.3] * 60, [0, 0.4, 1], np.full(60, 0.55)
+)
 
 
 @pytest.mark.parametrize(
@@ -150,14 +225,27 @@ _OF_HALF = BinStatistics.from_predictions([0, 1] * 30, [0.3] * 60, [0, 0.4, 1], 
         _rare(calibration_by_group, groups=np.arange(60) % 2, **_FRACTIONS),
         _rare(calibration_by_group, groups=np.arange(60) % 2, **_FEW),
         _rare(calibration_error_interval, **_FRACTIONS),
-        _rare(calibration_error_interval, metric=expected_calibration_error, interval="basic", n_resamples=5),
+        _rare(
+            calibration_error_interval,
+            metric=expected_calibration_error,
+            interval="basic",
+            n_resamples=5,
+        ),
         lambda: expected_calibration_error(Y, PREDICTED),
         lambda: expected_calibration_error(Y[:, None], SCORES),
         lambda: calibration_error_interval(_OF_HALF, n_resamples=5),
         lambda: calibration_test(_OF_HALF, n_resamples=5, metric=calibration_error),
         lambda: PlattScaling(input="logit").fit(SCORES, Y),
-        lambda: RecalibratedClassifierCV(KNeighborsClassifier(3)).fit(SCORES[:, None], Y, sample_weight=np.ones(50)),
-        lambda: cross_val_score(PlattScaling(input="logit"), SCORES[:, None], Y, cv=2, scoring="neg_log_loss"),
+        lambda: RecalibratedClassifierCV(KNeighborsClassifier(3)).fit(
+            SCORES[:, None], Y, sample_weight=np.ones(50)
+        ),
+        lambda: cross_val_score(
+            PlattScaling(input="logit"),
+            SCORES[:, None],
+            Y,
+            cv=2,
+            scoring="neg_log_loss",
+        ),
     ],
     ids=range(14),
 )

@@ -5,12 +5,24 @@ import inspect
 import numpy as np
 import pytest
 from _catalog import refused
-from _twins import equal_mass_edges, histogram_binning, repeated, scaling_binning, unique_score_edges
+from _twins import (
+    equal_mass_edges,
+    histogram_binning,
+    repeated,
+    scaling_binning,
+    unique_score_edges,
+)
 from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import log_loss
 
-from skcalib import HistogramBinning, IsotonicCalibration, PlattScaling, ScalingBinning, TemperatureScaling
+from skcalib import (
+    HistogramBinning,
+    IsotonicCalibration,
+    PlattScaling,
+    ScalingBinning,
+    TemperatureScaling,
+)
 from skcalib.binning import EqualMass, EqualWidth, FixedEdges, MinimumMass, UniqueScores
 
 
@@ -42,11 +54,15 @@ def test_bins_predict_their_event_frequency(binning, edges, smoothing, weighted)
     model = HistogramBinning(binning, smoothing=smoothing).fit(scores, y, weights)
     expected = edges(scores, weights)
     np.testing.assert_allclose(model.bin_edges_, expected, rtol=1e-15)
-    np.testing.assert_allclose(model.bin_values_, histogram_binning(scores, y, expected, weights, smoothing))
+    np.testing.assert_allclose(
+        model.bin_values_, histogram_binning(scores, y, expected, weights, smoothing)
+    )
     assert model.bin_counts_.sum() == len(y)
     assert model.n_bins_ == len(expected) - 1
     if weighted:
-        rows = HistogramBinning(binning, smoothing=smoothing).fit(*repeated(weights, scores, y))
+        rows = HistogramBinning(binning, smoothing=smoothing).fit(
+            *repeated(weights, scores, y)
+        )
         np.testing.assert_array_equal(rows.bin_edges_, model.bin_edges_)
         np.testing.assert_allclose(rows.bin_values_, model.bin_values_)
 
@@ -71,21 +87,37 @@ def test_an_empty_bin_predicts_its_midpoint():
 
 def test_smoothing_keeps_the_log_loss_finite():
     scores, y = np.array([0.1, 0.2, 0.8, 0.9]), np.array([0, 0, 1, 1])
-    assert HistogramBinning(2).fit(scores, y).predict_proba(scores)[:, 1].tolist() == [0, 0, 1, 1]
+    assert HistogramBinning(2).fit(scores, y).predict_proba(scores)[:, 1].tolist() == [
+        0,
+        0,
+        1,
+        1,
+    ]
     smooth = HistogramBinning(2, smoothing=1).fit(scores, y).predict_proba(scores)
-    assert log_loss(y, smooth) == pytest.approx(-np.log(2.5 / 3))  # (2 + 1 / 2) / (2 + 1)
+    assert log_loss(y, smooth) == pytest.approx(
+        -np.log(2.5 / 3)
+    )  # (2 + 1 / 2) / (2 + 1)
 
 
 @pytest.mark.parametrize("random_state", [None, 0])
 def test_split_places_edges_on_one_part_and_counts_the_other(random_state):
     scores, y = _sample(101)
     weights = 1.0 + np.arange(101) % 2
-    model = HistogramBinning(5, sample_split=0.3, random_state=random_state).fit(scores, y, weights)
-    order = np.arange(101) if random_state is None else np.random.RandomState(0).permutation(101)
+    model = HistogramBinning(5, sample_split=0.3, random_state=random_state).fit(
+        scores, y, weights
+    )
+    order = (
+        np.arange(101)
+        if random_state is None
+        else np.random.RandomState(0).permutation(101)
+    )
     first, rest = order[:30], order[30:]
     edges = equal_mass_edges(scores[first], 5, weights[first])
     np.testing.assert_allclose(model.bin_edges_, edges)
-    np.testing.assert_allclose(model.bin_values_, histogram_binning(scores[rest], y[rest], edges, weights[rest]))
+    np.testing.assert_allclose(
+        model.bin_values_,
+        histogram_binning(scores[rest], y[rest], edges, weights[rest]),
+    )
     assert model.bin_counts_.sum() == 71
 
 
@@ -114,10 +146,14 @@ def test_logits_are_binned_where_they_are_or_on_the_unit_interval():
     by_mass = HistogramBinning(EqualMass(5), input="logit").fit(logit(scores), y)
     assert by_mass.bin_edges_[[0, -1]].tolist() == [-np.inf, np.inf]
     expected = HistogramBinning(EqualMass(5)).fit(scores, y)
-    np.testing.assert_array_equal(by_mass.predict_proba(logit(scores)), expected.predict_proba(scores))
+    np.testing.assert_array_equal(
+        by_mass.predict_proba(logit(scores)), expected.predict_proba(scores)
+    )
     by_width = HistogramBinning(EqualWidth(7), input="logit").fit(logit(scores), y)
     assert by_width.bin_edges_.tolist() == np.linspace(0, 1, 8).tolist()
-    hybrid = HistogramBinning(MinimumMass(EqualWidth(20), 30), input="logit").fit(logit(scores), y)
+    hybrid = HistogramBinning(MinimumMass(EqualWidth(20), 30), input="logit").fit(
+        logit(scores), y
+    )
     assert hybrid.bin_edges_[[0, -1]].tolist() == [0, 1]
     assert hybrid.bin_counts_.min() >= 30
 
@@ -138,7 +174,9 @@ def test_many_classes_have_a_list_of_bins_each():
         alone = HistogramBinning(4).fit(proba[:, k], y == k)
         np.testing.assert_array_equal(model.bin_edges_[k], alone.bin_edges_)
         np.testing.assert_array_equal(model.bin_counts_[k], alone.bin_counts_)
-        np.testing.assert_array_equal(model.predict_proba(proba)[:, k], alone.predict_proba(proba[:, k])[:, 1])
+        np.testing.assert_array_equal(
+            model.predict_proba(proba)[:, k], alone.predict_proba(proba[:, k])[:, 1]
+        )
     assert model.n_bins_ == [4, 4, 4]
     top = HistogramBinning(4, multiclass="top_label").fit(proba, y)
     assert len(top.bin_values_) == 1
@@ -148,7 +186,9 @@ def test_many_classes_have_a_list_of_bins_each():
 
 def test_refit_forgets_the_classes_before():
     rng = np.random.default_rng(0)
-    model = HistogramBinning(4).fit(rng.dirichlet(np.ones(3), 60), rng.integers(3, size=60))
+    model = HistogramBinning(4).fit(
+        rng.dirichlet(np.ones(3), 60), rng.integers(3, size=60)
+    )
     scores, y = _sample(60)
     fresh = HistogramBinning(4).fit(scores, y)
     assert set(vars(model.fit(scores, y))) == set(vars(fresh))
@@ -158,18 +198,28 @@ def test_refit_forgets_the_classes_before():
 # --- Scaling-binning
 
 
-@pytest.mark.parametrize("scaler", [None, PlattScaling(loss="squared"), IsotonicCalibration(), TemperatureScaling()])
+@pytest.mark.parametrize(
+    "scaler",
+    [None, PlattScaling(loss="squared"), IsotonicCalibration(), TemperatureScaling()],
+)
 @pytest.mark.parametrize("input", ["probability", "logit"])
 def test_scaling_binning_takes_three_steps(scaler, input):
     scores, y = _sample()
     scores = np.clip(scores, 0.01, 0.99) if input == "probability" else 4 * scores - 2
     model = ScalingBinning(scaler, 6, input=input).fit(scores, y)
-    smooth = clone(PlattScaling() if scaler is None else scaler).set_params(input=input).fit(scores, y)
+    smooth = (
+        clone(PlattScaling() if scaler is None else scaler)
+        .set_params(input=input)
+        .fit(scores, y)
+    )
     scaled = smooth.predict_proba(scores)[:, 1]
     edges, values = scaling_binning(scaled, scaled, 6)
     np.testing.assert_allclose(model.bin_edges_, edges)
     np.testing.assert_allclose(model.bin_values_, values)  # the mean of g, not of y
-    np.testing.assert_allclose(model.predict_proba(scores)[:, 1], np.take(values, np.searchsorted(edges[1:-1], scaled)))
+    np.testing.assert_allclose(
+        model.predict_proba(scores)[:, 1],
+        np.take(values, np.searchsorted(edges[1:-1], scaled)),
+    )
     assert model.bin_counts_.sum() == len(y)
 
 
@@ -178,7 +228,9 @@ def test_scaling_binning_with_three_parts():
     model = ScalingBinning(binning=4, sample_split=(0.5, 0.2, 0.3)).fit(scores, y)
     smooth = PlattScaling().fit(scores[:100], y[:100])
     edges, values = scaling_binning(
-        smooth.predict_proba(scores[100:140])[:, 1], smooth.predict_proba(scores[140:])[:, 1], 4
+        smooth.predict_proba(scores[100:140])[:, 1],
+        smooth.predict_proba(scores[140:])[:, 1],
+        4,
     )
     np.testing.assert_allclose(model.bin_edges_, edges)
     np.testing.assert_allclose(model.bin_values_, values)
@@ -190,10 +242,14 @@ def test_scaling_binning_weighs_every_step():
     weights = np.arange(100) % 3
     weighted = ScalingBinning(binning=4).fit(scores, y, weights)
     rows = ScalingBinning(binning=4).fit(*repeated(weights, scores, y))
-    np.testing.assert_allclose(weighted.predict_proba(scores), rows.predict_proba(scores), atol=1e-9)
+    np.testing.assert_allclose(
+        weighted.predict_proba(scores), rows.predict_proba(scores), atol=1e-9
+    )
 
 
-@pytest.mark.parametrize("sample_split", [(0.5, 0.5), (0.5, 0.5, 0.5), (1, 0, 0), ("a", 0.5, 0.5), [0.2] * 5])
+@pytest.mark.parametrize(
+    "sample_split", [(0.5, 0.5), (0.5, 0.5, 0.5), (1, 0, 0), ("a", 0.5, 0.5), [0.2] * 5]
+)
 def test_scaling_binning_needs_three_shares(sample_split):
     with refused(ValueError, "sample_split"):
         ScalingBinning(sample_split=sample_split).fit(*_sample(20))
@@ -207,16 +263,24 @@ def test_scaling_binning_leaves_its_recalibrator_alone():
     assert scaler.input == "probability"
     assert model.recalibrator_.input == "logit"
     assert (
-        ScalingBinning().set_params(recalibrator__loss="squared", binning__n_bins=3).get_params()["recalibrator__loss"]
+        ScalingBinning()
+        .set_params(recalibrator__loss="squared", binning__n_bins=3)
+        .get_params()["recalibrator__loss"]
         == "squared"
     )
 
 
 @pytest.mark.parametrize("method", [HistogramBinning, ScalingBinning])
 def test_parameters_of_other_libraries_get_a_hint(method):
-    with refused(TypeError, f"{method.__name__} has no parameter 'n_bins'", "binning=EqualMass(10)"):
+    with refused(
+        TypeError,
+        f"{method.__name__} has no parameter 'n_bins'",
+        "binning=EqualMass(10)",
+    ):
         method(n_bins=10)
-    with refused(TypeError, "'strategy'", "binning=EqualMass(10)", "binning=EqualWidth(10)"):
+    with refused(
+        TypeError, "'strategy'", "binning=EqualMass(10)", "binning=EqualWidth(10)"
+    ):
         method(strategy="quantile")
     with pytest.raises(TypeError, match="n_bin"):
         method(n_bin=10)
@@ -250,7 +314,9 @@ class _Shrink(BaseEstimator):
 
     def predict_proba(self, scores):
         scores = expit(scores) if self.input == "logit" else scores
-        return np.column_stack((1 - (scores + self.mean_) / 2, (scores + self.mean_) / 2))
+        return np.column_stack(
+            (1 - (scores + self.mean_) / 2, (scores + self.mean_) / 2)
+        )
 
 
 def test_scaling_binning_takes_a_foreign_family():

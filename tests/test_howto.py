@@ -13,14 +13,21 @@ import pytest
 
 import skcalib
 from skcalib.binning import EqualWidth
-from skcalib.metrics import calibration_error, calibration_error_interval, calibration_test, reliability_curve
+from skcalib.metrics import (
+    calibration_error,
+    calibration_error_interval,
+    calibration_test,
+    reliability_curve,
+)
 
 DOC = Path(__file__).parents[1] / "doc"
 
 
 @pytest.fixture(scope="module")
 def mean_calibration_error():
-    spec = spec_from_file_location("mean_calibration_error", DOC / "examples" / "mean_calibration_error.py")
+    spec = spec_from_file_location(
+        "mean_calibration_error", DOC / "examples" / "mean_calibration_error.py"
+    )
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module.mean_calibration_error
@@ -31,21 +38,37 @@ def test_the_metric_of_the_page(mean_calibration_error):
     proba = rng.dirichlet(np.ones(3), 400)
     y, weight = np.array(["a", "b", "c"])[rng.integers(0, 3, 400)], rng.random(400)
     for options in ({}, {"multiclass": "marginal"}, {"sample_weight": weight}):
-        expected = calibration_error(y, proba, norm=1, method="plugin", binning=EqualWidth(1), **options)
-        assert mean_calibration_error(y, proba, **options) == pytest.approx(expected, abs=1e-12)
+        expected = calibration_error(
+            y, proba, norm=1, method="plugin", binning=EqualWidth(1), **options
+        )
+        assert mean_calibration_error(y, proba, **options) == pytest.approx(
+            expected, abs=1e-12
+        )
     statistics = reliability_curve(y == "a", proba[:, 0], binning=7)
-    assert mean_calibration_error(statistics) == pytest.approx(mean_calibration_error(y == "a", proba[:, 0]))
-    found = calibration_error_interval(y, proba, metric=mean_calibration_error, n_resamples=50, random_state=0)
+    assert mean_calibration_error(statistics) == pytest.approx(
+        mean_calibration_error(y == "a", proba[:, 0])
+    )
+    found = calibration_error_interval(
+        y, proba, metric=mean_calibration_error, n_resamples=50, random_state=0
+    )
     assert found.low <= found.high
 
 
-def test_the_metric_of_the_page_has_the_inverted_interval_and_the_test(mean_calibration_error):
+def test_the_metric_of_the_page_has_the_inverted_interval_and_the_test(
+    mean_calibration_error,
+):
     # One bin: the interval of the mean is that of the plugin error with one bin, by the same draws.
     rng = np.random.default_rng(1)
     scores = rng.random(300)
     y = rng.random(300) < scores**1.3
     options = {"n_resamples": 200, "random_state": 0}
-    one_bin = {"metric": calibration_error, "norm": 1, "method": "plugin", "binning": EqualWidth(1), **options}
+    one_bin = {
+        "metric": calibration_error,
+        "norm": 1,
+        "method": "plugin",
+        "binning": EqualWidth(1),
+        **options,
+    }
     own = {"metric": mean_calibration_error, **options}
     assert calibration_error_interval(y, scores, **own) == pytest.approx(
         calibration_error_interval(y, scores, **one_bin)
@@ -63,7 +86,11 @@ def test_the_metric_of_the_page_has_the_inverted_interval_and_the_test(mean_cali
 
 def _steps(page):
     """Return the file and the code of each numbered step of a how-to page."""
-    text = (DOC / f"howto_{page}.md").read_text("utf-8").split("## Add it to the library")[1]
+    text = (
+        (DOC / f"howto_{page}.md")
+        .read_text("utf-8")
+        .split("## Add it to the library")[1]
+    )
     for step in re.split(r"^\d\. ", text, flags=re.M)[1:]:
         code = re.search(r"```python\n\s*(.*?)\n\s*```", step, flags=re.S)
         yield re.match(r"`([^`]*)`", step).group(1), code and code.group(1)
@@ -76,13 +103,22 @@ def _exported(library, file, code):
 
 
 def _copy(library):
-    shutil.copytree(Path(skcalib.__file__).parent, library / "skcalib", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        Path(skcalib.__file__).parent,
+        library / "skcalib",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
 
 
 def _run(library, program):
     environment = {**os.environ, "PYTHONPATH": str(library)}
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=library, env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-c", program],
+        cwd=library,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return done.stdout.split()
 
@@ -94,7 +130,11 @@ def test_three_files_add_a_metric(tmp_path):
     shutil.copy(DOC / "examples" / "mean_calibration_error.py", tmp_path / module)
     _exported(tmp_path, package, names)
     _edit(tmp_path / table, "\n\nclass Metric(", names + "\n\n\nclass Metric(")
-    _edit(tmp_path / table, "        Metric(groupwise", f"        {row}\n        Metric(groupwise")
+    _edit(
+        tmp_path / table,
+        "        Metric(groupwise",
+        f"        {row}\n        Metric(groupwise",
+    )
     program = """
 import numpy as np
 from sklearn.linear_model import LogisticRegression

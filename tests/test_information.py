@@ -33,7 +33,9 @@ def divergence(scores, weights, members):
 def lost(scores, weights, edges):
     """Divergence summed over the bins that the edges make."""
     bins = assign_bins(scores, np.asarray(edges))
-    return sum(divergence(scores, weights, np.flatnonzero(bins == b)) for b in np.unique(bins))
+    return sum(
+        divergence(scores, weights, np.flatnonzero(bins == b)) for b in np.unique(bins)
+    )
 
 
 def least_lost(scores, weights, n_bins):
@@ -43,7 +45,10 @@ def least_lost(scores, weights, n_bins):
     for cuts in combinations(range(1, len(distinct)), min(n_bins, len(distinct)) - 1):
         ends = [0, *cuts, len(distinct)]
         runs = [set(distinct[a:b]) for a, b in zip(ends, ends[1:], strict=False)]
-        loss = sum(divergence(scores, weights, [i for i, s in enumerate(scores) if s in run]) for run in runs)
+        loss = sum(
+            divergence(scores, weights, [i for i, s in enumerate(scores) if s in run])
+            for run in runs
+        )
         best = min(best, loss)
     return best
 
@@ -58,15 +63,22 @@ def test_loses_no_more_than_any_partition(seed):
     n_bins = int(rng.integers(1, 6))
     edges = InformationPreserving(n_bins).bin_edges(scores, None, weights)
     assert len(edges) - 1 <= n_bins
-    assert lost(scores, weights, edges) == pytest.approx(least_lost(scores, weights, n_bins), abs=1e-12)
+    assert lost(scores, weights, edges) == pytest.approx(
+        least_lost(scores, weights, n_bins), abs=1e-12
+    )
 
 
 @pytest.mark.slow
 def test_many_scores_in_cells_lose_hardly_more_than_all_of_them():
     # 3000 distinct scores are joined in 1000 cells; the plain program over all cuts is the reference.
-    scores = np.sort(1 / (1 + np.exp(-2 * np.random.default_rng(0).standard_normal(3000))))
+    scores = np.sort(
+        1 / (1 + np.exp(-2 * np.random.default_rng(0).standard_normal(3000)))
+    )
     n_bins = 12
-    events, others = np.append(0, np.cumsum(scores)), np.append(0, np.cumsum(1 - scores))
+    events, others = (
+        np.append(0, np.cumsum(scores)),
+        np.append(0, np.cumsum(1 - scores)),
+    )
     least = np.array([0.0] + [math.inf] * 3000)
     for _ in range(n_bins):
         after = least.copy()
@@ -92,7 +104,10 @@ def test_rare_scores_near_the_ends_keep_bins_of_their_own():
     def lost_in_all(edges):
         bins = assign_bins(scores, np.asarray(edges))
         count = np.bincount(bins)
-        return count @ entropies(np.bincount(bins, scores) / count) - entropies(scores).sum()
+        return (
+            count @ entropies(np.bincount(bins, scores) / count)
+            - entropies(scores).sum()
+        )
 
     assert lost_in_all(InformationPreserving(8).bin_edges(scores)) < lost_in_all(
         [0, 0.1, 0.47, 0.49, 0.51, 0.53, 0.9, 1]
@@ -127,7 +142,10 @@ def test_exact_zeros_and_ones_are_bins_of_their_own():
     edges = InformationPreserving(3).bin_edges(scores)
     assert assign_bins(np.array([0.0, 0.3, 0.35, 1.0]), edges).tolist() == [0, 1, 1, 2]
     assert len(InformationPreserving(max_loss=0.1).bin_edges(scores)) == 4
-    assert len(InformationPreserving(max_loss=0.1).bin_edges(np.array([0.0, 1.0, 1.0]))) == 3
+    assert (
+        len(InformationPreserving(max_loss=0.1).bin_edges(np.array([0.0, 1.0, 1.0])))
+        == 3
+    )
 
 
 def test_one_row_and_one_score():
@@ -140,21 +158,32 @@ def test_weights_are_repeated_rows_and_order_does_not_count():
     rng = np.random.default_rng(2)
     scores, weights = np.round(rng.random(200), 2), rng.integers(1, 4, 200)
     expected = InformationPreserving(7).bin_edges(np.repeat(scores, weights))
-    np.testing.assert_array_equal(InformationPreserving(7).bin_edges(scores, None, weights.astype(float)), expected)
+    np.testing.assert_array_equal(
+        InformationPreserving(7).bin_edges(scores, None, weights.astype(float)),
+        expected,
+    )
     order = rng.permutation(200)
     np.testing.assert_array_equal(
-        InformationPreserving(7).bin_edges(scores[order], None, weights[order].astype(float)), expected
+        InformationPreserving(7).bin_edges(
+            scores[order], None, weights[order].astype(float)
+        ),
+        expected,
     )
 
 
 def test_single_precision_scores_make_the_same_bins():
     scores = np.random.default_rng(3).random(500).astype(np.float32)
-    single, double = (InformationPreserving(9).bin_edges(s) for s in (scores, scores.astype(np.float64)))
+    single, double = (
+        InformationPreserving(9).bin_edges(s)
+        for s in (scores, scores.astype(np.float64))
+    )
     np.testing.assert_allclose(single, double, atol=1e-7)
 
 
 def test_no_labels_are_needed_and_cuts_cover_all_scores():
-    table = DistinctScores.from_rows(np.linspace(0, 1, 5000), np.zeros(5000, dtype=bool))
+    table = DistinctScores.from_rows(
+        np.linspace(0, 1, 5000), np.zeros(5000, dtype=bool)
+    )
     below = least_loss_cuts(table, 30)
     assert below[0] == 0
     assert below[-1] == 5000
@@ -169,8 +198,13 @@ def test_scaling_binning_costs_next_to_nothing():
     y = rng.random(4000) < scores**1.4
     smooth = PlattScaling().fit(scores, y).predict_proba(scores)[:, 1]
     losses = {}
-    for name, binning in {"information": InformationPreserving(), "mass": EqualMass(10)}.items():
-        binned = ScalingBinning(binning=binning).fit(scores, y).predict_proba(scores)[:, 1]
+    for name, binning in {
+        "information": InformationPreserving(),
+        "mass": EqualMass(10),
+    }.items():
+        binned = (
+            ScalingBinning(binning=binning).fit(scores, y).predict_proba(scores)[:, 1]
+        )
         losses[name] = -np.mean(np.log(np.where(y, binned, 1 - binned)))
     reference = -np.mean(np.log(np.where(y, smooth, 1 - smooth)))
     assert abs(losses["information"] / reference - 1) < 1e-3
@@ -182,9 +216,9 @@ def test_works_in_metrics_recalibrators_and_searches():
     scores = rng.random(300)
     y = (rng.random(300) < scores).astype(int)
     assert 0 <= calibration_error(y, scores, binning=InformationPreserving(8)) < 0.2
-    search = GridSearchCV(HistogramBinning(InformationPreserving()), {"binning__n_bins": [3, 6]}).fit(
-        scores[:, None], y
-    )
+    search = GridSearchCV(
+        HistogramBinning(InformationPreserving()), {"binning__n_bins": [3, 6]}
+    ).fit(scores[:, None], y)
     assert search.best_params_["binning__n_bins"] in (3, 6)
 
 

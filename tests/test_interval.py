@@ -13,7 +13,11 @@ from sklearn.metrics import brier_score_loss
 
 from skcalib._cells.cells import Cells
 from skcalib._cells.reductions import BinaryTask
-from skcalib._errors.bin_free import KolmogorovSmirnovPower, KuiperPower, NeighborhoodPower
+from skcalib._errors.bin_free import (
+    KolmogorovSmirnovPower,
+    KuiperPower,
+    NeighborhoodPower,
+)
 from skcalib._errors.kernel import KernelPower
 from skcalib._errors.smooth import SmoothPower
 from skcalib._errors.sweep import SweepPower
@@ -52,7 +56,9 @@ METRICS = {
     "neighborhood": neighborhood_calibration_error,
     "smooth": smooth_calibration_error,
     "by class": groupwise_calibration_error,
-    "by group": partial(groupwise_calibration_error, groups=np.arange(400) % 3, reduce="weighted"),
+    "by group": partial(
+        groupwise_calibration_error, groups=np.arange(400) % 3, reduce="weighted"
+    ),
 }
 every_metric = pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
 
@@ -70,7 +76,9 @@ def test_every_metric(metric):
     found = calibration_error_interval(labels, scores, **options)
     assert found.estimate == metric(labels, scores)
     assert 0 <= found.low < found.high < 0.5
-    assert found == calibration_error_interval(labels, scores, interval="inverted", **options)
+    assert found == calibration_error_interval(
+        labels, scores, interval="inverted", **options
+    )
     assert all(isinstance(value, float) for value in found)
     calibrated = calibration_error_interval(*sample(power=1.0, seed=1), **options)
     assert calibrated.low == 0 < calibrated.high
@@ -80,22 +88,40 @@ def test_every_metric(metric):
 def test_clusters_widen(metric):
     # Clusters of ten identical rows: as if there were a tenth of the rows, about sqrt(10) times as wide.
     labels, scores = (np.repeat(part, 10) for part in sample(60, power=3))
-    metric = metric if "groups" not in getattr(metric, "keywords", {}) else groupwise_calibration_error
+    metric = (
+        metric
+        if "groups" not in getattr(metric, "keywords", {})
+        else groupwise_calibration_error
+    )
     options = {"metric": metric, "n_resamples": 99, "random_state": 0}
     rows = calibration_error_interval(labels, scores, **options)
-    clusters = calibration_error_interval(labels, scores, clusters=np.repeat(np.arange(60), 10), **options)
+    clusters = calibration_error_interval(
+        labels, scores, clusters=np.repeat(np.arange(60), 10), **options
+    )
     assert clusters.estimate == rows.estimate
     assert clusters.high - clusters.low > 1.5 * (rows.high - rows.low)
 
 
-@pytest.mark.parametrize(("positives", "n", "score"), [(3, 40, 0.3), (0, 500, 0.002), (20, 20, 0.9), (70, 90, 0.5)])
+@pytest.mark.parametrize(
+    ("positives", "n", "score"),
+    [(3, 40, 0.3), (0, 500, 0.002), (20, 20, 0.9), (70, 90, 0.5)],
+)
 @pytest.mark.parametrize("metric", [calibration_error, maximum_calibration_error])
 def test_one_score_is_clopper_and_pearson(positives, n, score, metric):
     labels = np.arange(n) < positives
     found = calibration_error_interval(
-        labels, np.full(n, score), metric=metric, binning=1, labels=[0, 1], n_resamples=20_000, random_state=0
+        labels,
+        np.full(n, score),
+        metric=metric,
+        binning=1,
+        labels=[0, 1],
+        n_resamples=20_000,
+        random_state=0,
     )
-    low, high = (float(limit[0]) for limit in binomial_interval([positives], [n], confidence_level=0.9))
+    low, high = (
+        float(limit[0])
+        for limit in binomial_interval([positives], [n], confidence_level=0.9)
+    )
     inside = low <= score <= high
     expected_low = 0 if inside else min(abs(low - score), abs(high - score))
     expected_high = max(abs(low - score), abs(high - score))
@@ -105,8 +131,12 @@ def test_one_score_is_clopper_and_pearson(positives, n, score, metric):
 
 def test_an_estimate_above_its_interval_says_why():
     scores = np.linspace(0.05, 0.95, 60)
-    y = np.arange(60) * 3 % 10 < 10 * scores  # as calibrated as can be: fifty bins of a row or two show noise alone
-    result = calibration_error_interval(y, scores, metric=expected_calibration_error, binning=50, random_state=0)
+    y = (
+        np.arange(60) * 3 % 10 < 10 * scores
+    )  # as calibrated as can be: fifty bins of a row or two show noise alone
+    result = calibration_error_interval(
+        y, scores, metric=expected_calibration_error, binning=50, random_state=0
+    )
     assert result.estimate > result.high
     assert result.reason == "the estimate includes label noise"
     assert repr(result).endswith("; the estimate includes label noise)")
@@ -120,7 +150,11 @@ def test_an_estimate_above_its_interval_says_why():
 def test_no_event_is_not_a_point():
     # A calibrated model with scores .002 and no event among 500: P(no event) = (1 - f)^500 = .05 at f = .006.
     found = calibration_error_interval(
-        np.zeros(500), np.full(500, 0.002), labels=[0, 1], n_resamples=20_000, random_state=0
+        np.zeros(500),
+        np.full(500, 0.002),
+        labels=[0, 1],
+        n_resamples=20_000,
+        random_state=0,
     )
     assert found.low == 0
     assert found.high == pytest.approx(1 - 0.05 ** (1 / 500) - 0.002, rel=0.05)
@@ -134,7 +168,9 @@ def plain_interval(labels, scores, edges, n_draws, rng):
     mean_score = np.bincount(bins, scores, n_bins) / count
 
     def power(frequency):
-        square = (mean_score - frequency) ** 2 - frequency * (1 - frequency) / (count - 1)
+        square = (mean_score - frequency) ** 2 - frequency * (1 - frequency) / (
+            count - 1
+        )
         return count @ square / len(scores)
 
     def frequencies(events):
@@ -147,11 +183,17 @@ def plain_interval(labels, scores, edges, n_draws, rng):
     for c in np.linspace(0, 2, 81):
         probability = np.clip(scores + c * deviation[bins], 0, 1)
         drawn = np.array([power(frequencies(row < probability)) for row in uniform])
-        truth = math.sqrt(count @ (frequencies(probability) - mean_score) ** 2 / len(scores))
+        truth = math.sqrt(
+            count @ (frequencies(probability) - mean_score) ** 2 / len(scores)
+        )
         values[c] = truth, drawn
     floor = max(observed, np.median(values[0][1]))
-    low = [truth for truth, drawn in values.values() if np.mean(drawn >= observed) >= 0.05]
-    high = [truth for truth, drawn in values.values() if np.mean(drawn <= floor) >= 0.05]
+    low = [
+        truth for truth, drawn in values.values() if np.mean(drawn >= observed) >= 0.05
+    ]
+    high = [
+        truth for truth, drawn in values.values() if np.mean(drawn <= floor) >= 0.05
+    ]
     return (0 if np.mean(values[0][1] >= observed) >= 0.05 else low[0]), high[-1]
 
 
@@ -161,7 +203,12 @@ def test_search_equals_a_plain_grid(power):
     edges = EqualMass(6).bin_edges(scores)
     expected = plain_interval(labels, scores, edges, 500, np.random.default_rng(1))
     found = calibration_error_interval(
-        labels, scores, binning=FixedEdges(edges), method="debiased", n_resamples=4000, random_state=0
+        labels,
+        scores,
+        binning=FixedEdges(edges),
+        method="debiased",
+        n_resamples=4000,
+        random_state=0,
     )
     assert found[1:] == pytest.approx(expected, abs=0.15 * (expected[1] - expected[0]))
 
@@ -169,7 +216,9 @@ def test_search_equals_a_plain_grid(power):
 def test_limits_of_the_square_are_squares():
     labels, scores = sample()
     plain = calibration_error_interval(labels, scores, binning=10, random_state=0)
-    squared = calibration_error_interval(labels, scores, binning=10, squared=True, random_state=0)
+    squared = calibration_error_interval(
+        labels, scores, binning=10, squared=True, random_state=0
+    )
     assert squared[1:] == pytest.approx([limit**2 for limit in plain[1:]])
 
 
@@ -178,10 +227,14 @@ def test_the_default_error_of_a_sure_model_lies_inside_its_interval():
     outside = {"auto": 0, "debiased": 0}
     for seed in range(8):
         rng = np.random.default_rng(seed)
-        log_odds = rng.standard_normal(4000) * 2 + np.where(rng.random(4000) < 0.1, 6, -8)
+        log_odds = rng.standard_normal(4000) * 2 + np.where(
+            rng.random(4000) < 0.1, 6, -8
+        )
         scores, labels = expit(log_odds), rng.random(4000) < expit(0.8 * log_odds)
         for method in outside:
-            found = calibration_error_interval(labels, scores, method=method, n_resamples=99, random_state=0)
+            found = calibration_error_interval(
+                labels, scores, method=method, n_resamples=99, random_state=0
+            )
             outside[method] += not found.low <= found.estimate <= found.high
     assert outside["auto"] == 0 < outside["debiased"]
 
@@ -189,7 +242,9 @@ def test_the_default_error_of_a_sure_model_lies_inside_its_interval():
 def test_levels_are_nested():
     labels, scores = sample()
     limits = [
-        calibration_error_interval(labels, scores, binning=10, confidence_level=level, random_state=0)[1:]
+        calibration_error_interval(
+            labels, scores, binning=10, confidence_level=level, random_state=0
+        )[1:]
         for level in (0.5, 0.9, 0.99)
     ]
     lows, highs = zip(*limits, strict=True)
@@ -197,26 +252,42 @@ def test_levels_are_nested():
     assert highs[0] < highs[1] < highs[2]
 
 
-@pytest.mark.parametrize("metric", [calibration_error, expected_calibration_error, smooth_calibration_error])
+@pytest.mark.parametrize(
+    "metric", [calibration_error, expected_calibration_error, smooth_calibration_error]
+)
 def test_weights_are_repetitions(metric):
     labels, scores = sample(300)
     weights = np.random.default_rng(1).integers(0, 4, 300)
-    options = {"metric": metric, "n_resamples": 2000 if metric is calibration_error else 400, "random_state": 0}
-    weighted = calibration_error_interval(labels, scores, sample_weight=weights, **options)
-    repeated = calibration_error_interval(np.repeat(labels, weights), np.repeat(scores, weights), **options)
+    options = {
+        "metric": metric,
+        "n_resamples": 2000 if metric is calibration_error else 400,
+        "random_state": 0,
+    }
+    weighted = calibration_error_interval(
+        labels, scores, sample_weight=weights, **options
+    )
+    repeated = calibration_error_interval(
+        np.repeat(labels, weights), np.repeat(scores, weights), **options
+    )
     assert weighted == pytest.approx(repeated, abs=0.1 * (repeated.high - repeated.low))
 
 
-@pytest.mark.parametrize("options", [{}, {"multiclass": "marginal"}, {"multiclass": "marginal", "norm": 1}])
+@pytest.mark.parametrize(
+    "options", [{}, {"multiclass": "marginal"}, {"multiclass": "marginal", "norm": 1}]
+)
 @pytest.mark.parametrize("metric", [calibration_error, sweep_calibration_error])
 def test_many_classes(metric, options):
     rng = np.random.default_rng(2)
     proba = rng.dirichlet(np.ones(3), 300)
-    labels = np.array(["a", "b", "c"])[[rng.choice(3, p=row**2 / (row**2).sum()) for row in proba]]
+    labels = np.array(["a", "b", "c"])[
+        [rng.choice(3, p=row**2 / (row**2).sum()) for row in proba]
+    ]
     options = {"metric": metric, "n_resamples": 60, "random_state": 0, **options}
     found = calibration_error_interval(labels, proba, **options)
     assert 0 < found.low < found.estimate < found.high
-    clusters = calibration_error_interval(labels, proba, clusters=np.arange(300) // 3, **options)
+    clusters = calibration_error_interval(
+        labels, proba, clusters=np.arange(300) // 3, **options
+    )
     assert 0 < clusters.low < clusters.high
 
 
@@ -227,14 +298,18 @@ def test_marginal_error_of_two_classes_is_that_of_one():
     edges = FixedEdges(np.linspace(0, 1, 7))
     options = {"binning": edges, "n_resamples": 4000, "random_state": 0}
     one = calibration_error_interval(labels, scores, **options)
-    marginal = calibration_error_interval(labels, both, multiclass="marginal", **options)
+    marginal = calibration_error_interval(
+        labels, both, multiclass="marginal", **options
+    )
     assert marginal == pytest.approx(one, abs=0.05 * (one.high - one.low))
 
 
 def test_classes_that_do_not_sum_to_one_are_drawn_by_themselves():
     rng = np.random.default_rng(3)
     proba = rng.random((300, 3))
-    found = calibration_error_interval(rng.integers(0, 3, 300), proba, multiclass="marginal", random_state=0)
+    found = calibration_error_interval(
+        rng.integers(0, 3, 300), proba, multiclass="marginal", random_state=0
+    )
     assert 0 < found.low < found.high
 
 
@@ -245,7 +320,9 @@ def test_zero_is_excluded_where_the_test_rejects(name):
         labels, scores = sample(100, power=1.3, seed=seed)
         options = {"metric": METRICS[name], "n_resamples": 99, "random_state": seed}
         low = calibration_error_interval(labels, scores, **options).low
-        agree += (low > 0) == (calibration_test(labels, scores, **options).pvalue < 0.05)
+        agree += (low > 0) == (
+            calibration_test(labels, scores, **options).pvalue < 0.05
+        )
     assert agree == 15
 
 
@@ -253,7 +330,9 @@ def test_few_draws_are_honest():
     # With fewer than twenty draws no value is among the most extreme 5 %: every error remains possible.
     labels, scores = sample()
     for n_resamples in (1, 10, 18):
-        found = calibration_error_interval(labels, scores, binning=5, n_resamples=n_resamples, random_state=0)
+        found = calibration_error_interval(
+            labels, scores, binning=5, n_resamples=n_resamples, random_state=0
+        )
         assert found.low == 0
         assert found.high > 0.3
 
@@ -270,10 +349,17 @@ def test_few_draws_are_honest():
     ],
 )
 @pytest.mark.parametrize(
-    "metric", [value for name, value in METRICS.items() if name not in ("by group", "l2", "l1", "unbiased")]
+    "metric",
+    [
+        value
+        for name, value in METRICS.items()
+        if name not in ("by group", "l2", "l1", "unbiased")
+    ],
 )
 def test_few_rows_and_extreme_scores(metric, labels, scores):
-    found = calibration_error_interval(labels, scores, metric=metric, labels=[0, 1], n_resamples=50, random_state=0)
+    found = calibration_error_interval(
+        labels, scores, metric=metric, labels=[0, 1], n_resamples=50, random_state=0
+    )
     assert np.isfinite(found).all()
     assert 0 <= found.low <= found.high <= 1
 
@@ -282,14 +368,23 @@ def test_segments_are_not_clusters():
     labels, scores = sample(300)
     subject = np.arange(300) % 5
     worst = calibration_error_interval(
-        labels, scores, metric=groupwise_calibration_error, groups=subject, binning=2, random_state=0
+        labels,
+        scores,
+        metric=groupwise_calibration_error,
+        groups=subject,
+        binning=2,
+        random_state=0,
     )
-    errors = groupwise_calibration_error(labels, scores, groups=subject, binning=2, reduce=None)
+    errors = groupwise_calibration_error(
+        labels, scores, groups=subject, binning=2, reduce=None
+    )
     assert worst.estimate == max(errors.values())
     with refused(ValueError, "groups=", "calibration_error", "clusters="):
         calibration_error_interval(labels, scores, groups=subject)
     with refused(ValueError, "groups=", "brier_score_loss", "clusters="):
-        calibration_error_interval(labels, scores, metric=brier_score_loss, groups=subject)
+        calibration_error_interval(
+            labels, scores, metric=brier_score_loss, groups=subject
+        )
 
 
 def test_ten_thousand_rows_are_quick():
@@ -315,11 +410,15 @@ def test_bad_input():
     with refused(ValueError, "stratify", "basic"):
         call(stratify=True)
     with refused(ValueError, "inverted", "basic"):
-        calibration_error_interval(labels, scores, metric=brier_score_loss, interval="inverted")
+        calibration_error_interval(
+            labels, scores, metric=brier_score_loss, interval="inverted"
+        )
     with refused(ValueError, "clusters", "39", "40"):
         call(clusters=np.arange(39))
     with refused(TypeError, "metric must return a number", "dict"):
-        calibration_error_interval(labels, scores, metric=partial(groupwise_calibration_error, reduce=None))
+        calibration_error_interval(
+            labels, scores, metric=partial(groupwise_calibration_error, reduce=None)
+        )
     with refused(TypeError, "metric", "'ece'"):
         calibration_error_interval(labels, scores, metric="ece")
     with refused(ValueError, "fewer than two rows"):
@@ -331,7 +430,10 @@ def test_bad_input():
     ("power", "metric"),
     [
         (SweepPower, sweep_calibration_error),
-        (partial(SweepPower, base=EqualWidth()), partial(sweep_calibration_error, base=EqualWidth())),
+        (
+            partial(SweepPower, base=EqualWidth()),
+            partial(sweep_calibration_error, base=EqualWidth()),
+        ),
         (KolmogorovSmirnovPower, kolmogorov_smirnov_calibration_error),
         (KuiperPower, kuiper_calibration_error),
         (NeighborhoodPower, neighborhood_calibration_error),
@@ -345,11 +447,15 @@ def test_many_draws_at_once_equal_the_metric(power, metric, tied):
     scores = np.sort(rng.integers(1, 60, 150) / 60 if tied else rng.random(150))
     draws = [rng.random(150) < scores**0.7 for _ in range(5)]
     draws += [scores > 0.4, (scores > 0.4) ^ (np.arange(150) % 149 == 70)]
-    distinct, inverse, weight = np.unique(scores, return_inverse=True, return_counts=True)
+    distinct, inverse, weight = np.unique(
+        scores, return_inverse=True, return_counts=True
+    )
     frequency = np.array([np.bincount(inverse, labels) / weight for labels in draws])
     expected = [metric(labels, scores) for labels in draws]
     tolerance = {KernelPower: 2e-3, SmoothPower: 2e-3}.get(power, 1e-12)
-    assert power(Cells.of_scores(distinct, weight, weight)).power(frequency) == pytest.approx(expected, abs=tolerance)
+    assert power(Cells.of_scores(distinct, weight, weight)).power(
+        frequency
+    ) == pytest.approx(expected, abs=tolerance)
 
 
 def calibrated_cells(weight, score, ratio=0.0):
@@ -359,14 +465,28 @@ def calibrated_cells(weight, score, ratio=0.0):
 
 def test_counts_have_the_moments_of_rows():
     # Rows drawn from their own scores: mean sum s, variance sum s (1 - s), also where scores vary within a bin.
-    score, ratio, n = np.array([0.5, 0.02, 0.97, 0.4]), np.array([0.3, 0.1, 0.0, 0.5]), np.array([200.0, 40, 300, 7])
-    draws = CountDraws(calibrated_cells(n, score, ratio), 20_000, np.random.RandomState(0))
+    score, ratio, n = (
+        np.array([0.5, 0.02, 0.97, 0.4]),
+        np.array([0.3, 0.1, 0.0, 0.5]),
+        np.array([200.0, 40, 300, 7]),
+    )
+    draws = CountDraws(
+        calibrated_cells(n, score, ratio), 20_000, np.random.RandomState(0)
+    )
     counts = np.concatenate(list(draws(score))) * n
     assert counts == pytest.approx(np.rint(counts))
     variance = n * score * (1 - score) * (1 - ratio)
-    assert counts.mean(axis=0) == pytest.approx(n * score, abs=4 * math.sqrt(variance.max() / 20_000))
+    assert counts.mean(axis=0) == pytest.approx(
+        n * score, abs=4 * math.sqrt(variance.max() / 20_000)
+    )
     assert counts.var(axis=0) == pytest.approx(variance, rel=0.08)
-    few = np.concatenate(list(CountDraws(calibrated_cells(n, score), 20_000, np.random.RandomState(0))(score)))
+    few = np.concatenate(
+        list(
+            CountDraws(calibrated_cells(n, score), 20_000, np.random.RandomState(0))(
+                score
+            )
+        )
+    )
     share = np.bincount(np.rint(few[:, 1] * 40).astype(int), minlength=6)[:6] / 20_000
     assert share == pytest.approx(binom.pmf(np.arange(6), 40, 0.02), abs=0.012)
 
@@ -384,14 +504,20 @@ def test_counts_vary_as_the_residuals_do_at_the_observed_frequency():
     bins = BinaryTask(scores, labels, None).statistics(FixedEdges([0, 1]))
     residual = labels - scores
     assert bins.residual_factor[0] == pytest.approx(
-        np.var(residual) / (labels.var() * (1 - scores.var() / (scores.mean() * (1 - scores.mean()))))
+        np.var(residual)
+        / (labels.var() * (1 - scores.var() / (scores.mean() * (1 - scores.mean()))))
     )
     draws = CountDraws(bins, 20_000, np.random.RandomState(0))
     at_scores, observed = (
-        np.concatenate(list(draws(frequency, c))) for frequency, c in ((bins.mean_score, 0), (bins.event_frequency, 1))
+        np.concatenate(list(draws(frequency, c)))
+        for frequency, c in ((bins.mean_score, 0), (bins.event_frequency, 1))
     )
-    assert 500 * at_scores.var() == pytest.approx(np.mean(scores * (1 - scores)), rel=0.05)
-    assert 500 * observed.var() == pytest.approx(np.var(residual), rel=0.05)  # twice as large
+    assert 500 * at_scores.var() == pytest.approx(
+        np.mean(scores * (1 - scores)), rel=0.05
+    )
+    assert 500 * observed.var() == pytest.approx(
+        np.var(residual), rel=0.05
+    )  # twice as large
 
 
 @pytest.mark.slow
@@ -399,7 +525,9 @@ def test_one_bin_over_two_modes_is_covered():
     covered = []
     for seed in range(250):
         labels, scores, truth = two_modes(seed)
-        found = calibration_error_interval(labels, scores, binning=1, n_resamples=300, random_state=seed)
+        found = calibration_error_interval(
+            labels, scores, binning=1, n_resamples=300, random_state=seed
+        )
         covered.append(found.low <= abs(np.mean(scores - truth)) <= found.high)
     assert np.mean(covered) >= 0.85  # .69 to .76 before
 
@@ -407,16 +535,28 @@ def test_one_bin_over_two_modes_is_covered():
 def test_few_draws_are_the_first_of_many():
     # Many draws of a cell are put in order, few are not.
     rng = np.random.default_rng(7)
-    n, score = np.full(30, 400.0), np.concatenate((rng.random(10) / 50, 1 - rng.random(10) / 50, rng.random(10)))
+    n, score = (
+        np.full(30, 400.0),
+        np.concatenate((rng.random(10) / 50, 1 - rng.random(10) / 50, rng.random(10))),
+    )
     n[:3], score[[5, 15]] = (1, 2, 3), (0, 1)
     cells = calibrated_cells(n, score, rng.random(30) / 2)
-    few, many = (next(CountDraws(cells, size, np.random.RandomState(0))(score)) for size in (100, 1000))
+    few, many = (
+        next(CountDraws(cells, size, np.random.RandomState(0))(score))
+        for size in (100, 1000)
+    )
     np.testing.assert_array_equal(few, many[:100])
 
 
 def test_unique_scores_with_many_rows_keep_their_memory():
     labels, scores = sample(5000)
     found = calibration_error_interval(
-        labels, scores, binning=UniqueScores(), norm=1, method="plugin", n_resamples=50, random_state=0
+        labels,
+        scores,
+        binning=UniqueScores(),
+        norm=1,
+        method="plugin",
+        n_resamples=50,
+        random_state=0,
     )
     assert np.isfinite(found).all()

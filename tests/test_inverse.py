@@ -44,14 +44,18 @@ def fitted(recalibrator, columns=1, scale="probability"):
     scores, y = sample()
     given = scores if scale == "probability" else logit(scores)
     if columns == 2:
-        given = np.column_stack((1 - scores if scale == "probability" else np.zeros(len(scores)), given))
+        given = np.column_stack(
+            (1 - scores if scale == "probability" else np.zeros(len(scores)), given)
+        )
     return recalibrator.set_params(input=scale).fit(given, y)
 
 
 def served(recalibrator, scores):
     """Return the probabilities of scores of the positive class."""
     if recalibrator.n_features_in_ == 2:
-        rest = 1 - scores if recalibrator.input == "probability" else np.zeros(len(scores))
+        rest = (
+            1 - scores if recalibrator.input == "probability" else np.zeros(len(scores))
+        )
         scores = np.column_stack((rest, scores))
     return recalibrator.predict_proba(scores)[:, 1]
 
@@ -59,11 +63,18 @@ def served(recalibrator, scores):
 @pytest.mark.parametrize("scale", ["probability", "logit"])
 @pytest.mark.parametrize("columns", [1, 2])
 @pytest.mark.parametrize("recalibrator", MONOTONE, ids=repr)
-def test_it_is_the_smallest_score_that_reaches_the_probability(recalibrator, columns, scale):
+def test_it_is_the_smallest_score_that_reaches_the_probability(
+    recalibrator, columns, scale
+):
     recalibrator = fitted(clone(recalibrator), columns, scale)
     lowest, highest = (0.0, 1.0) if scale == "probability" else (-1e100, 1e100)
     ends = served(recalibrator, np.array([lowest, highest]))
-    wanted = np.concatenate((np.linspace(ends[0], ends[1], 40)[1:-1], served(recalibrator, np.linspace(0.1, 0.9, 9))))
+    wanted = np.concatenate(
+        (
+            np.linspace(ends[0], ends[1], 40)[1:-1],
+            served(recalibrator, np.linspace(0.1, 0.9, 9)),
+        )
+    )
     found = recalibrator.inverse_transform(wanted)
     inside = np.isfinite(found) & (found > lowest)
     assert np.all(served(recalibrator, np.clip(found, lowest, highest)) >= wanted)
@@ -71,15 +82,21 @@ def test_it_is_the_smallest_score_that_reaches_the_probability(recalibrator, col
     below = np.nextafter(found[inside], -np.inf)
     assert np.all(served(recalibrator, below) < wanted[inside])
     # The rule on scores is the rule on probabilities, row by row.
-    scores = np.sort(sample()[0]) if scale == "probability" else np.sort(logit(sample()[0]))
-    assert np.array_equal(scores[:, None] >= found, served(recalibrator, scores)[:, None] >= wanted)
+    scores = (
+        np.sort(sample()[0]) if scale == "probability" else np.sort(logit(sample()[0]))
+    )
+    assert np.array_equal(
+        scores[:, None] >= found, served(recalibrator, scores)[:, None] >= wanted
+    )
 
 
 def test_closed_forms():
     platt = fitted(PlattScaling(clip=None))
     for p in (0.1, 0.5, 0.9):
         score = platt.inverse_transform([p])[0]
-        assert logit(p) == pytest.approx(platt.slope_ * logit(score) + platt.intercept_, abs=1e-9)
+        assert logit(p) == pytest.approx(
+            platt.slope_ * logit(score) + platt.intercept_, abs=1e-9
+        )
     temperature = fitted(TemperatureScaling(clip=None))
     assert temperature.inverse_transform([[0.8, 0.2]])[0] == pytest.approx(
         expit(logit(0.2) * temperature.temperature_), rel=1e-9
@@ -96,10 +113,16 @@ def test_closed_forms():
 
 
 def test_steps_are_met_exactly():
-    bins = HistogramBinning(binning=2).fit([0.02, 0.1, 0.1, 0.3, 0.3, 0.3], [0, 0, 0, 0, 1, 1])
+    bins = HistogramBinning(binning=2).fit(
+        [0.02, 0.1, 0.1, 0.3, 0.3, 0.3], [0, 0, 0, 0, 1, 1]
+    )
     edge = bins.bin_edges_[1]
     found = bins.inverse_transform([0.0, 0.1, 2 / 3])
-    assert found.tolist() == [0.0, np.nextafter(edge, 1), np.nextafter(edge, 1)]  # bins hold their upper edge
+    assert found.tolist() == [
+        0.0,
+        np.nextafter(edge, 1),
+        np.nextafter(edge, 1),
+    ]  # bins hold their upper edge
 
 
 def test_maps_without_an_inverse():
@@ -112,7 +135,9 @@ def test_maps_without_an_inverse():
         bumps.inverse_transform([0.5])
     # A single narrow bin that is out of order is found by its edges.
     edges = FixedEdges([0.0, 0.50002, 0.50004, 1.0])
-    narrow = HistogramBinning(edges).fit([0.2, 0.2, 0.50003, 0.8, 0.8, 0.8], [0, 0, 1, 1, 1, 0])
+    narrow = HistogramBinning(edges).fit(
+        [0.2, 0.2, 0.50003, 0.8, 0.8, 0.8], [0, 0, 1, 1, 1, 0]
+    )
     with refused(ValueError, "not increasing", "0.50004"):
         narrow.inverse_transform([0.5])
     flat = HistogramBinning(binning=1).fit(scores, y)
@@ -132,7 +157,9 @@ def test_maps_without_an_inverse():
         platt.inverse_transform([[0.2, 0.3, 0.5]])
 
 
-@pytest.mark.parametrize("recalibrator", [VennAbers(), StackedRecalibrator(cv=3)], ids=repr)
+@pytest.mark.parametrize(
+    "recalibrator", [VennAbers(), StackedRecalibrator(cv=3)], ids=repr
+)
 def test_others_invert_or_say_why_not(recalibrator):
     recalibrator = fitted(recalibrator)
     probabilities = served(recalibrator, np.linspace(0, 1, 1025))

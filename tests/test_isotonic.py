@@ -23,7 +23,9 @@ def test_fit_pools_adjacent_violators(values, weighted):
     weights = np.random.default_rng(1).random(len(y)) if weighted else None
     model = IsotonicCalibration().fit(scores, y, weights)
     expected = isotonic(scores, y, weights)
-    np.testing.assert_allclose(model.predict_proba(scores)[:, 1], [expected[s] for s in scores], atol=1e-12)
+    np.testing.assert_allclose(
+        model.predict_proba(scores)[:, 1], [expected[s] for s in scores], atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("input", ["probability", "logit"])
@@ -60,8 +62,13 @@ def test_decreasing_labels_give_the_base_rate():
 def test_scale_of_logits_is_their_own():
     # Half way on the log-odds: expit(1) does not lie half way between expit(0) and expit(2).
     scores, y = np.array([0.0, 2.0]), np.array([0, 1])
-    assert IsotonicCalibration(input="logit").fit(scores, y).predict_proba([1.0])[0, 1] == 0.5
-    probability = IsotonicCalibration().fit(expit(scores), y).predict_proba(expit([1.0]))[0, 1]
+    assert (
+        IsotonicCalibration(input="logit").fit(scores, y).predict_proba([1.0])[0, 1]
+        == 0.5
+    )
+    probability = (
+        IsotonicCalibration().fit(expit(scores), y).predict_proba(expit([1.0]))[0, 1]
+    )
     assert probability == pytest.approx((expit(1) - 0.5) / (expit(2) - 0.5))
 
 
@@ -69,7 +76,9 @@ def test_scale_of_logits_is_their_own():
 def test_centered_knots_are_mean_scores(weighted):
     scores, y = _sample()
     weights = np.arange(200) % 3 + 1 if weighted else np.ones(200)
-    model = IsotonicCalibration(centered=True).fit(scores, y, weights if weighted else None)
+    model = IsotonicCalibration(centered=True).fit(
+        scores, y, weights if weighted else None
+    )
     fitted = isotonic(scores, y, weights)
     for score, value in zip(model.score_knots_, model.probability_knots_, strict=True):
         block = [abs(fitted[s] - value) < 1e-12 for s in scores]
@@ -85,7 +94,9 @@ def test_centered_knots_are_mean_scores(weighted):
 def test_map_never_falls(centered):
     scores, y = _sample(values=10**6)
     grid = np.linspace(0, 1, 2001)
-    probabilities = IsotonicCalibration(centered=centered).fit(scores, y).predict_proba(grid)[:, 1]
+    probabilities = (
+        IsotonicCalibration(centered=centered).fit(scores, y).predict_proba(grid)[:, 1]
+    )
     assert np.all(np.diff(probabilities) >= 0)
     assert probabilities.min() >= 0
     assert probabilities.max() <= 1
@@ -95,9 +106,13 @@ def test_map_never_falls(centered):
 def test_denormal_gaps_are_interpolated(centered):
     # The slope between such knots is infinite; the value half way between them is not.
     tiny = 5e-324
-    model = IsotonicCalibration(centered=centered).fit([0.0, 2 * tiny, 4 * tiny, 0.5], [0, 1, 0, 1])
+    model = IsotonicCalibration(centered=centered).fit(
+        [0.0, 2 * tiny, 4 * tiny, 0.5], [0, 1, 0, 1]
+    )
     found = model.predict_proba([0.0, tiny, 2 * tiny, 3 * tiny, 4 * tiny, 1.0])[:, 1]
-    expected = [0, 1 / 6, 1 / 3, 0.5, 0.5, 1] if centered else [0, 0.25, 0.5, 0.5, 0.5, 1]
+    expected = (
+        [0, 1 / 6, 1 / 3, 0.5, 0.5, 1] if centered else [0, 0.25, 0.5, 0.5, 0.5, 1]
+    )
     np.testing.assert_allclose(found, expected, atol=1e-15)
 
 
@@ -105,8 +120,14 @@ def test_monotone_maps_of_the_scores_change_nothing_at_the_scores():
     scores, y = _sample()
     scores = np.clip(scores, 0.01, 0.99)
     plain = IsotonicCalibration().fit(scores, y).predict_proba(scores)
-    np.testing.assert_array_equal(IsotonicCalibration().fit(scores**3, y).predict_proba(scores**3), plain)
-    on_logits = IsotonicCalibration(input="logit").fit(logit(scores), y).predict_proba(logit(scores))
+    np.testing.assert_array_equal(
+        IsotonicCalibration().fit(scores**3, y).predict_proba(scores**3), plain
+    )
+    on_logits = (
+        IsotonicCalibration(input="logit")
+        .fit(logit(scores), y)
+        .predict_proba(logit(scores))
+    )
     np.testing.assert_array_equal(on_logits, plain)
 
 
@@ -114,12 +135,20 @@ def test_monotone_maps_of_the_scores_change_nothing_at_the_scores():
 @pytest.mark.parametrize("n_knots", [1, 2, 3, 40, 3000])
 def test_interpolation_is_that_of_numpy_and_exact_at_the_knots(n_knots, scale):
     rng = np.random.default_rng(n_knots)
-    knots = np.unique(np.append(rng.random(n_knots - 1), 1.0)) * scale - (scale > 1) * 20
+    knots = (
+        np.unique(np.append(rng.random(n_knots - 1), 1.0)) * scale - (scale > 1) * 20
+    )
     values = np.sort(rng.choice([0.0, 1e-300, 0.1, 1 / 3, 0.7, 1.0], n_knots))
     low, high = knots[0] - 0.5 * (scale > 1), knots[-1] + 0.5 * (scale > 1)
-    scores = np.sort(np.concatenate((rng.uniform(max(low, 0) if scale == 1 else low, high, 5000), knots)))
+    scores = np.sort(
+        np.concatenate(
+            (rng.uniform(max(low, 0) if scale == 1 else low, high, 5000), knots)
+        )
+    )
     found = _interpolated(scores, knots, values)
-    np.testing.assert_allclose(found, np.interp(scores, knots, values), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(
+        found, np.interp(scores, knots, values), rtol=0, atol=1e-15
+    )
     np.testing.assert_array_equal(_interpolated(knots, knots, values), values)
     assert np.diff(found).min() >= 0
     assert found.min() >= values[0]

@@ -14,7 +14,14 @@ from sklearn.model_selection import KFold
 from sklearn.naive_bayes import GaussianNB
 
 import skcalib
-from skcalib.binning import EqualMass, FixedEdges, InformationPreserving, MinimumMass, MonotonicSweep, UniqueScores
+from skcalib.binning import (
+    EqualMass,
+    FixedEdges,
+    InformationPreserving,
+    MinimumMass,
+    MonotonicSweep,
+    UniqueScores,
+)
 from skcalib.export import from_dict, to_dict, to_sql
 from skcalib.recalibrated_classifier import _rounded
 
@@ -47,7 +54,9 @@ def test_two_classes(recalibrator):
     scores, y = two_class_rows()
     fitted = clone(recalibrator).fit(scores, np.where(y, "yes", "no"))
     back = there_and_back(fitted)
-    np.testing.assert_array_equal(back.predict_proba(scores), fitted.predict_proba(scores))
+    np.testing.assert_array_equal(
+        back.predict_proba(scores), fitted.predict_proba(scores)
+    )
     assert back.predict(scores).tolist() == fitted.predict(scores).tolist()
     assert str(back) == str(fitted)
 
@@ -59,7 +68,9 @@ def test_many_classes(recalibrator, input):
     scores = scores if input == "logit" else softmax(scores, axis=1)
     fitted = clone(recalibrator).set_params(input=input).fit(scores, y)
     back = there_and_back(fitted)
-    np.testing.assert_array_equal(back.predict_proba(scores), fitted.predict_proba(scores))
+    np.testing.assert_array_equal(
+        back.predict_proba(scores), fitted.predict_proba(scores)
+    )
     assert vars(back).keys() == vars(fitted).keys()
 
 
@@ -71,16 +82,29 @@ def test_every_public_recalibrator_is_covered():
 
 def test_float32_scores():
     scores, y = two_class_rows()
-    for recalibrator in (skcalib.VennAbers(), skcalib.IsotonicCalibration(), skcalib.HistogramBinning()):
+    for recalibrator in (
+        skcalib.VennAbers(),
+        skcalib.IsotonicCalibration(),
+        skcalib.HistogramBinning(),
+    ):
         fitted = recalibrator.fit(scores.astype(np.float32), y)
         back = there_and_back(fitted)
         np.testing.assert_array_equal(
-            back.predict_proba(scores.astype(np.float32)), fitted.predict_proba(scores.astype(np.float32))
+            back.predict_proba(scores.astype(np.float32)),
+            fitted.predict_proba(scores.astype(np.float32)),
         )
 
 
 @pytest.mark.parametrize(
-    "labels", [["a", "b"], [1, 2], [False, True], [1.0, 2.0], np.array(["x", "yy"], dtype=object), np.uint8([3, 200])]
+    "labels",
+    [
+        ["a", "b"],
+        [1, 2],
+        [False, True],
+        [1.0, 2.0],
+        np.array(["x", "yy"], dtype=object),
+        np.uint8([3, 200]),
+    ],
 )
 def test_labels_keep_their_type(labels):
     scores, y = two_class_rows()
@@ -89,7 +113,9 @@ def test_labels_keep_their_type(labels):
     back = there_and_back(fitted)
     assert back.classes_.dtype == fitted.classes_.dtype
     assert back.classes_.tolist() == fitted.classes_.tolist()
-    assert list(map(type, back.classes_.tolist())) == list(map(type, fitted.classes_.tolist()))
+    assert list(map(type, back.classes_.tolist())) == list(
+        map(type, fitted.classes_.tolist())
+    )
 
 
 @pytest.mark.parametrize(
@@ -100,7 +126,9 @@ def test_labels_keep_their_type(labels):
 )  # fmt: skip
 def test_strategies_and_their_certificates(binning):
     scores, y = two_class_rows()
-    fitted = skcalib.HistogramBinning(binning, sample_split=0.5, random_state=3).fit(scores, y)
+    fitted = skcalib.HistogramBinning(binning, sample_split=0.5, random_state=3).fit(
+        scores, y
+    )
     back = there_and_back(fitted)
     assert str(back) == str(fitted)
     assert _certificate(back) == _certificate(fitted)
@@ -131,16 +159,26 @@ def test_parameters_of_all_kinds():
     ):
         fitted = recalibrator.fit(scores, np.where(y, "yes", "no"))
         back = there_and_back(fitted)
-        options = {"ids": range(len(scores))} if hasattr(recalibrator, "randomize") else {}
-        np.testing.assert_array_equal(back.predict_proba(scores, **options), fitted.predict_proba(scores, **options))
+        options = (
+            {"ids": range(len(scores))} if hasattr(recalibrator, "randomize") else {}
+        )
+        np.testing.assert_array_equal(
+            back.predict_proba(scores, **options),
+            fitted.predict_proba(scores, **options),
+        )
     assert (
-        there_and_back(skcalib.ClasswiseTemperatureScaling(max_deviation=np.inf).fit(scores, y)).max_deviation == np.inf
+        there_and_back(
+            skcalib.ClasswiseTemperatureScaling(max_deviation=np.inf).fit(scores, y)
+        ).max_deviation
+        == np.inf
     )
 
 
 def test_infinities_are_texts():
     scores, y = two_class_rows()
-    document = to_dict(skcalib.UniformMassBinning(3, input="logit").fit(9 * scores - 4, y))
+    document = to_dict(
+        skcalib.UniformMassBinning(3, input="logit").fit(9 * scores - 4, y)
+    )
     assert document["fitted"]["bin_edges_"]["array"][0] == "-inf"
     assert document["fitted"]["bin_edges_"]["array"][-1] == "inf"
 
@@ -149,10 +187,13 @@ def test_groups():
     scores, y = two_class_rows()
     groups = np.array(["a", "b", "c", "small"])[np.arange(len(y)) % 3]
     groups[:5] = "small"
-    fitted = skcalib.GroupwiseRecalibrator(min_group_size=20, shrinkage=5).fit(scores, y, groups=groups)
+    fitted = skcalib.GroupwiseRecalibrator(min_group_size=20, shrinkage=5).fit(
+        scores, y, groups=groups
+    )
     back = there_and_back(fitted)
     np.testing.assert_array_equal(
-        back.predict_proba(scores, groups=groups), fitted.predict_proba(scores, groups=groups)
+        back.predict_proba(scores, groups=groups),
+        fitted.predict_proba(scores, groups=groups),
     )
     assert back.recalibrators_["small"] is back.pooled_recalibrator_
     assert back.recalibrators_["a"] is not back.recalibrators_["b"]
@@ -161,7 +202,9 @@ def test_groups():
 def test_shared_objects_stay_shared_whatever_the_order_of_the_keys():
     scores, y = two_class_rows()
     groups = np.arange(len(y)) % 8
-    fitted = skcalib.GroupwiseRecalibrator(min_group_size=60, merge_small_groups=True).fit(scores, y, groups=groups)
+    fitted = skcalib.GroupwiseRecalibrator(
+        min_group_size=60, merge_small_groups=True
+    ).fit(scores, y, groups=groups)
     text = json.dumps(to_dict(fitted), sort_keys=True)
     back = from_dict(json.loads(text))
     for one in range(8):
@@ -176,7 +219,9 @@ def test_names_of_columns():
     table = pandas.DataFrame({"p": scores, "site": np.arange(len(y)) % 2})
     fitted = skcalib.GroupwiseRecalibrator(groups="site").fit(table, y)
     back = there_and_back(fitted)
-    np.testing.assert_array_equal(back.predict_proba(table), fitted.predict_proba(table))
+    np.testing.assert_array_equal(
+        back.predict_proba(table), fitted.predict_proba(table)
+    )
     assert back.feature_names_in_.tolist() == ["p", "site"]
 
 
@@ -187,42 +232,71 @@ def test_multicalibration_without_rounds():
     back = there_and_back(fitted)
     np.testing.assert_array_equal(back.predict_proba(X), fitted.predict_proba(X))
     y = np.where(X[:, 1] == 1, y, ~y)
-    corrected = skcalib.MulticalibratedRecalibrator(features=[1], max_rounds=2, cv=2, learning_rate=0.3).fit(X, y)
+    corrected = skcalib.MulticalibratedRecalibrator(
+        features=[1], max_rounds=2, cv=2, learning_rate=0.3
+    ).fit(X, y)
     assert corrected.n_rounds_ > 0
     with refused(ValueError, "MulticalibratedRecalibrator", "rounds"):
         to_dict(corrected)
     with refused(ValueError, "MulticalibratedRecalibrator", "rounds"):
         to_sql(corrected)
-    assert to_sql(fitted).split(" /*")[0] == to_sql(fitted.recalibrator_).split(" /*")[0]
+    assert (
+        to_sql(fitted).split(" /*")[0] == to_sql(fitted.recalibrator_).split(" /*")[0]
+    )
 
 
-@pytest.mark.parametrize("classifier", [LogisticRegression(), GaussianNB()], ids=["decisions", "probabilities"])
+@pytest.mark.parametrize(
+    "classifier",
+    [LogisticRegression(), GaussianNB()],
+    ids=["decisions", "probabilities"],
+)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("ensemble", [False, True, "auto"])
 def test_the_calibration_part_of_a_classifier(classifier, n_classes, ensemble):
     X, y = many_class_rows(300, n_classes)
     recalibrator = None if ensemble == "auto" else skcalib.PlattScaling()
-    model = skcalib.RecalibratedClassifierCV(classifier, recalibrator, ensemble=ensemble, cv=3).fit(X, y)
+    model = skcalib.RecalibratedClassifierCV(
+        classifier, recalibrator, ensemble=ensemble, cv=3
+    ).fit(X, y)
     back = there_and_back(model)
     assert back.classes_.tolist() == model.classes_.tolist()
     method = model.calibrated_classifiers_[0].response_method
-    scores = [getattr(pair.estimator, method)(X).reshape(len(X), -1) for pair in model.calibrated_classifiers_]
+    scores = [
+        getattr(pair.estimator, method)(X).reshape(len(X), -1)
+        for pair in model.calibrated_classifiers_
+    ]
     if n_classes == 2:
         scores = [one[:, -1:] for one in scores]
-    np.testing.assert_allclose(back.predict_proba(np.stack(scores)), model.predict_proba(X), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(
+        back.predict_proba(np.stack(scores)), model.predict_proba(X), rtol=0, atol=1e-9
+    )
     assert back.predict(np.stack(scores)).tolist() == model.predict(X).tolist()
     recalibrators = [pair.recalibrator for pair in model.calibrated_classifiers_]
-    of_all = np.mean([one.predict_proba(_rounded(_given(scores[0], method))) for one in recalibrators], axis=0)
+    of_all = np.mean(
+        [
+            one.predict_proba(_rounded(_given(scores[0], method)))
+            for one in recalibrators
+        ],
+        axis=0,
+    )
     np.testing.assert_allclose(back.predict_proba(scores[0]), of_all, rtol=0, atol=1e-9)
 
 
 def _given(scores, method):
-    return np.hstack((1 - scores, scores)) if method == "predict_proba" and scores.shape[1] == 1 else scores
+    return (
+        np.hstack((1 - scores, scores))
+        if method == "predict_proba" and scores.shape[1] == 1
+        else scores
+    )
 
 
 def test_tampered_calibration_parts():
     X, y = many_class_rows(100, 2)
-    document = to_dict(skcalib.RecalibratedClassifierCV(GaussianNB(), skcalib.PlattScaling(), ensemble=False).fit(X, y))
+    document = to_dict(
+        skcalib.RecalibratedClassifierCV(
+            GaussianNB(), skcalib.PlattScaling(), ensemble=False
+        ).fit(X, y)
+    )
     for path in _places(document):
         if path:
             with pytest.raises(ValueError, match=r"\w"):
@@ -234,24 +308,44 @@ def test_tampered_calibration_parts():
 
 def test_two_columns_of_one_classifier_are_not_the_scores_of_two():
     X, y = many_class_rows(300, 2)
-    model = skcalib.RecalibratedClassifierCV(GaussianNB(), ensemble=True, cv=2).fit(X, y)
+    model = skcalib.RecalibratedClassifierCV(GaussianNB(), ensemble=True, cv=2).fit(
+        X, y
+    )
     back = there_and_back(model)
     first = model.calibrated_classifiers_[0].estimator.predict_proba(X)
-    np.testing.assert_allclose(back.predict_proba(first), back.predict_proba(first[:, 1]), rtol=0, atol=1e-14)
-    of_each = np.stack([pair.estimator.predict_proba(X) for pair in model.calibrated_classifiers_])
-    np.testing.assert_allclose(back.predict_proba(of_each), model.predict_proba(X), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(
+        back.predict_proba(first), back.predict_proba(first[:, 1]), rtol=0, atol=1e-14
+    )
+    of_each = np.stack(
+        [pair.estimator.predict_proba(X) for pair in model.calibrated_classifiers_]
+    )
+    np.testing.assert_allclose(
+        back.predict_proba(of_each), model.predict_proba(X), rtol=0, atol=1e-15
+    )
 
 
 def _nested(depth, references):
     """Return a document of stacks, each with several references to the one below it."""
     scores, y = two_class_rows(60)
-    stack = to_dict(skcalib.StackedRecalibrator([skcalib.PlattScaling()], cv=2, uncalibrated_weight=0).fit(scores, y))
+    stack = to_dict(
+        skcalib.StackedRecalibrator(
+            [skcalib.PlattScaling()], cv=2, uncalibrated_weight=0
+        ).fit(scores, y)
+    )
     document = copy.deepcopy(stack)
     inner = document
     for number in range(1, depth):
-        below = {key: value for key, value in copy.deepcopy(stack).items() if key != "schema"} | {"id": number}
-        inner["fitted"]["recalibrators_"] = [below] + [{"same": number}] * (references - 1)
-        for name, value in (("weights_", 1 / references), ("cv_log_loss_", 0.1), ("seconds_", 0.1)):
+        below = {
+            key: value for key, value in copy.deepcopy(stack).items() if key != "schema"
+        } | {"id": number}
+        inner["fitted"]["recalibrators_"] = [below] + [{"same": number}] * (
+            references - 1
+        )
+        for name, value in (
+            ("weights_", 1 / references),
+            ("cv_log_loss_", 0.1),
+            ("seconds_", 0.1),
+        ):
             inner["fitted"][name]["array"] = [value] * references
         inner = below
     return document
@@ -270,9 +364,19 @@ def test_shared_objects_cost_no_more_than_the_text():
 def test_integers_beyond_the_range_of_floats(number):
     for document in _documents():
         for path in _places(document):
-            if path and isinstance(path[-1], str) and path[-1] not in ("schema", "class"):
+            if (
+                path
+                and isinstance(path[-1], str)
+                and path[-1] not in ("schema", "class")
+            ):
                 with pytest.raises(ValueError, match=r"\w") as caught:
-                    from_dict(_changed(document, path, _nonsense({"array": [number], "dtype": "float64"})))
+                    from_dict(
+                        _changed(
+                            document,
+                            path,
+                            _nonsense({"array": [number], "dtype": "float64"}),
+                        )
+                    )
                 assert type(caught.value) is ValueError
     document = to_dict(skcalib.PlattScaling().fit(*two_class_rows()))
     document["fitted"]["slope_"] = number
@@ -316,9 +420,17 @@ def test_what_cannot_be_written_is_named():
     with refused(ValueError, "StackedRecalibrator", "recalibrators", "Mine"):
         to_dict(skcalib.StackedRecalibrator([Mine()], cv=2).fit(scores, y))
     with refused(ValueError, "StackedRecalibrator", "cv", "KFold"):
-        to_dict(skcalib.StackedRecalibrator([skcalib.PlattScaling()], cv=KFold(2)).fit(scores, y))
+        to_dict(
+            skcalib.StackedRecalibrator([skcalib.PlattScaling()], cv=KFold(2)).fit(
+                scores, y
+            )
+        )
     with refused(ValueError, "HistogramBinning", "random_state", "RandomState"):
-        to_dict(skcalib.HistogramBinning(3, random_state=np.random.RandomState(0)).fit(scores, y))
+        to_dict(
+            skcalib.HistogramBinning(3, random_state=np.random.RandomState(0)).fit(
+                scores, y
+            )
+        )
     with refused(ValueError, "int"):
         to_dict(3)
 
@@ -328,7 +440,13 @@ def test_what_cannot_be_written_is_named():
 
 def test_schemas():
     document = to_dict(skcalib.PlattScaling().fit(*two_class_rows()))
-    for schema, words in [(2, ["2", "newer", "update"]), (0, ["0"]), ("1", ["'1'"]), (True, ["True"]), (1.0, ["1.0"])]:
+    for schema, words in [
+        (2, ["2", "newer", "update"]),
+        (0, ["0"]),
+        ("1", ["'1'"]),
+        (True, ["True"]),
+        (1.0, ["1.0"]),
+    ]:
         with refused(ValueError, "schema", *words[:1]):
             from_dict({**document, "schema": schema})
     with refused(ValueError, "schema"):
@@ -342,7 +460,9 @@ def _documents():
     scores, y = two_class_rows(80)
     many, many_y = many_class_rows(80)
     groups = np.arange(len(y)) % 2
-    stack = skcalib.StackedRecalibrator([skcalib.SplineCalibration(4), skcalib.VennAbers(max_n_knots=4)], cv=2)
+    stack = skcalib.StackedRecalibrator(
+        [skcalib.SplineCalibration(4), skcalib.VennAbers(max_n_knots=4)], cv=2
+    )
     return [
         to_dict(fitted)
         for fitted in (
@@ -351,9 +471,13 @@ def _documents():
             skcalib.UniformMassBinning(3).fit(softmax(many, axis=1), many_y),
             skcalib.MatrixScaling(input="logit").fit(many, many_y),
             skcalib.ScalingBinning(binning=2).fit(scores, y),
-            skcalib.GroupwiseRecalibrator(skcalib.QuadraticScaling()).fit(scores, y, groups=groups),
+            skcalib.GroupwiseRecalibrator(skcalib.QuadraticScaling()).fit(
+                scores, y, groups=groups
+            ),
             stack.fit(scores, y),
-            skcalib.BetaCalibration(multiclass="top_label", classes=[0, 1, 2]).fit(softmax(many, axis=1), many_y),
+            skcalib.BetaCalibration(multiclass="top_label", classes=[0, 1, 2]).fit(
+                softmax(many, axis=1), many_y
+            ),
         )
     ]
 
@@ -361,7 +485,13 @@ def _documents():
 def _places(data, path=()):
     """Yield the path to each piece of a document."""
     yield path
-    items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    items = (
+        data.items()
+        if isinstance(data, dict)
+        else enumerate(data)
+        if isinstance(data, list)
+        else ()
+    )
     for key, value in items:
         yield from _places(value, (*path, key))
 
@@ -407,7 +537,9 @@ def test_tampered_documents_are_refused(monkeypatch):
                 continue
             changes = [_nonsense(nonsense[i % len(nonsense)])]
             if isinstance(path[-1], str):
-                changes += [_rename] + [lambda place, key: place.pop(key)] * (path[-1] != "provenance_")
+                changes += [_rename] + [lambda place, key: place.pop(key)] * (
+                    path[-1] != "provenance_"
+                )
             for change in changes:
                 tampered = _changed(document, path, change)
                 with pytest.raises(ValueError, match=r"\w") as caught:
@@ -431,7 +563,10 @@ def test_tampered_documents_are_refused(monkeypatch):
 def test_impossible_states_say_where(place, value, where):
     document = to_dict(skcalib.HistogramBinning(3).fit(*two_class_rows()))
     integer = place in ("bin_counts_", "classes_")
-    document["fitted"][place] = {"array": value, "dtype": "int64" if integer else "float64"}
+    document["fitted"][place] = {
+        "array": value,
+        "dtype": "int64" if integer else "float64",
+    }
     with refused(ValueError, "HistogramBinning", where):
         from_dict(document)
 
@@ -443,7 +578,10 @@ def test_weights_that_do_not_sum_to_one_and_other_classes_inside():
         from_dict(document)
     document = _documents()[6]
     member = document["fitted"]["recalibrators_"][1]
-    member["fitted"]["classes_"] = member["parameters"]["classes"] = {"array": [3, 4], "dtype": "int64"}
+    member["fitted"]["classes_"] = member["parameters"]["classes"] = {
+        "array": [3, 4],
+        "dtype": "int64",
+    }
     with refused(ValueError, "StackedRecalibrator", "SplineCalibration", "classes"):
         from_dict(document)
 

@@ -12,7 +12,10 @@ from skcalib.monitoring import CalibrationMonitor, GroupMonitors
 def _batches(seed=0):
     rng = np.random.default_rng(seed)
     for month in range(10):
-        scores, groups = rng.uniform(0.1, 0.6, 400), rng.choice(["a", "b"] if month > 2 else ["a"], 400)
+        scores, groups = (
+            rng.uniform(0.1, 0.6, 400),
+            rng.choice(["a", "b"] if month > 2 else ["a"], 400),
+        )
         y = rng.random(400) < scores + 0.2 * ((groups == "b") & (month >= 5))
         yield scores, y, groups, f"2025-{month + 1:02d}"
 
@@ -22,7 +25,9 @@ def _through_json(monitor):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"average_run_length": 500}, {"restarts": True}, {"classes": ["no", "yes"]}], ids=str
+    "options",
+    [{}, {"average_run_length": 500}, {"restarts": True}, {"classes": ["no", "yes"]}],
+    ids=str,
 )
 def test_a_monitor_goes_on_after_a_stop(options):
     without, stopped = CalibrationMonitor(**options), CalibrationMonitor(**options)
@@ -33,7 +38,9 @@ def test_a_monitor_goes_on_after_a_stop(options):
         for name, value in vars(without).items():
             other = vars(stopped)[name]
             if name == "_batches":
-                assert [list(column) for column in other] == [list(column) for column in value]
+                assert [list(column) for column in other] == [
+                    list(column) for column in value
+                ]
             elif isinstance(value, np.ndarray):
                 np.testing.assert_array_equal(other, value)
             else:
@@ -56,7 +63,9 @@ def test_groups_go_on_after_a_stop():
 
 def test_dates_become_texts():
     days = np.array("2025-01-01", dtype="datetime64[D]") + np.arange(300)
-    monitors = GroupMonitors().partial_fit(np.full(300, 0.2), np.arange(300) >= 50, np.repeat("x", 300), time=days)
+    monitors = GroupMonitors().partial_fit(
+        np.full(300, 0.2), np.arange(300) >= 50, np.repeat("x", 300), time=days
+    )
     found = _through_json(monitors)
     assert found.table_.alarm_time[0] == str(monitors.table_.alarm_time[0])
 
@@ -99,7 +108,10 @@ _INNER = (*_GROUPS, 1, 1)
         ((*_INNER, "fitted", "alarm_row_"), 10**9),
         ((*_INNER, "fitted", "e_value_"), "many"),
         ((*_INNER, "fitted", "_log_wealth"), {"array": [0.0], "dtype": "float64"}),
-        ((*_INNER, "fitted", "_log_wealth"), {"array": ["inf"] * 20, "dtype": "float64"}),
+        (
+            (*_INNER, "fitted", "_log_wealth"),
+            {"array": ["inf"] * 20, "dtype": "float64"},
+        ),
         ((*_INNER, "fitted", "_log_wealth"), None),
         ((*_INNER, "fitted", "_batches"), {"tuple": [[1], [2]]}),
         ((*_INNER, "fitted", "_batches"), [[1], [2]]),

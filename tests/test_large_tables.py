@@ -19,11 +19,16 @@ PAGE = Path(__file__).parents[1] / "doc" / "large_tables.md"
 def test_snippets(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.mkdtemp", lambda: str(tmp_path))
     names = {}
-    for snippet in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.S):
+    for snippet in re.findall(
+        r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.S
+    ):
         exec(snippet, names)
     assert pq.read_table(tmp_path / "calibrated.parquet").num_rows == 60_000
     assert names["weight"].sum() == 60_000
-    log, by_country = (pq.read_table(tmp_path / f"{name}.parquet").to_pandas() for name in ("calibrated", "by_country"))
+    log, by_country = (
+        pq.read_table(tmp_path / f"{name}.parquet").to_pandas()
+        for name in ("calibrated", "by_country")
+    )
     assert log.shape == by_country.shape == (60_000, 4)
     for country, rows in by_country.groupby("country"):
         wanted = names["maps"][country].predict_proba(rows["p"].to_numpy())[:, 1]
@@ -33,6 +38,10 @@ def test_snippets(tmp_path, monkeypatch):
     )
     assert names["groupwise"].groups_.tolist() == ["FR", "IT", "PL"]
     np.testing.assert_array_equal(names["merged"].count, names["statistics"].count)
-    np.testing.assert_allclose(names["merged"].weighted_score, names["statistics"].weighted_score, rtol=1e-12)
-    assert names["groups"].adjusted_pvalue[list(names["groups"].group).index("IT")] < 0.01
+    np.testing.assert_allclose(
+        names["merged"].weighted_score, names["statistics"].weighted_score, rtol=1e-12
+    )
+    assert (
+        names["groups"].adjusted_pvalue[list(names["groups"].group).index("IT")] < 0.01
+    )
     assert names["interval"].low <= names["interval"].estimate <= names["interval"].high

@@ -24,16 +24,28 @@ def _problem(seed):
 
 def _loss(coef, features, targets, weight, penalty, start):
     z = features @ coef
-    return np.sum(weight * (np.logaddexp(0, z) - targets * z)) + (coef - start) @ penalty @ (coef - start) / 2
+    return (
+        np.sum(weight * (np.logaddexp(0, z) - targets * z))
+        + (coef - start) @ penalty @ (coef - start) / 2
+    )
 
 
-@pytest.mark.parametrize("start", [np.zeros(3), np.array([0.5, 1, -2])], ids=["zero", "elsewhere"])
+@pytest.mark.parametrize(
+    "start", [np.zeros(3), np.array([0.5, 1, -2])], ids=["zero", "elsewhere"]
+)
 def test_bounds_and_a_full_penalty_against_slsqp(start):
     on_bound = 0
     for seed in range(150):
         features, targets, weight, penalty = _problem(seed)
         problem = (features, targets, weight, penalty, start)
-        coef = fit_logistic(features, targets, weight, start=start, penalty=penalty, lower=np.array([0, 0, -np.inf]))
+        coef = fit_logistic(
+            features,
+            targets,
+            weight,
+            start=start,
+            penalty=penalty,
+            lower=np.array([0, 0, -np.inf]),
+        )
         twin = minimize(
             _loss,
             start,
@@ -51,7 +63,10 @@ def test_bounds_and_a_full_penalty_against_slsqp(start):
 def test_a_diagonal_penalty_is_a_matrix():
     features, targets, weight, _ = _problem(0)
     diagonal = np.array([1.0, 2.0, 0.5])
-    vector, matrix = (fit_logistic(features, targets, weight, penalty=one) for one in (diagonal, np.diag(diagonal)))
+    vector, matrix = (
+        fit_logistic(features, targets, weight, penalty=one)
+        for one in (diagonal, np.diag(diagonal))
+    )
     np.testing.assert_array_equal(vector, matrix)
 
 
@@ -59,13 +74,23 @@ def test_separable_classes_end_at_a_finite_point_of_tiny_loss():
     features = np.column_stack((np.linspace(-1, 1, 20), np.ones(20)))
     coef = fit_logistic(features, (features[:, 0] > 0).astype(float))
     assert np.isfinite(coef).all()
-    assert np.abs(np.maximum(0, 1 - np.sign(features @ coef) * np.sign(features[:, 0]))).max() == 0
+    assert (
+        np.abs(
+            np.maximum(0, 1 - np.sign(features @ coef) * np.sign(features[:, 0]))
+        ).max()
+        == 0
+    )
 
 
 def test_an_offset_is_a_feature_whose_coefficient_is_one():
     rng = np.random.default_rng(5)
-    offset, features = rng.standard_normal(2000), np.column_stack((np.ones(2000), rng.standard_normal(2000)))
-    targets = (rng.random(2000) < 1 / (1 + np.exp(-offset - features @ [0.3, -0.5]))).astype(float)
+    offset, features = (
+        rng.standard_normal(2000),
+        np.column_stack((np.ones(2000), rng.standard_normal(2000))),
+    )
+    targets = (
+        rng.random(2000) < 1 / (1 + np.exp(-offset - features @ [0.3, -0.5]))
+    ).astype(float)
     weights = rng.random(2000)
 
     def loss(coef):
@@ -73,7 +98,9 @@ def test_an_offset_is_a_feature_whose_coefficient_is_one():
         return weights @ (np.logaddexp(0, log_odds) - targets * log_odds)
 
     expected = minimize(loss, [0, 0], options={"gtol": 1e-9}).x
-    np.testing.assert_allclose(fit_logistic(features, targets, weights, offset=offset), expected, atol=1e-6)
+    np.testing.assert_allclose(
+        fit_logistic(features, targets, weights, offset=offset), expected, atol=1e-6
+    )
 
 
 def test_a_bound_that_holds_takes_no_more_steps():
@@ -81,7 +108,9 @@ def test_a_bound_that_holds_takes_no_more_steps():
     rng = np.random.default_rng(4)
     z = np.concatenate((np.repeat([-36.0, 36.0], 300), rng.uniform(-3, 3, 1400)))
     position = (z + 36) / 72
-    features = np.column_stack((np.ones(2000), position - position**2 / 2, position**2 / 2))
+    features = np.column_stack(
+        (np.ones(2000), position - position**2 / 2, position**2 / 2)
+    )
     labels = rng.random(2000) < expit(np.minimum(1.5 * z, 1))
     passes = []
 
@@ -89,7 +118,14 @@ def test_a_bound_that_holds_takes_no_more_steps():
         passes.append(rows)
         return features[rows].T.copy()
 
-    coef = fit_logistic(counted, labels, start=np.array([-36.0, 72, 72]), lower=np.array([-np.inf, 0, 0]))
+    coef = fit_logistic(
+        counted,
+        labels,
+        start=np.array([-36.0, 72, 72]),
+        lower=np.array([-np.inf, 0, 0]),
+    )
     assert coef[2] == 0
-    np.testing.assert_allclose(coef[:2], fit_logistic(features[:, :2], labels), rtol=1e-6)
+    np.testing.assert_allclose(
+        coef[:2], fit_logistic(features[:, :2], labels), rtol=1e-6
+    )
     assert len(passes) < 15

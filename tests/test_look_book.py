@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-matplotlib = pytest.importorskip("matplotlib", reason="displays need matplotlib (extra plot)")
+matplotlib = pytest.importorskip(
+    "matplotlib", reason="displays need matplotlib (extra plot)"
+)
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 from matplotlib.text import Text  # noqa: E402
@@ -35,7 +37,9 @@ def visible_texts(figure):
             margin = 1e-13 * (high - low)  # a logarithmic axis may begin near 0
             for ticks in (axis.get_major_ticks(), axis.get_minor_ticks()):
                 for tick in ticks:
-                    if not (ax.axison and low - margin <= tick.get_loc() <= high + margin):
+                    if not (
+                        ax.axison and low - margin <= tick.get_loc() <= high + margin
+                    ):
                         hidden |= {tick.label1, tick.label2}
     texts = []
     for text in figure.findobj(Text):
@@ -48,7 +52,11 @@ def _is_visible(artist):
     while artist is not None:
         if not artist.get_visible():
             return False
-        artist = getattr(artist, "axes", None) if getattr(artist, "axes", None) is not artist else None
+        artist = (
+            getattr(artist, "axes", None)
+            if getattr(artist, "axes", None) is not artist
+            else None
+        )
     return True
 
 
@@ -80,7 +88,11 @@ def test_faults_are_found():
 
 
 @pytest.mark.parametrize(
-    "size", ["small", *(pytest.param(size, marks=pytest.mark.slow) for size in ("default", "slide"))]
+    "size",
+    [
+        "small",
+        *(pytest.param(size, marks=pytest.mark.slow) for size in ("default", "slide")),
+    ],
 )
 @pytest.mark.parametrize("name", LOOK_BOOK.pictures())
 def test_texts_have_room(name, size):
@@ -95,7 +107,9 @@ def test_texts_have_room(name, size):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [(3, 3), tuple(plt.rcParamsDefault["figure.figsize"])])
-@pytest.mark.parametrize("name", ["reliability", "reliability_overlay", "groups", "validity", "change"])
+@pytest.mark.parametrize(
+    "name", ["reliability", "reliability_overlay", "groups", "validity", "change"]
+)
 def test_given_axes_without_a_layout_keep_their_words_inside(name, size):
     figure, ax = plt.subplots(figsize=size)
     LOOK_BOOK.pictures()[name](ax)
@@ -106,9 +120,13 @@ def test_given_axes_without_a_layout_keep_their_words_inside(name, size):
 
 
 def test_the_dark_style_keeps_the_contrast():
-    for case, figure in LOOK_BOOK.cases(["reliability", "cumulative"], ["default"], ["dark_background"]):
+    for case, figure in LOOK_BOOK.cases(
+        ["reliability", "cumulative"], ["default"], ["dark_background"]
+    ):
         figure.canvas.draw()
-        grey = LOOK_BOOK.seen(np.asarray(figure.canvas.buffer_rgba()) / 255, "grey")[..., 0]
+        grey = LOOK_BOOK.seen(np.asarray(figure.canvas.buffer_rgba()) / 255, "grey")[
+            ..., 0
+        ]
         assert np.median(grey) < 0.2, case
         assert np.mean(grey > 0.5) > 0.005, case
         plt.close("all")
@@ -117,7 +135,9 @@ def test_the_dark_style_keeps_the_contrast():
 def test_colours_differ_in_grey_and_for_a_red_green_deficiency():
     y, models, _ = LOOK_BOOK.data()
     display = LOOK_BOOK.ReliabilityDisplay.from_predictions(y, models, metric=None)
-    colors = np.array([matplotlib.colors.to_rgb(line.get_color()) for line in display.lines_])[None]
+    colors = np.array(
+        [matplotlib.colors.to_rgb(line.get_color()) for line in display.lines_]
+    )[None]
     seen = LOOK_BOOK.seen(colors, "deuteranopia")[0]
     assert min(np.abs(a - b).max() for a, b in combinations(seen, 2)) > 0.15
     marks = {(line.get_marker(), str(line._dash_pattern)) for line in display.lines_}

@@ -27,7 +27,9 @@ def sample(n, n_classes, seed=0):
     return logits, (skewed + rng.gumbel(size=logits.shape)).argmax(axis=1)
 
 
-@pytest.mark.parametrize(("method", "n"), [(VectorScaling, 6000), (MatrixScaling, 1500)])
+@pytest.mark.parametrize(
+    ("method", "n"), [(VectorScaling, 6000), (MatrixScaling, 1500)]
+)
 @pytest.mark.parametrize("alpha", [0, 0.5])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_what_is_not_kept_is_computed_again(method, n, alpha, weighted, monkeypatch):
@@ -36,7 +38,9 @@ def test_what_is_not_kept_is_computed_again(method, n, alpha, weighted, monkeypa
     kept = method(alpha=alpha, input="logit").fit(logits, y, weight)
     few_are_kept(monkeypatch, 1 << 14)
     again = method(alpha=alpha, input="logit").fit(logits, y, weight)
-    np.testing.assert_allclose(again.predict_proba(logits), kept.predict_proba(logits), rtol=0, atol=1e-7)
+    np.testing.assert_allclose(
+        again.predict_proba(logits), kept.predict_proba(logits), rtol=0, atol=1e-7
+    )
 
 
 def test_a_sample_chooses_the_ridge(monkeypatch):
@@ -53,7 +57,10 @@ def test_memory_is_that_of_blocks(tmp_path, monkeypatch):
     shape = (60_000, 200)  # 48 MB in the file, 96 as float64
     few_are_kept(monkeypatch, 1 << 20)
     mapped_logits._write(tmp_path, shape)
-    labels, logits = np.load(tmp_path / "labels.npy"), mapped_logits.mapped(tmp_path, "logits", shape)
+    labels, logits = (
+        np.load(tmp_path / "labels.npy"),
+        mapped_logits.mapped(tmp_path, "logits", shape),
+    )
 
     def peak(run):
         tracemalloc.start()
@@ -65,26 +72,52 @@ def test_memory_is_that_of_blocks(tmp_path, monkeypatch):
     options = {"input": "logit", "classes": range(shape[1])}
     temperature, share = peak(lambda: TemperatureScaling(**options).fit(logits, labels))
     assert temperature.temperature_ == pytest.approx(2, abs=0.05)
-    assert share < 0.5, share  # a copy is 1, one in double precision 2; a part does not grow with the rows
+    assert share < 0.5, (
+        share
+    )  # a copy is 1, one in double precision 2; a part does not grow with the rows
     vector, share = peak(lambda: VectorScaling(**options).fit(logits, labels))
     assert vector.coef_.mean() == pytest.approx(0.5, abs=0.05)
-    assert share < 1, share  # the sample that chooses the ridge, as large as one file in forty of 4 GB
+    assert share < 1, (
+        share
+    )  # the sample that chooses the ridge, as large as one file in forty of 4 GB
 
     out = mapped_logits.mapped(tmp_path, "probabilities", shape, "w+")
 
     def predict():
         for start in range(0, shape[0], 5000):
-            out[start : start + 5000] = temperature.predict_proba(logits[start : start + 5000])
+            out[start : start + 5000] = temperature.predict_proba(
+                logits[start : start + 5000]
+            )
 
     assert peak(predict)[1] < 0.4
     for multiclass in ("top_label", "marginal"):
-        error, share = peak(lambda kind=multiclass: calibration_error(labels, out, multiclass=kind, labels=range(200)))
+        error, share = peak(
+            lambda kind=multiclass: calibration_error(
+                labels, out, multiclass=kind, labels=range(200)
+            )
+        )
         assert error < 0.03
         assert share < 0.5, (multiclass, share)
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc/self/status is Linux's")
+@pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="/proc/self/status is Linux's"
+)
 def test_the_benchmark_runs(capsys):
-    assert mapped_logits.main(["--rows", "3000", "--classes", "40", "--limit", "0.3", "--steps", "fit vector"]) == 0
+    assert (
+        mapped_logits.main(
+            [
+                "--rows",
+                "3000",
+                "--classes",
+                "40",
+                "--limit",
+                "0.3",
+                "--steps",
+                "fit vector",
+            ]
+        )
+        == 0
+    )
     assert "fit vector" in capsys.readouterr().out

@@ -11,18 +11,37 @@ from skcalib.recalibrators import _maps as nodes
 from skcalib.recalibrators._map_forms import calibration_map
 
 every_recalibrator = pytest.mark.parametrize("recalibrator", RECALIBRATORS, ids=str)
-EXTREME = np.array([0, 5e-324, 1e-300, 2.0**-53, 1e-15, 0.1, 0.25, 0.5, np.nextafter(0.5, 1), 0.75, 1 - 2.0**-53, 1])
+EXTREME = np.array(
+    [
+        0,
+        5e-324,
+        1e-300,
+        2.0**-53,
+        1e-15,
+        0.1,
+        0.25,
+        0.5,
+        np.nextafter(0.5, 1),
+        0.75,
+        1 - 2.0**-53,
+        1,
+    ]
+)
 
 
 def predicted(calibration_map, scores, groups=None, ids=None):
     """Return the probabilities (n, K) that the map says."""
     output = nodes.Rows(scores, groups, ids)(calibration_map.output)
-    return np.hstack((1 - output, output)) if len(calibration_map.classes) == 2 else output
+    return (
+        np.hstack((1 - output, output)) if len(calibration_map.classes) == 2 else output
+    )
 
 
 def _two_class_rows(n=300, seed=0):
     rng = np.random.default_rng(seed)
-    scores = np.concatenate((rng.beta(0.5, 0.8, n), np.round(rng.random(60), 1), [0, 0, 1, 1]))
+    scores = np.concatenate(
+        (rng.beta(0.5, 0.8, n), np.round(rng.random(60), 1), [0, 0, 1, 1])
+    )
     return scores, rng.random(len(scores)) < scores**1.5
 
 
@@ -36,20 +55,33 @@ def _many_class_rows(n=300, n_classes=4, seed=0):
 def _scores_at(fitted):
     """Return scores at, just below and just above the places where a map may break."""
     named = ("bin_edges_", "score_knots_")
-    breaks = np.concatenate([np.ravel(getattr(fitted, name)) for name in named if hasattr(fitted, name)] + [EXTREME])
+    breaks = np.concatenate(
+        [np.ravel(getattr(fitted, name)) for name in named if hasattr(fitted, name)]
+        + [EXTREME]
+    )
     breaks = breaks[np.isfinite(breaks)]
-    return np.unique(np.clip(np.concatenate((breaks, np.nextafter(breaks, -1), np.nextafter(breaks, 2))), 0, 1))
+    return np.unique(
+        np.clip(
+            np.concatenate((breaks, np.nextafter(breaks, -1), np.nextafter(breaks, 2))),
+            0,
+            1,
+        )
+    )
 
 
 @every_recalibrator
 @pytest.mark.parametrize("n_columns", [1, 2])
 def test_two_classes(recalibrator, n_columns):
     scores, y = _two_class_rows()
-    fitted = clone(recalibrator).fit(scores if n_columns == 1 else np.column_stack((1 - scores, scores)), y)
+    fitted = clone(recalibrator).fit(
+        scores if n_columns == 1 else np.column_stack((1 - scores, scores)), y
+    )
     new = np.concatenate((_scores_at(fitted), np.random.default_rng(1).random(200)))
     columns = new[:, None] if n_columns == 1 else np.column_stack((1 - new, new))
     expected = fitted.predict_proba(columns)
-    np.testing.assert_allclose(predicted(calibration_map(fitted), new[:, None]), expected, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(
+        predicted(calibration_map(fitted), new[:, None]), expected, rtol=0, atol=1e-13
+    )
     both = calibration_map(fitted, n_columns=n_columns)
     np.testing.assert_allclose(predicted(both, columns), expected, rtol=0, atol=1e-13)
 
@@ -61,7 +93,10 @@ def test_log_odds(recalibrator):
     fitted = clone(recalibrator).set_params(input="logit").fit(log_odds, y)
     new = np.array([-1e4, -40, -3, -1e-17, 0, 1e-17, 0.5, 37, 800])
     np.testing.assert_allclose(
-        predicted(calibration_map(fitted), new[:, None]), fitted.predict_proba(new), rtol=0, atol=1e-13
+        predicted(calibration_map(fitted), new[:, None]),
+        fitted.predict_proba(new),
+        rtol=0,
+        atol=1e-13,
     )
 
 
@@ -77,7 +112,12 @@ def test_many_classes(recalibrator, input):
         new = np.concatenate((softmax(new, axis=1), np.eye(4), ties))
     else:
         new = np.concatenate((new, 100 * np.eye(4), np.zeros((1, 4)), new[:5] + 1000))
-    np.testing.assert_allclose(predicted(calibration_map(fitted), new), fitted.predict_proba(new), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        predicted(calibration_map(fitted), new),
+        fitted.predict_proba(new),
+        rtol=0,
+        atol=1e-12,
+    )
 
 
 @pytest.mark.parametrize("input", ["probability", "logit"])
@@ -89,7 +129,9 @@ def test_vector_scaling_of_two_columns(input, center):
         columns = np.random.default_rng(3).normal(size=columns.shape) + columns
     fitted = skcalib.VectorScaling(0.1, center=center, input=input).fit(columns, y)
     both = calibration_map(fitted, n_columns=2)
-    np.testing.assert_allclose(predicted(both, columns), fitted.predict_proba(columns), rtol=0, atol=1e-13)
+    np.testing.assert_allclose(
+        predicted(both, columns), fitted.predict_proba(columns), rtol=0, atol=1e-13
+    )
     if input == "logit" and not center:
         with refused(ValueError, "VectorScaling(center=False)", "both columns"):
             calibration_map(fitted)
@@ -104,10 +146,15 @@ def test_clipping(clip, input, n_classes):
     sure = np.where(rng.random(400) < 0.9, y, rng.integers(n_classes, size=400))
     scores = np.eye(n_classes)[sure]
     scores = scores if input == "probability" else 50 * scores
-    for recalibrator in (skcalib.TemperatureScaling(clip=clip), skcalib.PlattScaling(clip=clip)):
+    for recalibrator in (
+        skcalib.TemperatureScaling(clip=clip),
+        skcalib.PlattScaling(clip=clip),
+    ):
         fitted = recalibrator.set_params(input=input).fit(scores, y)
         as_map = calibration_map(fitted, n_columns=n_classes)
-        np.testing.assert_allclose(predicted(as_map, scores), fitted.predict_proba(scores), rtol=0, atol=1e-13)
+        np.testing.assert_allclose(
+            predicted(as_map, scores), fitted.predict_proba(scores), rtol=0, atol=1e-13
+        )
 
 
 @pytest.mark.parametrize("merge", [False, True])
@@ -116,7 +163,10 @@ def test_groups_that_are_given(merge):
     groups = np.array(["a", "b", "b", "o'c", "d"])[np.arange(len(scores)) % 5]
     groups[:3] = "rare"
     recalibrator = skcalib.GroupwiseRecalibrator(
-        skcalib.PlattScaling(), shrinkage=20, min_group_size=70, merge_small_groups=merge
+        skcalib.PlattScaling(),
+        shrinkage=20,
+        min_group_size=70,
+        merge_small_groups=merge,
     )
     fitted = recalibrator.fit(scores, y, groups=groups)
     as_map = calibration_map(fitted)
@@ -125,17 +175,23 @@ def test_groups_that_are_given(merge):
     new_groups = np.repeat([*fitted.groups_, "unknown"], len(EXTREME))
     with pytest.warns(UserWarning, match="unknown"):
         expected = fitted.predict_proba(new, groups=new_groups)
-    np.testing.assert_allclose(predicted(as_map, new[:, None], new_groups), expected, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(
+        predicted(as_map, new[:, None], new_groups), expected, rtol=0, atol=1e-13
+    )
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_groups_by_predicted_class(n_classes):
     logits, y = _many_class_rows(n_classes=n_classes)
     scores = softmax(logits, axis=1)
-    fitted = skcalib.GroupwiseRecalibrator(skcalib.HistogramBinning(binning=3), min_group_size=20).fit(scores, y)
+    fitted = skcalib.GroupwiseRecalibrator(
+        skcalib.HistogramBinning(binning=3), min_group_size=20
+    ).fit(scores, y)
     as_map = calibration_map(fitted, n_columns=n_classes)
     assert as_map.group_key is None
-    np.testing.assert_allclose(predicted(as_map, scores), fitted.predict_proba(scores), rtol=0, atol=1e-13)
+    np.testing.assert_allclose(
+        predicted(as_map, scores), fitted.predict_proba(scores), rtol=0, atol=1e-13
+    )
 
 
 def test_what_has_no_form_is_refused_by_name():
@@ -159,10 +215,14 @@ def test_randomised_bins(n_classes, multiclass):
     logits, y = _many_class_rows(n_classes=n_classes)
     scores = softmax(logits, axis=1).round(1)
     scores[:, -1] = 1 - scores[:, :-1].sum(axis=1)
-    fitted = skcalib.UniformMassBinning(4, randomize=True, random_state=0, multiclass=multiclass).fit(scores, y)
+    fitted = skcalib.UniformMassBinning(
+        4, randomize=True, random_state=0, multiclass=multiclass
+    ).fit(scores, y)
     ids = [f"row {k}" for k in range(len(scores))]
     as_map = calibration_map(fitted, n_columns=n_classes)
-    np.testing.assert_array_equal(predicted(as_map, scores, ids=ids), fitted.predict_proba(scores, ids=ids))
+    np.testing.assert_array_equal(
+        predicted(as_map, scores, ids=ids), fitted.predict_proba(scores, ids=ids)
+    )
 
 
 def test_nodes_check_themselves():
@@ -172,12 +232,25 @@ def test_nodes_check_themselves():
         (lambda: nodes.Scaled(nodes.Scores(3), np.ones(2)), "3"),
         (lambda: nodes.Affine(score, np.ones((2, 2)), np.zeros(2)), "shape"),
         (lambda: nodes.Affine(score, np.full((2, 1), np.inf), np.zeros(2)), "coef"),
-        (lambda: nodes.Pieces(score, np.array([0.5, 0.5]), np.zeros(3), np.zeros((3, 1))), "increase"),
-        (lambda: nodes.Pieces(score, np.array([0.5]), np.zeros(1), np.zeros((1, 1))), "piece"),
+        (
+            lambda: nodes.Pieces(
+                score, np.array([0.5, 0.5]), np.zeros(3), np.zeros((3, 1))
+            ),
+            "increase",
+        ),
+        (
+            lambda: nodes.Pieces(score, np.array([0.5]), np.zeros(1), np.zeros((1, 1))),
+            "piece",
+        ),
         (lambda: nodes.Place(score, np.array([0.5, 0.4])), "increase"),
         (lambda: nodes.Mixture((0.5,), (score, score)), "weight"),
         (lambda: nodes.Mixture((0.5, 0.5), (score, nodes.Scores(2))), "width"),
-        (lambda: nodes.Choice(nodes.Largest(nodes.Scores(2)), (score, nodes.Scores(2))), "width"),
+        (
+            lambda: nodes.Choice(
+                nodes.Largest(nodes.Scores(2)), (score, nodes.Scores(2))
+            ),
+            "width",
+        ),
     ]:
         with pytest.raises(ValueError, match=words):
             make()
@@ -192,7 +265,9 @@ def test_a_choice_evaluates_each_case_on_its_own_rows():
             return super().__call__(rows)
 
     score = nodes.Scores(1)
-    choice = nodes.Choice(nodes.Place(score, np.array([0.5])), (Recording(score, 0), Recording(score, 0)))
+    choice = nodes.Choice(
+        nodes.Place(score, np.array([0.5])), (Recording(score, 0), Recording(score, 0))
+    )
     assert nodes.Rows([[0.1], [0.9], [0.5]])(choice).tolist() == [[0.1], [0.9], [0.5]]
     assert seen == [[0.1, 0.5], [0.9]]
 

@@ -33,7 +33,9 @@ def _sample(n=80, n_classes=3, seed=0):
     """Logits, and labels that another affine map of them makes."""
     rng = np.random.default_rng(seed)
     logits = rng.normal(scale=2, size=(n, n_classes)) + rng.normal(size=(n, 1))
-    matrix = np.diag(rng.uniform(0.3, 1.2, n_classes)) + rng.normal(scale=0.1, size=(n_classes, n_classes))
+    matrix = np.diag(rng.uniform(0.3, 1.2, n_classes)) + rng.normal(
+        scale=0.1, size=(n_classes, n_classes)
+    )
     truth = softmax(logits @ matrix.T + rng.normal(scale=0.5, size=n_classes), axis=1)
     return logits, np.array([rng.choice(n_classes, p=row) for row in truth])
 
@@ -48,11 +50,15 @@ def _twin_loss(method, parameters, logits, y, weights, inverse_temperature, alph
     total = 0.0
     for row, label, weight in zip(logits, y, weights, strict=True):
         if method is DirichletCalibration:
-            features = [z - math.log(sum(math.exp(other) for other in row)) for z in row]
+            features = [
+                z - math.log(sum(math.exp(other) for other in row)) for z in row
+            ]
         else:
             features = [z - sum(row) / n_classes for z in row]
         mapped = [
-            inverse_temperature * sum(matrix[k][j] * features[j] for j in range(n_classes)) + intercept[k]
+            inverse_temperature
+            * sum(matrix[k][j] * features[j] for j in range(n_classes))
+            + intercept[k]
             for k in range(n_classes)
         ]
         total += weight * (math.log(sum(math.exp(z) for z in mapped)) - mapped[label])
@@ -71,9 +77,15 @@ def test_fit_is_the_minimum_of_the_loss(method, alphas):
     logits, y = _sample(n=40)
     weights = np.random.default_rng(1).random(len(y))
     diagonal, off_diagonal, intercept = alphas
-    options = {"alpha_off_diagonal": off_diagonal} if method is not VectorScaling else {}
-    model = method(diagonal, alpha_intercept=intercept, input="logit", **options).fit(logits, y, weights)
-    inverse = TemperatureScaling(input="logit").fit(logits, y, weights).inverse_temperature_
+    options = (
+        {"alpha_off_diagonal": off_diagonal} if method is not VectorScaling else {}
+    )
+    model = method(diagonal, alpha_intercept=intercept, input="logit", **options).fit(
+        logits, y, weights
+    )
+    inverse = (
+        TemperatureScaling(input="logit").fit(logits, y, weights).inverse_temperature_
+    )
     assert model.inverse_temperature_ == pytest.approx(inverse, rel=1e-9)
 
     def objective(parameters):
@@ -82,12 +94,16 @@ def test_fit_is_the_minimum_of_the_loss(method, alphas):
     fitted = np.concatenate(((model.coef_ / inverse).ravel(), model.intercept_))
     best = minimize(objective, fitted, method="BFGS", options={"gtol": 1e-7})
     assert objective(fitted) == pytest.approx(best.fun, abs=1e-7)
-    identity = np.concatenate((np.eye(3).ravel() if model.coef_.ndim == 2 else np.ones(3), np.zeros(3)))
+    identity = np.concatenate(
+        (np.eye(3).ravel() if model.coef_.ndim == 2 else np.ones(3), np.zeros(3))
+    )
     from_afar = minimize(objective, identity, method="BFGS", options={"gtol": 1e-5})
     assert objective(fitted) <= from_afar.fun + 1e-7
     step = 1e-4
     for direction in np.eye(len(fitted)):  # the gradient vanishes
-        slope = (objective(fitted + step * direction) - objective(fitted - step * direction)) / (2 * step)
+        slope = (
+            objective(fitted + step * direction) - objective(fitted - step * direction)
+        ) / (2 * step)
         assert slope == pytest.approx(0, abs=2e-5)
 
 
@@ -95,19 +111,38 @@ def test_fit_is_the_minimum_of_the_loss(method, alphas):
 def test_prediction_is_the_softmax_of_the_affine_map(method):
     logits, y = _sample()
     model = method(input="logit").fit(logits, y)
-    features = log_softmax(logits, axis=1) if method is DirichletCalibration else logits - logits.mean(1, keepdims=True)
-    mapped = features * model.coef_ if method is VectorScaling else features @ model.coef_.T
-    np.testing.assert_allclose(model.predict_proba(logits), softmax(mapped + model.intercept_, axis=1), atol=1e-12)
+    features = (
+        log_softmax(logits, axis=1)
+        if method is DirichletCalibration
+        else logits - logits.mean(1, keepdims=True)
+    )
+    mapped = (
+        features * model.coef_ if method is VectorScaling else features @ model.coef_.T
+    )
+    np.testing.assert_allclose(
+        model.predict_proba(logits),
+        softmax(mapped + model.intercept_, axis=1),
+        atol=1e-12,
+    )
 
 
 @pytest.mark.parametrize("method", [MatrixScaling, DirichletCalibration])
 def test_without_alpha_it_is_multinomial_logistic_regression(method):
     logits, y = _sample(n=400)
-    features = log_softmax(logits, axis=1) if method is DirichletCalibration else logits - logits.mean(1, keepdims=True)
+    features = (
+        log_softmax(logits, axis=1)
+        if method is DirichletCalibration
+        else logits - logits.mean(1, keepdims=True)
+    )
     twin = LogisticRegression(C=1e12, tol=1e-10, max_iter=10_000).fit(features, y)
     model = method(alpha=0, input="logit").fit(logits, y)
-    np.testing.assert_allclose(model.predict_proba(logits), twin.predict_proba(features), atol=2e-5)
-    assert log_loss(y, model.predict_proba(logits)) <= log_loss(y, twin.predict_proba(features)) + 1e-10
+    np.testing.assert_allclose(
+        model.predict_proba(logits), twin.predict_proba(features), atol=2e-5
+    )
+    assert (
+        log_loss(y, model.predict_proba(logits))
+        <= log_loss(y, twin.predict_proba(features)) + 1e-10
+    )
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -118,7 +153,9 @@ def test_great_alpha_is_temperature_scaling(method):
     np.testing.assert_allclose(found, expected, atol=1e-7)
     # On the way there the fit to the calibration set never gets better.
     losses = [
-        log_loss(y, method(alpha=alpha, input="logit").fit(logits, y).predict_proba(logits))
+        log_loss(
+            y, method(alpha=alpha, input="logit").fit(logits, y).predict_proba(logits)
+        )
         for alpha in (0, 0.01, 0.1, 1, 10, 100)
     ]
     assert all(np.diff(losses) > 0)
@@ -127,11 +164,17 @@ def test_great_alpha_is_temperature_scaling(method):
 def test_parts_have_alphas_of_their_own():
     logits, y = _sample()
     vector = VectorScaling(0.5, alpha_intercept=0.1, input="logit").fit(logits, y)
-    matrix = MatrixScaling(0.5, alpha_off_diagonal=1e9, alpha_intercept=0.1, input="logit").fit(logits, y)
+    matrix = MatrixScaling(
+        0.5, alpha_off_diagonal=1e9, alpha_intercept=0.1, input="logit"
+    ).fit(logits, y)
     np.testing.assert_allclose(matrix.coef_, np.diag(vector.coef_), atol=1e-6)
     np.testing.assert_allclose(matrix.intercept_, vector.intercept_, atol=1e-6)
-    frozen = MatrixScaling(0, alpha_diagonal=1e12, alpha_intercept=1e12, input="logit").fit(logits, y)
-    np.testing.assert_allclose(np.diag(frozen.coef_), frozen.inverse_temperature_, atol=1e-6)
+    frozen = MatrixScaling(
+        0, alpha_diagonal=1e12, alpha_intercept=1e12, input="logit"
+    ).fit(logits, y)
+    np.testing.assert_allclose(
+        np.diag(frozen.coef_), frozen.inverse_temperature_, atol=1e-6
+    )
     np.testing.assert_allclose(frozen.intercept_, 0, atol=1e-6)
     assert np.abs(frozen.coef_ - np.diag(np.diag(frozen.coef_))).max() > 0.05
 
@@ -141,10 +184,14 @@ def test_a_constant_added_to_a_row_changes_nothing(method):
     logits, y = _sample()
     moved = logits + np.random.default_rng(5).normal(scale=10, size=(len(y), 1))
     expected = method(input="logit").fit(logits, y).predict_proba(logits)
-    np.testing.assert_allclose(method(input="logit").fit(moved, y).predict_proba(moved), expected, atol=1e-9)
+    np.testing.assert_allclose(
+        method(input="logit").fit(moved, y).predict_proba(moved), expected, atol=1e-9
+    )
     # Probabilities are such logits too.
     proba = softmax(logits, axis=1)
-    np.testing.assert_allclose(method().fit(proba, y).predict_proba(proba), expected, atol=1e-9)
+    np.testing.assert_allclose(
+        method().fit(proba, y).predict_proba(proba), expected, atol=1e-9
+    )
 
 
 def test_two_classes_are_platt_scaling_and_beta_calibration():
@@ -157,7 +204,9 @@ def test_two_classes_are_platt_scaling_and_beta_calibration():
         (DirichletCalibration, BetaCalibration(smooth_targets=False)),
     ):
         expected = binary.fit(scores, y).predict_proba(scores)
-        np.testing.assert_allclose(method(alpha=0).fit(scores, y).predict_proba(scores), expected, atol=1e-6)
+        np.testing.assert_allclose(
+            method(alpha=0).fit(scores, y).predict_proba(scores), expected, atol=1e-6
+        )
 
 
 @pytest.mark.parametrize("alpha", [0, 0.3])
@@ -170,7 +219,9 @@ def test_logits_as_they_are(alpha):
 
     def loss(parameters):
         coef, intercept = np.split(parameters, 2)
-        ridge = np.sum((coef / model.inverse_temperature_ - 1) ** 2) + np.sum(intercept**2)
+        ridge = np.sum((coef / model.inverse_temperature_ - 1) ** 2) + np.sum(
+            intercept**2
+        )
         proba = softmax(coef * logits + intercept, axis=1)
         return -np.sum(np.log(proba[np.arange(len(y)), y])) + alpha * 3 * ridge
 
@@ -181,7 +232,9 @@ def test_logits_as_they_are(alpha):
     centred = VectorScaling(alpha, input="logit").fit(logits, y)
     assert np.abs(centred.predict_proba(logits) - expected).max() > 0.01
     moved = logits + np.arange(len(y))[:, None] % 7
-    np.testing.assert_allclose(centred.predict_proba(moved), centred.predict_proba(logits), atol=1e-12)
+    np.testing.assert_allclose(
+        centred.predict_proba(moved), centred.predict_proba(logits), atol=1e-12
+    )
     assert np.abs(model.predict_proba(moved) - expected).max() > 0.01
 
 
@@ -189,7 +242,11 @@ def test_a_strong_ridge_leaves_temperature_scaling_whether_logits_are_centred_or
     logits, y = _sample(n=300)
     expected = TemperatureScaling(input="logit").fit(logits, y).predict_proba(logits)
     for center in (True, False):
-        found = VectorScaling(1e9, center=center, input="logit").fit(logits + 5, y).predict_proba(logits + 5)
+        found = (
+            VectorScaling(1e9, center=center, input="logit")
+            .fit(logits + 5, y)
+            .predict_proba(logits + 5)
+        )
         np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
@@ -198,8 +255,14 @@ def test_a_strong_ridge_leaves_temperature_scaling_whether_logits_are_centred_or
 def test_integer_weights_are_repeated_rows(method, alpha):
     logits, y = _sample(n=60)
     weights = np.random.default_rng(2).integers(0, 4, len(y))
-    weighted = method(alpha, input="logit").fit(logits, y, weights).predict_proba(logits)
-    rows = method(alpha, input="logit").fit(*repeated(weights, logits, y)).predict_proba(logits)
+    weighted = (
+        method(alpha, input="logit").fit(logits, y, weights).predict_proba(logits)
+    )
+    rows = (
+        method(alpha, input="logit")
+        .fit(*repeated(weights, logits, y))
+        .predict_proba(logits)
+    )
     np.testing.assert_allclose(weighted, rows, atol=1e-8)
 
 
@@ -210,9 +273,21 @@ def test_extreme_scores_give_finite_forecasts(method, alpha):
     one_hot = np.eye(3)[y]
     with_errors = np.eye(3)[np.where(np.arange(30) < 4, 0, y)]
     unsure = np.full((30, 3), 1 / 3)
-    separable = softmax(5 * np.eye(3)[y] + np.random.default_rng(0).normal(size=(30, 3)), axis=1)
-    for scores in (one_hot, with_errors, unsure, separable, 1e90 * one_hot, 1e-90 * one_hot):
-        model = method(alpha, input="logit" if scores.max() > 1 or scores.max() < 0.1 else "probability")
+    separable = softmax(
+        5 * np.eye(3)[y] + np.random.default_rng(0).normal(size=(30, 3)), axis=1
+    )
+    for scores in (
+        one_hot,
+        with_errors,
+        unsure,
+        separable,
+        1e90 * one_hot,
+        1e-90 * one_hot,
+    ):
+        model = method(
+            alpha,
+            input="logit" if scores.max() > 1 or scores.max() < 0.1 else "probability",
+        )
         proba = model.fit(scores, y).predict_proba(scores)
         assert np.isfinite(proba).all()
         assert 0 < proba.min() <= proba.max() < 1
@@ -225,10 +300,19 @@ def test_a_missing_class_takes_a_ridge(method):
     rows = y != 2
     model = method(input="logit", classes=[0, 1, 2]).fit(logits[rows], y[rows])
     proba = model.predict_proba(logits)
-    assert 0 < proba[:, 2].mean() < TemperatureScaling(input="logit").fit(logits, y).predict_proba(logits)[:, 2].mean()
+    assert (
+        0
+        < proba[:, 2].mean()
+        < TemperatureScaling(input="logit")
+        .fit(logits, y)
+        .predict_proba(logits)[:, 2]
+        .mean()
+    )
     for options in ({"alpha": 0}, {"alpha_intercept": 0}):
         with refused(ValueError, method.__name__, "class 2"):
-            method(input="logit", classes=[0, 1, 2], **options).fit(logits[rows], y[rows])
+            method(input="logit", classes=[0, 1, 2], **options).fit(
+                logits[rows], y[rows]
+            )
     with refused(ValueError, method.__name__, "two classes", "0 only"):
         method(input="logit", classes=[0, 1, 2]).fit(logits[:5], np.zeros(5, int))
 
@@ -240,20 +324,36 @@ def _loss(affine_map, penalty, n=50, n_classes=3, seed=0, weighted=True):
     weights = np.random.default_rng(7).random(n) + 0.1 if weighted else np.ones(n)
     start = affine_map.identity(n_classes)
     loss = softmax_regression._PenalisedLogLoss(
-        affine_map, lambda rows: features[:, rows].copy(), y, weights, start, np.full(len(start), penalty)
+        affine_map,
+        lambda rows: features[:, rows].copy(),
+        y,
+        weights,
+        start,
+        np.full(len(start), penalty),
     )
     return loss, features, y, weights
 
 
 def _derivative(function, point, step=1e-5):
-    return np.array([(function(point + d) - function(point - d)) / (2 * step) for d in step * np.eye(len(point))])
+    return np.array(
+        [
+            (function(point + d) - function(point - d)) / (2 * step)
+            for d in step * np.eye(len(point))
+        ]
+    )
 
 
 @pytest.mark.parametrize("penalty", [0, 0.7])
 @pytest.mark.parametrize("affine_map", [DiagonalMap, MatrixMap])
-def test_loss_and_derivatives_by_loops_and_differences(affine_map, penalty, monkeypatch):
-    monkeypatch.setattr(blocks, "_BLOCK_ELEMENTS", 40)  # many blocks, and blocks of these
-    monkeypatch.setattr(softmax_regression, "_RIDGE_FOR_SINGLE_PRECISION", np.inf)  # none of it
+def test_loss_and_derivatives_by_loops_and_differences(
+    affine_map, penalty, monkeypatch
+):
+    monkeypatch.setattr(
+        blocks, "_BLOCK_ELEMENTS", 40
+    )  # many blocks, and blocks of these
+    monkeypatch.setattr(
+        softmax_regression, "_RIDGE_FOR_SINGLE_PRECISION", np.inf
+    )  # none of it
     loss, features, y, weights = _loss(affine_map, penalty)
     start, rng = affine_map.identity(3), np.random.default_rng(3)
     point = start + rng.normal(scale=0.3, size=len(start))
@@ -262,7 +362,10 @@ def test_loss_and_derivatives_by_loops_and_differences(affine_map, penalty, monk
     matrix = coef if coef.ndim == 2 else np.diag(coef)
     expected = penalty * sum((point - start) ** 2)
     for row, label, weight in zip(features[:-1].T, y, weights, strict=True):
-        z = [sum(matrix[k][j] * row[j] for j in range(3)) + intercept[k] for k in range(3)]
+        z = [
+            sum(matrix[k][j] * row[j] for j in range(3)) + intercept[k]
+            for k in range(3)
+        ]
         expected += weight * (math.log(sum(math.exp(one) for one in z)) - z[label])
     assert loss.evaluate(point) == pytest.approx(expected / weights.sum(), rel=1e-12)
 
@@ -270,28 +373,46 @@ def test_loss_and_derivatives_by_loops_and_differences(affine_map, penalty, monk
         loss.evaluate(parameters)
         return loss.gradient.copy()
 
-    np.testing.assert_allclose(gradient(point), _derivative(loss.evaluate, point), atol=1e-8)
+    np.testing.assert_allclose(
+        gradient(point), _derivative(loss.evaluate, point), atol=1e-8
+    )
     expected = _derivative(gradient, point) - np.diag(loss.penalty)
     gradient(point)
     assert len(loss.blocks) == 3
     hessian = sum(block.hessian() for block in loss.blocks)
     np.testing.assert_allclose(hessian, expected, atol=1e-8)
     index, intercept = affine_map.unpacked(np.arange(len(point)))
-    second, first = (sum(parts) for parts in zip(*(block.moments() for block in loss.blocks), strict=True))
+    second, first = (
+        sum(parts)
+        for parts in zip(*(block.moments() for block in loss.blocks), strict=True)
+    )
     np.testing.assert_allclose(second, np.diag(expected), atol=1e-8)
-    with_intercept = affine_map.packed(expected[index.T, intercept].T, expected[intercept, intercept])
+    with_intercept = affine_map.packed(
+        expected[index.T, intercept].T, expected[intercept, intercept]
+    )
     np.testing.assert_allclose(first, with_intercept, atol=1e-8)
     direction = rng.normal(size=len(point))
     product = sum(block.hessian_product(direction) for block in loss.blocks)
     np.testing.assert_allclose(product, expected @ direction, atol=1e-8)
-    kept = np.zeros_like(expected)  # in the block of a class the diagonal, and the mean features times themselves
+    kept = np.zeros_like(
+        expected
+    )  # in the block of a class the diagonal, and the mean features times themselves
     for k in range(3):
         block = np.append(index[k], intercept[k])
-        mean = expected[block, intercept[k]] / expected[intercept[k], intercept[k]] ** 0.5
-        spread = np.maximum(expected[block, block] - mean**2, 1e-3 * expected[block, block]) + loss.penalty[block]
+        mean = (
+            expected[block, intercept[k]] / expected[intercept[k], intercept[k]] ** 0.5
+        )
+        spread = (
+            np.maximum(expected[block, block] - mean**2, 1e-3 * expected[block, block])
+            + loss.penalty[block]
+        )
         kept[np.ix_(block, block)] = np.diag(spread) + np.outer(mean, mean)
-    preconditioner = softmax_regression._Preconditioner(affine_map, second, first, loss.penalty)
-    np.testing.assert_allclose(preconditioner.solve(kept @ direction), direction, atol=1e-6)
+    preconditioner = softmax_regression._Preconditioner(
+        affine_map, second, first, loss.penalty
+    )
+    np.testing.assert_allclose(
+        preconditioner.solve(kept @ direction), direction, atol=1e-6
+    )
     moved = affine_map.apply(direction, features)
     assert loss.reach(direction) == pytest.approx(np.abs(moved).max(), rel=1e-12)
 
@@ -306,7 +427,9 @@ def test_single_precision_is_as_near_as_it_can_be(affine_map):
     single.dtype = np.float64
     np.testing.assert_allclose(found[0], single.evaluate(point), rtol=1e-6)
     np.testing.assert_allclose(found[1], single.gradient, atol=1e-6)
-    hessian = sum(block.hessian() for block in single.blocks)  # a block's Hessian is in single precision
+    hessian = sum(
+        block.hessian() for block in single.blocks
+    )  # a block's Hessian is in single precision
     product = sum(block.hessian_product(direction) for block in single.blocks)
     np.testing.assert_allclose(product, hessian @ direction, atol=1e-5)
     # A ridge that is tiny beside the squares of the features does not do.
@@ -320,11 +443,16 @@ def test_all_ways_to_a_step_end_in_the_same_optimum(method, alpha, monkeypatch):
     # 20,000 x 10: several blocks. As float32 the same numbers, so that the answers may be compared.
     logits, y = _sample(n=20_000, n_classes=10)
     logits = logits.astype(np.float32)
-    fits = [method(alpha, input="logit").fit(given, y) for given in (logits, logits.astype(float))]
+    fits = [
+        method(alpha, input="logit").fit(given, y)
+        for given in (logits, logits.astype(float))
+    ]
     monkeypatch.setattr(softmax_regression, "_RIDGE_FOR_SINGLE_PRECISION", np.inf)
     fits.append(method(alpha, input="logit").fit(logits, y))  # factorises the Hessian
     monkeypatch.setattr(softmax_regression, "_LARGEST_DENSE_HESSIAN", 0)
-    best = method(alpha, input="logit").fit(logits, y).predict_proba(logits)  # conjugate gradients, float64
+    best = (
+        method(alpha, input="logit").fit(logits, y).predict_proba(logits)
+    )  # conjugate gradients, float64
     for fit in fits:
         # 1e-16 nats left are 1e-8 in a logit that is average, and several times that in a row that is far out.
         np.testing.assert_allclose(fit.predict_proba(logits), best, rtol=0, atol=1e-7)
@@ -342,7 +470,9 @@ def test_a_step_leaves_no_more_than_it_says(affine_map, penalty, tolerance):
         parameters, left = softmax_regression._minimised(loss, start, tolerance)
         best, _ = softmax_regression._minimised(loss, start, 1e-20)
         assert left <= tolerance
-        assert 2 * (loss.evaluate(parameters) - loss.evaluate(best)) <= 1.5 * left + 1e-14
+        assert (
+            2 * (loss.evaluate(parameters) - loss.evaluate(best)) <= 1.5 * left + 1e-14
+        )
 
 
 def test_few_passes_over_the_rows(monkeypatch):
@@ -352,7 +482,9 @@ def test_few_passes_over_the_rows(monkeypatch):
     monkeypatch.setattr(
         softmax_regression._PenalisedLogLoss,
         "evaluate",
-        lambda loss, parameters: passes.append(loss.dtype) or evaluate(loss, parameters),
+        lambda loss, parameters: (
+            passes.append(loss.dtype) or evaluate(loss, parameters)
+        ),
     )
     for method in METHODS:
         for alpha in (0, 1):
@@ -382,9 +514,15 @@ def test_weights_of_next_to_nothing_are_rows_left_out(method):
     logits, y = _sample(n=200)
     weights = np.where(np.arange(200) % 4 == 0, 1e-60, 1.0)
     for alpha in (0, 1):
-        found = method(alpha, input="logit").fit(logits, y, weights).predict_proba(logits)
+        found = (
+            method(alpha, input="logit").fit(logits, y, weights).predict_proba(logits)
+        )
         rows = weights == 1
-        expected = method(alpha, input="logit").fit(logits[rows], y[rows]).predict_proba(logits)
+        expected = (
+            method(alpha, input="logit")
+            .fit(logits[rows], y[rows])
+            .predict_proba(logits)
+        )
         np.testing.assert_allclose(found, expected, atol=1e-8)
 
 
@@ -398,8 +536,14 @@ def test_a_thousand_classes_with_few_rows(method):
     assert time.perf_counter() - began < 20
     proba = model.predict_proba(logits)
     assert np.isfinite(proba).all()
-    reference = TemperatureScaling(input="logit", classes=np.arange(1000)).fit(logits, y).predict_proba(logits)
-    assert log_loss(y, proba, labels=np.arange(1000)) < log_loss(y, reference, labels=np.arange(1000))
+    reference = (
+        TemperatureScaling(input="logit", classes=np.arange(1000))
+        .fit(logits, y)
+        .predict_proba(logits)
+    )
+    assert log_loss(y, proba, labels=np.arange(1000)) < log_loss(
+        y, reference, labels=np.arange(1000)
+    )
 
 
 def test_logits_that_hardly_differ_are_refused():
@@ -443,13 +587,18 @@ def test_many_classes_with_few_rows_do_not_overfit(method, n_classes):
     began = time.perf_counter()
     model = method(input="logit").fit(*fit)
     seconds = time.perf_counter() - began
-    loss, reference = (log_loss(test[1], one.predict_proba(test[0])) for one in (model, temperature))
+    loss, reference = (
+        log_loss(test[1], one.predict_proba(test[0])) for one in (model, temperature)
+    )
     assert loss <= (1.015 if method is DirichletCalibration else 1.01) * reference
     assert seconds < 30
     # Where the classes differ the structured maps win.
     fit, test = (_many_classes(3000, n_classes, seed, spread=0.3) for seed in (0, 1))
     temperature = TemperatureScaling(input="logit").fit(*fit)
-    loss, reference = (log_loss(test[1], one.fit(*fit).predict_proba(test[0])) for one in (model, temperature))
+    loss, reference = (
+        log_loss(test[1], one.fit(*fit).predict_proba(test[0]))
+        for one in (model, temperature)
+    )
     assert loss < 0.98 * reference
 
 
@@ -458,7 +607,11 @@ def test_many_classes_with_few_rows_do_not_overfit(method, n_classes):
 def test_a_ridge_beyond_all_rows_leaves_temperature_scaling(method, alpha):
     logits, y = _sample()
     expected = TemperatureScaling(input="logit").fit(logits, y).predict_proba(logits)
-    np.testing.assert_allclose(method(alpha, input="logit").fit(logits, y).predict_proba(logits), expected, atol=1e-9)
+    np.testing.assert_allclose(
+        method(alpha, input="logit").fit(logits, y).predict_proba(logits),
+        expected,
+        atol=1e-9,
+    )
     with pytest.raises(ValueError, match="'alpha'.*1e\\+100"):
         method(10**400, input="logit").fit(logits, y)
 

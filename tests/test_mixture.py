@@ -32,7 +32,11 @@ def test_weights_meet_the_conditions_of_an_optimum(seed):
     # Kuhn and Tucker: sum_i w_i L_ik / (L_i v) / sum w is 1 where v_k > 0 and at most 1 elsewhere.
     likelihoods, weight = draw(seed)
     mixture = fit_mixture_weights(likelihoods, weight)
-    share = np.full(len(likelihoods), 1 / len(likelihoods)) if weight is None else weight / weight.sum()
+    share = (
+        np.full(len(likelihoods), 1 / len(likelihoods))
+        if weight is None
+        else weight / weight.sum()
+    )
     excess = share @ (likelihoods / (likelihoods @ mixture)[:, None]) - 1
     assert (mixture >= 0).all()
     assert mixture.sum() == pytest.approx(1, abs=1e-12)
@@ -43,22 +47,30 @@ def test_weights_meet_the_conditions_of_an_optimum(seed):
 def test_is_where_expectation_maximisation_goes():
     rng = np.random.default_rng(1)
     likelihoods, weights = rng.random((40, 3)), rng.integers(1, 4, 40).astype(float)
-    expected = expectation_maximisation(likelihoods.tolist(), weights.tolist(), steps=3000)
-    np.testing.assert_allclose(fit_mixture_weights(likelihoods, weights), expected, atol=1e-6)
+    expected = expectation_maximisation(
+        likelihoods.tolist(), weights.tolist(), steps=3000
+    )
+    np.testing.assert_allclose(
+        fit_mixture_weights(likelihoods, weights), expected, atol=1e-6
+    )
 
 
 def test_by_hand():
     # Two forecasts that are certain of 3 rows and of 1 row, and exclude the others: weights 3/4 and 1/4.
     likelihoods = np.array([[1.0, 0.0]] * 3 + [[0.0, 1.0]])
     np.testing.assert_allclose(fit_mixture_weights(likelihoods), [0.75, 0.25])
-    np.testing.assert_allclose(fit_mixture_weights(likelihoods, np.array([1.0, 1, 1, 3])), [0.5, 0.5])
+    np.testing.assert_allclose(
+        fit_mixture_weights(likelihoods, np.array([1.0, 1, 1, 3])), [0.5, 0.5]
+    )
 
 
 def test_weights_are_repeated_rows():
     likelihoods, _ = draw(4)
     weight = np.random.default_rng(0).integers(1, 5, len(likelihoods))
     repeated = fit_mixture_weights(np.repeat(likelihoods, weight, axis=0))
-    np.testing.assert_allclose(fit_mixture_weights(likelihoods, weight.astype(float)), repeated, atol=1e-10)
+    np.testing.assert_allclose(
+        fit_mixture_weights(likelihoods, weight.astype(float)), repeated, atol=1e-10
+    )
 
 
 def test_tiny_likelihoods_are_no_trouble():

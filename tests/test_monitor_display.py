@@ -6,7 +6,9 @@ from sklearn.exceptions import NotFittedError
 
 from skcalib.monitoring import CalibrationMonitor
 
-matplotlib = pytest.importorskip("matplotlib", reason="displays need matplotlib (extra plot)")
+matplotlib = pytest.importorskip(
+    "matplotlib", reason="displays need matplotlib (extra plot)"
+)
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
@@ -39,7 +41,9 @@ def test_line_is_the_history_and_marks_are_the_alarm(options):
     assert display.threshold_lines_[0].get_ydata()[0] == monitor.threshold_
     assert display.alarms_[0].get_xdata()[0] == monitor.alarm_row_
     assert display.change_lines_[0].get_xdata()[0] == monitor.change_row_
-    assert display.ax_.get_title(loc="left").startswith("clicks, 4,000 rows\nalarm at row")
+    assert display.ax_.get_title(loc="left").startswith(
+        "clicks, 4,000 rows\nalarm at row"
+    )
 
 
 def test_without_an_alarm():
@@ -52,13 +56,17 @@ def test_without_an_alarm():
 def test_a_small_picture_writes_the_whole_row_of_the_alarm():
     monitor = _monitor(0.2)
     with plt.rc_context({"figure.figsize": (2.2, 2.2)}):
-        title = MonitorDisplay.from_monitor(monitor, name="clicks").ax_.get_title(loc="left")
+        title = MonitorDisplay.from_monitor(monitor, name="clicks").ax_.get_title(
+            loc="left"
+        )
     assert monitor.alarm_row_ > 1000  # written with a comma
     assert title == f"clicks, 4,000 rows\nalarm at row {monitor.alarm_row_:,}"
 
 
 def test_a_panel_for_each_segment():
-    display = MonitorDisplay.from_monitor({"north": _monitor(0.0), "south": _monitor(0.2)})
+    display = MonitorDisplay.from_monitor(
+        {"north": _monitor(0.0), "south": _monitor(0.2)}
+    )
     assert [panel.get_title(loc="left") for panel in display.ax_] == ["north", "south"]
     assert len(display.alarms_) == 1
 

@@ -13,13 +13,20 @@ from skcalib.metrics import BinStatistics
 from skcalib.monitoring import CalibrationMonitor
 from skcalib.monitoring._monitor import log_likelihood_ratios
 
-BETS = [(a, b) for b in (0.6, 1, 1.5) for a in (0, 0.13, -0.13, 0.4, -0.4, 1.2, -1.2) if (a, b) != (0, 1)]
+BETS = [
+    (a, b)
+    for b in (0.6, 1, 1.5)
+    for a in (0, 0.13, -0.13, 0.4, -0.4, 1.2, -1.2)
+    if (a, b) != (0, 1)
+]
 
 
 def _stream(n=3000, change=1500, shift=0.8, seed=0):
     rng = np.random.default_rng(seed)
     scores = rng.beta(1.5, 3, n)
-    return scores, rng.random(n) < expit(logit(scores) + shift * (np.arange(n) >= change))
+    return scores, rng.random(n) < expit(
+        logit(scores) + shift * (np.arange(n) >= change)
+    )
 
 
 def _ratio(score, event, a, b):
@@ -46,11 +53,15 @@ def _twin(scores, events, threshold, *, restarts=False):
 
 
 @pytest.mark.parametrize("average_run_length", [None, 1000])
-@pytest.mark.parametrize("ends", [range(1, 3001), range(7, 3007, 7), [400, 401, 3000], [3000]], ids=len)
+@pytest.mark.parametrize(
+    "ends", [range(1, 3001), range(7, 3007, 7), [400, 401, 3000], [3000]], ids=len
+)
 def test_it_is_the_loop_over_rows_in_batches_of_any_size(ends, average_run_length):
     scores, events = _stream()
     threshold = 100 if average_run_length is None else average_run_length
-    evidence, alarm, change = _twin(scores, events, threshold, restarts=average_run_length is not None)
+    evidence, alarm, change = _twin(
+        scores, events, threshold, restarts=average_run_length is not None
+    )
     monitor, start = CalibrationMonitor(average_run_length=average_run_length), 0
     for end in ends:
         monitor.partial_fit(scores[start:end], events[start:end])
@@ -65,8 +76,16 @@ def test_it_is_the_loop_over_rows_in_batches_of_any_size(ends, average_run_lengt
 
 def _mixture(scores, events, starts, stakes):
     """Return the e-value of bets of these stakes that begin at these rows; the rest is kept back."""
-    ratios = np.array([[_ratio(s, y, *bet) for bet in BETS] for s, y in zip(scores, events, strict=True)])
-    wealth = sum(stake * ratios[start:].prod(axis=0).mean() for start, stake in zip(starts, stakes, strict=True))
+    ratios = np.array(
+        [
+            [_ratio(s, y, *bet) for bet in BETS]
+            for s, y in zip(scores, events, strict=True)
+        ]
+    )
+    wealth = sum(
+        stake * ratios[start:].prod(axis=0).mean()
+        for start, stake in zip(starts, stakes, strict=True)
+    )
     return wealth + 1 - sum(stakes)
 
 
@@ -86,12 +105,17 @@ def test_restarts_are_a_mixture_of_bets_from_each_row(ends):
 
 def test_restarts_find_a_late_change_sooner():
     scores, events = _stream(9000, change=5000, shift=0.5)
-    rows = [CalibrationMonitor(restarts=restarts).fit(scores, events).alarm_row_ for restarts in (True, False)]
+    rows = [
+        CalibrationMonitor(restarts=restarts).fit(scores, events).alarm_row_
+        for restarts in (True, False)
+    ]
     assert 5000 < rows[0] < rows[1] - 300
     parts = [(scores[k : k + 100], events[k : k + 100]) for k in range(0, 9000, 100)]
     by_bins = CalibrationMonitor(restarts=True)
     for part in parts:
-        by_bins.partial_fit(BinStatistics.from_predictions(*part[::-1], np.linspace(0, 1, 11)))
+        by_bins.partial_fit(
+            BinStatistics.from_predictions(*part[::-1], np.linspace(0, 1, 11))
+        )
     assert 5000 < by_bins.alarm_row_ < rows[1] + 500
     with refused(ValueError, "restarts=True", "average_run_length"):
         CalibrationMonitor(restarts=True, average_run_length=100).fit([0.5], [1])
@@ -101,12 +125,23 @@ def test_restarts_find_a_late_change_sooner():
 
 def test_the_bets_are_fair():
     scores = np.array([0.0, 1e-9, 0.01, 0.3, 0.5, 0.99, 1.0])
-    won, lost = (np.exp(log_likelihood_ratios(scores, np.full(7, event))) for event in (True, False))
+    won, lost = (
+        np.exp(log_likelihood_ratios(scores, np.full(7, event)))
+        for event in (True, False)
+    )
     clipped = np.clip(scores, 2**-52, 1 - 2**-52)[:, None]
     np.testing.assert_allclose(clipped * won + (1 - clipped) * lost, 1, rtol=1e-9)
     for row, score in enumerate(scores[1:-1], start=1):
-        np.testing.assert_allclose(sorted(won[row]), sorted(_ratio(score, True, *bet) for bet in BETS), rtol=1e-7)
-        np.testing.assert_allclose(sorted(lost[row]), sorted(_ratio(score, False, *bet) for bet in BETS), rtol=1e-7)
+        np.testing.assert_allclose(
+            sorted(won[row]),
+            sorted(_ratio(score, True, *bet) for bet in BETS),
+            rtol=1e-7,
+        )
+        np.testing.assert_allclose(
+            sorted(lost[row]),
+            sorted(_ratio(score, False, *bet) for bet in BETS),
+            rtol=1e-7,
+        )
 
 
 def test_an_impossible_event_is_an_alarm_at_once():
@@ -122,7 +157,9 @@ def test_the_alarm_stays_until_fit():
     monitor = CalibrationMonitor().fit(scores, events)
     row, change = monitor.alarm_row_, monitor.change_row_
     calibrated = np.random.default_rng(1).random(20_000)
-    monitor.partial_fit(calibrated, np.random.default_rng(2).random(20_000) < calibrated)
+    monitor.partial_fit(
+        calibrated, np.random.default_rng(2).random(20_000) < calibrated
+    )
     assert monitor.alarm_
     assert (monitor.alarm_row_, monitor.change_row_) == (row, change)
     monitor.fit(calibrated[:10], calibrated[:10] > 0.5)
@@ -178,8 +215,16 @@ def test_a_batch_of_statistics_is_one_bet_on_its_bin_means(average_run_length):
         statistics = BinStatistics.from_predictions(events[rows], scores[rows], edges)
         monitor.partial_fit(statistics)
         ratios = np.ones(20)
-        for s, k, n in zip(statistics.mean_score, statistics.weighted_label, statistics.count, strict=True):
-            ratios *= [_ratio(s, True, *bet) ** k * _ratio(s, False, *bet) ** (n - k) for bet in BETS]
+        for s, k, n in zip(
+            statistics.mean_score,
+            statistics.weighted_label,
+            statistics.count,
+            strict=True,
+        ):
+            ratios *= [
+                _ratio(s, True, *bet) ** k * _ratio(s, False, *bet) ** (n - k)
+                for bet in BETS
+            ]
         wealth = (wealth + len(rows) * (average_run_length is not None)) * ratios
         assert monitor.e_value_ == pytest.approx(wealth.mean(), rel=1e-7)
     assert monitor.alarm_
@@ -206,7 +251,9 @@ def test_labels_of_any_kind():
     one_class = CalibrationMonitor(classes=["no", "yes"]).fit([0.4], ["yes"])
     assert one_class.n_rows_ == 1
     single = CalibrationMonitor().fit(np.float32([0.25]), [1])
-    assert single.e_value_ == pytest.approx(np.mean([_ratio(0.25, True, *bet) for bet in BETS]))
+    assert single.e_value_ == pytest.approx(
+        np.mean([_ratio(0.25, True, *bet) for bet in BETS])
+    )
 
 
 def test_many_classes_by_the_predicted_class():
@@ -215,7 +262,9 @@ def test_many_classes_by_the_predicted_class():
     y = np.array(list("abc"))[rng.integers(0, 3, 200)]
     monitor = CalibrationMonitor(classes=["a", "b", "c"]).fit(proba, y)
     right = np.array(list("abc"))[proba.argmax(axis=1)] == y
-    assert monitor.e_value_ == pytest.approx(CalibrationMonitor().fit(proba.max(axis=1), right).e_value_)
+    assert monitor.e_value_ == pytest.approx(
+        CalibrationMonitor().fit(proba.max(axis=1), right).e_value_
+    )
     with refused(ValueError, "scores", "3 columns", "classes="):
         CalibrationMonitor().fit(proba, rng.integers(0, 3, 200))
 
@@ -244,11 +293,15 @@ def test_wrong_batches_are_named_and_change_nothing(scores, y, words):
 
 
 def test_wrong_statistics_and_parameters():
-    statistics = BinStatistics.from_predictions([0, 1], [0.2, 0.4], [0, 1], sample_weight=[1, 2])
+    statistics = BinStatistics.from_predictions(
+        [0, 1], [0.2, 0.4], [0, 1], sample_weight=[1, 2]
+    )
     with refused(ValueError, "weights"):
         CalibrationMonitor().fit(statistics)
     with refused(ValueError, "y", "BinStatistics"):
-        CalibrationMonitor().fit(BinStatistics.from_predictions([0], [0.2], [0, 1]), [0])
+        CalibrationMonitor().fit(
+            BinStatistics.from_predictions([0], [0.2], [0, 1]), [0]
+        )
     with refused(ValueError, "confidence_level"):
         CalibrationMonitor(confidence_level=99).fit([0.2], [0])
     with refused(ValueError, "average_run_length"):
@@ -280,8 +333,14 @@ def test_stable_runs_hardly_ever_alarm(shape):
         }[shape]
         events = rng.random(20_000) < scores
         for k, restarts in enumerate((False, True)):
-            alarms[k] += CalibrationMonitor(confidence_level=0.95, restarts=restarts).fit(scores, events).alarm_
-    assert alarms.max() <= 11  # more than this of 100 has a chance of .4 % at a level of .05
+            alarms[k] += (
+                CalibrationMonitor(confidence_level=0.95, restarts=restarts)
+                .fit(scores, events)
+                .alarm_
+            )
+    assert (
+        alarms.max() <= 11
+    )  # more than this of 100 has a chance of .4 % at a level of .05
 
 
 @pytest.mark.slow
@@ -290,7 +349,9 @@ def test_the_e_detector_runs_as_long_as_it_says():
     lengths = []
     for _ in range(300):
         scores = rng.beta(1, 3, 2400)
-        monitor = CalibrationMonitor(average_run_length=300).fit(scores, rng.random(2400) < scores)
+        monitor = CalibrationMonitor(average_run_length=300).fit(
+            scores, rng.random(2400) < scores
+        )
         lengths.append(2400 if monitor.alarm_row_ is None else monitor.alarm_row_ + 1)
     assert np.mean(lengths) > 300
 
@@ -300,7 +361,10 @@ def test_a_shift_is_found_soon():
     delays = {"process": [], "detector": []}
     for seed in range(40):
         scores, events = _stream(20_000, 5000, 0.6, seed)
-        for name, options in {"process": {"confidence_level": 0.95}, "detector": {"average_run_length": 1e5}}.items():
+        for name, options in {
+            "process": {"confidence_level": 0.95},
+            "detector": {"average_run_length": 1e5},
+        }.items():
             row = CalibrationMonitor(**options).fit(scores, events).alarm_row_
             delays[name].append(np.inf if row is None or row < 5000 else row - 5000)
     assert np.median(delays["process"]) < 1800

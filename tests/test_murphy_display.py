@@ -5,7 +5,9 @@ import pytest
 from _catalog import refused
 from sklearn.metrics import brier_score_loss
 
-matplotlib = pytest.importorskip("matplotlib", reason="displays need matplotlib (extra plot)")
+matplotlib = pytest.importorskip(
+    "matplotlib", reason="displays need matplotlib (extra plot)"
+)
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
@@ -32,22 +34,39 @@ def test_curves_are_mean_elementary_scores():
     weight = RNG.integers(1, 4, 300)
     models = {"plain": SCORES, "sharp": SCORES**2}
     display = MurphyDisplay.from_predictions(Y, models, sample_weight=weight)
-    for curve, scores, line in zip(display.curves, models.values(), display.lines_, strict=True):
+    for curve, scores, line in zip(
+        display.curves, models.values(), display.lines_, strict=True
+    ):
         expected = [_loss(Y, scores, t, weight) for t in display.thresholds]
         np.testing.assert_allclose(curve.loss, expected, atol=1e-12)
         np.testing.assert_array_equal(line.get_ydata(), curve.loss)
-        assert curve.brier_score == pytest.approx(brier_score_loss(Y, scores, sample_weight=weight))
-        assert np.trapezoid(curve.loss, display.thresholds) == pytest.approx(curve.brier_score, abs=2e-3)
+        assert curve.brier_score == pytest.approx(
+            brier_score_loss(Y, scores, sample_weight=weight)
+        )
+        assert np.trapezoid(curve.loss, display.thresholds) == pytest.approx(
+            curve.brier_score, abs=2e-3
+        )
     names = [text.get_text() for text in display.legend_.get_texts()]
-    assert [name.split(":")[0] for name in names] == ["plain", "sharp", "always or never acting"]
+    assert [name.split(":")[0] for name in names] == [
+        "plain",
+        "sharp",
+        "always or never acting",
+    ]
     assert display.legend_.get_title().get_text() == "Brier score"
 
 
 def test_the_reference_is_the_better_of_always_and_never():
     display = MurphyDisplay.from_predictions(Y, SCORES, name="model")
-    losses = [[_loss(Y, np.full(300, constant), t) for t in display.thresholds] for constant in (0.0, 2.0)]
-    np.testing.assert_allclose(display.reference_line_.get_ydata(), np.min(losses, axis=0), atol=1e-12)
-    assert display.ax_.get_title(loc="left").startswith("model, n = 300\nBrier score 0.")
+    losses = [
+        [_loss(Y, np.full(300, constant), t) for t in display.thresholds]
+        for constant in (0.0, 2.0)
+    ]
+    np.testing.assert_allclose(
+        display.reference_line_.get_ydata(), np.min(losses, axis=0), atol=1e-12
+    )
+    assert display.ax_.get_title(loc="left").startswith(
+        "model, n = 300\nBrier score 0."
+    )
     assert display.plot(legend=False).legend_ is None
 
 
@@ -66,7 +85,12 @@ def test_classes():
     labels = np.where(Y, 0, 1 + np.arange(300) % 2)
     display = MurphyDisplay.from_predictions(labels, proba)
     right = proba.argmax(axis=1) == labels
-    assert display.curves[0].brier_score == pytest.approx(np.mean((right - proba.max(axis=1)) ** 2))
-    for wrong in ({"y_proba": proba, "multiclass": "marginal"}, {"y_proba": {"a": proba, "b": proba}}):
+    assert display.curves[0].brier_score == pytest.approx(
+        np.mean((right - proba.max(axis=1)) ** 2)
+    )
+    for wrong in (
+        {"y_proba": proba, "multiclass": "marginal"},
+        {"y_proba": {"a": proba, "b": proba}},
+    ):
         with refused(ValueError, "same event", "one class at a time"):
             MurphyDisplay.from_predictions(labels, **wrong)

@@ -25,7 +25,9 @@ def test_separate_functions_are_minimised_together():
         return np.arctan(np.log(x / at)), 1 / (x * (1 + np.log(x / at) ** 2))
 
     for start in (1.0, 1e-3, 1e3):
-        np.testing.assert_allclose(minimise_convex(derivatives, np.full(6, start), BOUNDS), at, rtol=1e-10)
+        np.testing.assert_allclose(
+            minimise_convex(derivatives, np.full(6, start), BOUNDS), at, rtol=1e-10
+        )
 
 
 @pytest.mark.parametrize("target", [1e-9, 1e9])
@@ -40,7 +42,9 @@ def test_minima_beyond_the_bounds_are_on_them(target):
 
 def test_steps_that_overshoot_are_halved():
     def slope(x):
-        return np.sign(x - 2) * np.abs(x - 2) ** 0.2  # of which Newton's step is five times too long
+        return (
+            np.sign(x - 2) * np.abs(x - 2) ** 0.2
+        )  # of which Newton's step is five times too long
 
     def derivatives(x):
         return slope(x), 0.2 * np.abs(x - 2) ** -0.8
@@ -53,7 +57,9 @@ def test_a_kink_is_a_minimum():
     def derivatives(x):
         return np.where(x < 0.3, -1.0, 1.0), np.zeros_like(x)
 
-    assert minimise_convex(derivatives, np.ones(1), BOUNDS)[0] == pytest.approx(0.3, rel=1e-9)
+    assert minimise_convex(derivatives, np.ones(1), BOUNDS)[0] == pytest.approx(
+        0.3, rel=1e-9
+    )
 
 
 def test_a_function_that_ends_flat_has_its_minimum_there():
@@ -68,7 +74,9 @@ def test_a_settled_function_waits_for_the_others():
     def derivatives(x):
         return x - np.array([1.0, 500.0]), np.array([1.0, 1e-3])
 
-    np.testing.assert_allclose(minimise_convex(derivatives, np.ones(2), BOUNDS), [1, 500], rtol=1e-10)
+    np.testing.assert_allclose(
+        minimise_convex(derivatives, np.ones(2), BOUNDS), [1, 500], rtol=1e-10
+    )
 
 
 def test_a_start_at_the_minimum_takes_one_evaluation():

@@ -14,7 +14,22 @@ from skcalib.export import to_onnx
 onnx = pytest.importorskip("onnx", reason="needs onnx")
 onnxruntime = pytest.importorskip("onnxruntime", reason="needs onnxruntime")
 every_recalibrator = pytest.mark.parametrize("recalibrator", RECALIBRATORS, ids=str)
-EXTREME = np.array([0, 5e-324, 1e-300, 2.0**-53, 1e-15, 0.1, 0.25, 0.5, np.nextafter(0.5, 1), 0.75, 1 - 2.0**-53, 1])
+EXTREME = np.array(
+    [
+        0,
+        5e-324,
+        1e-300,
+        2.0**-53,
+        1e-15,
+        0.1,
+        0.25,
+        0.5,
+        np.nextafter(0.5, 1),
+        0.75,
+        1 - 2.0**-53,
+        1,
+    ]
+)
 
 
 def run(model, scores):
@@ -22,7 +37,9 @@ def run(model, scores):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
     (calibrated,) = session.run(["calibrated"], {"scores": scores})
     assert calibrated.dtype == scores.dtype
     return calibrated
@@ -34,12 +51,16 @@ def agrees(fitted, scores, **options):
     np.testing.assert_allclose(double, fitted.predict_proba(scores), rtol=0, atol=1e-12)
     single = scores.astype(np.float32)
     expected = fitted.predict_proba(single)
-    np.testing.assert_allclose(run(to_onnx(fitted, **options), single), expected, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(
+        run(to_onnx(fitted, **options), single), expected, rtol=0, atol=1e-6
+    )
 
 
 def two_class_rows(n=200, seed=0):
     rng = np.random.default_rng(seed)
-    scores = np.concatenate((rng.beta(0.5, 0.8, n), np.round(rng.random(60), 1), [0, 0, 1, 1]))
+    scores = np.concatenate(
+        (rng.beta(0.5, 0.8, n), np.round(rng.random(60), 1), [0, 0, 1, 1])
+    )
     return scores, rng.random(len(scores)) < scores**1.5
 
 
@@ -68,7 +89,12 @@ def test_logits(recalibrator, n_columns):
     fitted = clone(recalibrator).set_params(input="logit").fit(logits, y)
     # Other rows: those of the fit lie on the knots, where rounding of the softmax decides.
     new, _ = many_class_rows(n_classes=n_columns, seed=1)
-    agrees(fitted, np.concatenate((new, 100 * np.eye(n_columns), -50 * np.eye(n_columns), new[:9] + 64)))
+    agrees(
+        fitted,
+        np.concatenate(
+            (new, 100 * np.eye(n_columns), -50 * np.eye(n_columns), new[:9] + 64)
+        ),
+    )
 
 
 @every_recalibrator
@@ -76,25 +102,42 @@ def test_many_classes(recalibrator):
     logits, y = many_class_rows(n_classes=4)
     scores = softmax(logits, axis=1)
     ties = [[0.25, 0.25, 0.25, 0.25], [0.375, 0.375, 0.125, 0.125], [0, 0.5, 0.5, 0]]
-    agrees(clone(recalibrator).fit(scores, y), np.concatenate((scores, np.eye(4), ties)))
+    agrees(
+        clone(recalibrator).fit(scores, y), np.concatenate((scores, np.eye(4), ties))
+    )
 
 
 @pytest.mark.parametrize("target_opset", [13, 18, 21])
 def test_opsets(target_opset):
     logits, y = many_class_rows()
-    for recalibrator in (skcalib.HistogramBinning(3, multiclass="top_label"), skcalib.ClasswiseTemperatureScaling()):
+    for recalibrator in (
+        skcalib.HistogramBinning(3, multiclass="top_label"),
+        skcalib.ClasswiseTemperatureScaling(),
+    ):
         fitted = recalibrator.fit(softmax(logits, axis=1), y)
-        assert to_onnx(fitted, target_opset=target_opset).opset_import[0].version == target_opset
+        assert (
+            to_onnx(fitted, target_opset=target_opset).opset_import[0].version
+            == target_opset
+        )
         agrees(fitted, softmax(logits, axis=1), target_opset=target_opset)
 
 
 def test_groups_by_predicted_class():
     logits, y = many_class_rows()
     for columns in (softmax(logits, axis=1), logits):
-        inner = skcalib.PlattScaling(input="probability" if columns is not logits else "logit")
-        agrees(skcalib.GroupwiseRecalibrator(inner, min_group_size=20, shrinkage=9).fit(columns, y), columns)
+        inner = skcalib.PlattScaling(
+            input="probability" if columns is not logits else "logit"
+        )
+        agrees(
+            skcalib.GroupwiseRecalibrator(inner, min_group_size=20, shrinkage=9).fit(
+                columns, y
+            ),
+            columns,
+        )
     scores, y = two_class_rows()
-    agrees(skcalib.GroupwiseRecalibrator(min_group_size=20).fit(scores, y), scores[:, None])
+    agrees(
+        skcalib.GroupwiseRecalibrator(min_group_size=20).fit(scores, y), scores[:, None]
+    )
 
 
 def test_rows_that_are_no_scores_give_nan():
@@ -102,12 +145,24 @@ def test_rows_that_are_no_scores_give_nan():
     wrong = np.array([[np.nan], [-0.1], [1.1], [np.inf], [-np.inf]])
     assert np.isnan(run(to_onnx(fitted, dtype="float64"), wrong)).all()
     rounded = np.float32([[1 + 2e-7], [-1e-7]])
-    np.testing.assert_allclose(run(to_onnx(fitted), rounded), fitted.predict_proba(rounded), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(
+        run(to_onnx(fitted), rounded), fitted.predict_proba(rounded), rtol=0, atol=1e-6
+    )
     logits, y = many_class_rows()
     many = skcalib.TemperatureScaling().fit(softmax(logits, axis=1), y)
-    assert np.isnan(run(to_onnx(many, dtype="float64"), np.array([[0.5, 0.5, 0.5], [0.5, np.nan, 0.5]]))).all()
+    assert np.isnan(
+        run(
+            to_onnx(many, dtype="float64"),
+            np.array([[0.5, 0.5, 0.5], [0.5, np.nan, 0.5]]),
+        )
+    ).all()
     with_logits = skcalib.TemperatureScaling(input="logit").fit(logits, y)
-    assert np.isnan(run(to_onnx(with_logits, dtype="float64"), np.array([[np.nan, 0, 0], [1e101, 0, 0]]))).all()
+    assert np.isnan(
+        run(
+            to_onnx(with_logits, dtype="float64"),
+            np.array([[np.nan, 0, 0], [1e101, 0, 0]]),
+        )
+    ).all()
 
 
 def test_rows_are_normalised_as_predict_proba_does():
@@ -133,7 +188,11 @@ def test_wrong_arguments():
     with refused(ValueError, "target_opset", "13", "3"):
         to_onnx(fitted, target_opset=3)
     with refused(ValueError, "GroupwiseRecalibrator"):
-        to_onnx(skcalib.GroupwiseRecalibrator(groups=lambda X: np.arange(len(X)) % 2).fit(scores, y))
+        to_onnx(
+            skcalib.GroupwiseRecalibrator(groups=lambda X: np.arange(len(X)) % 2).fit(
+                scores, y
+            )
+        )
 
 
 @pytest.mark.slow
@@ -141,7 +200,16 @@ def test_wrong_arguments():
 def test_a_million_rows(dtype):
     logits, y = many_class_rows(2000, n_classes=5)
     new = many_class_rows(1_000_000, n_classes=5, seed=7)[0].astype(dtype)
-    for recalibrator in (skcalib.MatrixScaling(), skcalib.IsotonicCalibration(), skcalib.PlattScaling()):
+    for recalibrator in (
+        skcalib.MatrixScaling(),
+        skcalib.IsotonicCalibration(),
+        skcalib.PlattScaling(),
+    ):
         fitted = recalibrator.set_params(input="logit").fit(logits, y)
         tolerance = 1e-12 if dtype == "float64" else 1e-6
-        np.testing.assert_allclose(run(to_onnx(fitted, dtype=dtype), new), fitted.predict_proba(new), 0, tolerance)
+        np.testing.assert_allclose(
+            run(to_onnx(fitted, dtype=dtype), new),
+            fitted.predict_proba(new),
+            0,
+            tolerance,
+        )

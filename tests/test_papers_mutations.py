@@ -27,7 +27,13 @@ from benchmarks.papers import (
 )
 from benchmarks.papers.__main__ import PAGE
 from benchmarks.papers._index import modules
-from benchmarks.papers._networks import ERRORS, RECALIBRATORS, confidence, fitted, networks
+from benchmarks.papers._networks import (
+    ERRORS,
+    RECALIBRATORS,
+    confidence,
+    fitted,
+    networks,
+)
 from benchmarks.papers._output import verdicts_in
 from benchmarks.papers._rules import judge
 from skcalib import (
@@ -57,9 +63,15 @@ def replaced(target, name, wrong):
             monkeypatch.setitem(target, name, functools.partial(wrong, target[name]))
         elif isinstance(target, type):
             right = getattr(target, name)
-            monkeypatch.setattr(target, name, lambda self, *args, **kwargs: wrong(right, self, *args, **kwargs))
+            monkeypatch.setattr(
+                target,
+                name,
+                lambda self, *args, **kwargs: wrong(right, self, *args, **kwargs),
+            )
         else:
-            monkeypatch.setattr(target, name, functools.partial(wrong, getattr(target, name)))
+            monkeypatch.setattr(
+                target, name, functools.partial(wrong, getattr(target, name))
+            )
 
     return patch
 
@@ -67,7 +79,11 @@ def replaced(target, name, wrong):
 def added_correction(right, *args, method, **kwargs):
     """The debiased error with the wrong sign: the plugin error and what should be taken off."""
     plugin = right(*args, method="plugin", **kwargs)
-    return plugin if method == "plugin" else 2 * plugin - right(*args, method=method, **kwargs)
+    return (
+        plugin
+        if method == "plugin"
+        else 2 * plugin - right(*args, method=method, **kwargs)
+    )
 
 
 def fitted_wrong(recalibrator, change):
@@ -132,7 +148,9 @@ def scale_inverse_temperature(factor):
 
 def share_one_temperature(model, scores, y):
     """All classes have the shared temperature, as with Gamma = 0."""
-    model.inverse_temperature_ = np.full_like(model.inverse_temperature_, model.shared_inverse_temperature_)
+    model.inverse_temperature_ = np.full_like(
+        model.inverse_temperature_, model.shared_inverse_temperature_
+    )
 
 
 def of_the_next_class(model, scores, y):
@@ -142,7 +160,9 @@ def of_the_next_class(model, scores, y):
 
 def equal_width_cuts(right, self, scores, y, sample_weight):
     """Cuts of equal-mass bins that are of equal width between the smallest and the largest score."""
-    return np.linspace(np.min(scores), np.max(scores), len(right(self, scores, y, sample_weight)) + 2)[1:-1]
+    return np.linspace(
+        np.min(scores), np.max(scores), len(right(self, scores, y, sample_weight)) + 2
+    )[1:-1]
 
 
 # --- rows in a small form ---
@@ -155,7 +175,10 @@ def rows_of(module, *steps):
     def measure():
         found = {}
         for name, *arguments in steps:
-            found |= {row.quantity: row.verdict for row in judge(module.ROWS, getattr(module, name)(*arguments))}
+            found |= {
+                row.quantity: row.verdict
+                for row in judge(module.ROWS, getattr(module, name)(*arguments))
+            }
         return found
 
     return measure
@@ -168,18 +191,27 @@ def verdicts(module, measurements):
 
 def synthetic_rows():
     truth = kumar_synthetic.Truth.of(kumar_synthetic.PlattCurve(2, 1))
-    errors = {(2000, b): kumar_synthetic._errors(truth, 2000, b, 60, Namespace(n_jobs=1)) for b in (5, 10, 15, 20)}
+    errors = {
+        (2000, b): kumar_synthetic._errors(truth, 2000, b, 60, Namespace(n_jobs=1))
+        for b in (5, 10, 15, 20)
+    }
     return verdicts(kumar_synthetic, kumar_synthetic._bin_counts(errors))
 
 
 def heat_rows():
     """Figure 4 for the fewest rows and three numbers of bins."""
     model, bins, sizes = roelofs_models()["resnet110_c10"], (2, 16, 64), (200,)
-    metrics = {b: functools.partial(roelofs_bias._PLUGIN, binning=roelofs_bias.EqualWidth(b)) for b in bins}
+    metrics = {
+        b: functools.partial(roelofs_bias._PLUGIN, binning=roelofs_bias.EqualWidth(b))
+        for b in bins
+    }
     values = model.estimates(metrics, 200, 600, random_state=200)
     truth = model.true_calibration_error()
     measured = [
-        (f"Figure 4: bias of EW, {b} bins, n={n}", roelofs_bias.mean(100 * (values[b] - truth)))
+        (
+            f"Figure 4: bias of EW, {b} bins, n={n}",
+            roelofs_bias.mean(100 * (values[b] - truth)),
+        )
         for b in bins
         for n in sizes
     ]
@@ -190,9 +222,14 @@ def detection_rows():
     """Figure 8 for 400 rows: how often an error of 10 % is missed, and which estimate misses more."""
     model = roelofs_bias._power_model(0.05)
     metrics = {name: roelofs_bias._ESTIMATORS[name] for name in ("EW", "EM sweep")}
-    rates = [model.detection_rate(metrics, 800, 100, random_state=seed) for seed in range(4)]
+    rates = [
+        model.detection_rate(metrics, 800, 100, random_state=seed) for seed in range(4)
+    ]
     gap = roelofs_bias.mean([rate["EW"] - rate["EM sweep"] for rate in rates])
-    return verdicts(roelofs_bias, [("Figure 8: U(0, 1), TCE 5 %, n=800, share missed, EM sweep less EW", gap)])
+    return verdicts(
+        roelofs_bias,
+        [("Figure 8: U(0, 1), TCE 5 %, n=800, share missed, EM sweep less EW", gap)],
+    )
 
 
 def fit_rows():
@@ -200,7 +237,10 @@ def fit_rows():
     for name in ("densenet40_c10", "densenet161_imgnet"):
         model = roelofs_models()[name]
         n = roelofs_fits._N_TEST[name.rpartition("_")[2]]
-        fits = [roelofs_fits._fit_sample(model, n, seed) for seed in np.random.SeedSequence(5).spawn(4)]
+        fits = [
+            roelofs_fits._fit_sample(model, n, seed)
+            for seed in np.random.SeedSequence(5).spawn(4)
+        ]
         measured += roelofs_fits._consistency(name, model, fits)
     return verdicts(roelofs_fits, measured)
 
@@ -208,7 +248,9 @@ def fit_rows():
 def credit_rows():
     X, y = credit._load(DATA)
     curves = credit._measure(X, y, "10K/5K", [500, 1000], 4, 8)
-    return verdicts(credit, [*credit._figure_1(curves), *credit._orderings(curves, 1000, 8)])
+    return verdicts(
+        credit, [*credit._figure_1(curves), *credit._orderings(curves, 1000, 8)]
+    )
 
 
 @functools.cache
@@ -217,7 +259,9 @@ def trained():
     X, y = heterogeneity._load(DATA)
     found, figures = {}, heterogeneity.figures
     for world in (("noise", 0.3), ("few", 0.05)):
-        heterogeneity.figures = lambda *parts, world=world: found.setdefault(world, []).append(parts)
+        heterogeneity.figures = lambda *parts, world=world: found.setdefault(
+            world, []
+        ).append(parts)
         try:
             for seed in range(4):
                 heterogeneity._one_seed(X, y, *world, seed)
@@ -227,20 +271,36 @@ def trained():
 
 
 def heterogeneity_rows():
-    measured = {world: [heterogeneity.figures(*parts) for parts in seeds] for world, seeds in trained().items()}
+    measured = {
+        world: [heterogeneity.figures(*parts) for parts in seeds]
+        for world, seeds in trained().items()
+    }
     noise, tables = measured["noise", 0.3], heterogeneity._TABLES
-    found = verdicts(heterogeneity, [*heterogeneity.orderings(tables, noise), *heterogeneity._classes(measured)])
+    found = verdicts(
+        heterogeneity,
+        [*heterogeneity.orderings(tables, noise), *heterogeneity._classes(measured)],
+    )
     changed = heterogeneity.changed_predictions(noise)
-    return found | verdicts(heterogeneity, [(f"{tables}, {heterogeneity.CHANGED}", changed)])
+    return found | verdicts(
+        heterogeneity, [(f"{tables}, {heterogeneity.CHANGED}", changed)]
+    )
 
 
 def network_rows():
     network = "densenet40_c10"
     pool, labels = zhao_networks._load(DATA, network)
-    noise = [zhao_networks._one_repeat(pool, labels, "noisy labels", 0.3, seed) for seed in range(3)]
+    noise = [
+        zhao_networks._one_repeat(pool, labels, "noisy labels", 0.3, seed)
+        for seed in range(3)
+    ]
     at = f"Table 2: {network}, noisy labels, 30 %"
     measured = list(zhao_networks.orderings(at, noise))
-    measured.append((f"Table 2: {network}, {zhao_networks.CHANGED}", zhao_networks.changed_predictions(noise)))
+    measured.append(
+        (
+            f"Table 2: {network}, {zhao_networks.CHANGED}",
+            zhao_networks.changed_predictions(noise),
+        )
+    )
     for method in ("CTS", "VS"):
         quantity = f"Figure 11: {network}, noisy labels, 30 %, {zhao_networks.lower_share(method, 'TS')}"
         measured.append((quantity, zhao_networks.share_of_classes(noise, method, "TS")))
@@ -251,21 +311,32 @@ def table_rows():
     name, *data = next(networks(DATA, vision_only=True))
     assert name == "densenet40_c10"
     predictions = {"uncalibrated": confidence(*data[2:])}
-    predictions |= {method: fitted(make, *data) for method, make in roelofs_tables.RECALIBRATORS.items()}
+    predictions |= {
+        method: fitted(make, *data)
+        for method, make in roelofs_tables.RECALIBRATORS.items()
+    }
     table_3 = roelofs_tables._table_3(predictions["uncalibrated"], DATA)
-    return verdicts(roelofs_tables, [*roelofs_tables._printed_rows(predictions, data), *table_3])
+    return verdicts(
+        roelofs_tables, [*roelofs_tables._printed_rows(predictions, data), *table_3]
+    )
 
 
 @functools.cache
 def vgg():
     with np.load(DATA / "vision" / "cifar10_vgg16.npz") as table:
-        probabilities, labels = table["probs"].astype(np.float64), table["labels"].astype(int)
+        probabilities, labels = (
+            table["probs"].astype(np.float64),
+            table["labels"].astype(int),
+        )
     return probabilities.max(axis=1), probabilities.argmax(axis=1) == labels
 
 
 def top_label_rows():
     bins = (10, 20, 40, 100)
-    return verdicts(kumar_cifar, kumar_cifar._top_label(kumar_cifar._by_bins(*vgg(), bins, 6, 1), bins))
+    return verdicts(
+        kumar_cifar,
+        kumar_cifar._top_label(kumar_cifar._by_bins(*vgg(), bins, 6, 1), bins),
+    )
 
 
 def estimator_rows():
@@ -277,9 +348,16 @@ def estimator_rows():
         parts = [kumar_cifar._scaled_with_bins(vgg()[0][order], vgg()[1][order], 100)]
         splits.append(kumar_cifar._deviations(parts, 1000, 40))
     ratios = [np.divide(*np.mean(np.square(split), axis=1)) for split in splits]
-    measured.append((f"{name}, B=100, n=1000, MSE, plugin / debiased", kumar_cifar._geometric(ratios)))
+    measured.append(
+        (
+            f"{name}, B=100, n=1000, MSE, plugin / debiased",
+            kumar_cifar._geometric(ratios),
+        )
+    )
     closer = [np.mean(np.abs(split[1]) < np.abs(split[0])) for split in splits]
-    quantity = "Figure 16: B=100, n=1000, share of resamples whose debiased estimate is closer"
+    quantity = (
+        "Figure 16: B=100, n=1000, share of resamples whose debiased estimate is closer"
+    )
     return verdicts(kumar_cifar, [*measured, (quantity, kumar_cifar.mean(closer))])
 
 
@@ -297,17 +375,30 @@ MUTATIONS = {
             credit_rows,
         ),
         "HistogramBinning: values shrunk to the base rate": (
-            fitted_wrong(HistogramBinning, set_values(lambda m, s, y: (m.bin_values_ + y.mean()) / 2)),
-            credit_rows,
-        ),
-        "EqualMass: cuts of equal width": (replaced(EqualMass, "_edges", equal_width_cuts), credit_rows),
-        "validity_curve: half the tolerance": (
-            replaced(
-                credit, "validity_curve", lambda right, *args, epsilons, **k: right(*args, epsilons=epsilons / 2, **k)
+            fitted_wrong(
+                HistogramBinning,
+                set_values(lambda m, s, y: (m.bin_values_ + y.mean()) / 2),
             ),
             credit_rows,
         ),
-        "conditional_epsilon: a quarter of it": (replaced(credit, "conditional_epsilon", times(0.25)), credit_rows),
+        "EqualMass: cuts of equal width": (
+            replaced(EqualMass, "_edges", equal_width_cuts),
+            credit_rows,
+        ),
+        "validity_curve: half the tolerance": (
+            replaced(
+                credit,
+                "validity_curve",
+                lambda right, *args, epsilons, **k: right(
+                    *args, epsilons=epsilons / 2, **k
+                ),
+            ),
+            credit_rows,
+        ),
+        "conditional_epsilon: a quarter of it": (
+            replaced(credit, "conditional_epsilon", times(0.25)),
+            credit_rows,
+        ),
     },
     "gupta-theory": {
         "conditional_epsilon: one tail in place of two": (
@@ -315,18 +406,29 @@ MUTATIONS = {
                 gupta_theory,
                 "conditional_epsilon",
                 lambda right, n, b, confidence_level=0.9, **k: right(
-                    n, b, confidence_level=1 - 2 * (1 - confidence_level) if confidence_level > 0.5 else 0.01, **k
+                    n,
+                    b,
+                    confidence_level=1 - 2 * (1 - confidence_level)
+                    if confidence_level > 0.5
+                    else 0.01,
+                    **k,
                 ),
             ),
             FORMULAS,
         ),
         "conditional_epsilon: the rows of the cuts counted": (
-            replaced(gupta_theory, "conditional_epsilon", lambda right, n, b, **k: right(n + b, b, **k)),
+            replaced(
+                gupta_theory,
+                "conditional_epsilon",
+                lambda right, n, b, **k: right(n + b, b, **k),
+            ),
             FORMULAS,
         ),
         "marginal_epsilon: a union over the bins": (
             replaced(
-                gupta_theory, "marginal_epsilon", lambda right, *a, **k: gupta_theory.conditional_epsilon(*a, **k)
+                gupta_theory,
+                "marginal_epsilon",
+                lambda right, *a, **k: gupta_theory.conditional_epsilon(*a, **k),
             ),
             FORMULAS,
         ),
@@ -346,7 +448,10 @@ MUTATIONS = {
         ),
         "TemperatureScaling: divides where it multiplies": (
             fitted_wrong(
-                TemperatureScaling, lambda m, s, y: setattr(m, "inverse_temperature_", 1 / m.inverse_temperature_)
+                TemperatureScaling,
+                lambda m, s, y: setattr(
+                    m, "inverse_temperature_", 1 / m.inverse_temperature_
+                ),
             ),
             heterogeneity_rows,
         ),
@@ -360,7 +465,9 @@ MUTATIONS = {
         ),
         "ClasswiseTemperatureScaling: changes classes": (
             replaced(
-                ClasswiseTemperatureScaling, "predict_proba", lambda right, self, X: np.roll(right(self, X), 1, axis=1)
+                ClasswiseTemperatureScaling,
+                "predict_proba",
+                lambda right, self, X: np.roll(right(self, X), 1, axis=1),
             ),
             heterogeneity_rows,
         ),
@@ -371,12 +478,20 @@ MUTATIONS = {
     },
     "kumar-cifar": {
         "ScalingBinning: values shrunk to the base rate": (
-            fitted_wrong(ScalingBinning, set_values(lambda m, s, y: (m.bin_values_ + y.mean()) / 2)),
+            fitted_wrong(
+                ScalingBinning,
+                set_values(lambda m, s, y: (m.bin_values_ + y.mean()) / 2),
+            ),
             top_label_rows,
         ),
-        "ScalingBinning: midpoints as values": (fitted_wrong(ScalingBinning, set_values(midpoints)), top_label_rows),
+        "ScalingBinning: midpoints as values": (
+            fitted_wrong(ScalingBinning, set_values(midpoints)),
+            top_label_rows,
+        ),
         "PlattScaling: half the slope": (
-            fitted_wrong(PlattScaling, lambda m, s, y: setattr(m, "slope_", m.slope_ / 2)),
+            fitted_wrong(
+                PlattScaling, lambda m, s, y: setattr(m, "slope_", m.slope_ / 2)
+            ),
             top_label_rows,
         ),
         "calibration_error: no correction": (
@@ -393,9 +508,14 @@ MUTATIONS = {
             fitted_wrong(ScalingBinning, set_values(event_frequencies)),
             synthetic_rows,
         ),
-        "ScalingBinning: midpoints as values": (fitted_wrong(ScalingBinning, set_values(midpoints)), synthetic_rows),
+        "ScalingBinning: midpoints as values": (
+            fitted_wrong(ScalingBinning, set_values(midpoints)),
+            synthetic_rows,
+        ),
         "PlattScaling: a tenth more slope": (
-            fitted_wrong(PlattScaling, lambda m, s, y: setattr(m, "slope_", 1.1 * m.slope_)),
+            fitted_wrong(
+                PlattScaling, lambda m, s, y: setattr(m, "slope_", 1.1 * m.slope_)
+            ),
             synthetic_rows,
         ),
         "PlattScaling: no intercept": (
@@ -403,7 +523,10 @@ MUTATIONS = {
             synthetic_rows,
         ),
         "HistogramBinning: values shrunk to the base rate": (
-            fitted_wrong(HistogramBinning, set_values(lambda m, s, y: (m.bin_values_ + y.mean()) / 2)),
+            fitted_wrong(
+                HistogramBinning,
+                set_values(lambda m, s, y: (m.bin_values_ + y.mean()) / 2),
+            ),
             synthetic_rows,
         ),
     },
@@ -416,7 +539,9 @@ MUTATIONS = {
             replaced(
                 kumar_theory,
                 "calibration_error",
-                lambda right, *a, norm, squared, method, **k: right(*a, norm=1, method=method, **k),
+                lambda right, *a, norm, squared, method, **k: right(
+                    *a, norm=1, method=method, **k
+                ),
             ),
             DECOMPOSITIONS,
         ),
@@ -424,7 +549,9 @@ MUTATIONS = {
             replaced(
                 kumar_theory,
                 "reliability_curve",
-                lambda right, *a, **k: Namespace(mean_score=right(*a, **k).mean_score + 0.1),
+                lambda right, *a, **k: Namespace(
+                    mean_score=right(*a, **k).mean_score + 0.1
+                ),
             ),
             rows_of(kumar_theory, ("_empirical_bins", 10)),
         ),
@@ -433,7 +560,11 @@ MUTATIONS = {
             rows_of(kumar_theory, ("_theorem_41", 20)),
         ),
         "true_calibration_error: that of one bin": (
-            replaced(CalibrationModel, "true_calibration_error", lambda right, self, norm=2: 0.0),
+            replaced(
+                CalibrationModel,
+                "true_calibration_error",
+                lambda right, self, norm=2: 0.0,
+            ),
             rows_of(kumar_theory, ("_example_32", True)),
         ),
         "binning_mse_bound: a hundredth": (
@@ -453,16 +584,24 @@ MUTATIONS = {
             rows_of(roelofs_bias, ("_algorithm_1",)),
         ),
         "true_calibration_error: l1 for l2": (
-            replaced(CalibrationModel, "true_calibration_error", lambda right, self, norm=2: right(self, 1)),
+            replaced(
+                CalibrationModel,
+                "true_calibration_error",
+                lambda right, self, norm=2: right(self, 1),
+            ),
             heat_rows,
         ),
         "EqualWidth: one bin more": (
-            replaced(roelofs_bias, "EqualWidth", lambda right, n_bins: right(n_bins + 1)),
+            replaced(
+                roelofs_bias, "EqualWidth", lambda right, n_bins: right(n_bins + 1)
+            ),
             heat_rows,
         ),
         "calibration_error: label-binned is the mean": (
             replaced(
-                roelofs_bias, "calibration_error", lambda right, *a, method, **k: right(*a, method="plugin", **k) - 1e-6
+                roelofs_bias,
+                "calibration_error",
+                lambda right, *a, method, **k: right(*a, method="plugin", **k) - 1e-6,
             ),
             rows_of(roelofs_bias, ("_label_binned",)),
         ),
@@ -470,14 +609,20 @@ MUTATIONS = {
             replaced(
                 CalibrationModel,
                 "detection_rate",
-                lambda right, self, *a, **k: {name: 1 - rate for name, rate in right(self, *a, **k).items()},
+                lambda right, self, *a, **k: {
+                    name: 1 - rate for name, rate in right(self, *a, **k).items()
+                },
             ),
             detection_rows,
         ),
     },
     "roelofs-fits": {
         "fit_score_distribution: ones left out": (
-            replaced(roelofs_fits, "fit_score_distribution", lambda right, scores: right(scores[scores < 1])),
+            replaced(
+                roelofs_fits,
+                "fit_score_distribution",
+                lambda right, scores: right(scores[scores < 1]),
+            ),
             fit_rows,
         ),
         "fit_calibration_curve: scores clipped at 1e-3": (
@@ -492,12 +637,18 @@ MUTATIONS = {
             replaced(
                 roelofs_fits,
                 "fit_calibration_curve",
-                lambda right, *a: Namespace(table=[fit._replace(aic=fit.aic / 2) for fit in right(*a).table]),
+                lambda right, *a: Namespace(
+                    table=[fit._replace(aic=fit.aic / 2) for fit in right(*a).table]
+                ),
             ),
             fit_rows,
         ),
         "fit_calibration_curve: events and non-events swapped": (
-            replaced(roelofs_fits, "fit_calibration_curve", lambda right, scores, y: right(scores, 1 - y)),
+            replaced(
+                roelofs_fits,
+                "fit_calibration_curve",
+                lambda right, scores, y: right(scores, 1 - y),
+            ),
             fit_rows,
         ),
         "sample: labels of the squared frequency": (
@@ -505,7 +656,14 @@ MUTATIONS = {
                 CalibrationModel,
                 "sample",
                 lambda right, self, n, rng: (
-                    lambda s, y: (s, y & (np.random.default_rng(1).random(n) < self.calibration_curve(s)))
+                    lambda s, y: (
+                        s,
+                        y
+                        & (
+                            np.random.default_rng(1).random(n)
+                            < self.calibration_curve(s)
+                        ),
+                    )
                 )(*right(self, n, rng)),
             ),
             fit_rows,
@@ -521,15 +679,24 @@ MUTATIONS = {
             table_rows,
         ),
         "HistogramBinning: values shrunk to the base rate": (
-            replaced(roelofs_tables._HISTOGRAMS, "20 equal-mass bins, top_label", without(smoothing=30)),
+            replaced(
+                roelofs_tables._HISTOGRAMS,
+                "20 equal-mass bins, top_label",
+                without(smoothing=30),
+            ),
             table_rows,
         ),
-        "EqualMass: cuts of equal width": (replaced(EqualMass, "_edges", equal_width_cuts), table_rows),
+        "EqualMass: cuts of equal width": (
+            replaced(EqualMass, "_edges", equal_width_cuts),
+            table_rows,
+        ),
         "calibration_error: l1 for l2": (
             replaced(
                 roelofs_tables,
                 "_l2_error",
-                lambda right, *a: calibration_error(*a, norm=1, method="plugin", binning=EqualWidth(15)),
+                lambda right, *a: calibration_error(
+                    *a, norm=1, method="plugin", binning=EqualWidth(15)
+                ),
             ),
             table_rows,
         ),
@@ -549,18 +716,25 @@ MUTATIONS = {
         ),
         "ClasswiseTemperatureScaling: changes classes": (
             replaced(
-                ClasswiseTemperatureScaling, "predict_proba", lambda right, self, X: np.roll(right(self, X), 1, axis=1)
+                ClasswiseTemperatureScaling,
+                "predict_proba",
+                lambda right, self, X: np.roll(right(self, X), 1, axis=1),
             ),
             network_rows,
         ),
         "TemperatureScaling: divides where it multiplies": (
             fitted_wrong(
-                TemperatureScaling, lambda m, s, y: setattr(m, "inverse_temperature_", 1 / m.inverse_temperature_)
+                TemperatureScaling,
+                lambda m, s, y: setattr(
+                    m, "inverse_temperature_", 1 / m.inverse_temperature_
+                ),
             ),
             network_rows,
         ),
         "VectorScaling: the slopes of the next class": (
-            fitted_wrong(VectorScaling, lambda m, s, y: setattr(m, "coef_", np.roll(m.coef_, 1))),
+            fitted_wrong(
+                VectorScaling, lambda m, s, y: setattr(m, "coef_", np.roll(m.coef_, 1))
+            ),
             network_rows,
         ),
     },
@@ -571,13 +745,17 @@ MUTATIONS = {
         ),
         "ClasswiseTemperatureScaling: changes classes": (
             replaced(
-                ClasswiseTemperatureScaling, "predict_proba", lambda right, self, X: np.roll(right(self, X), 1, axis=1)
+                ClasswiseTemperatureScaling,
+                "predict_proba",
+                lambda right, self, X: np.roll(right(self, X), 1, axis=1),
             ),
             SLICES,
         ),
         "per_class_temperature_bound: without the share of the class": (
             replaced(
-                zhao_theory, "per_class_temperature_bound", lambda right, n, k, p, *a, **o: right(n, k, 0.2, *a, **o)
+                zhao_theory,
+                "per_class_temperature_bound",
+                lambda right, n, k, p, *a, **o: right(n, k, 0.2, *a, **o),
             ),
             BOUNDS,
         ),
@@ -589,7 +767,9 @@ MUTATIONS = {
             replaced(
                 zhao_theory,
                 "expected_calibration_error",
-                lambda right, y, p, **k: zhao_theory.groupwise_calibration_error(y, p, groups=p, reduce="mean", **k),
+                lambda right, y, p, **k: zhao_theory.groupwise_calibration_error(
+                    y, p, groups=p, reduce="mean", **k
+                ),
             ),
             rows_of(zhao_theory, ("_worked_case",)),
         ),
@@ -599,7 +779,9 @@ MUTATIONS = {
 
 def test_each_command_has_five_mutations():
     assert set(MUTATIONS) == set(modules())
-    assert {command for command, mutations in MUTATIONS.items() if len(mutations) < 5} == set()
+    assert {
+        command for command, mutations in MUTATIONS.items() if len(mutations) < 5
+    } == set()
 
 
 @functools.cache
@@ -630,5 +812,6 @@ def test_a_mutation_is_flagged(command, name, monkeypatch):
     assert [
         quantity
         for quantity, verdict in found.items()
-        if verdict == "differs" != right[quantity] and ON_THE_PAGE.get(quantity) == "agrees"
+        if verdict == "differs" != right[quantity]
+        and ON_THE_PAGE.get(quantity) == "agrees"
     ]

@@ -25,18 +25,29 @@ def test_it_is_bayes_rule():
     proba, y = _many(6)
     model = PriorShift(TRAIN, TARGET).fit(proba, y)
     for row, found in zip(proba, model.predict_proba(proba), strict=True):
-        exact = [Fraction(p) * Fraction(t) / Fraction(s) for p, t, s in zip(row, TARGET, TRAIN, strict=True)]
-        np.testing.assert_allclose(found, [float(one / sum(exact)) for one in exact], rtol=1e-12)
+        exact = [
+            Fraction(p) * Fraction(t) / Fraction(s)
+            for p, t, s in zip(row, TARGET, TRAIN, strict=True)
+        ]
+        np.testing.assert_allclose(
+            found, [float(one / sum(exact)) for one in exact], rtol=1e-12
+        )
     back = PriorShift(TARGET, TRAIN).fit(proba, y)
-    np.testing.assert_allclose(back.predict_proba(model.predict_proba(proba)), proba, atol=1e-12)
-    np.testing.assert_allclose(PriorShift(TRAIN, TRAIN).fit(proba, y).predict_proba(proba), proba, atol=1e-12)
+    np.testing.assert_allclose(
+        back.predict_proba(model.predict_proba(proba)), proba, atol=1e-12
+    )
+    np.testing.assert_allclose(
+        PriorShift(TRAIN, TRAIN).fit(proba, y).predict_proba(proba), proba, atol=1e-12
+    )
 
 
 def test_logits_are_probabilities_on_another_scale():
     proba, y = _many()
     logits = np.log(proba) + 7
     expected = PriorShift(TRAIN, TARGET).fit(proba, y).predict_proba(proba)
-    found = PriorShift(TRAIN, TARGET, input="logit").fit(logits, y).predict_proba(logits)
+    found = (
+        PriorShift(TRAIN, TARGET, input="logit").fit(logits, y).predict_proba(logits)
+    )
     np.testing.assert_allclose(found, expected, atol=1e-12)
     np.testing.assert_allclose(softmax(logits, axis=1), proba)
 
@@ -44,13 +55,28 @@ def test_logits_are_probabilities_on_another_scale():
 def test_every_form_of_a_prior():
     scores, y = np.array([0.1, 0.4, 0.6, 0.9]), np.array(["no", "yes", "no", "no"])
     expected = PriorShift([0.5, 0.5], [0.75, 0.25]).fit(scores, y).predict_proba(scores)
-    for train in ("balanced", 0.5, [0.5, 0.5], {"no": 0.5, "yes": 0.5}, np.array([0.5, 0.5])):
-        for target in (0.25, (0.75, 0.25), {"yes": 0.25, "no": 0.75}, None):  # None: 1 of 4 labels is "yes"
+    for train in (
+        "balanced",
+        0.5,
+        [0.5, 0.5],
+        {"no": 0.5, "yes": 0.5},
+        np.array([0.5, 0.5]),
+    ):
+        for target in (
+            0.25,
+            (0.75, 0.25),
+            {"yes": 0.25, "no": 0.75},
+            None,
+        ):  # None: 1 of 4 labels is "yes"
             model = PriorShift(train, target).fit(scores, y)
-            np.testing.assert_allclose(model.predict_proba(scores), expected, atol=1e-12)
+            np.testing.assert_allclose(
+                model.predict_proba(scores), expected, atol=1e-12
+            )
             assert model.target_prior_.tolist() == [0.75, 0.25]
             assert model.train_prior_.tolist() == [0.5, 0.5]
-    learned = PriorShift(target_prior="balanced").fit(scores, y, sample_weight=[1, 5, 1, 3])
+    learned = PriorShift(target_prior="balanced").fit(
+        scores, y, sample_weight=[1, 5, 1, 3]
+    )
     assert learned.train_prior_.tolist() == [0.5, 0.5]
 
 
@@ -76,7 +102,9 @@ def test_inside_a_classifier_with_class_weights():
     y = (rng.random(4000) < 0.1).astype(int)
     X = rng.normal(size=(4000, 1)) + 2 * y[:, None]
     weighted = LogisticRegression(class_weight="balanced")
-    model = RecalibratedClassifierCV(weighted, recalibrator=PriorShift("balanced"), ensemble=False).fit(X, y)
+    model = RecalibratedClassifierCV(
+        weighted, recalibrator=PriorShift("balanced"), ensemble=False
+    ).fit(X, y)
     assert abs(weighted.fit(X, y).predict_proba(X)[:, 1].mean() - 0.1) > 0.1
     assert model.predict_proba(X)[:, 1].mean() == pytest.approx(0.1, abs=0.02)
 
@@ -87,8 +115,12 @@ def test_a_class_of_frequency_zero():
     assert found[:, 2].max() <= 2**-52
     assert np.isfinite(np.log(found)).all()
     one_hot = np.eye(3)[y]
-    assert np.isfinite(np.log(PriorShift(TRAIN, [0.4, 0.6, 0]).fit(one_hot, y).predict_proba(one_hot))).all()
-    assert PriorShift(TRAIN, TARGET, classes=[0, 1, 2]).fit(proba, np.zeros(60, int)).predict_proba(proba).shape == (
+    assert np.isfinite(
+        np.log(PriorShift(TRAIN, [0.4, 0.6, 0]).fit(one_hot, y).predict_proba(one_hot))
+    ).all()
+    assert PriorShift(TRAIN, TARGET, classes=[0, 1, 2]).fit(
+        proba, np.zeros(60, int)
+    ).predict_proba(proba).shape == (
         60,
         3,
     )
@@ -104,13 +136,18 @@ def test_bad_priors_are_refused():
         ({"target_prior": [np.nan, 0.5, 0.5]}, ["target_prior"]),
         ({"target_prior": ["a", "b", "c"]}, ["target_prior", "numbers"]),
         ({"target_prior": {0: 0.5, 1: 0.5}}, ["target_prior", "keys"]),
-        ({"train_prior": [1, 0, 0], "target_prior": TARGET}, ["train_prior", "0 for the class 1"]),
+        (
+            {"train_prior": [1, 0, 0], "target_prior": TARGET},
+            ["train_prior", "0 for the class 1"],
+        ),
     ):
         with refused(ValueError, *words):
             PriorShift(**options).fit(proba, y)
     with refused(ValueError, "PriorShift", "class 2"):
         PriorShift(TRAIN, classes=[0, 1, 2]).fit(proba, y % 2)
-    with refused(ValueError, "train_prior must be frequencies", "'balanced'", "found '0.5'"):
+    with refused(
+        ValueError, "train_prior must be frequencies", "'balanced'", "found '0.5'"
+    ):
         estimate_target_prior([0.1, 0.7], "0.5")
     with refused(ValueError, "train_prior"):
         estimate_target_prior(proba, [1, 0, 0])
@@ -121,23 +158,35 @@ def test_without_priors_the_mean_probability_is_the_frequency(n_classes):
     rng = np.random.default_rng(0)
     logits = rng.normal(0, 2, (400, n_classes))
     proba, weight = softmax(logits, axis=1), rng.integers(1, 4, 400)
-    y = (softmax(logits + np.arange(n_classes), axis=1).cumsum(axis=1) > rng.random((400, 1))).argmax(axis=1)
+    y = (
+        softmax(logits + np.arange(n_classes), axis=1).cumsum(axis=1)
+        > rng.random((400, 1))
+    ).argmax(axis=1)
     model = PriorShift().fit(proba, y, sample_weight=weight)
     mean, events = (
-        np.average(part, axis=0, weights=weight) for part in (model.predict_proba(proba), np.eye(n_classes)[y])
+        np.average(part, axis=0, weights=weight)
+        for part in (model.predict_proba(proba), np.eye(n_classes)[y])
     )
     before = np.average(proba, axis=0, weights=weight)
     total = weight.sum()
-    np.testing.assert_allclose(mean, (total * events + before) / (total + 1), atol=1e-9)  # one row of the mean forecast
+    np.testing.assert_allclose(
+        mean, (total * events + before) / (total + 1), atol=1e-9
+    )  # one row of the mean forecast
 
     def loss(free):  # the same by a general minimiser
         shifted = softmax(logits + np.append(0, free), axis=1)
         return -np.average(np.log(shifted[np.arange(400), y]), weights=weight)
 
     best = minimize(loss, np.zeros(n_classes - 1)).x
-    found = np.diff(np.log(model.predict_proba(proba)) - np.log(proba), axis=1)[0].cumsum()
+    found = np.diff(np.log(model.predict_proba(proba)) - np.log(proba), axis=1)[
+        0
+    ].cumsum()
     np.testing.assert_allclose(found, best, atol=0.02)
-    absent = PriorShift(classes=range(n_classes)).fit(proba, np.zeros(400, int)).predict_proba(proba)
+    absent = (
+        PriorShift(classes=range(n_classes))
+        .fit(proba, np.zeros(400, int))
+        .predict_proba(proba)
+    )
     assert np.isfinite(np.log(absent)).all()
 
 
@@ -154,10 +203,18 @@ def test_estimate_is_the_maximum_of_the_likelihood(seed):
     proba, _ = _many(80, seed)
     weights = np.random.default_rng(seed).random(80)
     densities = proba / np.array(TRAIN)
-    best = minimize(_mixture_loss, [0, 0], args=(densities, weights), method="BFGS", options={"gtol": 1e-9})
+    best = minimize(
+        _mixture_loss,
+        [0, 0],
+        args=(densities, weights),
+        method="BFGS",
+        options={"gtol": 1e-9},
+    )
     found = estimate_target_prior(proba, TRAIN, sample_weight=weights)
     assert found.sum() == pytest.approx(1)
-    assert -weights @ np.log(densities @ found) == pytest.approx(best.fun, abs=1e-7 * weights.sum())
+    assert -weights @ np.log(densities @ found) == pytest.approx(
+        best.fun, abs=1e-7 * weights.sum()
+    )
     np.testing.assert_allclose(found, softmax(np.append(best.x, 0)), atol=1e-3)
 
 
@@ -175,13 +232,21 @@ def test_integer_weights_are_repeated_rows():
     proba, _ = _many()
     weights = np.random.default_rng(2).integers(0, 4, len(proba))
     weighted = estimate_target_prior(proba, TRAIN, sample_weight=weights)
-    np.testing.assert_allclose(weighted, estimate_target_prior(*repeated(weights, proba), TRAIN), atol=1e-9)
+    np.testing.assert_allclose(
+        weighted, estimate_target_prior(*repeated(weights, proba), TRAIN), atol=1e-9
+    )
 
 
 def test_estimate_of_sure_scores_is_a_count():
-    assert estimate_target_prior([0.0, 1.0, 1.0, 1.0])[1] == pytest.approx(0.75, abs=1e-9)
-    np.testing.assert_allclose(estimate_target_prior(np.eye(4)[[0, 1, 1, 3]]), [0.25, 0.5, 0, 0.25], atol=1e-9)
-    np.testing.assert_allclose(estimate_target_prior(np.full((5, 3), 1 / 3)).sum(), 1)  # nothing is known
+    assert estimate_target_prior([0.0, 1.0, 1.0, 1.0])[1] == pytest.approx(
+        0.75, abs=1e-9
+    )
+    np.testing.assert_allclose(
+        estimate_target_prior(np.eye(4)[[0, 1, 1, 3]]), [0.25, 0.5, 0, 0.25], atol=1e-9
+    )
+    np.testing.assert_allclose(
+        estimate_target_prior(np.full((5, 3), 1 / 3)).sum(), 1
+    )  # nothing is known
 
 
 def test_expectation_maximisation_ends_at_the_estimate():

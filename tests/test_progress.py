@@ -9,7 +9,12 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 import skcalib
-from skcalib import CrossFittedClassifier, MulticalibratedRecalibrator, PlattScaling, RecalibratedClassifierCV
+from skcalib import (
+    CrossFittedClassifier,
+    MulticalibratedRecalibrator,
+    PlattScaling,
+    RecalibratedClassifierCV,
+)
 from skcalib import _progress as module
 from skcalib._progress import Progress
 from skcalib.evaluation import recalibration_gain
@@ -28,7 +33,10 @@ def test_a_line_says_who_what_and_for_how_long_but_not_too_often(capsys, monkeyp
     progress = Progress("counting", True)
     for number in range(4):
         progress(f"{number} of 4")
-    assert capsys.readouterr().err.splitlines() == ["[counting] 0 of 4, 1 s", "[counting] 2 of 4, 3 s"]
+    assert capsys.readouterr().err.splitlines() == [
+        "[counting] 0 of 4, 1 s",
+        "[counting] 2 of 4, 3 s",
+    ]
 
 
 def test_a_line_says_how_long_the_rest_may_take(capsys, monkeypatch):
@@ -45,13 +53,41 @@ scores = rng.random(300)
 labels = rng.random(300) < scores
 LONG_WORK = [
     partial(calibration_test, labels, scores, n_resamples=9, random_state=0),
-    partial(calibration_test, labels, scores, metric=smooth_calibration_error, n_resamples=9, random_state=0),
-    partial(calibration_test, labels, scores, metric=lambda y, s: np.mean(y - s), n_resamples=9, random_state=0),
+    partial(
+        calibration_test,
+        labels,
+        scores,
+        metric=smooth_calibration_error,
+        n_resamples=9,
+        random_state=0,
+    ),
+    partial(
+        calibration_test,
+        labels,
+        scores,
+        metric=lambda y, s: np.mean(y - s),
+        n_resamples=9,
+        random_state=0,
+    ),
     partial(calibration_error_interval, labels, scores, n_resamples=9, random_state=0),
-    partial(calibration_by_group, labels, scores, np.arange(300) % 3, n_resamples=9, random_state=0),
+    partial(
+        calibration_by_group,
+        labels,
+        scores,
+        np.arange(300) % 3,
+        n_resamples=9,
+        random_state=0,
+    ),
     partial(recalibration_gain, labels, scores, recalibrator=PlattScaling()),
     partial(recalibration_gain, labels, scores, cv=2),
-    partial(segment_calibration_test, labels, scores, np.c_[scores], n_resamples=9, random_state=0),
+    partial(
+        segment_calibration_test,
+        labels,
+        scores,
+        np.c_[scores],
+        n_resamples=9,
+        random_state=0,
+    ),
 ]
 
 
@@ -72,27 +108,41 @@ def test_multicalibration_shows_its_rounds(capsys):
     silent = MulticalibratedRecalibrator(**options).fit(X, labels)
     assert capsys.readouterr() == ("", "")
     shown = MulticalibratedRecalibrator(**options, verbose=True).fit(X, labels)
-    assert "[MulticalibratedRecalibrator] round 1 of at most 2" in capsys.readouterr().err
+    assert (
+        "[MulticalibratedRecalibrator] round 1 of at most 2" in capsys.readouterr().err
+    )
     np.testing.assert_array_equal(shown.predict_proba(X), silent.predict_proba(X))
 
 
 @pytest.mark.parametrize("options", [{}, {"ensemble": True}, {"ensemble": False}])
 def test_cross_fitting_shows_its_fits(options, capsys):
     X = np.column_stack((scores, scores**2))
-    makers = [partial(RecalibratedClassifierCV, GaussianNB(), PlattScaling(), cv=2, **options)]
+    makers = [
+        partial(RecalibratedClassifierCV, GaussianNB(), PlattScaling(), cv=2, **options)
+    ]
     for make in [*makers, partial(CrossFittedClassifier, GaussianNB(), cv=2)]:
         silent = make()
-        silent = silent.fit_transform(X, labels) if hasattr(silent, "fit_transform") else silent.fit(X, labels)
+        silent = (
+            silent.fit_transform(X, labels)
+            if hasattr(silent, "fit_transform")
+            else silent.fit(X, labels)
+        )
         assert capsys.readouterr() == ("", "")
         shown = make(verbose=True)
-        shown = shown.fit_transform(X, labels) if hasattr(shown, "fit_transform") else shown.fit(X, labels)
+        shown = (
+            shown.fit_transform(X, labels)
+            if hasattr(shown, "fit_transform")
+            else shown.fit(X, labels)
+        )
         captured = capsys.readouterr()
         assert captured.err.startswith(f"[{make.func.__name__}] 1 of ")
         assert "fits of the classifier" in captured.err
         if make.func is CrossFittedClassifier:
             np.testing.assert_array_equal(shown, silent)
         else:
-            np.testing.assert_array_equal(shown.predict_proba(X), silent.predict_proba(X))
+            np.testing.assert_array_equal(
+                shown.predict_proba(X), silent.predict_proba(X)
+            )
 
 
 def test_bin_counts_show_their_recalibrators(capsys):
@@ -106,13 +156,25 @@ def test_bin_counts_show_their_recalibrators(capsys):
 
 def test_whatever_runs_jobs_at_once_can_show_where_it_is():
     pytest.importorskip("matplotlib")
-    names = ("metrics", "evaluation", "displays", "decisions", "guarantees", "simulation", "monitoring", "engines")
+    names = (
+        "metrics",
+        "evaluation",
+        "displays",
+        "decisions",
+        "guarantees",
+        "simulation",
+        "monitoring",
+        "engines",
+    )
     silent, n_found = [], 0
     for place in (skcalib, *(import_module(f"skcalib.{name}") for name in names)):
         for name in place.__all__:
             public = getattr(place, name)
             methods = vars(public) if inspect.isclass(public) else {}
-            for one in (public, *(getattr(public, key) for key in methods if not key.startswith("_"))):
+            for one in (
+                public,
+                *(getattr(public, key) for key in methods if not key.startswith("_")),
+            ):
                 if not callable(one):
                     continue
                 try:

@@ -10,10 +10,24 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from skcalib._cells.statistics import BinStatistics
-from skcalib.binning import EqualMass, EqualWidth, FixedEdges, MinimumMass, UniqueScores, assign_bins
+from skcalib.binning import (
+    EqualMass,
+    EqualWidth,
+    FixedEdges,
+    MinimumMass,
+    UniqueScores,
+    assign_bins,
+)
 from skcalib.metrics import calibration_error, expected_calibration_error
 
-NORMS = [("plugin", 1), ("plugin", 2), ("plugin", np.inf), ("debiased", 1), ("debiased", 2), ("unbiased", 2)]
+NORMS = [
+    ("plugin", 1),
+    ("plugin", 2),
+    ("plugin", np.inf),
+    ("debiased", 1),
+    ("debiased", 2),
+    ("unbiased", 2),
+]
 NORMS += [("label_binned", 1), ("label_binned", 3)]
 STRATEGIES = [
     EqualWidth(4),
@@ -58,15 +72,21 @@ def _or_refused(call):
 def test_error_knows_no_order_and_weights_are_rows(method, norm, strategy, sample):
     scores, y, weights = sample
     options = {"method": method, "norm": norm, "binning": strategy}
-    weighted = _or_refused(lambda: calibration_error(y, scores, sample_weight=weights, **options))
+    weighted = _or_refused(
+        lambda: calibration_error(y, scores, sample_weight=weights, **options)
+    )
     rows = np.repeat(np.arange(len(y)), weights)
     repeated = _or_refused(lambda: calibration_error(y[rows], scores[rows], **options))
     if weighted == "refused":
         assert repeated == "refused"
         return
-    assert repeated == pytest.approx(weighted, abs=1e-7)  # a root near 0 magnifies rounding of 1e-16
+    assert repeated == pytest.approx(
+        weighted, abs=1e-7
+    )  # a root near 0 magnifies rounding of 1e-16
     order = np.argsort(scores * 7919 % 1, kind="stable")
-    found = calibration_error(y[order], scores[order], sample_weight=weights[order], **options)
+    found = calibration_error(
+        y[order], scores[order], sample_weight=weights[order], **options
+    )
     assert found == pytest.approx(weighted, abs=1e-7)
     assert 0 <= weighted <= 1 + 1e-9
 
@@ -100,7 +120,14 @@ def test_every_metric_knows_no_order_and_weights_are_rows(metric, sample):
 def _assert_close(found, expected):
     if hasattr(expected, "weighted_score"):
         found, expected = (
-            [s.edges, s.weight, s.weighted_score, s.weighted_label, s.weighted_score_label] for s in (found, expected)
+            [
+                s.edges,
+                s.weight,
+                s.weighted_score,
+                s.weighted_label,
+                s.weighted_score_label,
+            ]
+            for s in (found, expected)
         )
     if isinstance(expected, float):
         found, expected = (found,), (expected,)
@@ -115,7 +142,8 @@ def test_merged_parts_are_the_whole(strategy, sample, cut):
     edges = strategy.bin_edges(scores, y, weights + 1.0)
     whole = BinStatistics.from_predictions(y, scores, edges, weights + 1.0)
     parts = [
-        BinStatistics.from_predictions(y[p], scores[p], edges, weights[p] + 1.0) for p in (slice(cut), slice(cut, None))
+        BinStatistics.from_predictions(y[p], scores[p], edges, weights[p] + 1.0)
+        for p in (slice(cut), slice(cut, None))
     ]
     merged = parts[0].merge(parts[1])
     for name in (
@@ -126,7 +154,9 @@ def test_merged_parts_are_the_whole(strategy, sample, cut):
         "weighted_score_squared",
         "weighted_score_label",
     ):
-        np.testing.assert_allclose(getattr(merged, name), getattr(whole, name), rtol=1e-12, atol=1e-300)
+        np.testing.assert_allclose(
+            getattr(merged, name), getattr(whole, name), rtol=1e-12, atol=1e-300
+        )
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
@@ -147,14 +177,20 @@ def test_every_score_has_one_bin_and_ties_stay_together(strategy, sample):
     assert np.all((scores > edges[:-1][bins]) | (bins == 0))
 
 
-@given(sample=samples(), fine=st.sets(st.floats(0.01, 0.99), max_size=8), coarse=st.data())
+@given(
+    sample=samples(), fine=st.sets(st.floats(0.01, 0.99), max_size=8), coarse=st.data()
+)
 def test_refining_bins_never_lowers_the_plugin_error(sample, fine, coarse):
     scores, y, weights = sample
     kept = coarse.draw(st.sets(st.sampled_from(sorted(fine)))) if fine else set()
     for norm in (1, 2, 3):
         errors = [
             expected_calibration_error(
-                y, scores, norm=norm, binning=FixedEdges([0, *sorted(inner), 1]), sample_weight=weights
+                y,
+                scores,
+                norm=norm,
+                binning=FixedEdges([0, *sorted(inner), 1]),
+                sample_weight=weights,
             )
             for inner in (kept, fine)
         ]
@@ -169,9 +205,15 @@ def test_norms_rise(strategy, sample):
         norms = (1, 1.5, 2, 7) if method == "label_binned" else (1, 1.5, 2, 7, np.inf)
         options = {"binning": strategy, "method": method, "sample_weight": weights}
         errors = [calibration_error(y, scores, norm=norm, **options) for norm in norms]
-        assert all(low <= high + 1e-9 for low, high in zip(errors, errors[1:], strict=False))
+        assert all(
+            low <= high + 1e-9 for low, high in zip(errors, errors[1:], strict=False)
+        )
     plugin = calibration_error(y, scores, norm=1, method="plugin", binning=strategy)
-    assert plugin <= calibration_error(y, scores, norm=1, method="label_binned", binning=strategy) + 1e-9
+    assert (
+        plugin
+        <= calibration_error(y, scores, norm=1, method="label_binned", binning=strategy)
+        + 1e-9
+    )
 
 
 @given(sample=samples(), power=st.floats(0.2, 5))
@@ -180,7 +222,10 @@ def test_equal_mass_bins_follow_a_monotone_map(sample, power):
     mapped = scores**power
     assume(len(np.unique(mapped)) == len(np.unique(scores)))
     for strategy in (EqualMass(4), UniqueScores()):
-        bins = [assign_bins(s, strategy.bin_edges(s, y, weights + 1.0)) for s in (scores, mapped)]
+        bins = [
+            assign_bins(s, strategy.bin_edges(s, y, weights + 1.0))
+            for s in (scores, mapped)
+        ]
         np.testing.assert_array_equal(*bins)
 
 
@@ -189,9 +234,16 @@ def test_float32_scores_are_float64_scores(sample):
     scores, y, weights = sample
     single = scores.astype(np.float32)
     for strategy in STRATEGIES:
-        options = {"binning": strategy, "norm": 1, "method": "plugin", "sample_weight": weights}
+        options = {
+            "binning": strategy,
+            "norm": 1,
+            "method": "plugin",
+            "sample_weight": weights,
+        }
         # float64 copies of the same numbers: not a bit may differ
-        assert calibration_error(y, single, **options) == calibration_error(y, single.astype(float), **options)
+        assert calibration_error(y, single, **options) == calibration_error(
+            y, single.astype(float), **options
+        )
 
 
 @pytest.mark.parametrize("recalibrator", RECALIBRATORS, ids=repr)
@@ -205,10 +257,18 @@ def test_recalibrators_on_any_sample(recalibrator, sample):
     assert np.isfinite(proba).all()
     assert proba.min() >= 0
     np.testing.assert_allclose(proba.sum(axis=1), 1, atol=1e-12)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(scores), proba)
-    np.testing.assert_array_equal(clone(model).fit(scores, y).predict_proba(scores), proba)
+    np.testing.assert_array_equal(
+        pickle.loads(pickle.dumps(model)).predict_proba(scores), proba
+    )
+    np.testing.assert_array_equal(
+        clone(model).fit(scores, y).predict_proba(scores), proba
+    )
     order = np.random.default_rng(0).permutation(len(y))
-    np.testing.assert_allclose(clone(model).fit(scores[order], y[order]).predict_proba(scores), proba, atol=1e-5)
+    np.testing.assert_allclose(
+        clone(model).fit(scores[order], y[order]).predict_proba(scores),
+        proba,
+        atol=1e-5,
+    )
     # decisions of a monotone map never change their order
     falling = np.diff(proba[np.argsort(scores, kind="stable"), 1]) < -1e-12
     if type(recalibrator).__name__ in ("IsotonicCalibration", "TemperatureScaling"):

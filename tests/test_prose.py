@@ -5,7 +5,11 @@ import sys
 from pathlib import Path
 
 DOC = Path(__file__).parents[1] / "doc"
-PAGES = [*sorted(DOC.glob("*.md")), DOC.parent / "README.md", DOC.parent / "CONTRIBUTING.md"]
+PAGES = [
+    *sorted(DOC.glob("*.md")),
+    DOC.parent / "README.md",
+    DOC.parent / "CONTRIBUTING.md",
+]
 LONG, SHARE = 30, 0.01  # at most this share of the sentences has more words than LONG
 # Phrases that only those understand who know the answer, and metaphors for mechanisms.
 RIDDLES = [
@@ -24,17 +28,29 @@ RIDDLES = [
 def sentences(text):
     """Return the sentences of a page, without code, formulas, tables, lists of names, headings and directives."""
     text = re.sub(r"^ *```[^\n]*\n.*?^ *```$", "\n", text, flags=re.S | re.M)
-    text = re.sub(r"^(:::|:[a-z-]+:|<|\().*$", "\n", text, flags=re.M)  # fences, options, HTML, targets
+    text = re.sub(
+        r"^(:::|:[a-z-]+:|<|\().*$", "\n", text, flags=re.M
+    )  # fences, options, HTML, targets
     text = re.sub(r"\$\$.*?\$\$", "\n", text, flags=re.S)
     text = re.sub(r"^\s*(#|\|).*$", "\n", text, flags=re.M)
-    text = re.sub(r"^\s*([-*+>]|\d+\.)\s+", "\n", text, flags=re.M)  # each item of a list is a paragraph
+    text = re.sub(
+        r"^\s*([-*+>]|\d+\.)\s+", "\n", text, flags=re.M
+    )  # each item of a list is a paragraph
     text = re.sub(r"(\{\w+\})?`[^`]*`|\$[^$]*\$", "code", text)
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
     found = []
     for paragraph in re.split(r"\n\s*\n", text):
         words = " ".join(paragraph.split())
-        found += [one for one in re.split(r"(?<=[.!?])[)\"*]*\s+(?=[\"(*A-Z0-9]|code)", words) if re.search(r"\w", one)]
-    return [one for one in found if re.search(r"[a-z]{2}", re.sub(r"\b(code|and|or)\b", "", one))]
+        found += [
+            one
+            for one in re.split(r"(?<=[.!?])[)\"*]*\s+(?=[\"(*A-Z0-9]|code)", words)
+            if re.search(r"\w", one)
+        ]
+    return [
+        one
+        for one in found
+        if re.search(r"[a-z]{2}", re.sub(r"\b(code|and|or)\b", "", one))
+    ]
 
 
 def count(page):
@@ -44,14 +60,17 @@ def count(page):
 
 
 def test_sentences_are_found():
-    text = (
-        "# A heading\n\nOne is `a. B`. Two\nis 0.5 long!\n\n| a. | B. |\n\n* Three.\n* Four (five. Six).\n* `A`, `B`\n"
-    )
-    text += (
-        ":::{card} A. b.\n:link: c. d.\n\nSeven.\n:::\n<details><summary>Ten.</summary>\n\n  ```text\nNo. No.\n  ```\n"
-    )
+    text = "# A heading\n\nOne is `a. B`. Two\nis 0.5 long!\n\n| a. | B. |\n\n* Three.\n* Four (five. Six).\n* `A`, `B`\n"
+    text += ":::{card} A. b.\n:link: c. d.\n\nSeven.\n:::\n<details><summary>Ten.</summary>\n\n  ```text\nNo. No.\n  ```\n"
     found = sentences(text + "```python\nx = 1. \n```\n")
-    assert found == ["One is code.", "Two is 0.5 long!", "Three.", "Four (five.", "Six).", "Seven."]
+    assert found == [
+        "One is code.",
+        "Two is 0.5 long!",
+        "Three.",
+        "Four (five.",
+        "Six).",
+        "Seven.",
+    ]
 
 
 def test_a_long_sentence_is_counted(tmp_path):
@@ -85,5 +104,12 @@ if __name__ == "__main__":
         long, total = long + here, total + of
         print(f"{page.name:28} {here:4} of {of:5} sentences, {here / max(of, 1):.1%}")
         if len(sys.argv) > 1:
-            print(*(f"  {one}" for one in sentences(page.read_text("utf-8")) if len(one.split()) > LONG), sep="\n")
+            print(
+                *(
+                    f"  {one}"
+                    for one in sentences(page.read_text("utf-8"))
+                    if len(one.split()) > LONG
+                ),
+                sep="\n",
+            )
     print(f"{'all':28} {long:4} of {total:5} sentences, {long / total:.1%}")

@@ -12,7 +12,14 @@ from sklearn.base import clone
 import skcalib
 from skcalib._rows.blocks import row_hash
 from skcalib.binning import EqualMass
-from skcalib.export import from_dict, to_dict, to_javascript, to_onnx, to_sql, to_sql_table
+from skcalib.export import (
+    from_dict,
+    to_dict,
+    to_javascript,
+    to_onnx,
+    to_sql,
+    to_sql_table,
+)
 
 
 def rows(n=200, seed=0):
@@ -26,7 +33,9 @@ def test_two_fits_on_permuted_rows_have_one_hash(recalibrator):
     scores, y = rows()
     order = np.random.default_rng(1).permutation(len(y))
     first = clone(recalibrator).fit(scores, y).provenance_
-    second = clone(recalibrator).fit(scores[order].astype(np.float64), y[order]).provenance_
+    second = (
+        clone(recalibrator).fit(scores[order].astype(np.float64), y[order]).provenance_
+    )
     assert first == second
     assert (first["n_rows"], first["events"]) == (200, [200 - y.sum(), y.sum()])
     assert first["method"] == type(recalibrator).__name__
@@ -39,7 +48,11 @@ def test_the_hash_sees_each_number_and_not_the_order_or_the_type():
     scores, y = np.random.default_rng(0).random((50, 3)), np.arange(50) % 3
     plain = row_hash(scores, y)
     order = np.random.default_rng(1).permutation(50)
-    assert row_hash(scores[order], y[order]) == plain == row_hash(scores, y.astype(np.int8))
+    assert (
+        row_hash(scores[order], y[order])
+        == plain
+        == row_hash(scores, y.astype(np.int8))
+    )
     single = scores.astype(np.float32)
     assert row_hash(single, y) == row_hash(single.astype(np.float64), y) != plain
     seen = {
@@ -61,23 +74,33 @@ def test_the_hash_sees_each_number_and_not_the_order_or_the_type():
     swapped[[0, 1]] = y[[1, 0]]  # the same scores and the same labels, but other pairs
     assert row_hash(scores, swapped) not in seen
     zeros = np.zeros((4, 1))
-    assert row_hash(zeros, np.zeros(4, dtype=bool)) != row_hash(zeros[:3], np.zeros(3, dtype=bool))
+    assert row_hash(zeros, np.zeros(4, dtype=bool)) != row_hash(
+        zeros[:3], np.zeros(3, dtype=bool)
+    )
 
 
 def test_large_blocks_and_small_ones_agree():
     scores, y = np.random.default_rng(0).random((300_000, 1)), np.arange(300_000) % 2
-    halves = [int(row_hash(scores[part], y[part]), 16) for part in (slice(1000), slice(1000, None))]
+    halves = [
+        int(row_hash(scores[part], y[part]), 16)
+        for part in (slice(1000), slice(1000, None))
+    ]
     assert int(row_hash(scores, y), 16) == sum(halves) % 2**64
 
 
 def test_parameters_are_those_of_the_fit():
     scores, y = rows()
-    fitted = skcalib.HistogramBinning(EqualMass(4), smoothing=1.0).fit(scores, y, sample_weight=np.ones(200))
+    fitted = skcalib.HistogramBinning(EqualMass(4), smoothing=1.0).fit(
+        scores, y, sample_weight=np.ones(200)
+    )
     found = fitted.provenance_
     assert found["weight_type"] == "frequency"
     assert found["parameters"]["binning"] == {"class": "EqualMass", "n_bins": 4}
     fitted.set_params(smoothing=2.0, binning__n_bins=9)
-    assert (found["parameters"]["smoothing"], found["parameters"]["binning"]["n_bins"]) == (1.0, 4)
+    assert (
+        found["parameters"]["smoothing"],
+        found["parameters"]["binning"]["n_bins"],
+    ) == (1.0, 4)
 
 
 def test_every_way_out_carries_it():
@@ -85,7 +108,10 @@ def test_every_way_out_carries_it():
     labels = np.where(y, "*/ DROP TABLE t; --", "it's\n// %s :x ?")
     fitted = skcalib.IsotonicCalibration(classes=np.unique(labels)).fit(scores, labels)
     own = fitted.provenance_["hash"]
-    assert from_dict(json.loads(json.dumps(to_dict(fitted)))).provenance_ == fitted.provenance_
+    assert (
+        from_dict(json.loads(json.dumps(to_dict(fitted)))).provenance_
+        == fitted.provenance_
+    )
     comment = to_sql(fitted).split("/*")[1]
     assert own in comment
     assert "200" in comment
@@ -97,8 +123,12 @@ def test_every_way_out_carries_it():
     assert own in text.splitlines()[1]
     if shutil.which("node"):
         call = text + "console.log(calibrate(0.5))"
-        done = subprocess.run(["node", "-"], input=call, capture_output=True, text=True, check=True)
-        assert float(done.stdout) == pytest.approx(fitted.predict_proba([0.5])[0, 1], abs=1e-12)
+        done = subprocess.run(
+            ["node", "-"], input=call, capture_output=True, text=True, check=True
+        )
+        assert float(done.stdout) == pytest.approx(
+            fitted.predict_proba([0.5])[0, 1], abs=1e-12
+        )
     pytest.importorskip("onnx", reason="needs onnx")
     properties = {item.key: item.value for item in to_onnx(fitted).metadata_props}
     assert json.loads(properties["provenance"]) == fitted.provenance_
@@ -110,7 +140,9 @@ def test_parameters_without_a_number_in_json():
     json.dumps(fitted.provenance_, allow_nan=False)
 
 
-@pytest.mark.parametrize("value", [{"array": [1.0], "dtype": "float64"}, {"number": "inf"}], ids=str)
+@pytest.mark.parametrize(
+    "value", [{"array": [1.0], "dtype": "float64"}, {"number": "inf"}], ids=str
+)
 def test_provenance_that_is_not_plain_is_refused(value):
     document = to_dict(skcalib.PlattScaling().fit(*rows()))
     document["fitted"]["provenance_"]["pairs"][1][1] = value
@@ -121,13 +153,18 @@ def test_provenance_that_is_not_plain_is_refused(value):
 def test_groups_and_features():
     scores, y = rows()
     sites = np.arange(200) % 2
-    by_site = skcalib.GroupwiseRecalibrator(skcalib.PlattScaling(), merge_small_groups=True).fit(
-        scores, y, groups=sites
-    )
+    by_site = skcalib.GroupwiseRecalibrator(
+        skcalib.PlattScaling(), merge_small_groups=True
+    ).fit(scores, y, groups=sites)
     assert by_site.provenance_["parameters"]["recalibrator"]["class"] == "PlattScaling"
-    assert by_site.provenance_["hash"] == skcalib.PlattScaling().fit(scores, y).provenance_["hash"]
+    assert (
+        by_site.provenance_["hash"]
+        == skcalib.PlattScaling().fit(scores, y).provenance_["hash"]
+    )
     table = np.column_stack((scores, sites))
-    corrected = skcalib.MulticalibratedRecalibrator(features=1, max_rounds=0).fit(table, y)
+    corrected = skcalib.MulticalibratedRecalibrator(features=1, max_rounds=0).fit(
+        table, y
+    )
     assert corrected.provenance_["hash"] == by_site.provenance_["hash"]
 
 
@@ -137,6 +174,10 @@ def test_weights_count():
         if isinstance(recalibrator, UNWEIGHTED):
             continue
         if isinstance(recalibrator, skcalib.PlattScaling | skcalib.IsotonicCalibration):
-            one = clone(recalibrator).fit(scores, y, sample_weight=np.full(200, 2.0)).provenance_
+            one = (
+                clone(recalibrator)
+                .fit(scores, y, sample_weight=np.full(200, 2.0))
+                .provenance_
+            )
             assert (one["weight_type"], one["n_rows"]) == ("frequency", 200)
             assert one["hash"] != clone(recalibrator).fit(scores, y).provenance_["hash"]

@@ -21,7 +21,9 @@ def _sample(n=300, seed=0, coef=(-0.5, 0.8, 0.15)):
 
 
 def _fit(log_odds, y, alpha=1.0, weights=None, **options):
-    return QuadraticScaling(alpha, input="logit", clip=None, **options).fit(log_odds, y, weights)
+    return QuadraticScaling(alpha, input="logit", clip=None, **options).fit(
+        log_odds, y, weights
+    )
 
 
 def _smoothed_inverse_temperature(log_odds, y, weights):
@@ -31,7 +33,10 @@ def _smoothed_inverse_temperature(log_odds, y, weights):
     low, high = 0.0, 10.0
     for _ in range(200):
         left, right = low + 0.382 * (high - low), low + 0.618 * (high - low)
-        losses = [weights @ (np.logaddexp(0, b * log_odds) - targets * b * log_odds) for b in (left, right)]
+        losses = [
+            weights @ (np.logaddexp(0, b * log_odds) - targets * b * log_odds)
+            for b in (left, right)
+        ]
         low, high = (low, right) if losses[0] < losses[1] else (left, high)
     return (low + high) / 2
 
@@ -49,16 +54,30 @@ def test_fit_is_the_minimum_of_the_penalised_loss(alpha, scale):
     log_odds, y = _sample(n=200)
     log_odds = log_odds * scale
     weights = np.random.default_rng(1).random(len(y))
-    inverse = _smoothed_inverse_temperature(log_odds, y, weights) if scale > 0.1 else None
+    inverse = (
+        _smoothed_inverse_temperature(log_odds, y, weights) if scale > 0.1 else None
+    )
     if inverse is None:  # beyond the twin's bracket
         inverse = _smoothed_inverse_temperature(log_odds / scale, y, weights) / scale
     z = inverse * log_odds
-    best = minimize(_loss, [0, 1, 0], args=(z, y, weights, alpha), method="BFGS", options={"gtol": 1e-8})
+    best = minimize(
+        _loss,
+        [0, 1, 0],
+        args=(z, y, weights, alpha),
+        method="BFGS",
+        options={"gtol": 1e-8},
+    )
     spread = max(math.sqrt(weights @ z**2 / weights.sum()), 0.3)
     model = _fit(log_odds, y, alpha, weights)
     expected = [best.x[0], best.x[1] * inverse, best.x[2] * inverse**2 / spread]
-    np.testing.assert_allclose([model.intercept_, model.slope_, model.curvature_], expected, rtol=1e-4)
-    theta = [model.intercept_, model.slope_ / inverse, model.curvature_ * spread / inverse**2]
+    np.testing.assert_allclose(
+        [model.intercept_, model.slope_, model.curvature_], expected, rtol=1e-4
+    )
+    theta = [
+        model.intercept_,
+        model.slope_ / inverse,
+        model.curvature_ * spread / inverse**2,
+    ]
     assert _loss(theta, z, y, weights, alpha) <= best.fun + 1e-8
 
 
@@ -67,7 +86,9 @@ def test_without_ridge_it_is_logistic_regression():
     features = np.column_stack((log_odds, log_odds**2))
     twin = LogisticRegression(C=1e12, tol=1e-12, max_iter=10_000).fit(features, y)
     model = _fit(log_odds, y, 0)
-    np.testing.assert_allclose((model.slope_, model.curvature_), twin.coef_[0], atol=1e-5)
+    np.testing.assert_allclose(
+        (model.slope_, model.curvature_), twin.coef_[0], atol=1e-5
+    )
     assert model.intercept_ == pytest.approx(twin.intercept_[0], abs=1e-5)
     assert model.log_odds_range_ == (log_odds.min(), log_odds.max())
 
@@ -75,7 +96,9 @@ def test_without_ridge_it_is_logistic_regression():
 def test_great_ridge_is_temperature_scaling():
     log_odds, y = _sample()
     model = _fit(log_odds, y, 1e9)
-    assert model.slope_ == pytest.approx(_smoothed_inverse_temperature(log_odds, y, np.ones(len(y))), rel=1e-6)
+    assert model.slope_ == pytest.approx(
+        _smoothed_inverse_temperature(log_odds, y, np.ones(len(y))), rel=1e-6
+    )
     assert (model.intercept_, model.curvature_) == pytest.approx((0, 0), abs=1e-6)
 
 
@@ -94,10 +117,17 @@ def test_monotone_fit_is_the_constrained_minimum(alpha):
             [0, 1, 0],
             args=(z, y, np.ones(len(y)), alpha),
             method="SLSQP",
-            constraints={"type": "ineq", "fun": lambda theta, e=ends, s=spread: theta[1] + 2 * theta[2] * e / s},
+            constraints={
+                "type": "ineq",
+                "fun": lambda theta, e=ends, s=spread: theta[1] + 2 * theta[2] * e / s,
+            },
             options={"ftol": 1e-13, "maxiter": 500},
         )
-        theta = [model.intercept_, model.slope_ / inverse, model.curvature_ * spread / inverse**2]
+        theta = [
+            model.intercept_,
+            model.slope_ / inverse,
+            model.curvature_ * spread / inverse**2,
+        ]
         assert _loss(theta, z, y, np.ones(len(y)), alpha) <= best.fun + 1e-6
         slopes = model.slope_ + 2 * model.curvature_ * np.array(model.log_odds_range_)
         assert slopes.min() >= -1e-12
@@ -114,24 +144,39 @@ def test_beyond_the_calibration_set_the_map_is_straight():
     slope = model.slope_ + 2 * model.curvature_ * high
     at_end = model.intercept_ + model.slope_ * high + model.curvature_ * high**2
     found = logit(model.predict_proba([high, high + 1, high + 2])[:, 1])
-    np.testing.assert_allclose(found, [at_end, at_end + slope, at_end + 2 * slope], rtol=1e-9)
+    np.testing.assert_allclose(
+        found, [at_end, at_end + slope, at_end + 2 * slope], rtol=1e-9
+    )
     inside = np.linspace(low, high, 7)
     parabola = model.intercept_ + model.slope_ * inside + model.curvature_ * inside**2
-    np.testing.assert_allclose(logit(model.predict_proba(inside)[:, 1]), parabola, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        logit(model.predict_proba(inside)[:, 1]), parabola, rtol=1e-9, atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("alpha", [0, 1])
 @pytest.mark.parametrize("monotone", [False, True])
 def test_extreme_scores_give_finite_forecasts(alpha, monotone):
     y = np.arange(20) % 2
-    for scores in (y.astype(float), np.where(np.arange(20) < 3, 1.0, y), np.full(20, 0.3), np.full(20, 0.5), 1.0 - y):
+    for scores in (
+        y.astype(float),
+        np.where(np.arange(20) < 3, 1.0, y),
+        np.full(20, 0.3),
+        np.full(20, 0.5),
+        1.0 - y,
+    ):
         model = QuadraticScaling(alpha, monotone=monotone).fit(scores, y)
         assert np.isfinite(np.log(model.predict_proba([0, 0.1, 0.5, 1]))).all()
     for log_odds in (
         np.array([-1e90, -800, -3, 3, 800, 1e90]),
         np.array([-3e-90, -2e-90, -1e-90, 1e-90, 2e-90, 3e-90]),
     ):
-        model = _fit(log_odds, np.array([False, False, True, False, True, True]), alpha, monotone=monotone)
+        model = _fit(
+            log_odds,
+            np.array([False, False, True, False, True, True]),
+            alpha,
+            monotone=monotone,
+        )
         assert np.isfinite(np.log(model.predict_proba(log_odds))).all()
 
 
@@ -140,22 +185,33 @@ def test_a_model_that_ranks_the_wrong_way_round():
     free, monotone = _fit(log_odds, y, 0), _fit(log_odds, y, 0, monotone=True)
     assert free.slope_ < -1
     assert monotone.slope_ == pytest.approx(0, abs=1e-9)
-    np.testing.assert_allclose(monotone.predict_proba(log_odds)[:, 1], y.mean(), atol=1e-6)
+    np.testing.assert_allclose(
+        monotone.predict_proba(log_odds)[:, 1], y.mean(), atol=1e-6
+    )
     assert np.isfinite(_fit(log_odds, y).predict_proba(log_odds)).all()
 
 
 def test_a_missing_class_takes_a_ridge():
     log_odds, _ = _sample()
-    model = QuadraticScaling(input="logit", classes=[0, 1]).fit(log_odds, np.ones(len(log_odds), int))
+    model = QuadraticScaling(input="logit", classes=[0, 1]).fit(
+        log_odds, np.ones(len(log_odds), int)
+    )
     assert model.predict_proba(log_odds)[:, 1].mean() > 0.8
     with refused(ValueError, "QuadraticScaling", "class 0"):
-        QuadraticScaling(0, input="logit", classes=[0, 1]).fit(log_odds, np.ones(len(log_odds), int))
+        QuadraticScaling(0, input="logit", classes=[0, 1]).fit(
+            log_odds, np.ones(len(log_odds), int)
+        )
 
 
 def test_separable_rows_stay_moderate():
     # 30 rows without an error: the likelihood alone would be sure of everything.
     log_odds = np.linspace(-3, 3, 30)
-    assert TemperatureScaling(input="logit").fit(log_odds, log_odds > 0).predict_proba([4.0])[0, 1] < 0.9999
+    assert (
+        TemperatureScaling(input="logit")
+        .fit(log_odds, log_odds > 0)
+        .predict_proba([4.0])[0, 1]
+        < 0.9999
+    )
     assert 3 < logit(_fit(log_odds, log_odds > 0).predict_proba([4.0])[0, 1]) < 20
 
 
@@ -163,7 +219,9 @@ def test_integer_weights_are_repeated_rows():
     log_odds, y = _sample()
     weights = np.random.default_rng(2).integers(0, 4, len(y))
     for alpha, monotone in ((0, False), (1, False), (1, True)):
-        weighted = _fit(log_odds, y, alpha, weights, monotone=monotone).predict_proba(log_odds)
+        weighted = _fit(log_odds, y, alpha, weights, monotone=monotone).predict_proba(
+            log_odds
+        )
         z, labels = repeated(weights, log_odds, y)
         # the range of the parabola is that of the rows that count
         rows = _fit(z, labels, alpha, monotone=monotone).predict_proba(log_odds)
@@ -195,9 +253,15 @@ def test_a_slope_that_ends_a_hair_above_its_bound_does_not_end_the_fit():
         method="SLSQP",
         constraints={
             "type": "ineq",
-            "fun": lambda theta: theta[1] + 2 * theta[2] * np.array([z.min(), z.max()]) / spread,
+            "fun": lambda theta: (
+                theta[1] + 2 * theta[2] * np.array([z.min(), z.max()]) / spread
+            ),
         },
         options={"ftol": 1e-13, "maxiter": 500},
     )
-    theta = [model.intercept_, model.slope_ / inverse, model.curvature_ * spread / inverse**2]
+    theta = [
+        model.intercept_,
+        model.slope_ / inverse,
+        model.curvature_ * spread / inverse**2,
+    ]
     assert _loss(theta, z, y, ones, 1) <= best.fun + 1e-6

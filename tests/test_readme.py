@@ -28,7 +28,11 @@ from skcalib.metrics import calibration_error
 _METHODS = [
     "sigmoid",
     "isotonic",
-    *(["temperature"] if parse_version(sklearn.__version__) >= parse_version("1.8") else []),
+    *(
+        ["temperature"]
+        if parse_version(sklearn.__version__) >= parse_version("1.8")
+        else []
+    ),
 ]
 ROOT = Path(__file__).parents[1]
 
@@ -47,7 +51,10 @@ def readme():
 
 def test_readme_starts_with_two_commands(readme):
     blocks = re.findall(r"```bash\n(.*?)```", readme, flags=re.S)
-    assert [len(block.splitlines()) for block in blocks] == [1, 1]  # `.ci/run` runs the first two lines of such blocks
+    assert [len(block.splitlines()) for block in blocks] == [
+        1,
+        1,
+    ]  # `.ci/run` runs the first two lines of such blocks
     assert "-m skcalib demo" in blocks[0]
     assert "-m pytest" in blocks[1]
     assert 'pip install ".[plot]"' in "".join(readme.splitlines()[:12])
@@ -77,7 +84,10 @@ def _forms(estimator, frozen=False):
 def _best(forms, names):
     """Return the least log-loss of forms that are fitted and judged on the rows of the names."""
     rows = [(names[f"X_{part}"], names[f"y_{part}"]) for part in ("fit", "test")]
-    return min(log_loss(rows[1][1], form.fit(*rows[0]).predict_proba(rows[1][0])) for form in forms)
+    return min(
+        log_loss(rows[1][1], form.fit(*rows[0]).predict_proba(rows[1][0]))
+        for form in forms
+    )
 
 
 @pytest.mark.slow
@@ -85,11 +95,15 @@ def test_readme_snippets_run_in_order_and_ours_is_the_best(readme, capsys):
     blocks = re.findall(r"```python\n(.*?)```", readme, flags=re.S)
     assert len(blocks) == 3
     for block, (theirs, rows) in zip(
-        blocks, (("model", "train"), ("forest", "train"), ("model", "calibration")), strict=True
+        blocks,
+        (("model", "train"), ("forest", "train"), ("model", "calibration")),
+        strict=True,
     ):
         names = {}
         exec(block, names)
-        printed = re.findall(r"^([a-zA-Z -]+?) +(\d\.\d{3})", capsys.readouterr().out, flags=re.M)
+        printed = re.findall(
+            r"^([a-zA-Z -]+?) +(\d\.\d{3})", capsys.readouterr().out, flags=re.M
+        )
         assert [name for name, _ in printed][1] == "scikit-learn"
         bare, best, ours = (float(loss) for _, loss in printed)
         assert ours < best < bare
@@ -97,8 +111,12 @@ def test_readme_snippets_run_in_order_and_ours_is_the_best(readme, capsys):
         estimator = names["forest"] if theirs == "forest" else GaussianNB()
         names |= {"X_fit": names[f"X_{rows}"], "y_fit": names[f"y_{rows}"]}
         is_fitted = rows == "calibration"
-        estimator = FrozenEstimator(names["model"]) if is_fitted else FittedOnce(estimator)
-        assert _best(_forms(estimator, is_fitted), names) == pytest.approx(best, abs=6e-4)  # none of them is better
+        estimator = (
+            FrozenEstimator(names["model"]) if is_fitted else FittedOnce(estimator)
+        )
+        assert _best(_forms(estimator, is_fitted), names) == pytest.approx(
+            best, abs=6e-4
+        )  # none of them is better
         if theirs == "forest":
             _check_search(names)
 
@@ -115,16 +133,24 @@ def _check_search(names):
     shutil.rmtree(search.estimator.memory)
 
 
-@pytest.mark.skipif("temperature" not in _METHODS, reason="scikit-learn has temperature scaling from 1.8 on")
+@pytest.mark.skipif(
+    "temperature" not in _METHODS,
+    reason="scikit-learn has temperature scaling from 1.8 on",
+)
 @pytest.mark.slow
 def test_what_readme_says_of_the_forest(readme):
     X, y = load_digits(return_X_y=True)
-    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
+    X_train, X_test, y_train, y_test = train_test_split(
+        X, y, test_size=0.5, stratify=y, random_state=0
+    )
     forest = FittedOnce(RandomForestClassifier(random_state=0))
     ours = RecalibratedClassifierCV(forest, DirichletCalibration(), ensemble=False)
     theirs = CalibratedClassifierCV(forest, method="temperature", ensemble=False)
     models = (forest, theirs, ours)
-    losses = [log_loss(y_test, model.fit(X_train, y_train).predict_proba(X_test)) for model in models]
+    losses = [
+        log_loss(y_test, model.fit(X_train, y_train).predict_proba(X_test))
+        for model in models
+    ]
     names = {"X_fit": X_train, "y_fit": y_train, "X_test": X_test, "y_test": y_test}
     assert losses[1] == _best(_forms(forest), names)
     assert losses[2] < losses[1] < losses[0]
@@ -134,10 +160,18 @@ def test_what_readme_says_of_the_forest(readme):
 @pytest.mark.parametrize("data", ["digits", "breast_cancer"])
 def test_demo_prints_a_table_in_which_ours_is_the_best(data, capsys):
     assert main(["demo", "--data", data]) == 0
-    rows = [line for line in capsys.readouterr().out.splitlines() if re.search(r"(\d\.\d{4}\s*){4}$", line)]
-    figures = {row[:42].strip(): [float(figure) for figure in row[42:].split()] for row in rows}
+    rows = [
+        line
+        for line in capsys.readouterr().out.splitlines()
+        if re.search(r"(\d\.\d{4}\s*){4}$", line)
+    ]
+    figures = {
+        row[:42].strip(): [float(figure) for figure in row[42:].split()] for row in rows
+    }
     ours = figures["RecalibratedClassifierCV(GaussianNB())"][0]
-    theirs = [row[0] for name, row in figures.items() if name.startswith("scikit-learn")]
+    theirs = [
+        row[0] for name, row in figures.items() if name.startswith("scikit-learn")
+    ]
     assert len(theirs) == 2 * len(_METHODS)
     assert ours < min(theirs) < figures["bare model"][0]
     for _, _, plugin, debiased in figures.values():
@@ -146,11 +180,21 @@ def test_demo_prints_a_table_in_which_ours_is_the_best(data, capsys):
 
 def test_howto_binning():
     strategy = _example("geometric_bins").GeometricBins(4)
-    assert clone(strategy).bin_edges(np.array([0.3])).tolist() == [0, 0.125, 0.25, 0.5, 1]
+    assert clone(strategy).bin_edges(np.array([0.3])).tolist() == [
+        0,
+        0.125,
+        0.25,
+        0.5,
+        1,
+    ]
     # (1/2) |.1 - 0| + (1/2) |.6 - 1| with one score in the lowest bin and one in the highest
-    error = calibration_error([0, 1], [0.1, 0.6], norm=1, method="plugin", binning=strategy)
+    error = calibration_error(
+        [0, 1], [0.1, 0.6], norm=1, method="plugin", binning=strategy
+    )
     assert error == pytest.approx(0.25)
-    fitted = HistogramBinning(binning=strategy, input="logit").fit([-3.0, -1.0, 0.5, 2.0], [0, 0, 0, 1])
+    fitted = HistogramBinning(binning=strategy, input="logit").fit(
+        [-3.0, -1.0, 0.5, 2.0], [0, 0, 0, 1]
+    )
     assert fitted.bin_values_.tolist() == [0, (0.125 + 0.25) / 2, 0, 0.5]
 
 

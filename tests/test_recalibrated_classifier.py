@@ -60,7 +60,13 @@ RECALIBRATORS = [
 
 # scikit-learn 1.6 makes checks from classes with fewer rows than the five folds, which StratifiedKFold remarks upon.
 @pytest.mark.filterwarnings("ignore:The least populated class in y")
-@parametrize_with_checks([RecalibratedClassifierCV(LogisticRegression(), recalibrator=PlattScaling(), ensemble=True)])
+@parametrize_with_checks(
+    [
+        RecalibratedClassifierCV(
+            LogisticRegression(), recalibrator=PlattScaling(), ensemble=True
+        )
+    ]
+)
 def test_estimator_checks(estimator, check):
     check(estimator)
 
@@ -71,7 +77,9 @@ def test_estimator_checks(estimator, check):
     [
         RecalibratedClassifierCV(LogisticRegression()),
         RecalibratedClassifierCV(),
-        RecalibratedClassifierCV(LogisticRegression(), recalibrator=IsotonicCalibration(), ensemble=False),
+        RecalibratedClassifierCV(
+            LogisticRegression(), recalibrator=IsotonicCalibration(), ensemble=False
+        ),
         RecalibratedClassifierCV(LogisticRegression(), recalibrator=HistogramBinning()),
     ]
 )
@@ -87,7 +95,9 @@ def binary():
 @pytest.fixture
 def iris():
     X, y = load_iris(return_X_y=True)
-    return StandardScaler().fit_transform(X) + np.random.default_rng(0).normal(size=X.shape), y
+    return StandardScaler().fit_transform(X) + np.random.default_rng(0).normal(
+        size=X.shape
+    ), y
 
 
 @pytest.fixture
@@ -100,16 +110,30 @@ def weight():
 
 @pytest.mark.parametrize("ensemble", [True, False])
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize(("method", "recalibrator"), [("sigmoid", PlattScaling()), ("isotonic", IsotonicCalibration())])
-def test_the_probabilities_of_calibrated_classifier_cv(method, recalibrator, weighted, ensemble, binary, weight):
+@pytest.mark.parametrize(
+    ("method", "recalibrator"),
+    [("sigmoid", PlattScaling()), ("isotonic", IsotonicCalibration())],
+)
+def test_the_probabilities_of_calibrated_classifier_cv(
+    method, recalibrator, weighted, ensemble, binary, weight
+):
     X, y = binary
     sample_weight = weight[::2] if weighted else None
-    theirs = CalibratedClassifierCV(LinearSVC(random_state=0), method=method, ensemble=ensemble)
-    ours = RecalibratedClassifierCV(LinearSVC(random_state=0), recalibrator=recalibrator, ensemble=ensemble)
-    theirs, ours = (model.fit(X[::2], y[::2], sample_weight=sample_weight) for model in (theirs, ours))
+    theirs = CalibratedClassifierCV(
+        LinearSVC(random_state=0), method=method, ensemble=ensemble
+    )
+    ours = RecalibratedClassifierCV(
+        LinearSVC(random_state=0), recalibrator=recalibrator, ensemble=ensemble
+    )
+    theirs, ours = (
+        model.fit(X[::2], y[::2], sample_weight=sample_weight)
+        for model in (theirs, ours)
+    )
     expected = theirs.predict_proba(X[1::2])
     assert expected[:, 1].std() > 0.05
-    np.testing.assert_allclose(ours.predict_proba(X[1::2]), expected, atol=1e-6)  # promised: 1e-4
+    np.testing.assert_allclose(
+        ours.predict_proba(X[1::2]), expected, atol=1e-6
+    )  # promised: 1e-4
     np.testing.assert_array_equal(ours.predict(X[1::2]), theirs.predict(X[1::2]))
 
 
@@ -118,18 +142,28 @@ def test_isotonic_probabilities_of_many_folds_and_of_a_frozen_classifier(binary)
     frozen = FrozenEstimator(LinearSVC(random_state=0).fit(X[::2], y[::2]))
     for estimator, cv in ((LinearSVC(random_state=0), 10), (frozen, None)):
         ensemble = cv is not None
-        theirs = CalibratedClassifierCV(estimator, method="isotonic", cv=cv, ensemble=ensemble)
-        ours = RecalibratedClassifierCV(estimator, recalibrator=IsotonicCalibration(), cv=cv, ensemble=ensemble)
+        theirs = CalibratedClassifierCV(
+            estimator, method="isotonic", cv=cv, ensemble=ensemble
+        )
+        ours = RecalibratedClassifierCV(
+            estimator, recalibrator=IsotonicCalibration(), cv=cv, ensemble=ensemble
+        )
         theirs, ours = (model.fit(X[1::2], y[1::2]) for model in (theirs, ours))
         assert len(ours.calibrated_classifiers_) == len(theirs.calibrated_classifiers_)
-        np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-9)
+        np.testing.assert_allclose(
+            ours.predict_proba(X), theirs.predict_proba(X), atol=1e-9
+        )
 
 
 # The same as a plain loop --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("recalibrator", RECALIBRATORS, ids=lambda recalibrator: type(recalibrator).__name__)
-@pytest.mark.parametrize("estimator", [GaussianNB(), LogisticRegression()], ids=["probability", "logit"])
+@pytest.mark.parametrize(
+    "recalibrator", RECALIBRATORS, ids=lambda recalibrator: type(recalibrator).__name__
+)
+@pytest.mark.parametrize(
+    "estimator", [GaussianNB(), LogisticRegression()], ids=["probability", "logit"]
+)
 @pytest.mark.parametrize("data", ["binary", "iris"])
 def test_plain_loop(data, estimator, recalibrator, request):
     X, y = request.getfixturevalue(data)
@@ -142,19 +176,33 @@ def test_plain_loop(data, estimator, recalibrator, request):
     for train, test in cv.split(X, y):
         model = clone(estimator).fit(X[train], y[train])
         pairs.append((model, clone(told).fit(getattr(model, method)(X[test]), y[test])))
-    expected = np.mean([pair[1].predict_proba(getattr(pair[0], method)(X)) for pair in pairs], axis=0)
-    ensemble = RecalibratedClassifierCV(estimator, recalibrator=recalibrator, cv=cv, ensemble=True).fit(X, y)
+    expected = np.mean(
+        [pair[1].predict_proba(getattr(pair[0], method)(X)) for pair in pairs], axis=0
+    )
+    ensemble = RecalibratedClassifierCV(
+        estimator, recalibrator=recalibrator, cv=cv, ensemble=True
+    ).fit(X, y)
     np.testing.assert_allclose(ensemble.predict_proba(X), expected, rtol=1e-8)
     np.testing.assert_allclose(ensemble.predict_proba(X).sum(axis=1), 1)
     np.testing.assert_array_equal(ensemble.predict(X), expected.argmax(axis=1))
 
     scores = cross_val_predict(estimator, X, y, cv=cv, method=method)
     model, fitted = clone(estimator).fit(X, y), clone(told).fit(scores, y)
-    single = RecalibratedClassifierCV(estimator, recalibrator=recalibrator, cv=cv, ensemble=False).fit(X, y)
-    np.testing.assert_allclose(single.predict_proba(X), fitted.predict_proba(getattr(model, method)(X)), rtol=1e-8)
+    single = RecalibratedClassifierCV(
+        estimator, recalibrator=recalibrator, cv=cv, ensemble=False
+    ).fit(X, y)
+    np.testing.assert_allclose(
+        single.predict_proba(X),
+        fitted.predict_proba(getattr(model, method)(X)),
+        rtol=1e-8,
+    )
 
-    shared = RecalibratedClassifierCV(estimator, recalibrator=recalibrator, cv=cv).fit(X, y)
-    expected = np.mean([fitted.predict_proba(getattr(model, method)(X)) for model, _ in pairs], axis=0)
+    shared = RecalibratedClassifierCV(estimator, recalibrator=recalibrator, cv=cv).fit(
+        X, y
+    )
+    expected = np.mean(
+        [fitted.predict_proba(getattr(model, method)(X)) for model, _ in pairs], axis=0
+    )
     np.testing.assert_allclose(shared.predict_proba(X), expected, rtol=1e-8)
     np.testing.assert_array_equal(shared.predict(X), expected.argmax(axis=1))
     assert not hasattr(shared, "gain_")
@@ -171,14 +219,20 @@ def test_the_default_is_a_cautious_recalibrator_on_probabilities(binary):
     np.testing.assert_allclose(default.gain_, cautious.gain_, rtol=1e-6)
     assert type(default.chosen_) is type(cautious.chosen_)
     nothing_given = RecalibratedClassifierCV().fit(X, y)
-    explicit = RecalibratedClassifierCV(LinearSVC(random_state=0), CautiousRecalibrator(), cv=StratifiedKFold(5))
-    np.testing.assert_array_equal(nothing_given.predict_proba(X), explicit.fit(X, y).predict_proba(X))
+    explicit = RecalibratedClassifierCV(
+        LinearSVC(random_state=0), CautiousRecalibrator(), cv=StratifiedKFold(5)
+    )
+    np.testing.assert_array_equal(
+        nothing_given.predict_proba(X), explicit.fit(X, y).predict_proba(X)
+    )
 
 
 def test_the_model_stays_as_it_is_where_nothing_is_gained():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1500, 2))
-    y = (rng.logistic(size=1500) < X.sum(axis=1)).astype(int)  # what logistic regression assumes
+    y = (rng.logistic(size=1500) < X.sum(axis=1)).astype(
+        int
+    )  # what logistic regression assumes
     model = RecalibratedClassifierCV(LogisticRegression()).fit(X[:500], y[:500])
     assert repr(model.chosen_).startswith("Uncalibrated(")
     assert model.gain_.low < 0
@@ -195,11 +249,15 @@ def test_sure_scores_are_recalibrated_and_the_gain_is_shown(binary):
     tree = DecisionTreeClassifier(random_state=0)
     model = RecalibratedClassifierCV(tree).fit(X[:200], y[:200])
     assert type(model.chosen_) is StackedRecalibrator
-    assert model.gain_.low > 1  # a tree's log-loss is 36 for each row that it is wrong in
+    assert (
+        model.gain_.low > 1
+    )  # a tree's log-loss is 36 for each row that it is wrong in
     assert len({id(pair.recalibrator) for pair in model.calibrated_classifiers_}) == 1
     assert len(model.calibrated_classifiers_) == 5
     after = log_loss(y[200:], model.predict_proba(X[200:]))
-    assert after < 0.1 * log_loss(y[200:], tree.fit(X[:200], y[:200]).predict_proba(X[200:]))
+    assert after < 0.1 * log_loss(
+        y[200:], tree.fit(X[:200], y[:200]).predict_proba(X[200:])
+    )
     model.set_params(recalibrator=PlattScaling()).fit(X[:200], y[:200])
     assert not hasattr(model, "gain_")
     assert not hasattr(model, "chosen_")
@@ -207,43 +265,71 @@ def test_sure_scores_are_recalibrated_and_the_gain_is_shown(binary):
 
 def test_the_default_is_never_worse_than_the_bare_model_by_more_than_noise():
     for seed in range(2):
-        X, y = make_classification(1200, 8, n_informative=3, n_classes=2 + seed, flip_y=0.1, random_state=seed)
-        for estimator in (GaussianNB(), LogisticRegression(), KNeighborsClassifier(), DecisionTreeClassifier()):
+        X, y = make_classification(
+            1200, 8, n_informative=3, n_classes=2 + seed, flip_y=0.1, random_state=seed
+        )
+        for estimator in (
+            GaussianNB(),
+            LogisticRegression(),
+            KNeighborsClassifier(),
+            DecisionTreeClassifier(),
+        ):
             losses = []
             for model in (estimator, RecalibratedClassifierCV(estimator)):
                 proba = model.fit(X[:200], y[:200]).predict_proba(X[200:])
-                losses.append(-np.log(np.clip(proba[np.arange(1000), y[200:]], 2.0**-52, 1)))
+                losses.append(
+                    -np.log(np.clip(proba[np.arange(1000), y[200:]], 2.0**-52, 1))
+                )
             gap = losses[1] - losses[0]
             assert gap.mean() <= 2.33 * gap.std() / 1000**0.5 + 1e-9, estimator
 
 
 @pytest.mark.parametrize("ensemble", [True, False])
-@pytest.mark.parametrize("recalibrator", RECALIBRATORS, ids=lambda recalibrator: type(recalibrator).__name__)
+@pytest.mark.parametrize(
+    "recalibrator", RECALIBRATORS, ids=lambda recalibrator: type(recalibrator).__name__
+)
 def test_integer_weights_are_repeated_rows(recalibrator, ensemble, binary, weight):
     X, y = binary
     repeated = np.repeat(np.arange(300), weight.astype(int))
     half = np.arange(300) < 150
     splits = [(np.flatnonzero(a), np.flatnonzero(~a)) for a in (half, ~half)]
-    repeated_splits = [(np.flatnonzero(a[repeated]), np.flatnonzero(~a[repeated])) for a in (half, ~half)]
+    repeated_splits = [
+        (np.flatnonzero(a[repeated]), np.flatnonzero(~a[repeated]))
+        for a in (half, ~half)
+    ]
     # GaussianNB adds the same variance either way only if the features' variance agrees.
     estimator = GaussianNB(var_smoothing=0)
-    model = RecalibratedClassifierCV(estimator, recalibrator=recalibrator, ensemble=ensemble)
+    model = RecalibratedClassifierCV(
+        estimator, recalibrator=recalibrator, ensemble=ensemble
+    )
     weighted = clone(model).set_params(cv=splits).fit(X, y, sample_weight=weight)
     copied = clone(model).set_params(cv=repeated_splits).fit(X[repeated], y[repeated])
-    np.testing.assert_allclose(weighted.predict_proba(X), copied.predict_proba(X), atol=1e-7)
+    np.testing.assert_allclose(
+        weighted.predict_proba(X), copied.predict_proba(X), atol=1e-7
+    )
 
 
 # Labels and containers -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "labels", [np.array(["no", "yes"]), np.array([False, True]), np.array([-1, 1]), np.array([1, 2])]
+    "labels",
+    [
+        np.array(["no", "yes"]),
+        np.array([False, True]),
+        np.array([-1, 1]),
+        np.array([1, 2]),
+    ],
 )
 @pytest.mark.parametrize("recalibrator", [PlattScaling(), TemperatureScaling()])
 @pytest.mark.parametrize("ensemble", [True, False])
-def test_labels_of_any_kind_give_the_same_probabilities(labels, recalibrator, ensemble, binary):
+def test_labels_of_any_kind_give_the_same_probabilities(
+    labels, recalibrator, ensemble, binary
+):
     X, y = binary
-    model = RecalibratedClassifierCV(GaussianNB(), recalibrator=recalibrator, ensemble=ensemble)
+    model = RecalibratedClassifierCV(
+        GaussianNB(), recalibrator=recalibrator, ensemble=ensemble
+    )
     expected = clone(model).fit(X, y)
     named = clone(model).fit(X, labels[y].tolist())
     np.testing.assert_array_equal(named.predict_proba(X), expected.predict_proba(X))
@@ -256,38 +342,62 @@ def test_frames_and_series_with_any_index(binary):
     X, y = binary
     frame = pd.DataFrame(X, columns=list("abcdefgh"), index=np.arange(300)[::-1] + 5)
     series = pd.Series(np.array(["no", "yes"])[y], index=frame.index)
-    model = RecalibratedClassifierCV().fit(frame, series, sample_weight=pd.Series(np.ones(300), index=frame.index))
-    np.testing.assert_allclose(model.predict_proba(frame), RecalibratedClassifierCV().fit(X, y).predict_proba(X))
+    model = RecalibratedClassifierCV().fit(
+        frame, series, sample_weight=pd.Series(np.ones(300), index=frame.index)
+    )
+    np.testing.assert_allclose(
+        model.predict_proba(frame),
+        RecalibratedClassifierCV().fit(X, y).predict_proba(X),
+    )
     assert model.n_features_in_ == 8
     np.testing.assert_array_equal(model.feature_names_in_, list("abcdefgh"))
 
 
 def test_rows_that_are_texts():
     texts, y = ["a b", "a a", "b c", "c c"] * 5, [0, 0, 1, 1] * 5
-    model = RecalibratedClassifierCV(make_pipeline(CountVectorizer(token_pattern=r"\w"), LinearSVC())).fit(texts, y)
+    model = RecalibratedClassifierCV(
+        make_pipeline(CountVectorizer(token_pattern=r"\w"), LinearSVC())
+    ).fit(texts, y)
     np.testing.assert_array_equal(model.predict(["a a a", "c c c"]), [0, 1])
     assert not hasattr(model, "n_features_in_")
 
 
 def test_a_precomputed_kernel(binary):
     X, y = binary
-    kernel = RecalibratedClassifierCV(SVC(kernel="precomputed"), ensemble=False).fit(linear_kernel(X), y)
+    kernel = RecalibratedClassifierCV(SVC(kernel="precomputed"), ensemble=False).fit(
+        linear_kernel(X), y
+    )
     linear = RecalibratedClassifierCV(SVC(kernel="linear"), ensemble=False).fit(X, y)
-    np.testing.assert_allclose(kernel.predict_proba(linear_kernel(X)), linear.predict_proba(X), atol=1e-6)
-    automatic = RecalibratedClassifierCV(SVC(kernel="precomputed")).fit(linear_kernel(X), y)
-    np.testing.assert_array_equal(automatic.predict_proba(linear_kernel(X)), kernel.predict_proba(linear_kernel(X)))
+    np.testing.assert_allclose(
+        kernel.predict_proba(linear_kernel(X)), linear.predict_proba(X), atol=1e-6
+    )
+    automatic = RecalibratedClassifierCV(SVC(kernel="precomputed")).fit(
+        linear_kernel(X), y
+    )
+    np.testing.assert_array_equal(
+        automatic.predict_proba(linear_kernel(X)),
+        kernel.predict_proba(linear_kernel(X)),
+    )
     with pytest.raises(ValueError, match="precomputed kernel: use ensemble=False"):
-        RecalibratedClassifierCV(SVC(kernel="precomputed"), ensemble=True).fit(linear_kernel(X), y)
+        RecalibratedClassifierCV(SVC(kernel="precomputed"), ensemble=True).fit(
+            linear_kernel(X), y
+        )
 
 
 @pytest.mark.parametrize("ensemble", [True, False, "auto"])
 @pytest.mark.slow
 def test_the_same_probabilities_with_jobs_and_after_pickling(ensemble, iris):
     X, y = iris
-    model = RecalibratedClassifierCV(GaussianNB(), PlattScaling(), cv=3, ensemble=ensemble).fit(X, y)
+    model = RecalibratedClassifierCV(
+        GaussianNB(), PlattScaling(), cv=3, ensemble=ensemble
+    ).fit(X, y)
     expected = model.predict_proba(X)
-    np.testing.assert_array_equal(clone(model).set_params(n_jobs=2).fit(X, y).predict_proba(X), expected)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(X), expected)
+    np.testing.assert_array_equal(
+        clone(model).set_params(n_jobs=2).fit(X, y).predict_proba(X), expected
+    )
+    np.testing.assert_array_equal(
+        pickle.loads(pickle.dumps(model)).predict_proba(X), expected
+    )
 
 
 # What the recalibrator is told ---------------------------------------------------------------------------------------
@@ -303,7 +413,9 @@ class Recorder(ClassifierMixin, BaseEstimator):
     def fit(self, scores, y, sample_weight=None):
         self.given_ = scores, y, sample_weight
         self.classes_ = np.unique(y) if self.classes is None else self.classes
-        self.frequency_ = np.array([np.average(y == label, weights=sample_weight) for label in self.classes_])
+        self.frequency_ = np.array(
+            [np.average(y == label, weights=sample_weight) for label in self.classes_]
+        )
         return self
 
     def predict_proba(self, scores):
@@ -325,12 +437,19 @@ class Outer(Recorder):
     classes = None
 
 
-@pytest.mark.parametrize(("estimator", "scale", "width"), [(LinearSVC(), "logit", 1), (GaussianNB(), "probability", 2)])
+@pytest.mark.parametrize(
+    ("estimator", "scale", "width"),
+    [(LinearSVC(), "logit", 1), (GaussianNB(), "probability", 2)],
+)
 @pytest.mark.parametrize("ensemble", [True, False])
-def test_the_recalibrator_is_told_its_scale_and_classes(estimator, scale, width, ensemble, binary):
+def test_the_recalibrator_is_told_its_scale_and_classes(
+    estimator, scale, width, ensemble, binary
+):
     X, y = binary
     recorder = Recorder()
-    model = RecalibratedClassifierCV(estimator, recalibrator=recorder, ensemble=ensemble).fit(X, y)
+    model = RecalibratedClassifierCV(
+        estimator, recalibrator=recorder, ensemble=ensemble
+    ).fit(X, y)
     for pair in model.calibrated_classifiers_:
         assert pair.recalibrator.input == scale
         np.testing.assert_array_equal(pair.recalibrator.classes, [0, 1])
@@ -348,10 +467,14 @@ def test_the_recalibrator_inside_a_recalibrator_is_told(binary):
     assert outer.recalibrator.input == "unset"
 
 
-def test_in_a_pipeline_the_first_step_is_told_the_scale_and_every_step_the_classes(iris):
+def test_in_a_pipeline_the_first_step_is_told_the_scale_and_every_step_the_classes(
+    iris,
+):
     X, y = iris
     pipeline = make_pipeline(Recorder(), "passthrough", Recorder())
-    model = RecalibratedClassifierCV(LinearSVC(), recalibrator=pipeline, ensemble=False).fit(X, y)
+    model = RecalibratedClassifierCV(
+        LinearSVC(), recalibrator=pipeline, ensemble=False
+    ).fit(X, y)
     first, _, last = model.calibrated_classifiers_[0].recalibrator
     assert (first.input, last.input) == ("logit", "unset")
     np.testing.assert_array_equal([first.classes, last.classes], [[0, 1, 2]] * 2)
@@ -360,27 +483,45 @@ def test_in_a_pipeline_the_first_step_is_told_the_scale_and_every_step_the_class
 def test_a_pipeline_of_recalibrators(binary, weight):
     X, y = binary
     pipeline = make_pipeline(PlattScaling(), IsotonicCalibration())
-    model = RecalibratedClassifierCV(recalibrator=pipeline, cv=4, ensemble=False).fit(X, y, sample_weight=weight)
+    model = RecalibratedClassifierCV(recalibrator=pipeline, cv=4, ensemble=False).fit(
+        X, y, sample_weight=weight
+    )
     scores = cross_val_predict(
-        LinearSVC(random_state=0), X, y, cv=4, method="decision_function", params={"sample_weight": weight}
+        LinearSVC(random_state=0),
+        X,
+        y,
+        cv=4,
+        method="decision_function",
+        params={"sample_weight": weight},
     )
     platt = PlattScaling(input="logit").fit(scores, y, sample_weight=weight)
-    isotonic = IsotonicCalibration().fit(platt.transform(scores), y, sample_weight=weight)
+    isotonic = IsotonicCalibration().fit(
+        platt.transform(scores), y, sample_weight=weight
+    )
     svc = LinearSVC(random_state=0).fit(X, y, sample_weight=weight)
     expected = isotonic.predict_proba(platt.transform(svc.decision_function(X)))
     np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-9)
 
     with config_context(enable_metadata_routing=True):
         routed = RecalibratedClassifierCV(recalibrator=pipeline, cv=4, ensemble=False)
-        np.testing.assert_array_equal(routed.fit(X, y, sample_weight=weight).predict_proba(X), model.predict_proba(X))
+        np.testing.assert_array_equal(
+            routed.fit(X, y, sample_weight=weight).predict_proba(X),
+            model.predict_proba(X),
+        )
 
 
 def test_a_classifier_of_scikit_learn_as_recalibrator(binary):
     X, y = binary
     recalibrator = make_pipeline(FunctionTransformer(), LogisticRegression(C=np.inf))
-    model = RecalibratedClassifierCV(recalibrator=recalibrator).fit(X, np.array(["no", "yes"])[y])
-    plain = RecalibratedClassifierCV(recalibrator=PlattScaling(smooth_targets=False, clip=None)).fit(X, y)
-    np.testing.assert_allclose(model.predict_proba(X), plain.predict_proba(X), atol=1e-3)
+    model = RecalibratedClassifierCV(recalibrator=recalibrator).fit(
+        X, np.array(["no", "yes"])[y]
+    )
+    plain = RecalibratedClassifierCV(
+        recalibrator=PlattScaling(smooth_targets=False, clip=None)
+    ).fit(X, y)
+    np.testing.assert_allclose(
+        model.predict_proba(X), plain.predict_proba(X), atol=1e-3
+    )
 
 
 def test_a_single_recalibrator_predicts_its_own_classes(iris):
@@ -388,7 +529,9 @@ def test_a_single_recalibrator_predicts_its_own_classes(iris):
     X, y = iris
     y = np.where(np.random.default_rng(1).random(len(y)) < 0.6, (y + 1) % 3, y)
     recalibrator = HistogramBinning(binning=5, multiclass="top_label")
-    model = RecalibratedClassifierCV(GaussianNB(), recalibrator=recalibrator, ensemble=False).fit(X, y)
+    model = RecalibratedClassifierCV(
+        GaussianNB(), recalibrator=recalibrator, ensemble=False
+    ).fit(X, y)
     np.testing.assert_array_equal(model.predict(X), GaussianNB().fit(X, y).predict(X))
     assert (model.predict_proba(X).argmax(axis=1) != model.predict(X)).any()
 
@@ -396,8 +539,12 @@ def test_a_single_recalibrator_predicts_its_own_classes(iris):
 # Missing classes -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("estimator", [GaussianNB(), LogisticRegression()], ids=["probability", "logit"])
-@pytest.mark.parametrize("recalibrator", RECALIBRATORS, ids=lambda recalibrator: type(recalibrator).__name__)
+@pytest.mark.parametrize(
+    "estimator", [GaussianNB(), LogisticRegression()], ids=["probability", "logit"]
+)
+@pytest.mark.parametrize(
+    "recalibrator", RECALIBRATORS, ids=lambda recalibrator: type(recalibrator).__name__
+)
 def test_a_class_missing_from_the_training_rows_of_a_fold_gets_probability_zero_there(
     estimator, recalibrator, iris, weight
 ):
@@ -410,7 +557,9 @@ def test_a_class_missing_from_the_training_rows_of_a_fold_gets_probability_zero_
     proba = model.fit(X, y, sample_weight=weight).predict_proba(X)
     assert (proba[:, 1] == 0).all()
     known = (y != 1) & half
-    frozen = FrozenEstimator(clone(estimator).fit(X[~test], y[~test], sample_weight=weight[~test]))
+    frozen = FrozenEstimator(
+        clone(estimator).fit(X[~test], y[~test], sample_weight=weight[~test])
+    )
     binary = RecalibratedClassifierCV(frozen, recalibrator=recalibrator)
     binary.fit(X[known], y[known], sample_weight=weight[known])
     np.testing.assert_allclose(proba[:, [0, 2]], binary.predict_proba(X), rtol=1e-9)
@@ -418,11 +567,20 @@ def test_a_class_missing_from_the_training_rows_of_a_fold_gets_probability_zero_
 
 def test_a_class_rarer_than_the_folds():
     # One row of the class 2: four of five folds are trained with it and test without it, one the other way round.
-    X = np.random.default_rng(0).normal(size=(101, 2)) + np.r_[np.repeat([[0, 0], [2, 2]], 50, axis=0), [[9, 9]]]
+    X = (
+        np.random.default_rng(0).normal(size=(101, 2))
+        + np.r_[np.repeat([[0, 0], [2, 2]], 50, axis=0), [[9, 9]]]
+    )
     y = np.r_[np.repeat([0, 1], 50), 2]
-    for recalibrator in (PlattScaling(), IsotonicCalibration(), HistogramBinning(binning=4)):
+    for recalibrator in (
+        PlattScaling(),
+        IsotonicCalibration(),
+        HistogramBinning(binning=4),
+    ):
         for ensemble in (True, False, "auto"):
-            model = RecalibratedClassifierCV(GaussianNB(), recalibrator=recalibrator, ensemble=ensemble, cv=5)
+            model = RecalibratedClassifierCV(
+                GaussianNB(), recalibrator=recalibrator, ensemble=ensemble, cv=5
+            )
             with pytest.warns(UserWarning, match="least populated class"):
                 proba = model.fit(X, y).predict_proba(X)
             np.testing.assert_allclose(proba.sum(axis=1), 1)
@@ -438,16 +596,26 @@ def test_a_fold_trained_on_one_class_cannot_be_recalibrated():
 
 def test_a_fold_that_tests_new_classes_alone(iris):
     X, y = iris
-    with pytest.raises(ValueError, match="cv trains fold 0 on none of the classes that it tests"):
-        RecalibratedClassifierCV(GaussianNB(), cv=[(np.arange(100), np.arange(100, 150))]).fit(X, y)
+    with pytest.raises(
+        ValueError, match="cv trains fold 0 on none of the classes that it tests"
+    ):
+        RecalibratedClassifierCV(
+            GaussianNB(), cv=[(np.arange(100), np.arange(100, 150))]
+        ).fit(X, y)
 
 
 def test_leave_one_out_recalibrates_all_scores_at_once(binary):
     X, y = binary
     with pytest.raises(ValueError, match="one row alone"):
-        RecalibratedClassifierCV(GaussianNB(), cv=LeaveOneOut(), ensemble=True).fit(X[:30], y[:30])
-    model = RecalibratedClassifierCV(GaussianNB(), PlattScaling(), cv=LeaveOneOut(), ensemble=False).fit(X[:30], y[:30])
-    scores = cross_val_predict(GaussianNB(), X[:30], y[:30], cv=LeaveOneOut(), method="predict_proba")
+        RecalibratedClassifierCV(GaussianNB(), cv=LeaveOneOut(), ensemble=True).fit(
+            X[:30], y[:30]
+        )
+    model = RecalibratedClassifierCV(
+        GaussianNB(), PlattScaling(), cv=LeaveOneOut(), ensemble=False
+    ).fit(X[:30], y[:30])
+    scores = cross_val_predict(
+        GaussianNB(), X[:30], y[:30], cv=LeaveOneOut(), method="predict_proba"
+    )
     platt = PlattScaling().fit(scores, y[:30])
     expected = platt.predict_proba(GaussianNB().fit(X[:30], y[:30]).predict_proba(X))
     np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-9)
@@ -459,23 +627,38 @@ def test_leave_one_out_recalibrates_all_scores_at_once(binary):
 def test_a_frozen_classifier_is_recalibrated_on_all_rows(binary):
     X, y = binary
     classifier = LogisticRegression().fit(X[:150], y[:150])
-    model = RecalibratedClassifierCV(FrozenEstimator(classifier), recalibrator=IsotonicCalibration(), cv=10_000)
+    model = RecalibratedClassifierCV(
+        FrozenEstimator(classifier), recalibrator=IsotonicCalibration(), cv=10_000
+    )
     model.fit(X[150:], y[150:])
     assert len(model.calibrated_classifiers_) == 1
-    isotonic = IsotonicCalibration(input="logit").fit(classifier.decision_function(X[150:]), y[150:])
+    isotonic = IsotonicCalibration(input="logit").fit(
+        classifier.decision_function(X[150:]), y[150:]
+    )
     expected = isotonic.predict_proba(classifier.decision_function(X))
     np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-8)
-    assert len(model.set_params(ensemble=True, cv=3).fit(X[150:], y[150:]).calibrated_classifiers_) == 3
+    assert (
+        len(
+            model.set_params(ensemble=True, cv=3)
+            .fit(X[150:], y[150:])
+            .calibrated_classifiers_
+        )
+        == 3
+    )
 
 
 def test_a_frozen_classifier_keeps_a_class_that_the_calibration_rows_lack(iris):
     X, y = iris
     frozen = FrozenEstimator(GaussianNB().fit(X, y))
     for ensemble in ("auto", True):
-        model = RecalibratedClassifierCV(frozen, ensemble=ensemble).fit(X[:100], y[:100])
+        model = RecalibratedClassifierCV(frozen, ensemble=ensemble).fit(
+            X[:100], y[:100]
+        )
         np.testing.assert_array_equal(model.classes_, [0, 1, 2])
         assert model.predict_proba(X).shape == (150, 3)
-    with pytest.raises(ValueError, match="label 3 in row 0, which the frozen classifier has not seen"):
+    with pytest.raises(
+        ValueError, match="label 3 in row 0, which the frozen classifier has not seen"
+    ):
         model.fit(X, y + 3)
     with pytest.raises(NotFittedError):
         RecalibratedClassifierCV(FrozenEstimator(GaussianNB())).fit(X, y)
@@ -484,9 +667,15 @@ def test_a_frozen_classifier_keeps_a_class_that_the_calibration_rows_lack(iris):
 def test_weights_of_rows_that_a_frozen_classifier_scores(binary, weight):
     X, y = binary
     frozen = FrozenEstimator(GaussianNB().fit(X[:150], y[:150]))
-    model = RecalibratedClassifierCV(frozen, PlattScaling()).fit(X[150:], y[150:], sample_weight=weight[150:])
-    platt = PlattScaling().fit(frozen.predict_proba(X[150:]), y[150:], sample_weight=weight[150:])
-    np.testing.assert_allclose(model.predict_proba(X), platt.predict_proba(frozen.predict_proba(X)), rtol=1e-8)
+    model = RecalibratedClassifierCV(frozen, PlattScaling()).fit(
+        X[150:], y[150:], sample_weight=weight[150:]
+    )
+    platt = PlattScaling().fit(
+        frozen.predict_proba(X[150:]), y[150:], sample_weight=weight[150:]
+    )
+    np.testing.assert_allclose(
+        model.predict_proba(X), platt.predict_proba(frozen.predict_proba(X)), rtol=1e-8
+    )
 
 
 # Metadata ------------------------------------------------------------------------------------------------------------
@@ -497,7 +686,11 @@ def grouped():
     """Groups of eight rows with the same features and label: a tree knows the label of a group that it has seen."""
     generator = np.random.default_rng(0)
     groups = np.tile(np.arange(40), 8)
-    return generator.normal(size=(40, 2))[groups], generator.permutation(40)[groups] % 2, groups
+    return (
+        generator.normal(size=(40, 2))[groups],
+        generator.permutation(40)[groups] % 2,
+        groups,
+    )
 
 
 @pytest.mark.parametrize("ensemble", [True, False, "auto"])
@@ -505,15 +698,21 @@ def grouped():
 def test_groups_reach_the_splitter(ensemble, routing, grouped):
     X, y, groups = grouped
     tree = DecisionTreeClassifier(random_state=0)
-    model = RecalibratedClassifierCV(tree, PlattScaling(), cv=GroupKFold(4), ensemble=ensemble)
+    model = RecalibratedClassifierCV(
+        tree, PlattScaling(), cv=GroupKFold(4), ensemble=ensemble
+    )
     with config_context(enable_metadata_routing=routing):
         proba = model.fit(X, y, groups=groups).predict_proba(X)
     splits = list(GroupKFold(4).split(X, y, groups))
-    np.testing.assert_array_equal(clone(model).set_params(cv=splits).fit(X, y).predict_proba(X), proba)
+    np.testing.assert_array_equal(
+        clone(model).set_params(cv=splits).fit(X, y).predict_proba(X), proba
+    )
     # The tree knows nothing of a new group, and the recalibrator must find that out. Rows alone would hide it.
     recalibrator = model.calibrated_classifiers_[0].recalibrator
     assert np.ptp(recalibrator.predict_proba([[1.0, 0.0], [0.0, 1.0]])[:, 1]) < 0.5
-    by_rows = clone(model).set_params(cv=5).fit(X, y).calibrated_classifiers_[0].recalibrator
+    by_rows = (
+        clone(model).set_params(cv=5).fit(X, y).calibrated_classifiers_[0].recalibrator
+    )
     assert np.ptp(by_rows.predict_proba([[1.0, 0.0], [0.0, 1.0]])[:, 1]) > 0.8
     with pytest.raises(ValueError, match="groups"):
         model.fit(X, y)
@@ -522,16 +721,29 @@ def test_groups_reach_the_splitter(ensemble, routing, grouped):
 def test_groups_reach_the_splitter_through_a_search(grouped):
     # Without routing a search keeps `groups` for its own splitter; the name of a pipeline's step tells them apart.
     X, y, groups = grouped
-    model = make_pipeline(RecalibratedClassifierCV(DecisionTreeClassifier(random_state=0), cv=GroupKFold(3)))
+    model = make_pipeline(
+        RecalibratedClassifierCV(
+            DecisionTreeClassifier(random_state=0), cv=GroupKFold(3)
+        )
+    )
     grid = {
         "recalibratedclassifiercv__ensemble": [True, False],
-        "recalibratedclassifiercv__recalibrator": [PlattScaling(), IsotonicCalibration()],
+        "recalibratedclassifiercv__recalibrator": [
+            PlattScaling(),
+            IsotonicCalibration(),
+        ],
     }
-    search = GridSearchCV(model, grid, cv=GroupKFold(2), scoring="neg_log_loss", error_score="raise")
-    plain = clone(search).fit(X, y, groups=groups, recalibratedclassifiercv__groups=groups)
+    search = GridSearchCV(
+        model, grid, cv=GroupKFold(2), scoring="neg_log_loss", error_score="raise"
+    )
+    plain = clone(search).fit(
+        X, y, groups=groups, recalibratedclassifiercv__groups=groups
+    )
     with config_context(enable_metadata_routing=True):
         routed = clone(search).fit(X, y, groups=groups)
-    np.testing.assert_array_equal(plain.cv_results_["mean_test_score"], routed.cv_results_["mean_test_score"])
+    np.testing.assert_array_equal(
+        plain.cv_results_["mean_test_score"], routed.cv_results_["mean_test_score"]
+    )
 
 
 def test_splitters_that_repeat_or_skip_rows(grouped):
@@ -546,7 +758,9 @@ def test_splitters_that_repeat_or_skip_rows(grouped):
         with pytest.raises(ValueError, match=r"exactly one test fold.*ensemble=True"):
             RecalibratedClassifierCV(tree, cv=cv, ensemble=False).fit(X, y, **params)
     with pytest.raises(ValueError, match="which that fold tests"):
-        RecalibratedClassifierCV(tree, cv=[(np.arange(100), np.arange(99, 200))]).fit(X, y)
+        RecalibratedClassifierCV(tree, cv=[(np.arange(100), np.arange(99, 200))]).fit(
+            X, y
+        )
 
 
 @pytest.mark.parametrize("ensemble", [True, False])
@@ -562,8 +776,12 @@ def test_weights_are_routed_by_request(ensemble, binary, weight):
     unweighted = clone(model).fit(X, y).predict_proba(X)
     assert np.abs(expected - unweighted).max() > 1e-3
     with config_context(enable_metadata_routing=True):
-        requesting = clone(model).set_params(estimator=GaussianNB().set_fit_request(sample_weight=True))
-        np.testing.assert_array_equal(requesting.fit(X, y, sample_weight=weight).predict_proba(X), expected)
+        requesting = clone(model).set_params(
+            estimator=GaussianNB().set_fit_request(sample_weight=True)
+        )
+        np.testing.assert_array_equal(
+            requesting.fit(X, y, sample_weight=weight).predict_proba(X), expected
+        )
         np.testing.assert_array_equal(
             RecalibratedClassifierCV(None, PlattScaling(), ensemble=ensemble)
             .fit(X, y, sample_weight=weight)
@@ -574,21 +792,31 @@ def test_weights_are_routed_by_request(ensemble, binary, weight):
             model.fit(X, y, sample_weight=weight)
         routing = requesting.set_fit_request(sample_weight=True).get_metadata_routing()
         assert routing.consumes("fit", ["sample_weight", "groups"]) == {"sample_weight"}
-        alone = RecalibratedClassifierCV(KNeighborsClassifier(), PlattScaling(), ensemble=ensemble).set_fit_request(
-            sample_weight=True
-        )
+        alone = RecalibratedClassifierCV(
+            KNeighborsClassifier(), PlattScaling(), ensemble=ensemble
+        ).set_fit_request(sample_weight=True)
         proba = make_pipeline(alone).fit(X, y, sample_weight=weight).predict_proba(X)
         assert np.abs(proba - clone(alone).fit(X, y).predict_proba(X)).max() > 1e-3
-        pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), requesting)
-        assert np.isfinite(pipeline.fit(X, y, sample_weight=weight).predict_proba(X)).all()
+        pipeline = make_pipeline(
+            StandardScaler().set_fit_request(sample_weight=False), requesting
+        )
+        assert np.isfinite(
+            pipeline.fit(X, y, sample_weight=weight).predict_proba(X)
+        ).all()
 
 
 def test_a_classifier_without_weights_is_warned_about(binary, weight):
     X, y = binary
-    model = RecalibratedClassifierCV(KNeighborsClassifier(), PlattScaling(), cv=3, ensemble=False)
-    with pytest.warns(UserWarning, match="KNeighborsClassifier.fit takes no sample_weight"):
+    model = RecalibratedClassifierCV(
+        KNeighborsClassifier(), PlattScaling(), cv=3, ensemble=False
+    )
+    with pytest.warns(
+        UserWarning, match="KNeighborsClassifier.fit takes no sample_weight"
+    ):
         model.fit(X, y, sample_weight=weight)
-    scores = cross_val_predict(KNeighborsClassifier(), X, y, cv=3, method="predict_proba")
+    scores = cross_val_predict(
+        KNeighborsClassifier(), X, y, cv=3, method="predict_proba"
+    )
     platt = PlattScaling().fit(scores, y, sample_weight=weight)
     expected = platt.predict_proba(KNeighborsClassifier().fit(X, y).predict_proba(X))
     np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-9)
@@ -597,8 +825,13 @@ def test_a_classifier_without_weights_is_warned_about(binary, weight):
 def test_a_recalibrator_without_weights_is_refused(binary, weight):
     recalibrator = make_pipeline(FunctionTransformer(), KNeighborsClassifier())
     for without in (recalibrator, recalibrator[-1]):
-        with pytest.raises(ValueError, match="(?s)sample_weight was given, but fit of .* does not take it"):
-            RecalibratedClassifierCV(recalibrator=without).fit(*binary, sample_weight=weight)
+        with pytest.raises(
+            ValueError,
+            match="(?s)sample_weight was given, but fit of .* does not take it",
+        ):
+            RecalibratedClassifierCV(recalibrator=without).fit(
+                *binary, sample_weight=weight
+            )
 
 
 @pytest.mark.parametrize(
@@ -612,9 +845,14 @@ def test_a_recalibrator_without_weights_is_refused(binary, weight):
     ids=lambda one: type(one).__name__,
 )
 def test_a_classifier_is_no_recalibrator(binary, found):
-    with pytest.raises(TypeError, match="recalibrator must be a recalibrator of scores.*LogisticRegression"):
+    with pytest.raises(
+        TypeError,
+        match="recalibrator must be a recalibrator of scores.*LogisticRegression",
+    ):
         RecalibratedClassifierCV(LinearSVC(), found).fit(*binary)
-    with pytest.raises(TypeError, match="recalibrator must be a recalibrator of scores"):
+    with pytest.raises(
+        TypeError, match="recalibrator must be a recalibrator of scores"
+    ):
         ScalingBinning(found).fit([0.2, 0.8], [0, 1])
 
 
@@ -622,10 +860,16 @@ def test_what_holds_a_recalibrator_is_one(binary):
     X, y = binary
     search = GridSearchCV(PlattScaling(input="logit"), {"loss": ["log"]}, cv=2)
     frozen = FrozenEstimator(
-        PlattScaling(input="logit").fit(LinearSVC(random_state=0).fit(X, y).decision_function(X), y)
+        PlattScaling(input="logit").fit(
+            LinearSVC(random_state=0).fit(X, y).decision_function(X), y
+        )
     )
     for recalibrator in (search, frozen):
-        proba = RecalibratedClassifierCV(LinearSVC(random_state=0), recalibrator).fit(X, y).predict_proba(X)
+        proba = (
+            RecalibratedClassifierCV(LinearSVC(random_state=0), recalibrator)
+            .fit(X, y)
+            .predict_proba(X)
+        )
         assert proba.shape == (len(y), 2)
 
 
@@ -633,43 +877,83 @@ def test_the_recalibrator_may_be_the_second_argument(binary):
     X, y = binary
     for model in (
         RecalibratedClassifierCV(LinearSVC(random_state=0), IsotonicCalibration()),
-        RecalibratedClassifierCV(LinearSVC(random_state=0), recalibrator=IsotonicCalibration()),
+        RecalibratedClassifierCV(
+            LinearSVC(random_state=0), recalibrator=IsotonicCalibration()
+        ),
     ):
-        assert type(model.fit(X, y).calibrated_classifiers_[0].recalibrator) is IsotonicCalibration
+        assert (
+            type(model.fit(X, y).calibrated_classifiers_[0].recalibrator)
+            is IsotonicCalibration
+        )
 
 
 def test_parameters_of_scikit_learn_get_a_hint(binary):
-    with refused(TypeError, "'method'", "recalibrator=IsotonicCalibration()", "PlattScaling()"):
+    with refused(
+        TypeError, "'method'", "recalibrator=IsotonicCalibration()", "PlattScaling()"
+    ):
         RecalibratedClassifierCV(LinearSVC(), method="isotonic")
     with refused(ValueError, "cv", "'prefit'", "FrozenEstimator(model)"):
         RecalibratedClassifierCV(LinearSVC(), cv="prefit").fit(*binary)
     with refused(ValueError, "cv", "'prefit'", "FrozenEstimator(model)"):
         CrossFittedClassifier(LinearSVC(), cv="prefit").fit_transform(*binary)
     parameters = inspect.signature(RecalibratedClassifierCV).parameters
-    assert list(parameters) == ["estimator", "recalibrator", "cv", "n_jobs", "ensemble", "verbose"]
+    assert list(parameters) == [
+        "estimator",
+        "recalibrator",
+        "cv",
+        "n_jobs",
+        "ensemble",
+        "verbose",
+    ]
 
 
 # Parameters ----------------------------------------------------------------------------------------------------------
 
 
 def test_nested_parameters_of_the_defaults(binary):
-    model = RecalibratedClassifierCV().set_params(recalibrator__recalibrator__cv=3, estimator__C=0.5)
+    model = RecalibratedClassifierCV().set_params(
+        recalibrator__recalibrator__cv=3, estimator__C=0.5
+    )
     assert model.get_params()["recalibrator__recalibrator__cv"] == 3
     assert model.get_params()["estimator__C"] == 0.5
     grid = {"recalibrator__n_standard_errors": [0, 2]}
-    search = GridSearchCV(RecalibratedClassifierCV(cv=2), grid, cv=2, error_score="raise")
-    assert isinstance(search.fit(*binary).best_estimator_.recalibrator, CautiousRecalibrator)
+    search = GridSearchCV(
+        RecalibratedClassifierCV(cv=2), grid, cv=2, error_score="raise"
+    )
+    assert isinstance(
+        search.fit(*binary).best_estimator_.recalibrator, CautiousRecalibrator
+    )
 
 
 @pytest.mark.parametrize(
     ("params", "error", "message"),
     [
-        ({"ensemble": "yes"}, ValueError, "ensemble must be True, False or 'auto', found 'yes'"),
+        (
+            {"ensemble": "yes"},
+            ValueError,
+            "ensemble must be True, False or 'auto', found 'yes'",
+        ),
         ({"ensemble": None}, ValueError, "ensemble must be True"),
-        ({"estimator": CountVectorizer()}, TypeError, "estimator must be a classifier with predict_proba or"),
-        ({"estimator": "svc"}, TypeError, "estimator must be a classifier, found 'svc'"),
-        ({"recalibrator": "platt"}, TypeError, "recalibrator must have fit and predict_proba, but 'platt' has no fit"),
-        ({"recalibrator": LinearSVC()}, TypeError, r"LinearSVC\(\) has no predict_proba"),
+        (
+            {"estimator": CountVectorizer()},
+            TypeError,
+            "estimator must be a classifier with predict_proba or",
+        ),
+        (
+            {"estimator": "svc"},
+            TypeError,
+            "estimator must be a classifier, found 'svc'",
+        ),
+        (
+            {"recalibrator": "platt"},
+            TypeError,
+            "recalibrator must have fit and predict_proba, but 'platt' has no fit",
+        ),
+        (
+            {"recalibrator": LinearSVC()},
+            TypeError,
+            r"LinearSVC\(\) has no predict_proba",
+        ),
         ({"cv": "five"}, ValueError, "cv"),
     ],
 )
@@ -685,7 +969,12 @@ def test_bad_parameters(params, error, message, binary):
         (np.zeros((4, 2)), [0, 1, 0], None, "3 rows but X has 4"),
         (np.zeros((4, 2)), ["a"] * 4, None, r"one class only \('a'\)"),
         (np.zeros((4, 2)), [0.5, 0.7, 0.1, 0.2], None, "Unknown label type"),
-        (np.zeros((4, 2)), [0, 1, 0, 1], [1, 1, 1], r"sample_weight must have shape \(4,\)"),
+        (
+            np.zeros((4, 2)),
+            [0, 1, 0, 1],
+            [1, 1, 1],
+            r"sample_weight must have shape \(4,\)",
+        ),
         (np.zeros((4, 2)), [0, 1, 0, 1], [1, 1, np.nan, 1], "row 2 is nan"),
         (np.zeros((4, 2)), [0, 1, 0, 1], [1, 1, 0, -1], "row 3 is -1"),
         (np.zeros((4, 2)), [0, 1, 0, 1], [0, 0, 0, 0], "zero in every row"),
@@ -728,5 +1017,7 @@ def test_not_fitted_yet():
 )
 def test_a_recalibrator_that_takes_columns_is_refused_by_name(recalibrator):
     X, y = np.zeros((20, 2)), np.arange(20) % 2
-    with pytest.raises(ValueError, match="columns of X, but RecalibratedClassifierCV .* passthrough"):
+    with pytest.raises(
+        ValueError, match="columns of X, but RecalibratedClassifierCV .* passthrough"
+    ):
         RecalibratedClassifierCV(LogisticRegression(), recalibrator).fit(X, y)

@@ -10,7 +10,9 @@ from skcalib._cells.reductions import binary_tasks, resolve_multiclass, spread_t
 from skcalib._input.scored_labels import check_scored_labels
 
 _RNG = np.random.default_rng(0)
-PROBA = np.round(_RNG.dirichlet(np.ones(4), 200) * 20) / 20  # many ties, also between classes of a row
+PROBA = (
+    np.round(_RNG.dirichlet(np.ones(4), 200) * 20) / 20
+)  # many ties, also between classes of a row
 PROBA[:, 3] = 1 - PROBA[:, :3].sum(axis=1)
 PROBA = np.clip(PROBA[PROBA[:, 3] >= 0], 0, 1)
 Y = _RNG.integers(4, size=len(PROBA))
@@ -18,7 +20,9 @@ Y = _RNG.integers(4, size=len(PROBA))
 
 @pytest.mark.parametrize("multiclass", ["top_label", "marginal"])
 def test_tasks_of_many_classes(multiclass):
-    found = list(binary_tasks(check_scored_labels(Y, PROBA, multiclass=multiclass), multiclass))
+    found = list(
+        binary_tasks(check_scored_labels(Y, PROBA, multiclass=multiclass), multiclass)
+    )
     expected = tasks(PROBA.tolist(), Y.tolist(), multiclass)
     assert len(found) == len(expected)
     for task, (scores, labels) in zip(found, expected, strict=True):
@@ -32,15 +36,21 @@ def test_two_columns_are_taken_as_they_are(multiclass):
     # 1 - .18 is not .82 in floats: the score of class 0 must not be computed from that of class 1.
     proba = np.column_stack(((100 - np.arange(101)) / 100, np.arange(101) / 100))
     y = np.arange(101) // 3 % 2
-    found = list(binary_tasks(check_scored_labels(y, proba, multiclass=multiclass), multiclass))
-    for task, (scores, labels) in zip(found, tasks(proba.tolist(), y.tolist(), multiclass), strict=True):
+    found = list(
+        binary_tasks(check_scored_labels(y, proba, multiclass=multiclass), multiclass)
+    )
+    for task, (scores, labels) in zip(
+        found, tasks(proba.tolist(), y.tolist(), multiclass), strict=True
+    ):
         np.testing.assert_array_equal(task.scores, scores)
         np.testing.assert_array_equal(task.labels, labels)
 
 
 def test_marginal_columns_need_not_sum_to_one():
     proba, y = np.random.default_rng(0).random((50, 2)), np.arange(50) % 2
-    none, positive = binary_tasks(check_scored_labels(y, proba, multiclass="marginal"), "marginal")
+    none, positive = binary_tasks(
+        check_scored_labels(y, proba, multiclass="marginal"), "marginal"
+    )
     np.testing.assert_array_equal(none.scores, proba[:, 0])
     np.testing.assert_array_equal(positive.scores, proba[:, 1])
 
@@ -49,9 +59,16 @@ def test_marginal_columns_need_not_sum_to_one():
 def test_one_score_counts_as_two_columns(multiclass):
     scores = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
     y = np.array([0, 1, 0, 1, 1])
-    one = list(binary_tasks(check_scored_labels(y, scores, multiclass=multiclass), multiclass))
+    one = list(
+        binary_tasks(check_scored_labels(y, scores, multiclass=multiclass), multiclass)
+    )
     two = list(
-        binary_tasks(check_scored_labels(y, np.column_stack((1 - scores, scores)), multiclass=multiclass), multiclass)
+        binary_tasks(
+            check_scored_labels(
+                y, np.column_stack((1 - scores, scores)), multiclass=multiclass
+            ),
+            multiclass,
+        )
     )
     for left, right in zip(one, two, strict=True):
         np.testing.assert_array_equal(left.scores, right.scores)

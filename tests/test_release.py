@@ -9,13 +9,19 @@ import skcalib
 
 ROOT = Path(__file__).parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-needs_workflows = pytest.mark.skipif(not WORKFLOWS, reason="a source distribution has no workflows")
+needs_workflows = pytest.mark.skipif(
+    not WORKFLOWS, reason="a source distribution has no workflows"
+)
 
 
 def test_the_citation_and_the_changelog_have_the_version():
-    (cited,) = re.findall(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text("utf-8"), flags=re.M)
+    (cited,) = re.findall(
+        r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text("utf-8"), flags=re.M
+    )
     assert cited == skcalib.__version__
-    newest = re.search(r"^## \[(.*?)\]", (ROOT / "CHANGELOG.md").read_text("utf-8"), flags=re.M).group(1)
+    newest = re.search(
+        r"^## \[(.*?)\]", (ROOT / "CHANGELOG.md").read_text("utf-8"), flags=re.M
+    ).group(1)
     assert newest == skcalib.__version__.removesuffix(".dev0")
 
 
@@ -25,27 +31,46 @@ def test_actions_are_pinned_to_a_commit():
         uses = re.findall(r"uses: (.*)", path.read_text("utf-8"))
         assert uses
         for action in uses:
-            assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", action), (path.name, action)
+            assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", action), (
+                path.name,
+                action,
+            )
 
 
 @needs_workflows
 def test_root_installs_programs_and_does_nothing_else():
     for path in WORKFLOWS:
-        assert {line.strip() for line in path.read_text("utf-8").splitlines() if "sudo" in line} <= {
-            "run: sudo bash .ci/programs"
-        }
-    assert "sudo" not in re.sub(r"^\s*#.*", "", (ROOT / ".ci" / "run").read_text("utf-8"), flags=re.M)
+        assert {
+            line.strip()
+            for line in path.read_text("utf-8").splitlines()
+            if "sudo" in line
+        } <= {"run: sudo bash .ci/programs"}
+    assert "sudo" not in re.sub(
+        r"^\s*#.*", "", (ROOT / ".ci" / "run").read_text("utf-8"), flags=re.M
+    )
 
 
 @needs_workflows
 def test_nightly_wheels_may_fail_and_nothing_else():
-    jobs = re.split(r"^  (?=\w+:$)", (ROOT / ".github/workflows/ci.yml").read_text("utf-8"), flags=re.M)
-    assert [job.partition(":")[0] for job in jobs if "continue-on-error: true" in job] == ["nightly"]
+    jobs = re.split(
+        r"^  (?=\w+:$)",
+        (ROOT / ".github/workflows/ci.yml").read_text("utf-8"),
+        flags=re.M,
+    )
+    assert [
+        job.partition(":")[0] for job in jobs if "continue-on-error: true" in job
+    ] == ["nightly"]
 
 
 @needs_workflows
 def test_every_supported_version_of_python_is_tested():
-    supported = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text("utf-8"))
-    tested = re.search(r"python: \[(.*)\]", (ROOT / ".github/workflows/ci.yml").read_text("utf-8")).group(1)
+    supported = re.findall(
+        r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text("utf-8")
+    )
+    tested = re.search(
+        r"python: \[(.*)\]", (ROOT / ".github/workflows/ci.yml").read_text("utf-8")
+    ).group(1)
     assert supported == re.findall(r"3\.\d+", tested)
-    assert f'requires-python = ">={supported[0]}"' in (ROOT / "pyproject.toml").read_text("utf-8")
+    assert f'requires-python = ">={supported[0]}"' in (
+        ROOT / "pyproject.toml"
+    ).read_text("utf-8")

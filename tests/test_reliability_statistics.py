@@ -23,12 +23,20 @@ def test_sums_draw_the_curve_of_their_rows(rows, interval):
     options = {"interval": interval, "n_resamples": 50, "random_state": 0}
     sums = reliability_curve(*rows, binning=EqualMass(8))
     drawn = ReliabilityDisplay.from_statistics(sums, name="forest", **options)
-    twin = ReliabilityDisplay.from_predictions(*rows, binning=EqualMass(8), name="forest", **options)
+    twin = ReliabilityDisplay.from_predictions(
+        *rows, binning=EqualMass(8), name="forest", **options
+    )
     (one,), (other,) = drawn.curves, twin.curves
     assert one.model == other.model == "forest"
-    np.testing.assert_array_equal(one.statistics.event_frequency, other.statistics.event_frequency)
-    np.testing.assert_allclose(drawn.lines_[0].get_xydata(), twin.lines_[0].get_xydata())
-    assert (one.bars is None) == (other.bars is None) == (interval in ("bootstrap", None))
+    np.testing.assert_array_equal(
+        one.statistics.event_frequency, other.statistics.event_frequency
+    )
+    np.testing.assert_allclose(
+        drawn.lines_[0].get_xydata(), twin.lines_[0].get_xydata()
+    )
+    assert (
+        (one.bars is None) == (other.bars is None) == (interval in ("bootstrap", None))
+    )
     if one.bars is not None:
         np.testing.assert_allclose(one.bars, other.bars)
     assert (one.band is None) == (interval != "bootstrap")
@@ -36,15 +44,24 @@ def test_sums_draw_the_curve_of_their_rows(rows, interval):
 
 def test_the_error_in_the_title_is_that_of_the_sums(rows):
     sums = reliability_curve(*rows, binning=EqualMass(8))
-    drawn = ReliabilityDisplay.from_statistics({"a": sums, "b": sums}, n_resamples=50, random_state=0)
+    drawn = ReliabilityDisplay.from_statistics(
+        {"a": sums, "b": sums}, n_resamples=50, random_state=0
+    )
     assert [curve.model for curve in drawn.curves] == ["a", "b"]
     assert drawn.curves[0].error == drawn.curves[1].error
-    assert ReliabilityDisplay.from_statistics(sums, metric=None, interval=None).curves[0].error is None
+    assert (
+        ReliabilityDisplay.from_statistics(sums, metric=None, interval=None)
+        .curves[0]
+        .error
+        is None
+    )
 
 
 def test_what_are_no_sums_is_refused(rows):
     with refused(TypeError, "BinStatistics", "found 3"):
         ReliabilityDisplay.from_statistics({"a": 3})
-    empty = BinStatistics.from_predictions(*(np.zeros(0) for _ in range(2)), edges=[0.0, 0.5, 1.0])
+    empty = BinStatistics.from_predictions(
+        *(np.zeros(0) for _ in range(2)), edges=[0.0, 0.5, 1.0]
+    )
     with refused(ValueError, "no row"):
         ReliabilityDisplay.from_statistics(empty)

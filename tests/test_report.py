@@ -27,11 +27,20 @@ from skcalib._report._format import limits, percent
 from skcalib._report._numbers import report_numbers
 from skcalib._report._periods import named_periods
 from skcalib._report._reader import ReportError, opened
-from skcalib._report._sentences import comparison_sentence, pvalue_words, segment_sentence, summary_sentence
+from skcalib._report._sentences import (
+    comparison_sentence,
+    pvalue_words,
+    segment_sentence,
+    summary_sentence,
+)
 from skcalib._report._statistics import MEAN_ABSOLUTE
 from skcalib._report._table import read_table
 from skcalib.evaluation import recalibration_gain
-from skcalib.guarantees import conditional_epsilon, expected_error_bound, marginal_epsilon
+from skcalib.guarantees import (
+    conditional_epsilon,
+    expected_error_bound,
+    marginal_epsilon,
+)
 from skcalib.metrics import (
     calibration_by_group,
     calibration_error,
@@ -46,7 +55,9 @@ needs_matplotlib = pytest.mark.skipif(
     reason="the page needs matplotlib and jinja2 (extra report)",
 )
 for package in ("pandas", "pyarrow"):
-    pytest.importorskip(package, reason="the report needs pandas and pyarrow (extra report)")
+    pytest.importorskip(
+        package, reason="the report needs pandas and pyarrow (extra report)"
+    )
 
 
 def read_columns(path, names, words=()):
@@ -66,7 +77,13 @@ def _data(n=600, seed=0, power=1.3):
     scores = rng.random(n).round(4)
     y = (rng.random(n) < scores**power).astype(int)
     segments = np.array(["north", "south", "west"])[rng.choice(3, n, p=[0.6, 0.3, 0.1])]
-    return {"y": y, "p": scores, "q": (scores**power).round(4), "s": segments, "w": rng.integers(1, 4, n)}
+    return {
+        "y": y,
+        "p": scores,
+        "q": (scores**power).round(4),
+        "s": segments,
+        "w": rng.integers(1, 4, n),
+    }
 
 
 @pytest.fixture
@@ -80,19 +97,36 @@ def _numbers(table):
 
 def _table(y, scores, weight=None, segments=None):
     name = None if segments is None else "s"
-    rows = {"labels": np.asarray(y, bool), "scores": {"p": np.asarray(scores)}, "weight": weight}
-    return ReportTable("data.csv", "y", "1", **rows, segment_name=name, segments=segments)
+    rows = {
+        "labels": np.asarray(y, bool),
+        "scores": {"p": np.asarray(scores)},
+        "weight": weight,
+    }
+    return ReportTable(
+        "data.csv", "y", "1", **rows, segment_name=name, segments=segments
+    )
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
 
-MIXED = 'y,p,name,flag,gap,"a,b"\n1,0.25,yes,True,1,x\n0,1e-3,no,False,,y\n1,.5,,True,3,z\n'
+MIXED = (
+    'y,p,name,flag,gap,"a,b"\n1,0.25,yes,True,1,x\n0,1e-3,no,False,,y\n1,.5,,True,3,z\n'
+)
 
 
 def test_columns_have_the_type_of_their_values(tmp_path):
     (tmp_path / "data.csv").write_text(MIXED, encoding="utf-8")
-    columns = read_columns(tmp_path / "data.csv", ["y", "p", "name", "flag", "gap", "a,b"])
-    assert [column.dtype.kind for column in columns.values()] == ["i", "f", "O", "b", "f", "O"]
+    columns = read_columns(
+        tmp_path / "data.csv", ["y", "p", "name", "flag", "gap", "a,b"]
+    )
+    assert [column.dtype.kind for column in columns.values()] == [
+        "i",
+        "f",
+        "O",
+        "b",
+        "f",
+        "O",
+    ]
     assert columns["name"].tolist() == ["yes", "no", None]
     assert columns["flag"].dtype == bool
     assert np.isnan(columns["gap"][1])
@@ -113,7 +147,12 @@ def test_separators_byte_order_mark_and_gzip(tmp_path, separator):
 def test_parquet(tmp_path):
     import pandas
 
-    frame = {"y": [1, 0, None], "p": [0.5, None, 0.25], "name": ["a", None, "b"], "flag": [True, False, True]}
+    frame = {
+        "y": [1, 0, None],
+        "p": [0.5, None, 0.25],
+        "name": ["a", None, "b"],
+        "flag": [True, False, True],
+    }
     path = tmp_path / "data.parquet"
     pandas.DataFrame(frame).astype({"y": "Int64"}).to_parquet(path)
     columns = read_columns(path, ["y", "p", "name", "flag"])
@@ -122,7 +161,9 @@ def test_parquet(tmp_path):
     assert columns["flag"].tolist() == [True, False, True]
     assert columns["y"][:2].tolist() == [1, 0]
     assert np.isnan(columns["y"][2])
-    with pytest.raises(ReportError, match="no column 'z'; its columns are y, p, name, flag"):
+    with pytest.raises(
+        ReportError, match="no column 'z'; its columns are y, p, name, flag"
+    ):
         read_columns(path, ["z"])
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 and no more")
     with pytest.raises(ReportError, match=r"broken\.parquet cannot be read") as caught:
@@ -134,11 +175,18 @@ def test_parquet(tmp_path):
 def test_files_without_a_reader(tmp_path, monkeypatch, name):
     import pandas
 
-    write = pandas.DataFrame.to_parquet if name == "data.parquet" else pandas.DataFrame.to_csv
+    write = (
+        pandas.DataFrame.to_parquet
+        if name == "data.parquet"
+        else pandas.DataFrame.to_csv
+    )
     write(pandas.DataFrame({"y": [1], "p": [0.5]}), tmp_path / name)
     for package in ("pandas", "pyarrow", "pyarrow.parquet"):
         monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ReportError, match=r"needs pandas and pyarrow to be read: pip install \"skcalib\[report\]\""):
+    with pytest.raises(
+        ReportError,
+        match=r"needs pandas and pyarrow to be read: pip install \"skcalib\[report\]\"",
+    ):
         read_columns(tmp_path / name, ["y"])
 
 
@@ -183,8 +231,16 @@ def test_events(tmp_path, labels, positive, events, event):
 
 
 def test_an_estimate_above_its_interval_is_explained():
-    error = {"estimate": 0.3045, "low": 0.0, "high": 0.3019, "reason": "the estimate includes label noise"}
-    assert limits(percent, error) == "0.00 to 30.19\u00a0% (the estimate includes label noise)"
+    error = {
+        "estimate": 0.3045,
+        "low": 0.0,
+        "high": 0.3019,
+        "reason": "the estimate includes label noise",
+    }
+    assert (
+        limits(percent, error)
+        == "0.00 to 30.19\u00a0% (the estimate includes label noise)"
+    )
     assert limits(percent, {**error, "reason": None}) == "0.00 to 30.19\u00a0%"
 
 
@@ -194,23 +250,43 @@ def test_numbers_are_those_of_the_library(file):
     data = _data()
     for model in numbers["models"]:
         scores = data[model["name"]]
-        interval = calibration_error_interval(data["y"], scores, **MEAN_ABSOLUTE, random_state=0)
-        assert [model["errors"][0][key] for key in ("estimate", "low", "high")] == pytest.approx(list(interval))
-        assert model["errors"][1]["estimate"] == pytest.approx(calibration_error(data["y"], scores))  # as n >= 150
-        assert model["errors"][2]["estimate"] == pytest.approx(expected_calibration_error(data["y"], scores))
+        interval = calibration_error_interval(
+            data["y"], scores, **MEAN_ABSOLUTE, random_state=0
+        )
+        assert [
+            model["errors"][0][key] for key in ("estimate", "low", "high")
+        ] == pytest.approx(list(interval))
+        assert model["errors"][1]["estimate"] == pytest.approx(
+            calibration_error(data["y"], scores)
+        )  # as n >= 150
+        assert model["errors"][2]["estimate"] == pytest.approx(
+            expected_calibration_error(data["y"], scores)
+        )
         for error in model["errors"]:
-            assert ("reason" in error and error["reason"] is not None) == (error["estimate"] > error["high"])
+            assert ("reason" in error and error["reason"] is not None) == (
+                error["estimate"] > error["high"]
+            )
         brier, nats = model["proper_scores"]
         assert brier["estimate"] == pytest.approx(brier_score_loss(data["y"], scores))
-        assert nats["estimate"] == pytest.approx(log_loss(data["y"], np.clip(scores, 2**-52, 1 - 2**-52)))
+        assert nats["estimate"] == pytest.approx(
+            log_loss(data["y"], np.clip(scores, 2**-52, 1 - 2**-52))
+        )
         # over-confidence, plainly: confidence of the more probable answer minus the share of right answers
-        gaps = [max(s, 1 - s) - ((s > 0.5) == bool(y)) for s, y in zip(scores.tolist(), data["y"], strict=True)]
+        gaps = [
+            max(s, 1 - s) - ((s > 0.5) == bool(y))
+            for s, y in zip(scores.tolist(), data["y"], strict=True)
+        ]
         half = 1.6448536 * np.std(gaps) / np.sqrt(600)
         assert model["over_confidence"]["estimate"] == pytest.approx(np.mean(gaps))
         assert model["over_confidence"]["low"] == pytest.approx(np.mean(gaps) - half)
         metric = partial(calibration_error, **MEAN_ABSOLUTE)
-        assert model["test"]["pvalue"] == calibration_test(data["y"], scores, metric=metric, random_state=0).pvalue
-        assert model["test"]["rejects"] == (model["errors"][0]["low"] > 0)  # interval and test agree
+        assert (
+            model["test"]["pvalue"]
+            == calibration_test(data["y"], scores, metric=metric, random_state=0).pvalue
+        )
+        assert model["test"]["rejects"] == (
+            model["errors"][0]["low"] > 0
+        )  # interval and test agree
         assert sum(row["weight"] for row in model["bins"]) == 600
     assert numbers["models"][0]["test"]["rejects"]
     json.dumps(numbers, allow_nan=False)
@@ -225,12 +301,16 @@ def test_segments_are_sorted_by_p_value_and_small_ones_marked(file):
         assert row["n_rows"] == inside.sum()
         assert row["n_events"] == data["y"][inside].sum()
         assert row["mean_score"] == pytest.approx(data["p"][inside].mean())
-        estimate = calibration_error(data["y"][inside], data["p"][inside], **MEAN_ABSOLUTE)
+        estimate = calibration_error(
+            data["y"][inside], data["p"][inside], **MEAN_ABSOLUTE
+        )
         assert row["estimate"] == pytest.approx(estimate)
         assert row["is_small"] == (inside.sum() < 100)
         assert row["bias"] == pytest.approx(row["mean_score"] - row["event_frequency"])
     assert [row["pvalue"] for row in rows] == sorted(row["pvalue"] for row in rows)
-    table = calibration_by_group(data["y"], data["p"], data["s"], **MEAN_ABSOLUTE, random_state=0)
+    table = calibration_by_group(
+        data["y"], data["p"], data["s"], **MEAN_ABSOLUTE, random_state=0
+    )
     by_name = {row["segment"]: row for row in rows}
     for name, adjusted in zip(table.group.tolist(), table.adjusted_pvalue, strict=True):
         assert by_name[name]["adjusted_pvalue"] == adjusted
@@ -240,38 +320,67 @@ def test_segments_are_sorted_by_p_value_and_small_ones_marked(file):
 def test_a_segment_of_one_row_and_a_missing_segment(tmp_path):
     columns = _data(60)
     columns["s"] = ["once", "", *["often"] * 58]
-    table = read_table(_write(tmp_path / "data.csv", columns), label="y", scores=["p"], segment="s")
+    table = read_table(
+        _write(tmp_path / "data.csv", columns), label="y", scores=["p"], segment="s"
+    )
     rows = _numbers(table)["models"][0]["segments"]
     assert {row["segment"] for row in rows} == {"once", "often", "(missing)"}
-    assert {row["segment"] for row in rows if row["estimate"] is None} == {"once", "(missing)"}
+    assert {row["segment"] for row in rows if row["estimate"] is None} == {
+        "once",
+        "(missing)",
+    }
 
 
 def test_recalibrators_are_cross_validated():
     data = _data(500, power=2)
     y, scores = data["y"].astype(bool), data["p"]
-    rows = {row["name"]: row for row in _numbers(_table(y, scores))["models"][0]["recalibrators"]}
+    rows = {
+        row["name"]: row
+        for row in _numbers(_table(y, scores))["models"][0]["recalibrators"]
+    }
     folds = _recalibration.TrialRows.of(_table(y, scores), "p", 0).folds
     platt, splits = rows["PlattScaling"], [(fold.train, fold.test) for fold in folds]
-    for key, loss, score in (("gain", "log", "log_loss"), ("brier_gain", "brier", "brier")):
-        gain = recalibration_gain(y, scores, recalibrator=PlattScaling(), loss=loss, cv=splits)
-        assert (platt[key], platt[f"{key}_low"], platt[f"{key}_high"]) == pytest.approx(tuple(gain), rel=2e-3)
+    for key, loss, score in (
+        ("gain", "log", "log_loss"),
+        ("brier_gain", "brier", "brier"),
+    ):
+        gain = recalibration_gain(
+            y, scores, recalibrator=PlattScaling(), loss=loss, cv=splits
+        )
+        assert (platt[key], platt[f"{key}_low"], platt[f"{key}_high"]) == pytest.approx(
+            tuple(gain), rel=2e-3
+        )
         assert platt[score] == pytest.approx(rows["as it is"][score] - gain.estimate)
-    assert rows["as it is"]["log_loss"] == pytest.approx(log_loss(y, np.clip(scores, 2**-52, 1 - 2**-52)))
+    assert rows["as it is"]["log_loss"] == pytest.approx(
+        log_loss(y, np.clip(scores, 2**-52, 1 - 2**-52))
+    )
     assert 0 < platt["gain_low"] < platt["gain"] < platt["gain_high"]
     assert rows["as it is"]["gain"] == 0
-    assert {"PriorShift", "TemperatureScaling", "IsotonicCalibration", "SplineCalibration"} <= set(rows)
-    losses = [row["log_loss"] for row in _numbers(_table(y, scores))["models"][0]["recalibrators"]]
+    assert {
+        "PriorShift",
+        "TemperatureScaling",
+        "IsotonicCalibration",
+        "SplineCalibration",
+    } <= set(rows)
+    losses = [
+        row["log_loss"]
+        for row in _numbers(_table(y, scores))["models"][0]["recalibrators"]
+    ]
     assert losses == sorted(losses)
 
 
 def test_many_rows_are_sampled_for_recalibration(monkeypatch):
     monkeypatch.setattr(_recalibration, "_MOST_ROWS", 200)
     data = _data(300)
-    rows = _numbers(_table(data["y"], data["p"], weight=data["w"].astype(float)))["models"][0]["recalibrators"]
+    rows = _numbers(_table(data["y"], data["p"], weight=data["w"].astype(float)))[
+        "models"
+    ][0]["recalibrators"]
     (before,) = (row for row in rows if row["name"] == "as it is")
     kept = np.sort(np.random.default_rng(0).choice(300, 200, replace=False))
     y, scores, weight = (data[name][kept] for name in ("y", "p", "w"))
-    assert before["brier"] == pytest.approx(brier_score_loss(y, scores, sample_weight=weight))
+    assert before["brier"] == pytest.approx(
+        brier_score_loss(y, scores, sample_weight=weight)
+    )
 
 
 def test_certificates_are_those_of_the_theorems():
@@ -301,11 +410,15 @@ def test_weights_count_as_repeated_rows():
     closed = [model["proper_scores"] + model["errors"][4:] for model in (first, second)]
     for one, other in zip(*closed, strict=True):
         keys = ("estimate", "low", "high")
-        assert [one[key] for key in keys] == pytest.approx([other[key] for key in keys], rel=1e-5)
+        assert [one[key] for key in keys] == pytest.approx(
+            [other[key] for key in keys], rel=1e-5
+        )
     assert [error["estimate"] for error in first["errors"]] == pytest.approx(
         [error["estimate"] for error in second["errors"]], rel=1e-5
     )
-    assert [row["n_rows"] for row in first["segments"]] == [row["n_rows"] for row in second["segments"]]
+    assert [row["n_rows"] for row in first["segments"]] == [
+        row["n_rows"] for row in second["segments"]
+    ]
 
 
 @pytest.mark.parametrize(
@@ -318,7 +431,14 @@ def test_weights_count_as_repeated_rows():
         (np.arange(40) % 2, 1.0 - np.arange(40) % 2),
         (np.arange(10) % 2, np.linspace(0.1, 0.9, 10, dtype=np.float32)),
     ],
-    ids=["one class", "separated", "one score", "exactly right", "exactly wrong", "ten rows float32"],
+    ids=[
+        "one class",
+        "separated",
+        "one score",
+        "exactly right",
+        "exactly wrong",
+        "ten rows float32",
+    ],
 )
 def test_extreme_data_have_a_report(y, scores):
     numbers = _numbers(_table(y, scores))
@@ -356,31 +476,51 @@ def test_summary_sentence():
     assert summary_sentence(model, 100).startswith(
         "Scores are too extreme: the likelier outcome happens less often than predicted, by 2.0 percentage points"
     )
-    assert summary_sentence(_model(none, none, (0, 0, 0.01), 0.5), 10).startswith("Scores are right on average. ")
+    assert summary_sentence(_model(none, none, (0, 0, 0.01), 0.5), 10).startswith(
+        "Scores are right on average. "
+    )
     # Intervals have 90 %, and the sentence the level .05: it needs 0 outside an interval that is 1.19 times as long.
-    for estimate, words in ((0.0115, "Scores are right on average. "), (0.0125, "Scores are too high by 1.")):
+    for estimate, words in (
+        (0.0115, "Scores are right on average. "),
+        (0.0125, "Scores are too high by 1."),
+    ):
         near = (estimate, estimate - 0.01, estimate + 0.01)
-        assert summary_sentence(_model(near, none, (0, 0, 0.01), 0.5), 10).startswith(words)
+        assert summary_sentence(_model(near, none, (0, 0, 0.01), 0.5), 10).startswith(
+            words
+        )
 
 
 def test_models_are_compared_with_an_interval():
     def models(*difference):
-        return [{"name": "A"}, {"name": "B", "brier_difference": dict(zip(_KEYS, difference, strict=True))}]
+        return [
+            {"name": "A"},
+            {
+                "name": "B",
+                "brier_difference": dict(zip(_KEYS, difference, strict=True)),
+            },
+        ]
 
     assert comparison_sentence(models(0.01, 0.004, 0.016)) == (
         "A has a lower Brier score than B, by 0.0100 (0.0040 to 0.0160)."
     )
-    assert comparison_sentence(models(-0.01, -0.016, -0.004)).startswith("B has a lower Brier score than A, by 0.0100")
+    assert comparison_sentence(models(-0.01, -0.016, -0.004)).startswith(
+        "B has a lower Brier score than A, by 0.0100"
+    )
     assert "do not tell" in comparison_sentence(models(0.001, -0.004, 0.006))
     assert comparison_sentence([{"name": "A"}]) == ""
 
 
 def test_segments_are_counted_against_chance():
-    rows = [{"segment": f"s{k}", "pvalue": p, "adjusted_pvalue": min(1, 20 * p)} for k, p in enumerate([0.001, 0.03])]
+    rows = [
+        {"segment": f"s{k}", "pvalue": p, "adjusted_pvalue": min(1, 20 * p)}
+        for k, p in enumerate([0.001, 0.03])
+    ]
     rows += [{"segment": "calm", "pvalue": 0.5, "adjusted_pvalue": 1.0}] * 18
     words = segment_sentence(rows)
     assert words.startswith("2 of 20 segments have scores")
-    assert "By chance alone a calibrated model would have about 1 such segments." in words
+    assert (
+        "By chance alone a calibrated model would have about 1 such segments." in words
+    )
     assert words.endswith("1 remains: s0.")
     assert segment_sentence(rows[1:]).endswith("none is left.")
 
@@ -409,7 +549,9 @@ class _Page(HTMLParser):
 
     def handle_starttag(self, tag, attributes):
         attributes = dict(attributes)
-        self.sources += [attributes[name] for name in ("src", "href") if name in attributes]
+        self.sources += [
+            attributes[name] for name in ("src", "href") if name in attributes
+        ]
         self.scripts += tag == "script"
         if tag == "img":
             self.pictures.append(attributes["alt"])
@@ -423,19 +565,38 @@ class _Page(HTMLParser):
 @needs_matplotlib
 def test_page_is_whole_and_self_contained(file, tmp_path, capsys):
     output = tmp_path / "out.html"
-    command = ["report", str(file), "--label", "y", "--score", "p", "--score", "q", "--segment", "s", "-o", str(output)]
+    command = [
+        "report",
+        str(file),
+        "--label",
+        "y",
+        "--score",
+        "p",
+        "--score",
+        "q",
+        "--segment",
+        "s",
+        "-o",
+        str(output),
+    ]
     assert main(command) == 0
     out = capsys.readouterr().out
     text = output.read_text(encoding="utf-8")
     page = _Page(text)
     assert all(source.startswith(("data:", "#")) for source in page.sources)
     assert page.scripts == 1  # the numbers, which no browser runs
-    data = re.search(r'<script type="application/json" id="numbers">(.*?)</script>', text, flags=re.S).group(1)
+    data = re.search(
+        r'<script type="application/json" id="numbers">(.*?)</script>', text, flags=re.S
+    ).group(1)
     assert json.loads(data)["n_rows"] == 600
     assert not re.search(r"@import|url\(", text)
     assert len(page.pictures) == 1
-    assert page.pictures[0].startswith("Reliability diagram, event frequency against predicted probability: p in ")
-    for model in _numbers(read_table(file, label="y", scores=["p", "q"], segment="s"))["models"]:
+    assert page.pictures[0].startswith(
+        "Reliability diagram, event frequency against predicted probability: p in "
+    )
+    for model in _numbers(read_table(file, label="y", scores=["p", "q"], segment="s"))[
+        "models"
+    ]:
         assert f"{model['name']}: {model['summary']}" in out
         assert model["summary"].split(".")[0] in text
     assert str(output) in out
@@ -456,10 +617,28 @@ def test_names_cannot_break_the_page(tmp_path):
     }
     output = tmp_path / "out.html"
     path = _write(tmp_path / "data.csv", columns)
-    assert main(["report", str(path), "--label", "y", "--score", nasty, "--segment", "s", "-o", str(output)]) == 0
+    assert (
+        main(
+            [
+                "report",
+                str(path),
+                "--label",
+                "y",
+                "--score",
+                nasty,
+                "--segment",
+                "s",
+                "-o",
+                str(output),
+            ]
+        )
+        == 0
+    )
     text = output.read_text(encoding="utf-8")
     assert _Page(text).scripts == 1  # the numbers
-    assert "alert" not in re.sub(r"&lt;script&gt;alert|u003cscript\\u003ealert", "", text)
+    assert "alert" not in re.sub(
+        r"&lt;script&gt;alert|u003cscript\\u003ealert", "", text
+    )
     assert "&lt;script&gt;" in text
     assert "&lt;b&gt;" in text
 
@@ -469,7 +648,10 @@ def test_names_cannot_break_the_page(tmp_path):
 def test_page_of_few_rows_or_one_class_says_what_is_not_possible(tmp_path, n):
     output = tmp_path / "out.html"
     path = _write(tmp_path / "data.csv", {"y": [0] * n, "p": np.linspace(0, 0.3, n)})
-    assert main(["report", str(path), "--label", "y", "--score", "p", "-o", str(output)]) == 0
+    assert (
+        main(["report", str(path), "--label", "y", "--score", "p", "-o", str(output)])
+        == 0
+    )
     text = output.read_text(encoding="utf-8")
     assert "Not possible: it takes 5 rows with the event and 5 without." in text
     assert 'id="segments"' not in text  # nor what was not given
@@ -481,7 +663,23 @@ def test_page_of_few_rows_or_one_class_says_what_is_not_possible(tmp_path, n):
 @needs_matplotlib
 def test_page_with_weights_has_no_certificate(file, tmp_path):
     output = tmp_path / "out.html"
-    assert main(["report", str(file), "--label", "y", "--score", "p", "--weight", "w", "-o", str(output)]) == 0
+    assert (
+        main(
+            [
+                "report",
+                str(file),
+                "--label",
+                "y",
+                "--score",
+                "p",
+                "--weight",
+                "w",
+                "-o",
+                str(output),
+            ]
+        )
+        == 0
+    )
     text = output.read_text(encoding="utf-8")
     assert "the theory needs rows of equal weight, and these have weights" in text
     assert len(_Page(text).pictures) == 1
@@ -491,13 +689,18 @@ def test_page_with_weights_has_no_certificate(file, tmp_path):
 
 
 @pytest.mark.slow
-def test_json_prints_the_numbers_and_writes_nothing(file, tmp_path, capsys, monkeypatch):
+def test_json_prints_the_numbers_and_writes_nothing(
+    file, tmp_path, capsys, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     before = sorted(tmp_path.iterdir())
     assert main(["report", str(file), "--label", "y", "--score", "p", "--json"]) == 0
     out = capsys.readouterr()
     numbers = json.loads(out.out)
-    assert numbers.pop("command") == f"python -m skcalib report {file} --label y --score p --json"
+    assert (
+        numbers.pop("command")
+        == f"python -m skcalib report {file} --label y --score p --json"
+    )
     assert numbers.pop("title") is None
     assert numbers == _numbers(read_table(file, label="y", scores=["p"]))
     assert out.err == ""
@@ -515,23 +718,52 @@ def test_default_output(file, tmp_path, monkeypatch):
     ("columns", "options", "message"),
     [
         ({}, ["--score", "z"], "has no column 'z'; its columns are y, p, q, s, w."),
-        ({"p": [1.2] * 600}, [], "column 'p': scores must hold probabilities in [0, 1], but row 0 is 1.2."),
+        (
+            {"p": [1.2] * 600},
+            [],
+            "column 'p': scores must hold probabilities in [0, 1], but row 0 is 1.2.",
+        ),
         ({"p": ["x"] * 600}, [], "column 'p': scores must be numbers"),
         ({"p": [0.5] * 599 + [""]}, [], "column 'p': scores contains NaN in row 599"),
-        ({"y": ["no", "yes"] * 300}, [], "column 'y' holds no, yes: say with --positive"),
+        (
+            {"y": ["no", "yes"] * 300},
+            [],
+            "column 'y' holds no, yes: say with --positive",
+        ),
         ({"y": [1, 2] * 300}, [], "column 'y' holds 1, 2: say with --positive"),
-        ({"y": ["no", "yes"] * 300}, ["--positive", "maybe"], "column 'y' has no label 'maybe'; it holds no, yes."),
+        (
+            {"y": ["no", "yes"] * 300},
+            ["--positive", "maybe"],
+            "column 'y' has no label 'maybe'; it holds no, yes.",
+        ),
         ({"y": [""] + [1] * 599}, [], "column 'y': row 0 has no label."),
-        ({"w": [-1] * 600}, ["--weight", "w"], "column 'w': sample_weight must be finite and not negative"),
-        ({"w": [0] * 600}, ["--weight", "w"], "column 'w': sample_weight is zero in every row"),
+        (
+            {"w": [-1] * 600},
+            ["--weight", "w"],
+            "column 'w': sample_weight must be finite and not negative",
+        ),
+        (
+            {"w": [0] * 600},
+            ["--weight", "w"],
+            "column 'w': sample_weight is zero in every row",
+        ),
         ({"w": [1e-4] * 600}, ["--weight", "w"], "scale them to mean 1"),
-        ({"s": range(600)}, ["--segment", "s"], "column 's' has 600 different values; a report takes at most 500"),
+        (
+            {"s": range(600)},
+            ["--segment", "s"],
+            "column 's' has 600 different values; a report takes at most 500",
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_bad_input_is_one_line_and_exit_status_2(tmp_path, capsys, columns, options, message):
+def test_bad_input_is_one_line_and_exit_status_2(
+    tmp_path, capsys, columns, options, message
+):
     path = _write(tmp_path / "data.csv", {**_data(), **columns})
-    assert main(["report", str(path), "--label", "y", "--score", "p", "--json", *options]) == 2
+    assert (
+        main(["report", str(path), "--label", "y", "--score", "p", "--json", *options])
+        == 2
+    )
     out = capsys.readouterr()
     assert out.out == ""
     assert out.err.count("\n") == 1
@@ -545,7 +777,9 @@ def test_missing_file_few_rows_and_a_folder(tmp_path, capsys):
         (short, "has 2 rows; a report takes at least 10."),
         (tmp_path, "is a folder"),
     ):
-        assert main(["report", str(path), "--label", "y", "--score", "p", "--json"]) == 2
+        assert (
+            main(["report", str(path), "--label", "y", "--score", "p", "--json"]) == 2
+        )
         err = capsys.readouterr().err
         assert err.count("\n") == 1
         assert message in err
@@ -554,7 +788,9 @@ def test_missing_file_few_rows_and_a_folder(tmp_path, capsys):
 @needs_matplotlib
 def test_output_that_cannot_be_written(file, tmp_path, capsys):
     output = str(tmp_path / "no" / "such" / "folder.html")
-    assert main(["report", str(file), "--label", "y", "--score", "p", "-o", output]) == 2
+    assert (
+        main(["report", str(file), "--label", "y", "--score", "p", "-o", output]) == 2
+    )
     err = capsys.readouterr().err
     assert f"{output} cannot be written" in err
     assert err.count("\n") == 1
@@ -562,12 +798,30 @@ def test_output_that_cannot_be_written(file, tmp_path, capsys):
 
 @pytest.mark.parametrize("package", ["matplotlib", "jinja2"])
 def test_a_missing_package_is_one_line(file, tmp_path, capsys, monkeypatch, package):
-    monkeypatch.setattr(_command, "find_spec", lambda name: None if name == package else True)
-    assert main(["report", str(file), "--label", "y", "--score", "p", "-o", str(tmp_path / "out.html")]) == 2
+    monkeypatch.setattr(
+        _command, "find_spec", lambda name: None if name == package else True
+    )
+    assert (
+        main(
+            [
+                "report",
+                str(file),
+                "--label",
+                "y",
+                "--score",
+                "p",
+                "-o",
+                str(tmp_path / "out.html"),
+            ]
+        )
+        == 2
+    )
     err = capsys.readouterr().err
     assert f'needs {package}: pip install "skcalib[report]"' in err
     assert err.count("\n") == 1
-    assert main(["report", str(file), "--label", "y", "--score", "p", "--json"]) == 0  # needs no picture
+    assert (
+        main(["report", str(file), "--label", "y", "--score", "p", "--json"]) == 0
+    )  # needs no picture
 
 
 def test_missing_option_is_exit_status_2(file, capsys):
@@ -589,10 +843,19 @@ def test_long_work_writes_a_line_a_step_to_standard_error(monkeypatch, file, cap
     printed = capsys.readouterr()
     lines = printed.err.splitlines()
     assert all(re.fullmatch(r"skcalib report: .+ \(\d+ s\)", line) for line in lines)
-    steps = ("reading", "errors of p", "test of p", "segments and periods of p", "recalibrators of p")
+    steps = (
+        "reading",
+        "errors of p",
+        "test of p",
+        "segments and periods of p",
+        "recalibrators of p",
+    )
     steps += tuple(f"{kind} of p" for kind in _recalibration.OF_TWO_CLASSES[:-1])
     steps += ("numbers for a paper of p",)
-    assert all(line.removeprefix("skcalib report: ").startswith(step) for line, step in zip(lines, steps, strict=True))
+    assert all(
+        line.removeprefix("skcalib report: ").startswith(step)
+        for line, step in zip(lines, steps, strict=True)
+    )
     assert json.loads(printed.out)["n_rows"] == 600
 
 
@@ -611,14 +874,21 @@ def test_help_imports_nothing_heavy():
         "try:\n    main(['report', '--help'])\nexcept SystemExit:\n    pass\n"
         "sys.exit('matplotlib' in sys.modules or 'skcalib.displays' in sys.modules)"
     )
-    assert subprocess.run([sys.executable, "-c", code], check=False, capture_output=True).returncode == 0
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], check=False, capture_output=True
+        ).returncode
+        == 0
+    )
 
 
 # --- what a table may hold ----------------------------------------------------------------------------------
 
 
 def _csv(path, header, rows):
-    path.write_text("\n".join([",".join(header), *(",".join(map(str, row)) for row in rows)]) + "\n")
+    path.write_text(
+        "\n".join([",".join(header), *(",".join(map(str, row)) for row in rows)]) + "\n"
+    )
     return str(path)
 
 
@@ -626,7 +896,21 @@ def test_the_input_is_never_overwritten(tmp_path, capsys):
     rows = [(k % 2, 0.1 + 0.8 * (k % 2)) for k in range(20)]
     path = _csv(tmp_path / "x.csv", ["y", "p"], rows)
     before = (tmp_path / "x.csv").read_bytes()
-    assert main(["report", path, "--label", "y", "--score", "p", "-o", str(tmp_path / "." / "x.csv")]) == 2
+    assert (
+        main(
+            [
+                "report",
+                path,
+                "--label",
+                "y",
+                "--score",
+                "p",
+                "-o",
+                str(tmp_path / "." / "x.csv"),
+            ]
+        )
+        == 2
+    )
     assert "is the input" in capsys.readouterr().err
     assert (tmp_path / "x.csv").read_bytes() == before
 
@@ -635,11 +919,18 @@ def test_two_columns_of_one_name_are_refused(tmp_path):
     path = _csv(tmp_path / "x.csv", ["y", "p", "p"], [(0, 0.1, 0.9), (1, 0.9, 0.1)])
     with pytest.raises(ReportError, match="has 2 columns called 'p'"):
         read_columns(path, ["y", "p"])
-    assert read_columns(path, ["y"])["y"].tolist() == [0, 1]  # the other column is not asked for
+    assert read_columns(path, ["y"])["y"].tolist() == [
+        0,
+        1,
+    ]  # the other column is not asked for
 
 
 def test_words_that_look_missing_are_words(tmp_path):
-    path = _csv(tmp_path / "x.csv", ["y", "p", "country"], [("NA", 0.1, "NA"), ("None", "NA", "DE"), ("NA", 0.3, "")])
+    path = _csv(
+        tmp_path / "x.csv",
+        ["y", "p", "country"],
+        [("NA", 0.1, "NA"), ("None", "NA", "DE"), ("NA", 0.3, "")],
+    )
     columns = read_columns(path, ["y", "p", "country"], words=("y", "country"))
     assert columns["y"].tolist() == ["NA", "None", "NA"]
     assert columns["country"].tolist() == ["NA", "DE", None]
@@ -669,7 +960,9 @@ def test_a_pipe_and_a_folder(tmp_path):
 def test_the_index_that_pandas_wrote_is_a_column(tmp_path):
     pd = pytest.importorskip("pandas", reason="writes the file")
     pytest.importorskip("pyarrow", reason="writes the file")
-    pd.DataFrame({"p": [0.5, 0.25]}, index=pd.Index([1, 0], name="y")).to_parquet(tmp_path / "x.parquet")
+    pd.DataFrame({"p": [0.5, 0.25]}, index=pd.Index([1, 0], name="y")).to_parquet(
+        tmp_path / "x.parquet"
+    )
     columns = read_columns(tmp_path / "x.parquet", ["y", "p"])
     assert (columns["y"].tolist(), columns["p"].tolist()) == ([1, 0], [0.5, 0.25])
 
@@ -713,12 +1006,21 @@ def test_periods_are_in_the_order_of_time(ordered):
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        (["31.12.2023", "01.01.2024"], "'01.01.2024', in which day, month and year are not told apart: write dates as"),
+        (
+            ["31.12.2023", "01.01.2024"],
+            "'01.01.2024', in which day, month and year are not told apart: write dates as",
+        ),
         (["12/31/2023", "1/5/2024"], "write dates as YYYY-MM-DD"),
         (["Jan 24", "Feb 24"], "write dates as YYYY-MM-DD"),
-        ([1717200000, 1717300000], "1717200000, which look like seconds or milliseconds since 1970: write dates as"),
+        (
+            [1717200000, 1717300000],
+            "1717200000, which look like seconds or milliseconds since 1970: write dates as",
+        ),
         ([1717200000123.0], "write dates as YYYY-MM-DD"),
-        (["Q1 2024", "2024-05"], r"'2024-05' \(a number of a month\) and 'Q1 2024' \(a quarter\): write all periods"),
+        (
+            ["Q1 2024", "2024-05"],
+            r"'2024-05' \(a number of a month\) and 'Q1 2024' \(a quarter\): write all periods",
+        ),
         (["2024-1", "2024-01"], "one period in two ways, '2024-01' and '2024-1'"),
     ],
 )
@@ -728,7 +1030,9 @@ def test_periods_without_an_order_are_refused(values, words):
 
 
 @needs_matplotlib
-def test_a_failed_write_leaves_the_report_that_was_there(file, tmp_path, capsys, monkeypatch):
+def test_a_failed_write_leaves_the_report_that_was_there(
+    file, tmp_path, capsys, monkeypatch
+):
     page = tmp_path / "r.html"
     page.write_text("the last report", encoding="utf-8")
 
@@ -738,7 +1042,10 @@ def test_a_failed_write_leaves_the_report_that_was_there(file, tmp_path, capsys,
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("pathlib.Path.write_text", full_disk)
-    assert main(["report", str(file), "--label", "y", "--score", "p", "-o", str(page)]) == 2
+    assert (
+        main(["report", str(file), "--label", "y", "--score", "p", "-o", str(page)])
+        == 2
+    )
     assert "No space left on device" in capsys.readouterr().err
     assert page.read_text(encoding="utf-8") == "the last report"
     assert sorted(path.name for path in tmp_path.iterdir()) == [file.name, "r.html"]
@@ -747,16 +1054,28 @@ def test_a_failed_write_leaves_the_report_that_was_there(file, tmp_path, capsys,
 @pytest.mark.slow
 def test_periods_are_compared_with_the_first(tmp_path):
     path = _periods_file(tmp_path / "x.csv")
-    for time, names in (("month", ["1", "2", "3"]), ("day", ["2026-01", "2026-02", "2026-03"])):
+    for time, names in (
+        ("month", ["1", "2", "3"]),
+        ("day", ["2026-01", "2026-02", "2026-03"]),
+    ):
         table = read_table(path, label="y", scores=["p"], time=time)
         rows = _numbers(table)["models"][0]["periods"]
         assert [row["period"] for row in rows] == names
         assert rows[0]["change_pvalue"] is None
-        assert rows[1]["change_adjusted_pvalue"] > 0.05 > rows[2]["change_adjusted_pvalue"]
-    first, third = (np.array([m == k for m in np.repeat([1, 2, 3], 300)]) for k in (1, 3))
+        assert (
+            rows[1]["change_adjusted_pvalue"] > 0.05 > rows[2]["change_adjusted_pvalue"]
+        )
+    first, third = (
+        np.array([m == k for m in np.repeat([1, 2, 3], 300)]) for k in (1, 3)
+    )
     scores, y = table.forecasts("p")[:2]
     change = calibration_change(
-        y[first], scores[first], y[third], scores[third], binning=MEAN_ABSOLUTE["binning"], random_state=0
+        y[first],
+        scores[first],
+        y[third],
+        scores[third],
+        binning=MEAN_ABSOLUTE["binning"],
+        random_state=0,
     )
     assert rows[2]["change_pvalue"] == change.pvalue
     assert rows[2]["bias"] == pytest.approx(scores[third].mean() - y[third].mean())
@@ -765,9 +1084,23 @@ def test_periods_are_compared_with_the_first(tmp_path):
 @needs_matplotlib
 @pytest.mark.slow
 def test_a_baseline_file_and_the_section_of_the_page(tmp_path, capsys):
-    new, old = _periods_file(tmp_path / "new.csv"), _periods_file(tmp_path / "old.csv", changed=False)
+    new, old = (
+        _periods_file(tmp_path / "new.csv"),
+        _periods_file(tmp_path / "old.csv", changed=False),
+    )
     output = tmp_path / "out.html"
-    command = ["report", str(new), "--label", "y", "--score", "p", "--baseline", str(old), "-o", str(output)]
+    command = [
+        "report",
+        str(new),
+        "--label",
+        "y",
+        "--score",
+        "p",
+        "--baseline",
+        str(old),
+        "-o",
+        str(output),
+    ]
     assert main(command) == 0
     text = output.read_text(encoding="utf-8")
     assert "old.csv" in text
@@ -791,8 +1124,15 @@ def _clustered(n_clusters=60, size=30, seed=0):
     rng = np.random.default_rng(seed)
     patient = np.repeat(np.arange(n_clusters), size)
     logit = rng.normal(0, 1, n_clusters * size)
-    y = rng.random(len(patient)) < 1 / (1 + np.exp(-logit - rng.normal(0, 1.2, n_clusters)[patient]))
-    return {"y": y.astype(int), "p": (1 / (1 + np.exp(-logit))).round(6), "patient": patient, "w": 1 + patient % 2}
+    y = rng.random(len(patient)) < 1 / (
+        1 + np.exp(-logit - rng.normal(0, 1.2, n_clusters)[patient])
+    )
+    return {
+        "y": y.astype(int),
+        "p": (1 / (1 + np.exp(-logit))).round(6),
+        "patient": patient,
+        "w": 1 + patient % 2,
+    }
 
 
 def test_clusters_are_told_to_every_interval(tmp_path):
@@ -800,27 +1140,51 @@ def test_clusters_are_told_to_every_interval(tmp_path):
     columns["s"] = np.where(columns["p"] > 0.4, "a", "b")
     options = {"label": "y", "scores": ["p"], "segment": "s"}
     file = _write(tmp_path / "data.csv", columns)
-    plain, clustered = (_numbers(read_table(file, **options, cluster=name)) for name in (None, "patient"))
+    plain, clustered = (
+        _numbers(read_table(file, **options, cluster=name))
+        for name in (None, "patient")
+    )
     assert (clustered["cluster"], clustered["n_clusters"]) == ("patient", 60)
-    assert "allow for rows of one patient that depend on each other (60 clusters)" in clustered["notes"][0]
+    assert (
+        "allow for rows of one patient that depend on each other (60 clusters)"
+        in clustered["notes"][0]
+    )
     assert plain["notes"] == [
         "The column patient repeats (60 values in 1,800 rows). If rows of one value depend on each other, the "
         "intervals are too short and the p-values too small: say --cluster patient."
     ]
-    y, scores, given = columns["y"], columns["p"], {"clusters": columns["patient"], "random_state": 0}
+    y, scores, given = (
+        columns["y"],
+        columns["p"],
+        {"clusters": columns["patient"], "random_state": 0},
+    )
     (model,), (before,) = clustered["models"], plain["models"]
-    interval = calibration_error_interval(y, scores, **MEAN_ABSOLUTE, n_resamples=199, **given)
-    assert [model["errors"][0][key] for key in ("estimate", "low", "high")] == pytest.approx(list(interval))
+    interval = calibration_error_interval(
+        y, scores, **MEAN_ABSOLUTE, n_resamples=199, **given
+    )
+    assert [
+        model["errors"][0][key] for key in ("estimate", "low", "high")
+    ] == pytest.approx(list(interval))
     metric = partial(calibration_error, **MEAN_ABSOLUTE)
-    assert model["test"]["pvalue"] == calibration_test(y, scores, metric=metric, n_resamples=199, **given).pvalue
+    assert (
+        model["test"]["pvalue"]
+        == calibration_test(y, scores, metric=metric, n_resamples=199, **given).pvalue
+    )
     by_group = calibration_by_group(y, scores, columns["s"], **MEAN_ABSOLUTE, **given)
-    assert sorted(row["bias_high"] for row in model["segments"]) == pytest.approx(sorted(by_group.bias_high))
+    assert sorted(row["bias_high"] for row in model["segments"]) == pytest.approx(
+        sorted(by_group.bias_high)
+    )
     # the mean of all rows is that of the clusters' means, as all have 30 rows: Student's interval, plainly
-    for key, values in (("score_minus_frequency", scores - y), ("brier", (scores - y) ** 2)):
+    for key, values in (
+        ("score_minus_frequency", scores - y),
+        ("brier", (scores - y) ** 2),
+    ):
         means = values.reshape(60, 30).mean(axis=1)
         half = student.ppf(0.95, 59) * means.std(ddof=1) / np.sqrt(60)
         found = model[key] if key in model else model["proper_scores"][0]
-        assert (found["low"], found["high"]) == pytest.approx((means.mean() - half, means.mean() + half))
+        assert (found["low"], found["high"]) == pytest.approx(
+            (means.mean() - half, means.mean() + half)
+        )
     for wide, narrow in (
         (model["errors"][0], before["errors"][0]),
         (model["score_minus_frequency"], before["score_minus_frequency"]),
@@ -830,17 +1194,31 @@ def test_clusters_are_told_to_every_interval(tmp_path):
 
 def test_clusters_of_weighted_rows_periods_and_classes(tmp_path):
     columns = _clustered()
-    columns |= {"t": np.arange(1800) % 3, "w": np.where(columns["patient"] == 7, 0, columns["w"])}
+    columns |= {
+        "t": np.arange(1800) % 3,
+        "w": np.where(columns["patient"] == 7, 0, columns["w"]),
+    }
     options = {"label": "y", "scores": ["p"], "cluster": "patient", "time": "t"}
-    table = read_table(_write(tmp_path / "data.csv", columns), **options, weight="w", weight_type="importance")
-    assert (len(table.clusters), table.weight_type, 7 in table.clusters) == (1770, "importance", False)
+    table = read_table(
+        _write(tmp_path / "data.csv", columns),
+        **options,
+        weight="w",
+        weight_type="importance",
+    )
+    assert (len(table.clusters), table.weight_type, 7 in table.clusters) == (
+        1770,
+        "importance",
+        False,
+    )
     numbers = _numbers(table)
     assert (numbers["n_clusters"], numbers["weight_type"]) == (59, "importance")
     whole = calibration_by_group(
         table.labels, table.scores["p"], table.periods, **MEAN_ABSOLUTE, sample_weight=table.weight,
         weight_type="importance", clusters=table.clusters, random_state=0,
     )  # fmt: skip
-    assert [row["bias_low"] for row in numbers["models"][0]["periods"]] == pytest.approx(whole.bias_low)
+    assert [
+        row["bias_low"] for row in numbers["models"][0]["periods"]
+    ] == pytest.approx(whole.bias_low)
     samples = [table.task("p").at(table.periods == period) for period in "01"]
     change = calibration_change(
         samples[0].labels, samples[0].scores, samples[1].labels, samples[1].scores, binning=MEAN_ABSOLUTE["binning"],
@@ -852,24 +1230,43 @@ def test_clusters_of_weighted_rows_periods_and_classes(tmp_path):
 
 def test_columns_that_are_no_clusters(tmp_path):
     columns = _clustered(20, 5)
-    columns |= {"one": np.full(100, "x"), "row": np.arange(100), "gap": [""] + ["a", "b", "c"] * 33, "few": [1, 2] * 50}
+    columns |= {
+        "one": np.full(100, "x"),
+        "row": np.arange(100),
+        "gap": [""] + ["a", "b", "c"] * 33,
+        "few": [1, 2] * 50,
+    }
     file = _write(tmp_path / "data.csv", columns)
-    for name, message in (("one", "column 'one' has one value, x"), ("gap", "column 'gap': row 0 has no cluster")):
+    for name, message in (
+        ("one", "column 'one' has one value, x"),
+        ("gap", "column 'gap': row 0 has no cluster"),
+    ):
         with pytest.raises(ReportError, match=message):
             read_table(file, label="y", scores=["p"], cluster=name)
     table = read_table(file, label="y", scores=["p"], cluster="row")
     assert table.clusters is None
     assert "Each row has its own value of row" in table.notes[0]
-    assert "So few clusters" in read_table(file, label="y", scores=["p"], cluster="few").notes[1]
+    assert (
+        "So few clusters"
+        in read_table(file, label="y", scores=["p"], cluster="few").notes[1]
+    )
     with pytest.raises(ReportError, match="--weight-type says what weights are"):
         read_table(file, label="y", scores=["p"], weight_type="importance")
 
 
-@pytest.mark.parametrize("name", ["id", "patient_id", "customerId", "Candidate", "match no", "user.id", "doc"])
+@pytest.mark.parametrize(
+    "name",
+    ["id", "patient_id", "customerId", "Candidate", "match no", "user.id", "doc"],
+)
 def test_identifiers_are_known_by_their_names(name):
     assert identifiers([name, "p"], ["p"]) == [name]
     assert identifiers([name], [name]) == []
-    assert identifiers(["valid", "period", "width", "paid", "teamwork", "p_id_x", "mid"], []) == []
+    assert (
+        identifiers(
+            ["valid", "period", "width", "paid", "teamwork", "p_id_x", "mid"], []
+        )
+        == []
+    )
     assert repeats_note(np.repeat(np.arange(30), 2), name) is not None
     assert repeats_note(np.arange(60), name) is None
     assert repeats_note(np.repeat(np.arange(3), 20), name) is None
@@ -878,7 +1275,17 @@ def test_identifiers_are_known_by_their_names(name):
 def test_decisions_are_counted_by_hand(tmp_path, capsys):
     columns = _clustered(size=20)
     file = _write(tmp_path / "data.csv", columns)
-    arguments = ["--label", "y", "--score", "p", "--json", "--threshold", "0.5", "--threshold", "0.2"]
+    arguments = [
+        "--label",
+        "y",
+        "--score",
+        "p",
+        "--json",
+        "--threshold",
+        "0.5",
+        "--threshold",
+        "0.2",
+    ]
     assert main(["report", str(file), *arguments]) == 0
     numbers = json.loads(capsys.readouterr().out)
     rows = numbers["models"][0]["decisions"]
@@ -887,37 +1294,73 @@ def test_decisions_are_counted_by_hand(tmp_path, capsys):
     for row in rows:
         t = row["threshold"]
         treated = [s >= t for s in p]
-        hits, alarms = (sum(a and b == k for a, b in zip(treated, y, strict=True)) for k in (True, False))
+        hits, alarms = (
+            sum(a and b == k for a, b in zip(treated, y, strict=True))
+            for k in (True, False)
+        )
         assert row["treated"]["estimate"] == pytest.approx(sum(treated) / len(y))
         assert row["false_alarms"]["estimate"] == pytest.approx(alarms / len(y))
         assert row["misses"]["estimate"] == pytest.approx((y.sum() - hits) / len(y))
-        benefit, treat_all = (a / len(y) - b / len(y) * t / (1 - t) for a, b in ((hits, alarms), (y.sum(), (~y).sum())))
+        benefit, treat_all = (
+            a / len(y) - b / len(y) * t / (1 - t)
+            for a, b in ((hits, alarms), (y.sum(), (~y).sum()))
+        )
         assert row["net_benefit"]["estimate"] == pytest.approx(benefit)
-        assert row["against_treating_all"]["estimate"] == pytest.approx(benefit - treat_all)
+        assert row["against_treating_all"]["estimate"] == pytest.approx(
+            benefit - treat_all
+        )
         assert row["net_benefit"]["low"] < benefit < row["net_benefit"]["high"]
 
 
 def test_miscalibration_costs_where_the_scores_cross_the_threshold_wrongly():
     rng = np.random.default_rng(0)
     truth = rng.random(4000)
-    y, half = rng.random(4000) < truth, truth / 2  # at .4 the events above .4 of truth should be treated, not above .8
-    (wrong,), (right,) = (decision_rows(_table(y, scores), "p", [0.4], 0) for scores in (half, truth))
-    best = np.mean((truth >= 0.4) * np.where(y, 1, -0.4 / 0.6)) - np.mean((half >= 0.4) * np.where(y, 1, -0.4 / 0.6))
+    y, half = (
+        rng.random(4000) < truth,
+        truth / 2,
+    )  # at .4 the events above .4 of truth should be treated, not above .8
+    (wrong,), (right,) = (
+        decision_rows(_table(y, scores), "p", [0.4], 0) for scores in (half, truth)
+    )
+    best = np.mean((truth >= 0.4) * np.where(y, 1, -0.4 / 0.6)) - np.mean(
+        (half >= 0.4) * np.where(y, 1, -0.4 / 0.6)
+    )
     assert wrong["cost_of_miscalibration"]["estimate"] == pytest.approx(best, abs=0.01)
     assert wrong["cost_of_miscalibration"]["low"] > 0.05
-    assert right["cost_of_miscalibration"]["low"] < 0 < 0.005 > right["cost_of_miscalibration"]["estimate"]
+    assert (
+        right["cost_of_miscalibration"]["low"]
+        < 0
+        < 0.005
+        > right["cost_of_miscalibration"]["estimate"]
+    )
 
 
 @needs_matplotlib
 def test_title_names_date_and_command_are_on_the_page(tmp_path, capsys):
     file, output = _write(tmp_path / "data.csv", _data(200)), tmp_path / "a page.html"
     os.utime(file, (1767441600, 1767441600))  # 2026-01-03, noon in Greenwich
-    arguments = ["report", str(file), "--label", "y", "--score", "p", "--score", "q", "--name", "old", "--name", "new"]
+    arguments = [
+        "report",
+        str(file),
+        "--label",
+        "y",
+        "--score",
+        "p",
+        "--score",
+        "q",
+        "--name",
+        "old",
+        "--name",
+        "new",
+    ]
     assert main([*arguments, "--title", "A <title>", "-o", str(output)]) == 0
     text = output.read_text("utf-8")
     assert "<h1>A &lt;title&gt;</h1>" in text
     assert "data.csv of 2026-01-03: 200 rows" in text
-    assert re.search(r"python -m skcalib report .*--name old --name new .*-o &#39;.*a page.html&#39;</code>", text)
+    assert re.search(
+        r"python -m skcalib report .*--name old --name new .*-o &#39;.*a page.html&#39;</code>",
+        text,
+    )
     assert "Numbers for a paper" in text
     assert "(TRIPOD+AI items 12e, 20a and 23a.)" in text
     assert capsys.readouterr().out.startswith("old: Scores are ")
@@ -927,10 +1370,16 @@ def test_title_names_date_and_command_are_on_the_page(tmp_path, capsys):
     ("options", "message"),
     [
         (["--threshold", "1"], "--threshold 1 or 1 is no score above 0 and below 1"),
-        (["--name", "a", "--name", "b"], "--name was given 2 times (a, b) for 1 models (p)"),
+        (
+            ["--name", "a", "--name", "b"],
+            "--name was given 2 times (a, b) for 1 models (p)",
+        ),
         (["--cluster", "nothing"], "has no column 'nothing'"),
     ],
 )
 def test_wrong_options_are_one_line(file, capsys, options, message):
-    assert main(["report", str(file), "--label", "y", "--score", "p", "--json", *options]) == 2
+    assert (
+        main(["report", str(file), "--label", "y", "--score", "p", "--json", *options])
+        == 2
+    )
     assert message in capsys.readouterr().err

@@ -18,13 +18,37 @@ def page(tmp_path_factory):
     rng = np.random.default_rng(0)
     scores = rng.random(400).round(4)
     y = rng.random(400) < scores**1.5
-    names = ["a segment with quite a long name of many words", "averyveryverylongsegmentnamewithoutanyspaceinit", "c"]
+    names = [
+        "a segment with quite a long name of many words",
+        "averyveryverylongsegmentnamewithoutanyspaceinit",
+        "c",
+    ]
     segments = np.array(names)[rng.integers(3, size=400)]
-    lines = [f"{int(event)},{s},{round(s**1.5, 4)},{name}" for event, s, name in zip(y, scores, segments, strict=True)]
-    (folder / "data.csv").write_text("\n".join(["y,p,a_score_with_a_long_name,s", *lines]), encoding="utf-8")
+    lines = [
+        f"{int(event)},{s},{round(s**1.5, 4)},{name}"
+        for event, s, name in zip(y, scores, segments, strict=True)
+    ]
+    (folder / "data.csv").write_text(
+        "\n".join(["y,p,a_score_with_a_long_name,s", *lines]), encoding="utf-8"
+    )
     output = folder / "report.html"
     scored = ["--score", "p", "--score", "a_score_with_a_long_name"]
-    assert main(["report", str(folder / "data.csv"), "--label", "y", *scored, "--segment", "s", "-o", str(output)]) == 0
+    assert (
+        main(
+            [
+                "report",
+                str(folder / "data.csv"),
+                "--label",
+                "y",
+                *scored,
+                "--segment",
+                "s",
+                "-o",
+                str(output),
+            ]
+        )
+        == 0
+    )
     return output
 
 
@@ -35,7 +59,9 @@ def test_report_in_a_browser(browser, page, width):
     browser.get(Path(page).as_uri())
 
     assert browser.execute_script("return window.innerWidth") == width
-    assert [entry for entry in browser.get_log("browser") if entry["level"] != "INFO"] == []
+    assert [
+        entry for entry in browser.get_log("browser") if entry["level"] != "INFO"
+    ] == []
     scrolled, visible = browser.execute_script(
         "window.scrollTo(10000, 0); return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
     )
@@ -46,14 +72,21 @@ def test_report_in_a_browser(browser, page, width):
     assert len(pictures) == 1
     for picture in pictures:
         assert len(picture.get_attribute("alt")) > 40
-        complete, natural_width, natural_height, shown_width, shown_height = browser.execute_script(
-            "const i = arguments[0]; return [i.complete, i.naturalWidth, i.naturalHeight, i.width, i.height]", picture
+        complete, natural_width, natural_height, shown_width, shown_height = (
+            browser.execute_script(
+                "const i = arguments[0]; return [i.complete, i.naturalWidth, i.naturalHeight, i.width, i.height]",
+                picture,
+            )
         )
         assert complete
         assert min(natural_width, natural_height) > 300
         assert shown_width <= visible
-        assert shown_width / shown_height == pytest.approx(natural_width / natural_height, rel=0.01)
-    loaded = browser.execute_script("return performance.getEntriesByType('resource').map(entry => entry.name)")
+        assert shown_width / shown_height == pytest.approx(
+            natural_width / natural_height, rel=0.01
+        )
+    loaded = browser.execute_script(
+        "return performance.getEntriesByType('resource').map(entry => entry.name)"
+    )
     assert all(name.startswith("data:") for name in loaded)
 
 
@@ -65,11 +98,23 @@ def test_report_of_classes_in_a_browser(browser, tmp_path, width):
     scores = rng.dirichlet(np.ones(4), 300).round(4)
     labels = [names[rng.choice(4, p=row / row.sum())] for row in scores]
     month = rng.integers(1, 4, 300)
-    lines = [",".join(map(str, [label, *row, m])) for label, row, m in zip(labels, scores, month, strict=True)]
+    lines = [
+        ",".join(map(str, [label, *row, m]))
+        for label, row, m in zip(labels, scores, month, strict=True)
+    ]
     header = ",".join(["y", *(f"p_{name}" for name in names), "month"])
     (tmp_path / "data.csv").write_text("\n".join([header, *lines]), encoding="utf-8")
     output = tmp_path / "report.html"
-    command = ["report", str(tmp_path / "data.csv"), "--label", "y", "--score", "p_*", "--time", "month"]
+    command = [
+        "report",
+        str(tmp_path / "data.csv"),
+        "--label",
+        "y",
+        "--score",
+        "p_*",
+        "--time",
+        "month",
+    ]
     assert main([*command, "-o", str(output)]) == 0
     set_width(browser, width)
     browser.get(Path(output).as_uri())
@@ -78,8 +123,12 @@ def test_report_of_classes_in_a_browser(browser, tmp_path, width):
     )
     assert scrolled <= visible
     assert len(browser.find_elements("css selector", ".grid img")) == 4
-    for box in browser.find_elements("class name", "scroll"):  # a table that is cut says how to see the rest
-        whole, shown = browser.execute_script("return [arguments[0].scrollWidth, arguments[0].clientWidth]", box)
+    for box in browser.find_elements(
+        "class name", "scroll"
+    ):  # a table that is cut says how to see the rest
+        whole, shown = browser.execute_script(
+            "return [arguments[0].scrollWidth, arguments[0].clientWidth]", box
+        )
         assert whole <= shown or (width == 380 and "wide" in box.get_attribute("class"))
 
 

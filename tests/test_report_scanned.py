@@ -33,7 +33,9 @@ def log(tmp_path):
 
 
 def report(capsys, *arguments):
-    status = main(["report", *map(str, arguments), "--label", "y", "--score", "p", "--json"])
+    status = main(
+        ["report", *map(str, arguments), "--label", "y", "--score", "p", "--json"]
+    )
     printed = capsys.readouterr()
     return status, json.loads(printed.out) if status == 0 else printed.err
 
@@ -42,7 +44,10 @@ def test_a_glob_is_all_its_files(log, capsys):
     status, numbers = report(capsys, log / "*.parquet", "--segment", "country")
     assert status == 0
     assert numbers["n_rows"] == 120
-    pq.write_table(pa.concat_tables([pq.read_table(log / f"{name}.parquet") for name in "ab"]), log / "whole.parquet")
+    pq.write_table(
+        pa.concat_tables([pq.read_table(log / f"{name}.parquet") for name in "ab"]),
+        log / "whole.parquet",
+    )
     _, whole = report(capsys, log / "whole.parquet", "--segment", "country")
     assert numbers["models"] == whole["models"]
 
@@ -55,31 +60,70 @@ def large(tmp_path):
     score = rng.random(n)
     month = rng.integers(1, 4, n)
     label = rng.random(n) < np.where(month == 3, score**2.5, score**1.2)
-    days = [f"2026-0{m}-{day:02d}" for m, day in zip(month, rng.integers(1, 29, n), strict=True)]
+    days = [
+        f"2026-0{m}-{day:02d}"
+        for m, day in zip(month, rng.integers(1, 29, n), strict=True)
+    ]
     country = np.array(["at", "de", None])[rng.integers(0, 3, n)]
-    columns = {"p": score, "q": score**1.2, "y": np.where(label, "yes", "no"), "day": days, "country": country}
-    pq.write_table(pa.table(columns | {"w": rng.integers(1, 4, n)}), tmp_path / "large.parquet")
+    columns = {
+        "p": score,
+        "q": score**1.2,
+        "y": np.where(label, "yes", "no"),
+        "day": days,
+        "country": country,
+    }
+    pq.write_table(
+        pa.table(columns | {"w": rng.integers(1, 4, n)}), tmp_path / "large.parquet"
+    )
     return tmp_path / "large.parquet"
 
 
 def test_many_rows_are_a_random_sample_of_whole_rows(large, monkeypatch):
-    options = {"label": "y", "scores": ["p", "q"], "segment": "country", "time": "day", "positive": "yes"}
+    options = {
+        "label": "y",
+        "scores": ["p", "q"],
+        "segment": "country",
+        "time": "day",
+        "positive": "yes",
+    }
     options |= {"weight": "w", "cluster": "day"}
     exact = read_table(large, **options)
     monkeypatch.setattr("skcalib._report._reader._MOST_ROWS", 600)
     table = read_table(large, **options)
     assert f"a random sample of {table.n_rows} of them" in table.notes[0]
     assert 500 < table.n_rows < 700
-    assert (table.event, table.names, table.weight_type) == (exact.event, exact.names, "frequency")
+    assert (table.event, table.names, table.weight_type) == (
+        exact.event,
+        exact.names,
+        "frequency",
+    )
     rows = list(
-        zip(exact.scores["p"], exact.labels, exact.weight, exact.segments, exact.periods, exact.clusters, strict=True)
+        zip(
+            exact.scores["p"],
+            exact.labels,
+            exact.weight,
+            exact.segments,
+            exact.periods,
+            exact.clusters,
+            strict=True,
+        )
     )
     drawn = list(
-        zip(table.scores["p"], table.labels, table.weight, table.segments, table.periods, table.clusters, strict=True)
+        zip(
+            table.scores["p"],
+            table.labels,
+            table.weight,
+            table.segments,
+            table.periods,
+            table.clusters,
+            strict=True,
+        )
     )
     assert set(drawn) <= set(rows)
     assert abs(table.labels.mean() - exact.labels.mean()) < 0.06
-    assert not np.array_equal(table.scores["p"], read_table(large, **options, seed=1).scores["p"])
+    assert not np.array_equal(
+        table.scores["p"], read_table(large, **options, seed=1).scores["p"]
+    )
 
 
 def test_a_large_csv_file_is_scanned(tmp_path, monkeypatch):
@@ -97,9 +141,14 @@ def test_a_large_csv_file_is_scanned(tmp_path, monkeypatch):
 
 def test_dates_and_times_are_days(tmp_path, monkeypatch):
     n = 400
-    times = np.datetime64("2026-01-01T00:00:00", "ns") + np.arange(n) * np.timedelta64(3, "h")
+    times = np.datetime64("2026-01-01T00:00:00", "ns") + np.arange(n) * np.timedelta64(
+        3, "h"
+    )
     rng = np.random.default_rng(0)
-    pq.write_table(pa.table({"y": rng.integers(0, 2, n), "p": rng.random(n), "t": times}), tmp_path / "x.parquet")
+    pq.write_table(
+        pa.table({"y": rng.integers(0, 2, n), "p": rng.random(n), "t": times}),
+        tmp_path / "x.parquet",
+    )
     orders = []
     for most in (2_000_000, 100):
         monkeypatch.setattr("skcalib._report._reader._MOST_ROWS", most)

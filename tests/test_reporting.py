@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 PAGE = Path(__file__).parents[1] / "doc" / "reporting.md"
-_BLOCKS = re.compile(r"^```python\n(.*?)^```(?:\n+^```text\n(.*?)^```)?", flags=re.S | re.M)
+_BLOCKS = re.compile(
+    r"^```python\n(.*?)^```(?:\n+^```text\n(.*?)^```)?", flags=re.S | re.M
+)
 
 
 def outputs():

@@ -21,8 +21,10 @@ def _sample(n=400, slope=0.6, intercept=0.4):
 def _slopes(function, slope, intercept, step=1e-6):
     """Return the two central differences of a loss."""
     return (
-        (function(slope + step, intercept) - function(slope - step, intercept)) / (2 * step),
-        (function(slope, intercept + step) - function(slope, intercept - step)) / (2 * step),
+        (function(slope + step, intercept) - function(slope - step, intercept))
+        / (2 * step),
+        (function(slope, intercept + step) - function(slope, intercept - step))
+        / (2 * step),
     )
 
 
@@ -31,7 +33,11 @@ def _loss(z, targets, weights, kind):
         total = 0.0
         for zi, t, w in zip(z.tolist(), targets, weights, strict=True):
             p = 1 / (1 + math.exp(-(slope * zi + intercept)))
-            total += w * ((p - t) ** 2 if kind == "squared" else -t * math.log(p) - (1 - t) * math.log(1 - p))
+            total += w * (
+                (p - t) ** 2
+                if kind == "squared"
+                else -t * math.log(p) - (1 - t) * math.log(1 - p)
+            )
         return total / sum(weights)
 
     return value
@@ -39,7 +45,8 @@ def _loss(z, targets, weights, kind):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(
-    ("loss", "smooth_targets"), [("log", True), ("log", False), ("squared", True), ("squared", False)]
+    ("loss", "smooth_targets"),
+    [("log", True), ("log", False), ("squared", True), ("squared", False)],
 )
 def test_fit_is_the_minimum(loss, smooth_targets, weighted):
     z, y = _sample()
@@ -50,13 +57,17 @@ def test_fit_is_the_minimum(loss, smooth_targets, weighted):
     positives = sum(w for w, event in zip(weights, y, strict=True) if event)
     negatives = sum(weights) - positives
     if smooth_targets and loss == "log":
-        targets = [(positives + 1) / (positives + 2) if event else 1 / (negatives + 2) for event in y]
+        targets = [
+            (positives + 1) / (positives + 2) if event else 1 / (negatives + 2)
+            for event in y
+        ]
     else:
         targets = [float(event) for event in y]
     value = _loss(z, targets, weights, loss)
     assert max(map(abs, _slopes(value, model.slope_, model.intercept_))) < 1e-8
     assert all(
-        value(model.slope_, model.intercept_) < value(model.slope_ + a, model.intercept_ + b)
+        value(model.slope_, model.intercept_)
+        < value(model.slope_ + a, model.intercept_ + b)
         for a, b in ((1e-3, 0), (-1e-3, 0), (0, 1e-3), (0, -1e-3))
     )
 
@@ -86,17 +97,23 @@ def test_map_is_the_sigmoid_it_says():
     model = PlattScaling().fit(expit(z), y)
     scores = np.array([0.1, 0.5, 0.9])
     np.testing.assert_allclose(
-        model.predict_proba(scores)[:, 1], expit(model.slope_ * logit(scores) + model.intercept_), rtol=1e-12
+        model.predict_proba(scores)[:, 1],
+        expit(model.slope_ * logit(scores) + model.intercept_),
+        rtol=1e-12,
     )
 
 
 @pytest.mark.parametrize("loss", ["log", "squared"])
-@pytest.mark.parametrize(("scale", "shift"), [(1e-6, 0), (1e6, 0), (1, 1e4), (1e-3, -7), (1e50, 0)])
+@pytest.mark.parametrize(
+    ("scale", "shift"), [(1e-6, 0), (1e6, 0), (1, 1e4), (1e-3, -7), (1e50, 0)]
+)
 def test_slope_and_intercept_follow_the_scale_of_the_scores(loss, scale, shift):
     z, y = _sample()
     model = PlattScaling(loss=loss, input="logit").fit(z, y)
     other = PlattScaling(loss=loss, input="logit").fit(scale * z + shift, y)
-    np.testing.assert_allclose(other.predict_proba(scale * z + shift), model.predict_proba(z), atol=1e-7)
+    np.testing.assert_allclose(
+        other.predict_proba(scale * z + shift), model.predict_proba(z), atol=1e-7
+    )
 
 
 @pytest.mark.parametrize("params", [{}, {"smooth_targets": False}, {"loss": "squared"}])
@@ -131,11 +148,19 @@ def test_platts_targets_count_weights():
 
 @pytest.mark.parametrize("score", [0.1, 0.3, 0.5, 0.7, 0.999])
 @pytest.mark.parametrize(
-    "model", [PlattScaling(smooth_targets=False), PlattScaling(loss="squared"), BetaCalibration(smooth_targets=False)]
+    "model",
+    [
+        PlattScaling(smooth_targets=False),
+        PlattScaling(loss="squared"),
+        BetaCalibration(smooth_targets=False),
+    ],
 )
 def test_one_score_gives_the_base_rate_whatever_its_rounding(model, score):
     # The weighted mean of equal scores misses them by an ulp: a slope on that difference would be 1e15.
-    for scores in ([score, score], [score, np.nextafter(score, 1)] if score != 0.5 else [0.5, 0.5]):
+    for scores in (
+        [score, score],
+        [score, np.nextafter(score, 1)] if score != 0.5 else [0.5, 0.5],
+    ):
         proba = model.fit(scores, [0, 1], [2, 3]).predict_proba(scores)
         np.testing.assert_allclose(proba[:, 1], 3 / 5, atol=1e-6)
 
@@ -153,10 +178,16 @@ def test_weights_are_repeated_rows(loss):
 def test_squared_loss_is_the_other_minimum():
     z, y = _sample(60)
     by_loss = {
-        loss: PlattScaling(loss=loss, smooth_targets=False, input="logit").fit(z, y) for loss in ("log", "squared")
+        loss: PlattScaling(loss=loss, smooth_targets=False, input="logit").fit(z, y)
+        for loss in ("log", "squared")
     }
-    square = {loss: np.mean((model.predict_proba(z)[:, 1] - y) ** 2) for loss, model in by_loss.items()}
-    logarithm = {loss: log_loss(y, model.predict_proba(z)) for loss, model in by_loss.items()}
+    square = {
+        loss: np.mean((model.predict_proba(z)[:, 1] - y) ** 2)
+        for loss, model in by_loss.items()
+    }
+    logarithm = {
+        loss: log_loss(y, model.predict_proba(z)) for loss, model in by_loss.items()
+    }
     assert square["squared"] < square["log"]
     assert logarithm["log"] < logarithm["squared"]
 
@@ -170,4 +201,6 @@ def test_two_columns_know_how_far_a_probability_is_from_1(dtype):
     both = np.column_stack((expit(-z), expit(z))).astype(dtype)
     for method in (PlattScaling, BetaCalibration, QuadraticScaling, SplineCalibration):
         expected = method(input="logit").fit(z, y).predict_proba(z)
-        np.testing.assert_allclose(method().fit(both, y).predict_proba(both), expected, atol=1e-5)
+        np.testing.assert_allclose(
+            method().fit(both, y).predict_proba(both), expected, atol=1e-5
+        )

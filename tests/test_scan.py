@@ -20,7 +20,10 @@ def log(tmp_path):
         score = rng.random(200)
         score[7] = np.nan if name == "b" else 0.5
         label = (rng.random(200) < 0.5).astype(float)
-        pq.write_table(pa.table({"p": score, "y": label, "w": np.ones(200)}), tmp_path / f"{name}.parquet")
+        pq.write_table(
+            pa.table({"p": score, "y": label, "w": np.ones(200)}),
+            tmp_path / f"{name}.parquet",
+        )
     return tmp_path
 
 
@@ -29,7 +32,9 @@ def test_nan_that_parquet_hides_is_found(log):
     assert table.invalid_rows() == {"missing": 1, "score": 0, "label": 0, "weight": 0}
     with pytest.raises(ValueError, match=r"invalid rows: 1 \(missing\)"):
         table.bin_statistics(EqualWidth(3))
-    kept = PredictionTable(scan(log / "*.parquet"), label="y", score="p", on_invalid="drop")
+    kept = PredictionTable(
+        scan(log / "*.parquet"), label="y", score="p", on_invalid="drop"
+    )
     for binning in (EqualWidth(3), EqualMass(3)):
         assert kept.bin_statistics(binning).count.sum() == 399
 
@@ -37,11 +42,18 @@ def test_nan_that_parquet_hides_is_found(log):
 @pytest.mark.parametrize("hidden", ["p", "w", "y"])
 def test_a_relation_that_hides_nan_is_refused(tmp_path, hidden):
     rng = np.random.default_rng(0)
-    columns = {"p": rng.random(100), "y": (rng.random(100) < 0.5).astype(float), "w": np.ones(100)}
+    columns = {
+        "p": rng.random(100),
+        "y": (rng.random(100) < 0.5).astype(float),
+        "w": np.ones(100),
+    }
     columns[hidden][3] = np.nan
     pq.write_table(pa.table(columns), tmp_path / "log.parquet")
     table = PredictionTable(
-        duckdb.sql(f"SELECT * FROM read_parquet('{tmp_path}/log.parquet')"), label="y", score="p", weight="w"
+        duckdb.sql(f"SELECT * FROM read_parquet('{tmp_path}/log.parquet')"),
+        label="y",
+        score="p",
+        weight="w",
     )
     for call in (
         lambda: table.bin_statistics(EqualWidth(3)),
@@ -59,7 +71,9 @@ def test_a_relation_that_hides_nan_is_refused(tmp_path, hidden):
 
 def test_csv_and_other_suffixes(tmp_path):
     (tmp_path / "log.csv").write_text("p,y\n0.25,1\n0.5,0\n,1\n")
-    table = PredictionTable(scan(tmp_path / "log.csv"), label="y", score="p", on_invalid="drop")
+    table = PredictionTable(
+        scan(tmp_path / "log.csv"), label="y", score="p", on_invalid="drop"
+    )
     assert table.bin_statistics(EqualWidth(2)).count.tolist() == [2, 0]
     assert table.invalid_rows()["missing"] == 1
 
@@ -75,8 +89,12 @@ def test_one_score_only_has_exact_sums():
 
 def test_a_relation_of_another_connection():
     connection = duckdb.connect()
-    connection.execute("CREATE TABLE log AS SELECT i / 1000 AS p, i % 2 AS y, i % 3 AS g FROM range(1000) t(i)")
-    by_g = PredictionTable(connection.table("log"), label="y", score="p", by="g").bin_statistics(EqualMass(4))
+    connection.execute(
+        "CREATE TABLE log AS SELECT i / 1000 AS p, i % 2 AS y, i % 3 AS g FROM range(1000) t(i)"
+    )
+    by_g = PredictionTable(
+        connection.table("log"), label="y", score="p", by="g"
+    ).bin_statistics(EqualMass(4))
     assert [statistics.count.sum() for statistics in by_g.values()] == [334, 333, 333]
 
 
@@ -118,11 +136,20 @@ def test_a_folder_is_not_read_as_a_file(tmp_path):
 def test_files_of_a_glob_keep_the_types_of_their_scores(tmp_path):
     rng = np.random.default_rng(0)
     score = np.round(rng.random(300), 3)
-    columns = {"1": pa.array([0, 1]), "2": pa.array(score), "3": pa.array(score.astype(np.float32))}
+    columns = {
+        "1": pa.array([0, 1]),
+        "2": pa.array(score),
+        "3": pa.array(score.astype(np.float32)),
+    }
     for name, values in columns.items():
-        pq.write_table(pa.table({"p": values, "y": np.ones(len(values), dtype=int)}), tmp_path / f"{name}.parquet")
+        pq.write_table(
+            pa.table({"p": values, "y": np.ones(len(values), dtype=int)}),
+            tmp_path / f"{name}.parquet",
+        )
     found = np.sort(scan(tmp_path / "*.parquet").fetchnumpy()["p"])
-    np.testing.assert_array_equal(found, np.sort(np.concatenate([[0, 1], score, score.astype(np.float32)])))
+    np.testing.assert_array_equal(
+        found, np.sort(np.concatenate([[0, 1], score, score.astype(np.float32)]))
+    )
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
@@ -136,14 +163,24 @@ def test_a_folder_does_not_replace_a_column_and_may_add_one(tmp_path, suffix):
             pq.write_table(columns, tmp_path / folder / "log.parquet")
     assert scan(tmp_path / "y=1" / f"log.{suffix}").fetchall() == [(0.25, 0), (0.5, 0)]
     assert scan(tmp_path / "y=*" / f"*.{suffix}").fetchall() == [(0.25, 0), (0.5, 0)]
-    assert scan(tmp_path / "country=*" / f"*.{suffix}").fetchall() == [(0.25, 0, "FR"), (0.5, 0, "FR")]
-    by_folder = PredictionTable(scan(tmp_path / "g=*" / f"*.{suffix}"), label="y", score="p", by="g")
+    assert scan(tmp_path / "country=*" / f"*.{suffix}").fetchall() == [
+        (0.25, 0, "FR"),
+        (0.5, 0, "FR"),
+    ]
+    by_folder = PredictionTable(
+        scan(tmp_path / "g=*" / f"*.{suffix}"), label="y", score="p", by="g"
+    )
     assert list(by_folder.bin_statistics(1)) == ["01", "1"]
 
 
 @pytest.mark.parametrize("name", ["log[1]", "log*", "what?", "[!a]"])
 def test_a_path_that_exists_is_no_pattern(tmp_path, name):
-    for path, score in ((f"{name}.csv", 0.25), ("log1.csv", 0.5), ("logs.csv", 0.5), ("whatx.csv", 0.5)):
+    for path, score in (
+        (f"{name}.csv", 0.25),
+        ("log1.csv", 0.5),
+        ("logs.csv", 0.5),
+        ("whatx.csv", 0.5),
+    ):
         (tmp_path / path).write_text(f"p,y\n{score},0\n")
     assert scan(tmp_path / f"{name}.csv").fetchall() == [(0.25, 0)]
 
@@ -161,13 +198,22 @@ def test_two_headers_of_one_name(tmp_path, header):
 def test_a_segment_01_is_not_1(tmp_path):
     path = tmp_path / "log.csv"
     path.write_text("p,y,g\n" + ".25,0,1\n.5,1,01\n" * 3)
-    assert list(PredictionTable(scan(path), label="y", score="p", by="g").bin_statistics(1)) == ["01", "1"]
+    assert list(
+        PredictionTable(scan(path), label="y", score="p", by="g").bin_statistics(1)
+    ) == ["01", "1"]
     # Behind the rows from which DuckDB guesses types.
     path.write_text("p,y,g\n" + ".25,0,1\n" * 30_000 + ".5,1,01\n")
-    with pytest.raises(ValueError, match="begins with whole numbers, but later there is 01"):
+    with pytest.raises(
+        ValueError, match="begins with whole numbers, but later there is 01"
+    ):
         PredictionTable(scan(path), label="y", score="p", by="g").bin_statistics(1)
     path.write_text("p,y,g\n" + "0,0,0\n" * 30_000 + "0.0,1,0\n")
-    assert PredictionTable(scan(path), label="y", score="p", by="g").bin_statistics(1)[0].count.sum() == 30_001
+    assert (
+        PredictionTable(scan(path), label="y", score="p", by="g")
+        .bin_statistics(1)[0]
+        .count.sum()
+        == 30_001
+    )
 
 
 def test_csv_files_whose_columns_stand_in_another_order(tmp_path):
@@ -176,6 +222,10 @@ def test_csv_files_whose_columns_stand_in_another_order(tmp_path):
     (tmp_path / "c.csv").write_text('y,p,g\n1,1e-310,"01"\n')
     table = PredictionTable(scan(tmp_path / "*.csv"), label="y", score="p", by="g")
     found = table.bin_statistics(EqualWidth(2))
-    assert {name: one.count.tolist() for name, one in found.items()} == {"01": [3, 0], "1": [0, 1], "it's": [1, 0]}
+    assert {name: one.count.tolist() for name, one in found.items()} == {
+        "01": [3, 0],
+        "1": [0, 1],
+        "it's": [1, 0],
+    }
     assert found["01"].weighted_score.sum() == 0.5
     assert found["01"].weighted_label.sum() == 2

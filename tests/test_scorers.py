@@ -16,11 +16,18 @@ from sklearn.svm import LinearSVC
 
 from skcalib._input.scalars import resolve_norm
 from skcalib.binning import EqualWidth
-from skcalib.metrics import calibration_error, expected_calibration_error, get_scorer, get_scorer_names
+from skcalib.metrics import (
+    calibration_error,
+    expected_calibration_error,
+    get_scorer,
+    get_scorer_names,
+)
 from skcalib.metrics._table import scorers
 
 X, Y = make_classification(400, n_features=6, random_state=0)
-X3, Y3 = make_classification(400, n_features=6, n_informative=4, n_classes=3, random_state=0)
+X3, Y3 = make_classification(
+    400, n_features=6, n_informative=4, n_classes=3, random_state=0
+)
 NAMES = np.array(["no", "yes"])
 ECE = "neg_expected_calibration_error"
 
@@ -54,9 +61,13 @@ def test_scorer_is_minus_the_metric(name):
     metric, defaults = scorers()[name]
     options = {**defaults, **OPTIONS.get(name, {})}
     model = LogisticRegression().fit(X, Y)
-    assert _scorer(name)(model, X, Y) == pytest.approx(-metric(Y, model.predict_proba(X), **options))
+    assert _scorer(name)(model, X, Y) == pytest.approx(
+        -metric(Y, model.predict_proba(X), **options)
+    )
     model = LogisticRegression().fit(X3, Y3)
-    assert _scorer(name)(model, X3, Y3) == pytest.approx(-metric(Y3, model.predict_proba(X3), **options))
+    assert _scorer(name)(model, X3, Y3) == pytest.approx(
+        -metric(Y3, model.predict_proba(X3), **options)
+    )
 
 
 def test_names():
@@ -85,15 +96,22 @@ def test_names():
 )
 def test_labels_of_any_type_score_the_same(name, labels):
     expected = _scorer(name)(LogisticRegression().fit(X, Y), X, Y)
-    assert _scorer(name)(LogisticRegression().fit(X, labels), X, labels) == pytest.approx(expected)
-    assert _scorer(name)(LogisticRegression().fit(X, labels), X, labels.tolist()) == pytest.approx(expected)
+    assert _scorer(name)(
+        LogisticRegression().fit(X, labels), X, labels
+    ) == pytest.approx(expected)
+    assert _scorer(name)(
+        LogisticRegression().fit(X, labels), X, labels.tolist()
+    ) == pytest.approx(expected)
 
 
 def test_labels_of_pandas_and_polars_score_the_same():
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     model = LogisticRegression().fit(X, NAMES[Y])
     expected = get_scorer(ECE)(model, X, NAMES[Y])
-    assert get_scorer(ECE)(model, X, pandas.Series(NAMES[Y], index=range(7, 407))) == expected
+    assert (
+        get_scorer(ECE)(model, X, pandas.Series(NAMES[Y], index=range(7, 407)))
+        == expected
+    )
     assert get_scorer(ECE)(model, X, polars.Series(NAMES[Y])) == expected
 
 
@@ -102,8 +120,16 @@ def test_a_class_missing_from_the_test_fold(name):
     model = LogisticRegression().fit(X3, np.array(["a", "b", "c"])[Y3])
     rows = Y3 > 0
     metric, defaults = scorers()[name]
-    expected = metric(Y3[rows], model.predict_proba(X3[rows]), labels=[0, 1, 2], **defaults, **OPTIONS.get(name, {}))
-    assert _scorer(name)(model, X3[rows], np.array(["a", "b", "c"])[Y3[rows]]) == pytest.approx(-expected)
+    expected = metric(
+        Y3[rows],
+        model.predict_proba(X3[rows]),
+        labels=[0, 1, 2],
+        **defaults,
+        **OPTIONS.get(name, {}),
+    )
+    assert _scorer(name)(
+        model, X3[rows], np.array(["a", "b", "c"])[Y3[rows]]
+    ) == pytest.approx(-expected)
     # one class alone in the fold of a binary problem
     model = LogisticRegression().fit(X, NAMES[Y])
     assert np.isfinite(_scorer(name)(model, X[Y == 1], NAMES[Y[Y == 1]]))
@@ -113,10 +139,14 @@ def test_a_class_missing_from_the_test_fold(name):
 def test_a_class_missing_from_the_training_fold(name):
     seen = Y3 != 1
     model = LogisticRegression().fit(X3[seen], np.array(["a", "b", "c"])[Y3[seen]])
-    proba = np.insert(model.predict_proba(X3), 1, 0, axis=1)  # no probability for the class never seen
+    proba = np.insert(
+        model.predict_proba(X3), 1, 0, axis=1
+    )  # no probability for the class never seen
     metric, defaults = scorers()[name]
     expected = metric(Y3, proba, **defaults, **OPTIONS.get(name, {}))
-    assert _scorer(name)(model, X3, np.array(["a", "b", "c"])[Y3]) == pytest.approx(-expected)
+    assert _scorer(name)(model, X3, np.array(["a", "b", "c"])[Y3]) == pytest.approx(
+        -expected
+    )
 
 
 def test_an_estimator_of_one_class():
@@ -130,14 +160,20 @@ def test_the_positive_class_may_be_chosen():
     model = LogisticRegression().fit(X, NAMES[Y])
     proba = model.predict_proba(X)
     for k, pos_label in enumerate(NAMES):
-        expected = expected_calibration_error(NAMES[Y], proba[:, k], pos_label=pos_label)
-        assert get_scorer(ECE, pos_label=pos_label)(model, X, NAMES[Y]) == pytest.approx(-expected)
+        expected = expected_calibration_error(
+            NAMES[Y], proba[:, k], pos_label=pos_label
+        )
+        assert get_scorer(ECE, pos_label=pos_label)(
+            model, X, NAMES[Y]
+        ) == pytest.approx(-expected)
 
 
 def test_scorers_do_not_share_a_column():
     # scikit-learn's cache of several scorers keeps the column of the first one's positive class
     scoring = {
-        "zero": make_scorer(expected_calibration_error, response_method="predict_proba", pos_label=0),
+        "zero": make_scorer(
+            expected_calibration_error, response_method="predict_proba", pos_label=0
+        ),
         "ours": get_scorer(ECE),
     }
     together = cross_validate(LogisticRegression(), X, Y, scoring=scoring)
@@ -148,8 +184,14 @@ def test_scorers_do_not_share_a_column():
 def test_both_columns_reach_the_metric():
     proba = np.array([[0.9, 0.2], [0.1, 0.8], [0.4, 0.4], [0.6, 0.7]])
     model = Told().fit(None, None)
-    found = get_scorer(ECE, multiclass="marginal", binning=2)(model, proba, [0, 1, 0, 1])
-    assert found == pytest.approx(-expected_calibration_error([0, 1, 0, 1], proba, multiclass="marginal", binning=2))
+    found = get_scorer(ECE, multiclass="marginal", binning=2)(
+        model, proba, [0, 1, 0, 1]
+    )
+    assert found == pytest.approx(
+        -expected_calibration_error(
+            [0, 1, 0, 1], proba, multiclass="marginal", binning=2
+        )
+    )
 
 
 @every_scorer
@@ -158,13 +200,19 @@ def test_weights_are_repeated_rows(name):
     weights = np.arange(len(X)) % 3
     rows = np.repeat(np.arange(len(X)), weights)
     expected = _scorer(name)(model, X[rows], Y[rows])
-    assert _scorer(name)(model, X, Y, sample_weight=weights) == pytest.approx(expected, abs=1e-9)
+    assert _scorer(name)(model, X, Y, sample_weight=weights) == pytest.approx(
+        expected, abs=1e-9
+    )
 
 
 def test_options_reach_the_metric_or_are_refused():
     model = LogisticRegression().fit(X, Y)
-    found = get_scorer("neg_calibration_error", norm=1, method="plugin", binning=EqualWidth(7))(model, X, Y)
-    expected = calibration_error(Y, model.predict_proba(X), norm=1, method="plugin", binning=EqualWidth(7))
+    found = get_scorer(
+        "neg_calibration_error", norm=1, method="plugin", binning=EqualWidth(7)
+    )(model, X, Y)
+    expected = calibration_error(
+        Y, model.predict_proba(X), norm=1, method="plugin", binning=EqualWidth(7)
+    )
     assert found == pytest.approx(-expected)
     with refused(TypeError, "n_bins", "binning"):
         get_scorer(ECE, n_bins=10)
@@ -172,24 +220,42 @@ def test_options_reach_the_metric_or_are_refused():
         get_scorer(ECE, labels=[0, 1])
 
 
-@pytest.mark.parametrize("model", [LinearRegression().fit(X, Y), LinearSVC().fit(X, Y), LogisticRegression()])
+@pytest.mark.parametrize(
+    "model", [LinearRegression().fit(X, Y), LinearSVC().fit(X, Y), LogisticRegression()]
+)
 def test_scorer_needs_a_fitted_classifier_with_probabilities(model):
     with refused(TypeError, "classes_", "predict_proba", type(model).__name__):
         get_scorer(ECE)(model, X, Y)
 
 
-@pytest.mark.parametrize("metric", [one for one in metrics_("labels") if one.id.endswith("calibration_error")])
+@pytest.mark.parametrize(
+    "metric",
+    [one for one in metrics_("labels") if one.id.endswith("calibration_error")],
+)
 def test_every_error_works_in_make_scorer(metric):
-    scorer = make_scorer(metric, response_method="predict_proba", greater_is_better=False)
+    scorer = make_scorer(
+        metric, response_method="predict_proba", greater_is_better=False
+    )
     for data, labels in ((X, Y), (X3, Y3)):
         model = LogisticRegression().fit(data, labels)
-        assert scorer(model, data, labels) == pytest.approx(-metric(labels, model.predict_proba(data)))
+        assert scorer(model, data, labels) == pytest.approx(
+            -metric(labels, model.predict_proba(data))
+        )
         weights = 1.0 + np.arange(len(data)) % 2
         found = scorer(model, data, labels, sample_weight=weights)
-        assert found == pytest.approx(-metric(labels, model.predict_proba(data), sample_weight=weights))
-    named = make_scorer(metric, response_method="predict_proba", greater_is_better=False, pos_label="yes")
+        assert found == pytest.approx(
+            -metric(labels, model.predict_proba(data), sample_weight=weights)
+        )
+    named = make_scorer(
+        metric,
+        response_method="predict_proba",
+        greater_is_better=False,
+        pos_label="yes",
+    )
     model = LogisticRegression().fit(X, NAMES[Y])
-    assert named(model, X, NAMES[Y]) == pytest.approx(-metric(Y, model.predict_proba(X)))
+    assert named(model, X, NAMES[Y]) == pytest.approx(
+        -metric(Y, model.predict_proba(X))
+    )
 
 
 def test_grid_search_with_several_scorings():
@@ -198,12 +264,18 @@ def test_grid_search_with_several_scorings():
         "ece": get_scorer(ECE),
         "square": get_scorer("neg_squared_calibration_error", binning=5),
     }
-    search = GridSearchCV(LogisticRegression(), {"C": [1e-3, 1]}, scoring=scoring, refit="square", cv=4)
+    search = GridSearchCV(
+        LogisticRegression(), {"C": [1e-3, 1]}, scoring=scoring, refit="square", cv=4
+    )
     results = search.fit(X, NAMES[Y]).cv_results_
     for i, C in enumerate([1e-3, 1]):
         for name, scorer in scoring.items():
-            expected = cross_val_score(LogisticRegression(C=C), X, NAMES[Y], scoring=scorer, cv=4)
-            np.testing.assert_allclose([results[f"split{j}_test_{name}"][i] for j in range(4)], expected)
+            expected = cross_val_score(
+                LogisticRegression(C=C), X, NAMES[Y], scoring=scorer, cv=4
+            )
+            np.testing.assert_allclose(
+                [results[f"split{j}_test_{name}"][i] for j in range(4)], expected
+            )
     assert search.best_index_ == results["mean_test_square"].argmax()
 
 
@@ -212,10 +284,21 @@ def test_weights_are_routed():
     with config_context(enable_metadata_routing=True):
         scorer = get_scorer(ECE).set_score_request(sample_weight=True)
         model = LogisticRegression().set_fit_request(sample_weight=False)
-        options = {"scoring": scorer, "cv": 2, "return_estimator": True, "return_indices": True}
-        found = cross_validate(model, X, Y, params={"sample_weight": weights}, **options)
-    for score, fitted, test in zip(found["test_score"], found["estimator"], found["indices"]["test"], strict=True):
-        expected = expected_calibration_error(Y[test], fitted.predict_proba(X[test]), sample_weight=weights[test])
+        options = {
+            "scoring": scorer,
+            "cv": 2,
+            "return_estimator": True,
+            "return_indices": True,
+        }
+        found = cross_validate(
+            model, X, Y, params={"sample_weight": weights}, **options
+        )
+    for score, fitted, test in zip(
+        found["test_score"], found["estimator"], found["indices"]["test"], strict=True
+    ):
+        expected = expected_calibration_error(
+            Y[test], fitted.predict_proba(X[test]), sample_weight=weights[test]
+        )
         assert score == pytest.approx(-expected)
         unweighted = expected_calibration_error(Y[test], fitted.predict_proba(X[test]))
         assert abs(score + unweighted) > 1e-4
@@ -233,5 +316,7 @@ def test_scorers_pickle_and_print():
 def test_signed_square_is_larger_is_better_and_may_be_positive():
     # 4 of 8 events at 1/2: debiased square -1/28, so that the score is 1/28
     model = Told().fit(None, None)
-    found = get_scorer("neg_squared_calibration_error")(model, np.full((8, 2), 0.5), np.arange(8) % 2)
+    found = get_scorer("neg_squared_calibration_error")(
+        model, np.full((8, 2), 0.5), np.arange(8) % 2
+    )
     assert found == pytest.approx(1 / 28)

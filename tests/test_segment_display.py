@@ -7,7 +7,9 @@ from sklearn.linear_model import LogisticRegression
 from skcalib.guarantees import event_frequency_interval
 from skcalib.metrics import segment_calibration_test
 
-matplotlib = pytest.importorskip("matplotlib", reason="displays need matplotlib (extra plot)")
+matplotlib = pytest.importorskip(
+    "matplotlib", reason="displays need matplotlib (extra plot)"
+)
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
@@ -47,9 +49,15 @@ def test_bars_are_the_segments_of_the_table():
     np.testing.assert_allclose(bias, 100 * table.bias[:shown])
     events = np.rint(table.n * table.event_frequency)
     low, high = event_frequency_interval(events, table.n, simultaneous=False)
-    np.testing.assert_allclose(ends[:, 0], 100 * (table.mean_score - high)[:shown], atol=1e-9)
-    np.testing.assert_allclose(ends[:, 1], 100 * (table.mean_score - low)[:shown], atol=1e-9)
-    names = [text.get_text().replace("\n", " ") for text in display.ax_.get_yticklabels()]
+    np.testing.assert_allclose(
+        ends[:, 0], 100 * (table.mean_score - high)[:shown], atol=1e-9
+    )
+    np.testing.assert_allclose(
+        ends[:, 1], 100 * (table.mean_score - low)[:shown], atol=1e-9
+    )
+    names = [
+        text.get_text().replace("\n", " ") for text in display.ax_.get_yticklabels()
+    ]
     assert names == table.segment[:shown].tolist()
     assert f"the worst {shown} of {len(table)} segments" in display.ax_.get_xlabel()
 
@@ -69,7 +77,9 @@ def test_significant_segments_are_filled():
 
 def test_models_are_compared_in_the_worst_segments_of_the_first():
     repaired = SCORES + 0.2 * (X[:, 0] > 70)
-    display = SegmentDisplay.from_predictions(Y, {"before": SCORES, "after": repaired}, X, **QUICK)
+    display = SegmentDisplay.from_predictions(
+        Y, {"before": SCORES, "after": repaired}, X, **QUICK
+    )
     before, after = (display.results[name].segments for name in ("before", "after"))
     heights, bias, _ = _drawn(display)
     shown = before.segment[:15].tolist()
@@ -78,21 +88,33 @@ def test_models_are_compared_in_the_worst_segments_of_the_first():
     np.testing.assert_allclose(bias[1::2], 100 * after.bias[rows])
     assert np.all(heights[0::2] < np.arange(15))
     assert np.all(heights[1::2] > np.arange(15))
-    assert [text.get_text() for text in display.legend_.get_texts()][:2] == ["before", "after"]
+    assert [text.get_text() for text in display.legend_.get_texts()][:2] == [
+        "before",
+        "after",
+    ]
 
 
 def test_from_estimator_looks_in_the_columns_that_are_named():
     model = LogisticRegression().fit(SCORES[:, None], Y)
-    display = SegmentDisplay.from_estimator(model, SCORES[:, None], Y, columns=X, **QUICK)
+    display = SegmentDisplay.from_estimator(
+        model, SCORES[:, None], Y, columns=X, **QUICK
+    )
     assert list(display.results) == ["LogisticRegression"]
-    expected = segment_calibration_test(Y, model.predict_proba(SCORES[:, None]), X, **QUICK)
-    assert display.results["LogisticRegression"].segments.segment.tolist() == expected.segments.segment.tolist()
+    expected = segment_calibration_test(
+        Y, model.predict_proba(SCORES[:, None]), X, **QUICK
+    )
+    assert (
+        display.results["LogisticRegression"].segments.segment.tolist()
+        == expected.segments.segment.tolist()
+    )
     own = SegmentDisplay.from_estimator({"a": model}, SCORES[:, None], Y, **QUICK)
     assert {"all rows"} < set(own.results["a"].segments.segment)
 
 
 def test_results_about_other_segments_are_refused():
-    one, other = (segment_calibration_test(Y, SCORES, X[:, [j]], **QUICK) for j in (0, 1))
+    one, other = (
+        segment_calibration_test(Y, SCORES, X[:, [j]], **QUICK) for j in (0, 1)
+    )
     with pytest.raises(ValueError, match="about different segments"):
         SegmentDisplay.from_result({"one": one, "other": other})
     with pytest.raises(ValueError, match="max_segments"):

@@ -39,21 +39,37 @@ def _beta_moment(a, b, r, q=0.0):
 def test_true_error_of_uniform_scores_and_a_power(d):
     # integral of (s - s^d)^2 = 1/3 - 2/(d + 2) + 1/(2 d + 1), and of s - s^d = 1/2 - 1/(d + 1)
     model = CalibrationModel(stats.uniform(), PowerCurve(d))
-    assert model.true_calibration_error() == pytest.approx((1 / 3 - 2 / (d + 2) + 1 / (2 * d + 1)) ** 0.5, abs=1e-10)
-    assert model.true_calibration_error(1) == pytest.approx(1 / 2 - 1 / (d + 1), abs=1e-10)
+    assert model.true_calibration_error() == pytest.approx(
+        (1 / 3 - 2 / (d + 2) + 1 / (2 * d + 1)) ** 0.5, abs=1e-10
+    )
+    assert model.true_calibration_error(1) == pytest.approx(
+        1 / 2 - 1 / (d + 1), abs=1e-10
+    )
     # s - s^d is largest where d s^(d-1) = 1
     peak = d ** (-1 / (d - 1)) if d > 1 else 0.0
-    assert model.true_calibration_error(np.inf) == pytest.approx(peak - peak**d, abs=1e-10)
+    assert model.true_calibration_error(np.inf) == pytest.approx(
+        peak - peak**d, abs=1e-10
+    )
 
 
-@pytest.mark.parametrize(("a", "b"), [(2.8, 0.05), (0.01, 5), (1e-3, 2e-3), (2.7, 1e-4), (200, 300), (1.1, 0.1)])
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [(2.8, 0.05), (0.01, 5), (1e-3, 2e-3), (2.7, 1e-4), (200, 300), (1.1, 0.1)],
+)
 def test_true_error_of_extreme_beta_scores_and_a_power(a, b):
     # E (S - S^d)^2 in moments of the Beta distribution, here for d = 2.
-    truth = (_beta_moment(a, b, 2) - 2 * _beta_moment(a, b, 3) + _beta_moment(a, b, 4)) ** 0.5
-    assert CalibrationModel(stats.beta(a, b), PowerCurve(2)).true_calibration_error() == pytest.approx(truth, abs=1e-10)
+    truth = (
+        _beta_moment(a, b, 2) - 2 * _beta_moment(a, b, 3) + _beta_moment(a, b, 4)
+    ) ** 0.5
+    assert CalibrationModel(
+        stats.beta(a, b), PowerCurve(2)
+    ).true_calibration_error() == pytest.approx(truth, abs=1e-10)
 
 
-@pytest.mark.parametrize("name", ["resnet110_c10", "resnet110_c100", "resnet_wide32_c100", "resnet152_imgnet"])
+@pytest.mark.parametrize(
+    "name",
+    ["resnet110_c10", "resnet110_c100", "resnet_wide32_c100", "resnet152_imgnet"],
+)
 def test_true_error_with_the_link_logflip(name):
     # s - T(s) = e^b0 (1 - s)^b1 - (1 - s): its square in moments E (1 - S)^q.
     model = roelofs_models()[name]
@@ -99,7 +115,10 @@ def _error_by_density(a, b, curve, norm):
         score = v ** (1 / a)
         return abs(score - curve(score, 1 - score)) ** norm * (1 - score) ** (b - 1) / a
 
-    pieces = [quad(function, 0, 0.5**power, epsabs=1e-13, limit=500)[0] for function, power in ((upper, b), (lower, a))]
+    pieces = [
+        quad(function, 0, 0.5**power, epsabs=1e-13, limit=500)[0]
+        for function, power in ((upper, b), (lower, a))
+    ]
     return (sum(pieces) / np.exp(betaln(a, b))) ** (1 / norm)
 
 
@@ -113,9 +132,18 @@ def test_true_error_against_another_quadrature(b, norm):
 
 
 def test_true_error_of_a_calibrated_model_is_zero():
-    for curve in (PowerCurve(1), GlmCurve("logit", "logit", 0, 1), GlmCurve("log", "log", 0, 1)):
+    for curve in (
+        PowerCurve(1),
+        GlmCurve("logit", "logit", 0, 1),
+        GlmCurve("log", "log", 0, 1),
+    ):
         for norm in (1, 2, 3, np.inf):
-            assert CalibrationModel(stats.beta(2, 0.04), curve).true_calibration_error(norm) < 1e-10
+            assert (
+                CalibrationModel(stats.beta(2, 0.04), curve).true_calibration_error(
+                    norm
+                )
+                < 1e-10
+            )
 
 
 def test_true_error_of_a_binned_model():
@@ -142,15 +170,22 @@ def test_true_error_of_a_noisy_curve_with_and_without_its_breakpoints(n_cells):
     noisy, smooth = NoisyPlattCurve(2, 1, n_cells=n_cells), PlattCurve(2, 1)
     cells = zip(noisy.breakpoints[:-1], noisy.breakpoints[1:], strict=True)
     total = 0.0
-    for low, high in cells:  # 20 Gauss-Legendre nodes a cell, in which the curve is smooth
+    for (
+        low,
+        high,
+    ) in cells:  # 20 Gauss-Legendre nodes a cell, in which the curve is smooth
         nodes, weights = np.polynomial.legendre.leggauss(20)
         points = (low + high) / 2 + (high - low) / 2 * nodes
         total += weights @ (points - noisy(points)) ** 2 * (high - low) / 2 / 0.5
     scores = stats.uniform(0.25, 0.5)
-    assert CalibrationModel(scores, noisy).true_calibration_error() == pytest.approx(total**0.5, abs=1e-10)
+    assert CalibrationModel(scores, noisy).true_calibration_error() == pytest.approx(
+        total**0.5, abs=1e-10
+    )
     unknown = CalibrationModel(scores, lambda s: noisy(s))
     assert unknown.true_calibration_error() == pytest.approx(total**0.5, abs=1e-8)
-    assert np.abs(noisy(np.linspace(0.25, 0.75, 999)) - smooth(np.linspace(0.25, 0.75, 999))) == pytest.approx(0.02)
+    assert np.abs(
+        noisy(np.linspace(0.25, 0.75, 999)) - smooth(np.linspace(0.25, 0.75, 999))
+    ) == pytest.approx(0.02)
 
 
 @pytest.mark.slow
@@ -161,11 +196,18 @@ def test_a_curve_without_end_of_jumps_is_refused():
 
 
 @pytest.mark.parametrize(
-    "distribution", [stats.uniform(0.2, 0.3), stats.truncnorm(-1, 1, loc=0.5, scale=0.2), stats.beta(2, 3, 0.1, 0.5)]
+    "distribution",
+    [
+        stats.uniform(0.2, 0.3),
+        stats.truncnorm(-1, 1, loc=0.5, scale=0.2),
+        stats.beta(2, 3, 0.1, 0.5),
+    ],
 )
 def test_true_error_of_other_distributions(distribution):
     low, high = distribution.support()
-    truth = quad(lambda s: (s - s**2) ** 2 * distribution.pdf(s), low, high, epsabs=1e-14)[0]
+    truth = quad(
+        lambda s: (s - s**2) ** 2 * distribution.pdf(s), low, high, epsabs=1e-14
+    )[0]
     model = CalibrationModel(distribution, PowerCurve(2))
     assert model.true_calibration_error() == pytest.approx(truth**0.5, abs=1e-9)
     scores, _ = model.sample(1000, random_state=0)
@@ -177,32 +219,48 @@ def test_true_error_of_other_distributions(distribution):
 
 def test_sample_has_the_law_of_the_scores_to_the_last_digit():
     a, b = 2.8, 0.05
-    scores, complement = ScoreLaw(stats.beta(a, b)).sample(100_000, np.random.default_rng(0))
+    scores, complement = ScoreLaw(stats.beta(a, b)).sample(
+        100_000, np.random.default_rng(0)
+    )
     # E log(1 - S) = digamma(b) - digamma(a + b), about -21: half of it comes from scores that round to 1.
     error = np.log(complement).std() / len(scores) ** 0.5
-    assert np.log(complement).mean() == pytest.approx(digamma(b) - digamma(a + b), abs=4 * error)
+    assert np.log(complement).mean() == pytest.approx(
+        digamma(b) - digamma(a + b), abs=4 * error
+    )
     # A score rounds to 1 from 1 - 2^-54 on.
     at_one = betainc(b, a, 2.0**-54)
-    assert np.mean(scores == 1) == pytest.approx(at_one, abs=4 * (at_one / len(scores)) ** 0.5)
+    assert np.mean(scores == 1) == pytest.approx(
+        at_one, abs=4 * (at_one / len(scores)) ** 0.5
+    )
     assert stats.kstest(complement, stats.beta(b, a).cdf).pvalue > 1e-4
 
 
 def test_sample_gives_labels_by_the_curve():
-    model = CalibrationModel(stats.beta(2.8, 0.05), GlmCurve("logit", "logflip", -0.3, -0.05))
+    model = CalibrationModel(
+        stats.beta(2.8, 0.05), GlmCurve("logit", "logflip", -0.3, -0.05)
+    )
     scores, y = model.sample(200_000, random_state=1)
     assert scores.dtype == np.float64
     assert scores.min() >= 0
     assert scores.max() == 1
     assert set(np.unique(y)) == {0, 1}
     # Where the score reads 1 its complement still counts: T lies between expit(-.3 + .05 * 37.4) and 1.
-    complement = stats.beta(0.05, 2.8).ppf(np.linspace(0, betainc(0.05, 2.8, 2.0**-54), 20_001)[1:])
+    complement = stats.beta(0.05, 2.8).ppf(
+        np.linspace(0, betainc(0.05, 2.8, 2.0**-54), 20_001)[1:]
+    )
     expected = expit(-0.3 - 0.05 * np.log(complement)).mean()
     at_one = scores == 1
-    assert y[at_one].mean() == pytest.approx(expected, abs=4 * 0.3 / at_one.sum() ** 0.5)
-    assert expected < 0.97  # so that labels drawn for a score of exactly 1 would have been caught
+    assert y[at_one].mean() == pytest.approx(
+        expected, abs=4 * 0.3 / at_one.sum() ** 0.5
+    )
+    assert (
+        expected < 0.97
+    )  # so that labels drawn for a score of exactly 1 would have been caught
 
 
-@pytest.mark.parametrize("random_state", [3, np.random.RandomState(3), np.random.default_rng(3), None])
+@pytest.mark.parametrize(
+    "random_state", [3, np.random.RandomState(3), np.random.default_rng(3), None]
+)
 def test_sample_takes_any_random_state(random_state):
     model = roelofs_models()["densenet40_c100"]
     scores, y = model.sample(50, random_state)
@@ -240,8 +298,13 @@ def test_estimator_bias_is_the_plain_loop():
 def test_simulations_do_not_depend_on_the_number_of_jobs():
     model = roelofs_models()["resnet110_c10"]
     arguments = {"n": 60, "n_simulations": 20, "random_state": 0}
-    np.testing.assert_array_equal(model.estimates(PLUGIN, **arguments, n_jobs=2), model.estimates(PLUGIN, **arguments))
-    together = model.estimates({"a": PLUGIN, "b": expected_calibration_error}, **arguments)
+    np.testing.assert_array_equal(
+        model.estimates(PLUGIN, **arguments, n_jobs=2),
+        model.estimates(PLUGIN, **arguments),
+    )
+    together = model.estimates(
+        {"a": PLUGIN, "b": expected_calibration_error}, **arguments
+    )
     np.testing.assert_array_equal(together["a"], model.estimates(PLUGIN, **arguments))
 
 
@@ -259,10 +322,14 @@ def test_progress_goes_to_stderr_where_asked(capfd):
 def test_detection_rate():
     metric = partial(calibration_error, norm=2, method="plugin", binning=EqualMass(10))
     rate = {
-        d: CalibrationModel(stats.uniform(), PowerCurve(d)).detection_rate(metric, 200, 400, random_state=0)
+        d: CalibrationModel(stats.uniform(), PowerCurve(d)).detection_rate(
+            metric, 200, 400, random_state=0
+        )
         for d in (1, 1.5, 2.5)
     }
-    assert abs(rate[1] - 0.05) < 4 * (0.05 * 0.95 * 2 / 400) ** 0.5  # threshold and rate each have a sampling error
+    assert (
+        abs(rate[1] - 0.05) < 4 * (0.05 * 0.95 * 2 / 400) ** 0.5
+    )  # threshold and rate each have a sampling error
     assert rate[1] < rate[1.5] < rate[2.5]
     assert rate[2.5] > 0.95
     strict = CalibrationModel(stats.uniform(), PowerCurve(1.5)).detection_rate(
@@ -280,8 +347,12 @@ FIGURE_4 = {(2, 200): -4.34, (16, 800): -1.12, (64, 400): 3.32}
 def test_bias_of_the_paper(cell):
     n_bins, n = cell
     metric = partial(PLUGIN, binning=EqualWidth(n_bins))
-    result = roelofs_models()["resnet110_c10"].estimator_bias(metric, n, 600, random_state=0)
-    assert 100 * result.bias == pytest.approx(FIGURE_4[cell], abs=max(0.15, 300 * result.standard_error))
+    result = roelofs_models()["resnet110_c10"].estimator_bias(
+        metric, n, 600, random_state=0
+    )
+    assert 100 * result.bias == pytest.approx(
+        FIGURE_4[cell], abs=max(0.15, 300 * result.standard_error)
+    )
 
 
 # --- fits ---
@@ -297,19 +368,30 @@ def test_beta_fit_is_the_maximum_of_the_likelihood():
 def test_beta_fit_of_scores_that_round_to_the_ends(a, b):
     estimates = []
     for seed in range(20):
-        scores, _ = CalibrationModel(stats.beta(a, b), PowerCurve(1)).sample(2000, random_state=seed)
+        scores, _ = CalibrationModel(stats.beta(a, b), PowerCurve(1)).sample(
+            2000, random_state=seed
+        )
         assert ((scores == 1).sum() > 100) == (b < 0.1)
         estimates.append(fit_score_distribution(scores).args)
-    mean, error = np.mean(estimates, axis=0), np.std(estimates, axis=0, ddof=1) / 20**0.5
-    assert (np.abs(mean - (a, b)) < 4 * error + 0.005 * np.array([a, b])).all()  # maximum likelihood is biased by 1/n
+    mean, error = (
+        np.mean(estimates, axis=0),
+        np.std(estimates, axis=0, ddof=1) / 20**0.5,
+    )
+    assert (
+        np.abs(mean - (a, b)) < 4 * error + 0.005 * np.array([a, b])
+    ).all()  # maximum likelihood is biased by 1/n
 
 
 def test_beta_fit_is_symmetric_and_knows_its_dtype():
-    scores, _ = CalibrationModel(stats.beta(2.8, 0.05), PowerCurve(1)).sample(20_000, random_state=0)
+    scores, _ = CalibrationModel(stats.beta(2.8, 0.05), PowerCurve(1)).sample(
+        20_000, random_state=0
+    )
     a, b = fit_score_distribution(scores).args
     assert fit_score_distribution(1 - scores).args == pytest.approx((b, a), rel=1e-6)
     for dtype in (np.float32, np.float16):
-        assert fit_score_distribution(scores.astype(dtype)).args == pytest.approx((a, b), rel=0.03)
+        assert fit_score_distribution(scores.astype(dtype)).args == pytest.approx(
+            (a, b), rel=0.03
+        )
     single = scores.astype(np.float32)
     same = fit_score_distribution(single.astype(np.float64), resolution=2.0**-25)
     assert same.args == pytest.approx(fit_score_distribution(single).args, rel=1e-6)
@@ -318,10 +400,15 @@ def test_beta_fit_is_symmetric_and_knows_its_dtype():
 def test_a_few_exact_zeros_move_the_beta_fit_a_little():
     scores = np.random.default_rng(0).beta(2, 5, 5000)
     with_zeros = fit_score_distribution(np.append(scores, [0.0, 0.0]))
-    assert with_zeros.args == pytest.approx(fit_score_distribution(scores).args, rel=0.1)
+    assert with_zeros.args == pytest.approx(
+        fit_score_distribution(scores).args, rel=0.1
+    )
 
 
-@pytest.mark.parametrize("scores", [[0.3], [0.4, 0.4], [0, 1, 1], [0.2, 1.3], [np.nan, 0.5], [[0.3, 0.7]], ["a", "b"]])
+@pytest.mark.parametrize(
+    "scores",
+    [[0.3], [0.4, 0.4], [0, 1, 1], [0.2, 1.3], [np.nan, 0.5], [[0.3, 0.7]], ["a", "b"]],
+)
 def test_beta_fit_refuses(scores):
     with pytest.raises(ValueError, match="scores"):
         fit_score_distribution(scores)
@@ -335,30 +422,50 @@ def test_curve_fit_is_the_maximum_of_the_likelihood():
     for name, fit in table.items():
         curve = fit.curve
         probability = np.clip(curve(clipped), 1e-300, 1)
-        log_likelihood = np.sum(np.where(y, np.log(probability), np.log1p(-np.minimum(probability, 1 - 1e-16))))
+        log_likelihood = np.sum(
+            np.where(
+                y, np.log(probability), np.log1p(-np.minimum(probability, 1 - 1e-16))
+            )
+        )
         assert fit.log_likelihood == pytest.approx(log_likelihood, abs=1e-4)
         assert fit.aic == pytest.approx(2 * fit.n_parameters - 2 * fit.log_likelihood)
         if name == "constant_b0":
             continue
 
         def loss(coefficients, curve=curve, free=name[-5:]):
-            intercept, slope = coefficients if free == "b0_b1" else (0.0, coefficients[0])
+            intercept, slope = (
+                coefficients if free == "b0_b1" else (0.0, coefficients[0])
+            )
             try:
-                values = GlmCurve(curve.link, curve.transform, intercept, slope)(clipped)
+                values = GlmCurve(curve.link, curve.transform, intercept, slope)(
+                    clipped
+                )
             except ValueError:
                 return np.inf
             values = np.clip(values, 1e-15, 1 - 1e-15)
             return -np.sum(np.where(y, np.log(values), np.log1p(-values)))
 
-        start = (curve.intercept, curve.slope) if name.endswith("b0_b1") else (curve.slope,)
-        found = minimize(loss, np.multiply(start, 1.05) - 1e-3, method="Nelder-Mead", options={"xatol": 1e-6})
+        start = (
+            (curve.intercept, curve.slope) if name.endswith("b0_b1") else (curve.slope,)
+        )
+        found = minimize(
+            loss,
+            np.multiply(start, 1.05) - 1e-3,
+            method="Nelder-Mead",
+            options={"xatol": 1e-6},
+        )
         assert fit.log_likelihood >= -found.fun - 1e-4  # nobody finds a better one
     platt = PlattScaling(smooth_targets=False).fit(scores, y)
     logistic = table["logit_logit_b0_b1"].curve
-    assert (logistic.intercept, logistic.slope) == pytest.approx((platt.intercept_, platt.slope_), rel=1e-4)
+    assert (logistic.intercept, logistic.slope) == pytest.approx(
+        (platt.intercept_, platt.slope_), rel=1e-4
+    )
 
 
-@pytest.mark.parametrize("name", ["resnet110_c10", "resnet110_SD_c100", "resnet152_imgnet", "densenet161_imgnet"])
+@pytest.mark.parametrize(
+    "name",
+    ["resnet110_c10", "resnet110_SD_c100", "resnet152_imgnet", "densenet161_imgnet"],
+)
 @pytest.mark.slow
 def test_curve_fit_recovers_the_model(name):
     model = roelofs_models()[name]
@@ -421,24 +528,62 @@ def _model(curve):
     ("call", "error", "match"),
     [
         (lambda: CalibrationModel(stats.beta, PowerCurve(1)), TypeError, "frozen"),
-        (lambda: CalibrationModel([0.5], PowerCurve(1)), TypeError, "score_distribution"),
-        (lambda: CalibrationModel(stats.norm(), PowerCurve(1)), ValueError, r"support in \[0, 1\]"),
+        (
+            lambda: CalibrationModel([0.5], PowerCurve(1)),
+            TypeError,
+            "score_distribution",
+        ),
+        (
+            lambda: CalibrationModel(stats.norm(), PowerCurve(1)),
+            ValueError,
+            r"support in \[0, 1\]",
+        ),
         (lambda: _model(0.5), TypeError, "calibration_curve"),
         (lambda: _model(lambda s: 2 * s).sample(9), ValueError, r"stay in \[0, 1\]"),
-        (lambda: _model(lambda s: 0.5).sample(9), ValueError, "one probability a score"),
-        (lambda: _model(lambda s: s * np.nan).true_calibration_error(), ValueError, "nan"),
+        (
+            lambda: _model(lambda s: 0.5).sample(9),
+            ValueError,
+            "one probability a score",
+        ),
+        (
+            lambda: _model(lambda s: s * np.nan).true_calibration_error(),
+            ValueError,
+            "nan",
+        ),
         (lambda: _model(PowerCurve(2)).true_calibration_error(0.5), ValueError, "norm"),
         (lambda: _model(PowerCurve(2)).sample(0), ValueError, "n must be"),
-        (lambda: _model(PowerCurve(2)).estimates(PLUGIN, 10, 0), ValueError, "n_simulations"),
-        (lambda: _model(PowerCurve(2)).estimator_bias(PLUGIN, 10, 1), ValueError, "at least 2"),
-        (lambda: _model(PowerCurve(2)).estimates(lambda y, s: np.nan, 10, 3), ValueError, "finite"),
-        (lambda: _model(PowerCurve(2)).detection_rate(PLUGIN, 10, 3, significance_level=5), ValueError, "significance"),
+        (
+            lambda: _model(PowerCurve(2)).estimates(PLUGIN, 10, 0),
+            ValueError,
+            "n_simulations",
+        ),
+        (
+            lambda: _model(PowerCurve(2)).estimator_bias(PLUGIN, 10, 1),
+            ValueError,
+            "at least 2",
+        ),
+        (
+            lambda: _model(PowerCurve(2)).estimates(lambda y, s: np.nan, 10, 3),
+            ValueError,
+            "finite",
+        ),
+        (
+            lambda: _model(PowerCurve(2)).detection_rate(
+                PLUGIN, 10, 3, significance_level=5
+            ),
+            ValueError,
+            "significance",
+        ),
         (lambda: PowerCurve(0), ValueError, "d must be"),
         (lambda: GlmCurve("probit", "log", 0, 1), ValueError, "link"),
         (lambda: GlmCurve("log", "log", np.nan, 1), ValueError, "finite"),
         (lambda: NoisyPlattCurve(2, 1, noise=0.4), ValueError, "noise"),
         (lambda: NoisyPlattCurve(2, 1, n_cells=0), ValueError, "n_cells"),
-        (lambda: fit_score_distribution([0.2, 0.3], resolution=0.7), ValueError, "resolution"),
+        (
+            lambda: fit_score_distribution([0.2, 0.3], resolution=0.7),
+            ValueError,
+            "resolution",
+        ),
     ],
 )
 def test_refusals(call, error, match):
@@ -450,10 +595,14 @@ def test_models_of_the_paper():
     models = roelofs_models()
     assert len(models) == 10
     assert models["resnet110_c10"].score_distribution.args == (2.7752, 0.0478)
-    assert models["densenet40_c10"].calibration_curve == GlmCurve("logit", "logflip", 0.0, -0.26)
+    assert models["densenet40_c10"].calibration_curve == GlmCurve(
+        "logit", "logflip", 0.0, -0.26
+    )
     assert "beta(2.7752, 0.0478)" in repr(models["resnet110_c10"])
     scores = np.linspace(0, 1, 101)
-    for model in models.values():  # overconfident networks: the curve rises, and ends below the score
+    for model in (
+        models.values()
+    ):  # overconfident networks: the curve rises, and ends below the score
         probability = model.calibration_curve(scores)
         assert (np.diff(probability) >= 0).all()
         assert probability[95] < scores[95]
@@ -461,4 +610,6 @@ def test_models_of_the_paper():
 
 def test_scores_of_a_discrete_distribution():
     model = CalibrationModel(stats.bernoulli(0.25), lambda scores: 0.2 + 0.5 * scores)
-    assert model.true_calibration_error() == pytest.approx((0.75 * 0.2**2 + 0.25 * 0.3**2) ** 0.5, abs=1e-12)
+    assert model.true_calibration_error() == pytest.approx(
+        (0.75 * 0.2**2 + 0.25 * 0.3**2) ** 0.5, abs=1e-12
+    )

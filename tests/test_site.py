@@ -12,9 +12,19 @@ BUILT = DOC / "_build"
 WORDS = runpy.run_path(str(DOC / "extensions" / "find_words.py"))["WORDS"]
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not (BUILT / "index.html").exists(), reason="The site is not built: doc/_build."),
+    pytest.mark.skipif(
+        not (BUILT / "index.html").exists(), reason="The site is not built: doc/_build."
+    ),
 ]
-_NO_PAGE = ("genindex", "search", "py-modindex", "_downloads", "_static", "_modules", "_sources")
+_NO_PAGE = (
+    "genindex",
+    "search",
+    "py-modindex",
+    "_downloads",
+    "_static",
+    "_modules",
+    "_sources",
+)
 # What is wider than its box and does not scroll in it, and the sizes of headings.
 _MEASURE = """
 const article = document.querySelector('.bd-article');
@@ -40,7 +50,11 @@ return {
 
 
 def _pages():
-    found = sorted(path for path in BUILT.rglob("*.html") if not path.relative_to(BUILT).parts[0].startswith(_NO_PAGE))
+    found = sorted(
+        path
+        for path in BUILT.rglob("*.html")
+        if not path.relative_to(BUILT).parts[0].startswith(_NO_PAGE)
+    )
     return [path for path in found if "bd-article" in path.read_text("utf-8")]
 
 
@@ -48,11 +62,23 @@ def faults(browser, path):
     """Return what is wrong with a page at the width that is set."""
     browser.get(path.as_uri())
     seen = browser.execute_script(_MEASURE)
-    found = [f"cut: {one}" for one in seen["cut"]] + [f"missing: {one}" for one in seen["missing"]]
-    found += [f"{seen['overflow']} pixels to scroll sideways"] if seen["overflow"] > 0 else []
-    found += [f"{seen['crushed']} cells too narrow for their words"] if seen["crushed"] else []
+    found = [f"cut: {one}" for one in seen["cut"]] + [
+        f"missing: {one}" for one in seen["missing"]
+    ]
+    found += (
+        [f"{seen['overflow']} pixels to scroll sideways"]
+        if seen["overflow"] > 0
+        else []
+    )
+    found += (
+        [f"{seen['crushed']} cells too narrow for their words"]
+        if seen["crushed"]
+        else []
+    )
     sizes = [seen[tag] for tag in ("h1", "h2", "h3") if seen[tag]]
-    found += [f"headings of {sizes} pixels"] if sizes != sorted(sizes, reverse=True) else []
+    found += (
+        [f"headings of {sizes} pixels"] if sizes != sorted(sizes, reverse=True) else []
+    )
     return found
 
 
@@ -64,7 +90,9 @@ def test_faults_are_found(browser, tmp_path):
         "seventeen letters</td></table></div></body>"
     )
     set_width(browser, 390)
-    assert [one.split(":")[0].split(" ")[0] for one in faults(browser, path)][0] == "cut"
+    assert [one.split(":")[0].split(" ")[0] for one in faults(browser, path)][
+        0
+    ] == "cut"
     assert any("sideways" in one for one in faults(browser, path))
     assert any("headings" in one for one in faults(browser, path))
     assert any("narrow" in one for one in faults(browser, path))
@@ -87,12 +115,21 @@ def found_first(browser, word):
 
     browser.get(f"{(BUILT / 'search.html').as_uri()}?{urlencode({'q': word})}")
     first = "#search-results ul.search li a"
-    WebDriverWait(browser, 30).until(lambda driver: driver.find_elements("css selector", first))
-    return browser.find_element("css selector", first).get_attribute("href").split("?")[0].split("#")[0]
+    WebDriverWait(browser, 30).until(
+        lambda driver: driver.find_elements("css selector", first)
+    )
+    return (
+        browser.find_element("css selector", first)
+        .get_attribute("href")
+        .split("?")[0]
+        .split("#")[0]
+    )
 
 
 @pytest.mark.parametrize("page", WORDS)
 def test_the_search_finds_the_page_first(browser, page):
     set_width(browser, 1280)
-    found = {word: found_first(browser, word).rpartition("/")[2] for word in WORDS[page]}
+    found = {
+        word: found_first(browser, word).rpartition("/")[2] for word in WORDS[page]
+    }
     assert found == dict.fromkeys(WORDS[page], f"{page}.html")

@@ -19,7 +19,9 @@ EXAMPLE = Path(__file__).parents[1] / "doc" / "examples" / "deploy_onnx.py"
 
 
 def run(model, **inputs):
-    return onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, inputs)
+    return onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    ).run(None, inputs)
 
 
 def rows(n_classes, dtype, n=400):
@@ -31,7 +33,11 @@ def rows(n_classes, dtype, n=400):
 
 @pytest.mark.parametrize(
     "recalibrator",
-    [skcalib.PlattScaling(), skcalib.TemperatureScaling(), skcalib.IsotonicCalibration(multiclass="top_label")],
+    [
+        skcalib.PlattScaling(),
+        skcalib.TemperatureScaling(),
+        skcalib.IsotonicCalibration(multiclass="top_label"),
+    ],
     ids=str,
 )
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -39,12 +45,18 @@ def rows(n_classes, dtype, n=400):
 def test_a_pipeline_in_one_call(recalibrator, n_classes, dtype):
     register_skl2onnx_converters()
     X, y = rows(n_classes, dtype)
-    pipeline = make_pipeline(StandardScaler(), skcalib.CrossFittedClassifier(LogisticRegression()), recalibrator)
+    pipeline = make_pipeline(
+        StandardScaler(),
+        skcalib.CrossFittedClassifier(LogisticRegression()),
+        recalibrator,
+    )
     pipeline.fit(X, y)
     model = skl2onnx.to_onnx(pipeline, X[:1], options={"zipmap": False})
     labels, probabilities = run(model, X=X)
     expected = pipeline.predict_proba(X)
-    assert np.mean(np.abs(probabilities - expected) < 1e-5) > 0.99  # where a score lies on a step, rounding decides
+    assert (
+        np.mean(np.abs(probabilities - expected) < 1e-5) > 0.99
+    )  # where a score lies on a step, rounding decides
     assert np.mean(labels == pipeline.predict(X)) > 0.99
 
 
@@ -56,16 +68,23 @@ def test_a_recalibrator_by_itself(labels):
     y = np.array(labels)[(rng.random(200) < scores[:, 0]).astype(int)]
     for recalibrator in (skcalib.PlattScaling(), skcalib.TemperatureScaling()):
         fitted = recalibrator.fit(scores, y)
-        found, probabilities = run(skl2onnx.to_onnx(fitted, scores[:1], options={"zipmap": False}), X=scores)
-        np.testing.assert_allclose(probabilities, fitted.predict_proba(scores), rtol=0, atol=1e-12)
-        np.testing.assert_array_equal(found.astype(int), fitted.predict(scores).astype(int))
+        found, probabilities = run(
+            skl2onnx.to_onnx(fitted, scores[:1], options={"zipmap": False}), X=scores
+        )
+        np.testing.assert_allclose(
+            probabilities, fitted.predict_proba(scores), rtol=0, atol=1e-12
+        )
+        np.testing.assert_array_equal(
+            found.astype(int), fitted.predict(scores).astype(int)
+        )
 
 
 def test_what_is_not_converted():
     register_skl2onnx_converters()
     X, y = rows(2, np.float64)
     pipeline = make_pipeline(
-        skcalib.CrossFittedClassifier(GaussianNB(), passthrough=1), skcalib.GroupwiseRecalibrator(groups=-1)
+        skcalib.CrossFittedClassifier(GaussianNB(), passthrough=1),
+        skcalib.GroupwiseRecalibrator(groups=-1),
     )
     with pytest.raises(ValueError, match="passed"):
         skl2onnx.to_onnx(pipeline.fit(np.round(X), y), X[:1])

@@ -12,7 +12,11 @@ from skcalib.metrics import calibration_slope_intercept
 def sample(n=500, slope=0.7, intercept=0.3, seed=0):
     rng = np.random.default_rng(seed)
     scores = rng.beta(2, 2, n)
-    return rng.random(n) < expit(intercept + slope * logit(scores)), scores, rng.integers(0, 4, n)
+    return (
+        rng.random(n) < expit(intercept + slope * logit(scores)),
+        scores,
+        rng.integers(0, 4, n),
+    )
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -25,7 +29,12 @@ def test_equals_a_general_purpose_fit(weighted):
         z = parameters[0] + parameters[1] * x
         return weights @ (np.logaddexp(0, z) - labels * z)
 
-    slope = minimize(loss, [0, 1], method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12, "maxiter": 5000}).x[1]
+    slope = minimize(
+        loss,
+        [0, 1],
+        method="Nelder-Mead",
+        options={"xatol": 1e-9, "fatol": 1e-12, "maxiter": 5000},
+    ).x[1]
     # Calibration-in-the-large: expected and observed events agree.
     intercept = brentq(lambda a: weights @ (expit(a + x) - labels), -5, 5, xtol=1e-12)
     found = calibration_slope_intercept(labels, scores, sample_weight=weights)
@@ -39,7 +48,9 @@ def test_golden_cases():
     scores = np.r_[np.full(20, 0.5), np.full(20, 0.5 + 1e-9)]
     found = calibration_slope_intercept(labels, scores).intercept
     assert found.estimate == pytest.approx(np.log(1 / 3), abs=1e-6)
-    assert found.high - found.estimate == pytest.approx(1.6448536 / np.sqrt(7.5), abs=1e-6)
+    assert found.high - found.estimate == pytest.approx(
+        1.6448536 / np.sqrt(7.5), abs=1e-6
+    )
     # Half the log-odds at both scores: slope 1/2. .8 -> 2/3, .2 -> 1/3.
     labels = np.r_[[1, 1, 0], [1, 0, 0]]
     found = calibration_slope_intercept(labels, np.repeat([0.8, 0.2], 3))
@@ -50,7 +61,9 @@ def test_golden_cases():
 def test_weights_are_repetitions():
     labels, scores, weights = sample()
     weighted = calibration_slope_intercept(labels, scores, sample_weight=weights)
-    repeated = calibration_slope_intercept(np.repeat(labels, weights), np.repeat(scores, weights))
+    repeated = calibration_slope_intercept(
+        np.repeat(labels, weights), np.repeat(scores, weights)
+    )
     assert np.allclose(weighted, repeated, rtol=0, atol=1e-7)
 
 
@@ -76,7 +89,9 @@ def test_many_classes_are_the_top_label():
 
 
 def test_certain_scores_stay_finite():
-    found = calibration_slope_intercept([0, 1, 0, 1, 1, 0], [0.0, 1.0, 1.0, 0.0, 0.6, 0.4])
+    found = calibration_slope_intercept(
+        [0, 1, 0, 1, 1, 0], [0.0, 1.0, 1.0, 0.0, 0.6, 0.4]
+    )
     assert np.isfinite(found).all()
 
 

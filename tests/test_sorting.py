@@ -73,7 +73,11 @@ def test_lookup_is_searchsorted(edges, dtype):
         ]
     )
     expected = np.searchsorted(edges[1:-1], scores, side="left")
-    for every in (scores, scores[:10], np.resize(scores, 10**6)):  # with a table, without, and with the largest
+    for every in (
+        scores,
+        scores[:10],
+        np.resize(scores, 10**6),
+    ):  # with a table, without, and with the largest
         np.testing.assert_array_equal(BinLookup(edges, every)(scores), expected)
         assert BinLookup(edges, every)(scores[:0]).tolist() == []
 
@@ -82,7 +86,11 @@ def test_lookup_of_scores_that_crowd_at_the_edges():
     edges = np.array([0.0, 0.3, 0.3 + 1e-9, 0.3 + 2e-9, 1.0])
     rng = np.random.default_rng(5)
     lookup = BinLookup(edges, rng.random(50_000))
-    for scores in (0.3 + 3e-9 * rng.random(10_000) - 1e-9, rng.random(10_000), np.full(9, 0.3)):
+    for scores in (
+        0.3 + 3e-9 * rng.random(10_000) - 1e-9,
+        rng.random(10_000),
+        np.full(9, 0.3),
+    ):
         expected = np.searchsorted(edges[1:-1], scores, side="left")
         np.testing.assert_array_equal(lookup(scores), expected)
 
@@ -96,13 +104,24 @@ def test_lookup_of_scores_that_crowd_at_many_edges(where, dtype):
         scores = rng.integers(0, 1001, 20_000) / 1000
     else:
         near = 10 ** -rng.uniform(1, 12, 300)
-        near = {"towards 0": near, "towards 1": 1 - near}.get(where, np.append(near[::2], 1 - near[1::2]))
+        near = {"towards 0": near, "towards 1": 1 - near}.get(
+            where, np.append(near[::2], 1 - near[1::2])
+        )
         cuts = np.unique(near.astype(dtype).astype(float))
         cuts = cuts[(cuts > 0) & (cuts < 1)]
-        scores = np.concatenate((rng.choice(cuts, 10_000), rng.choice(cuts, 10_000) * rng.uniform(0.9, 1, 10_000)))
-    scores = rng.permutation(np.concatenate((scores, [0, 1, np.nextafter(1, 0), 5e-324, 0.5]))).astype(dtype)
+        scores = np.concatenate(
+            (
+                rng.choice(cuts, 10_000),
+                rng.choice(cuts, 10_000) * rng.uniform(0.9, 1, 10_000),
+            )
+        )
+    scores = rng.permutation(
+        np.concatenate((scores, [0, 1, np.nextafter(1, 0), 5e-324, 0.5]))
+    ).astype(dtype)
     lookup = BinLookup(np.concatenate(([0.0], cuts, [1.0])), scores)
-    np.testing.assert_array_equal(lookup(scores), np.searchsorted(cuts, scores, side="left"))
+    np.testing.assert_array_equal(
+        lookup(scores), np.searchsorted(cuts, scores, side="left")
+    )
     n_cells = lookup.table[0]  # even cells, or those that narrow towards the ends
     assert (n_cells is None) == (where != "on a grid")
 
@@ -116,7 +135,13 @@ def test_sums_of_ordered_rows_are_those_of_the_same_rows_in_disorder(edges, dtyp
     found = BinStatistics.from_predictions(*sorted_rows(scores, labels)[::-1], edges)
     expected = BinStatistics.from_predictions(labels, scores, edges)
     for name in vars(expected):
-        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-12, atol=1e-12, err_msg=name)
+        np.testing.assert_allclose(
+            getattr(found, name),
+            getattr(expected, name),
+            rtol=1e-12,
+            atol=1e-12,
+            err_msg=name,
+        )
 
 
 @every_sample
@@ -135,6 +160,16 @@ def test_table_of_distinct_scores_is_that_of_a_dict(scores):
 
 
 def test_blocks_cover_each_row_once():
-    for n_rows, n_columns, at_least in [(0, 1, 1), (10, 1, 1), (200_000, 1, 1), (7, 100_000, 1), (300_000, 1, 100_000)]:
-        rows = [row for block in row_blocks(n_rows, n_columns, at_least=at_least) for row in range(n_rows)[block]]
+    for n_rows, n_columns, at_least in [
+        (0, 1, 1),
+        (10, 1, 1),
+        (200_000, 1, 1),
+        (7, 100_000, 1),
+        (300_000, 1, 100_000),
+    ]:
+        rows = [
+            row
+            for block in row_blocks(n_rows, n_columns, at_least=at_least)
+            for row in range(n_rows)[block]
+        ]
         assert rows == list(range(n_rows))

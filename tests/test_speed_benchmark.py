@@ -28,7 +28,9 @@ pytestmark = pytest.mark.slow  # it times all jobs once
 
 def _command(*arguments):
     command = [sys.executable, "-m", "benchmarks.speed", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT, timeout=300)
+    return subprocess.run(
+        command, capture_output=True, text=True, check=True, cwd=ROOT, timeout=300
+    )
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +43,9 @@ def test_each_row_has_the_fields_of_the_report(rows):
         assert list(row) == FIELDS
         assert row["ours_s"] > 0
         if row["floor_s"] is not None:
-            assert row["ours_over_floor"] == pytest.approx(row["ours_s"] / row["floor_s"])
+            assert row["ours_over_floor"] == pytest.approx(
+                row["ours_s"] / row["floor_s"]
+            )
         if row["peer"] is not None:
             assert row["peer_over_ours"] == pytest.approx(row["peer_s"] / row["ours_s"])
 
@@ -49,10 +53,16 @@ def test_each_row_has_the_fields_of_the_report(rows):
 def test_answers_agree(rows):
     compared = [row for row in rows if row["peer"] in ("scikit-learn", "plain-loop")]
     # temperature is compared as well where scikit-learn has it, from 1.8 on
-    assert {"equal-width ECE", "equal-mass ECE", "isotonic", "Platt", "matrix scaling, unpenalised"} <= {
-        row["job"] for row in compared
+    assert {
+        "equal-width ECE",
+        "equal-mass ECE",
+        "isotonic",
+        "Platt",
+        "matrix scaling, unpenalised",
+    } <= {row["job"] for row in compared}
+    differ = {
+        (row["job"], row["peer"]) for row in compared if row["answers_agree"] is False
     }
-    differ = {(row["job"], row["peer"]) for row in compared if row["answers_agree"] is False}
     assert differ == OTHER_ANSWER
 
 
@@ -78,11 +88,23 @@ def test_floors_do_the_work():
 
     problem = problems.binary(5_000)
     y, s = problem.labels, problem.scores
-    np.testing.assert_allclose(floors.equal_width(problem), expected_calibration_error(y, s))
-    np.testing.assert_allclose(floors.equal_mass(problem), calibration_error(y, s, norm=1, method="plugin"), atol=1e-3)
+    np.testing.assert_allclose(
+        floors.equal_width(problem), expected_calibration_error(y, s)
+    )
+    np.testing.assert_allclose(
+        floors.equal_mass(problem),
+        calibration_error(y, s, norm=1, method="plugin"),
+        atol=1e-3,
+    )
     many = problems.many_classes(1_000, 5)
-    np.testing.assert_allclose(floors.top_label(many), expected_calibration_error(many.labels, many.scores), rtol=1e-5)
-    marginal = expected_calibration_error(many.labels, many.scores, multiclass="marginal")
+    np.testing.assert_allclose(
+        floors.top_label(many),
+        expected_calibration_error(many.labels, many.scores),
+        rtol=1e-5,
+    )
+    marginal = expected_calibration_error(
+        many.labels, many.scores, multiclass="marginal"
+    )
     np.testing.assert_allclose(floors.marginal_equal_width(many), marginal, rtol=1e-5)
 
 
@@ -91,10 +113,19 @@ def test_shapes_are_a_second_axis():
     rows = {row["job"]: row for row in json.loads(done.stdout)}
     assert set(rows) == {"equal-width ECE", "slope and intercept", "top-label ECE"}
     for row in rows.values():
-        ratios = {shape: seconds / row["seconds"]["uniform"] for shape, seconds in row["seconds"].items()}
-        assert row["ratio"] == pytest.approx(max(ratios.values())) == pytest.approx(ratios[row["worst"]])
+        ratios = {
+            shape: seconds / row["seconds"]["uniform"]
+            for shape, seconds in row["seconds"].items()
+        }
+        assert (
+            row["ratio"]
+            == pytest.approx(max(ratios.values()))
+            == pytest.approx(ratios[row["worst"]])
+        )
         assert row["bytes_a_row"] > 0
-    assert "constant" not in rows["slope and intercept"]["seconds"]  # one score has no slope
+    assert (
+        "constant" not in rows["slope and intercept"]["seconds"]
+    )  # one score has no slope
     assert rows["slope and intercept"]["in_fits"] > 0
 
 
@@ -102,14 +133,35 @@ def test_shapes_as_a_table_of_a_page():
     header, rule, *body = _shapes("--markdown").stdout.splitlines()
     assert header.startswith("| job | size | s, uniform | extreme")
     assert set(rule) <= set("| -")
-    assert [line.split(" | ")[0] for line in body] == ["| equal-width ECE", "| slope and intercept", "| top-label ECE"]
+    assert [line.split(" | ")[0] for line in body] == [
+        "| equal-width ECE",
+        "| slope and intercept",
+        "| top-label ECE",
+    ]
 
 
 def _shapes(*arguments):
     """Run three small jobs; the exit status says whether a limit was missed, which is not tested."""
-    jobs = ["--job", "equal-width ECE", "--job", "slope and intercept", "--job", "top-label ECE"]
-    command = [sys.executable, "-m", "benchmarks.speed", "--shapes", "--quick", *jobs, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, timeout=300)
+    jobs = [
+        "--job",
+        "equal-width ECE",
+        "--job",
+        "slope and intercept",
+        "--job",
+        "top-label ECE",
+    ]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.speed",
+        "--shapes",
+        "--quick",
+        *jobs,
+        *arguments,
+    ]
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=ROOT, timeout=300
+    )
 
 
 def test_scores_have_the_shapes_that_they_are_named_for():

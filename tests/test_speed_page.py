@@ -14,9 +14,33 @@ MARKS = "before\n<!-- measured: made by `python -m benchmarks.speed --page` -->\
 NONE = Target()
 
 
-def row(job="sweep", peer=None, peer_s=None, agree=True, reason="", target=NONE, answers=(), floor=1.0, mb=1.0):
+def row(
+    job="sweep",
+    peer=None,
+    peer_s=None,
+    agree=True,
+    reason="",
+    target=NONE,
+    answers=(),
+    floor=1.0,
+    mb=1.0,
+):
     ratio = None if peer_s is None else peer_s / 2.0
-    return Measured(job, "10 x 3", 2.0, floor, peer, peer_s, 2.0 / floor, ratio, agree, reason, mb, target, answers)
+    return Measured(
+        job,
+        "10 x 3",
+        2.0,
+        floor,
+        peer,
+        peer_s,
+        2.0 / floor,
+        ratio,
+        agree,
+        reason,
+        mb,
+        target,
+        answers,
+    )
 
 
 def test_each_job_belongs_to_one_family():
@@ -47,19 +71,34 @@ def test_what_is_missed(target, expected):
 
 
 def test_a_peer_with_another_answer_counts_where_it_is_alone():
-    assert missed([row(peer="other", peer_s=1.0, agree=False, target=Target(times=1))]) == "1 x peers"
+    assert (
+        missed([row(peer="other", peer_s=1.0, agree=False, target=Target(times=1))])
+        == "1 x peers"
+    )
 
 
 def test_a_target_beside_peers_is_not_met_without_one():
-    page = with_tables(MARKS, [row(target=Target(times=2)), row("smECE", target=NONE)], "")
-    assert "| sweep | 10 x 3 | 2.00 | 2.00 |  | 2 x peers: no peer was measured |" in page
+    page = with_tables(
+        MARKS, [row(target=Target(times=2)), row("smECE", target=NONE)], ""
+    )
+    assert (
+        "| sweep | 10 x 3 | 2.00 | 2.00 |  | 2 x peers: no peer was measured |" in page
+    )
     assert "| errors of one event | 2.00 |  |  | 0 of 0 |" in page
 
 
 def test_the_page_holds_what_was_measured():
     rows = [
         row(target=Target(1.5, 1)),
-        row("Platt", "quick", 1.0, False, "a temperature of higher log-loss", Target(times=1), (0.5, 0.625)),
+        row(
+            "Platt",
+            "quick",
+            1.0,
+            False,
+            "a temperature of higher log-loss",
+            Target(times=1),
+            (0.5, 0.625),
+        ),
         row("Platt", "slow", 8.0, target=Target(times=1)),
     ]
     page = with_tables(MARKS, rows, conditions(3, 0.0, 1.5))
@@ -68,8 +107,14 @@ def test_the_page_holds_what_was_measured():
     assert "old" not in page
     assert "1970-01-01" in page
     assert "a load of 1.5" in page
-    assert "| sweep | 10 x 3 | 2.00 | 2.00 |  | <= 1.5 x floor, 1 x peers: misses 1.5 floors |" in page
-    assert "quick .500 (a temperature of higher log-loss: 0.6250, ours 0.5000), slow 4.00 | 1 x peers: met |" in page
+    assert (
+        "| sweep | 10 x 3 | 2.00 | 2.00 |  | <= 1.5 x floor, 1 x peers: misses 1.5 floors |"
+        in page
+    )
+    assert (
+        "quick .500 (a temperature of higher log-loss: 0.6250, ours 0.5000), slow 4.00 | 1 x peers: met |"
+        in page
+    )
     assert "| Platt, Beta | 2.00 | .500 to 4.00 | 1 of 2 | 1 of 1 |" in page
     behind = page.split("## What is behind")[1]
     assert re.search(r"\| sweep \| 1.5 floors \|", behind)

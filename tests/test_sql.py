@@ -13,7 +13,22 @@ from skcalib.export import to_sql, to_sql_table
 duckdb = pytest.importorskip("duckdb", reason="needs duckdb")
 pyarrow = pytest.importorskip("pyarrow", reason="needs pyarrow")
 every_recalibrator = pytest.mark.parametrize("recalibrator", RECALIBRATORS, ids=str)
-EXTREME = np.array([0, 5e-324, 1e-300, 2.0**-53, 1e-15, 0.1, 0.25, 0.5, np.nextafter(0.5, 1), 0.75, 1 - 2.0**-53, 1])
+EXTREME = np.array(
+    [
+        0,
+        5e-324,
+        1e-300,
+        2.0**-53,
+        1e-15,
+        0.1,
+        0.25,
+        0.5,
+        np.nextafter(0.5, 1),
+        0.75,
+        1 - 2.0**-53,
+        1,
+    ]
+)
 NOT_SCORES = [None, np.nan, -1e-300, -0.5, np.nextafter(1, 2), 2.0, np.inf, -np.inf]
 
 
@@ -23,23 +38,38 @@ def run(expressions, columns):
     n_rows = len(next(iter(given.values())))
     connection = duckdb.connect()
     connection.register("given", pyarrow.table({"row": range(n_rows), **given}))
-    casts = ", ".join(f'CAST("{name}" AS {kind}) AS "{name}"' for name, (kind, _) in columns.items())
+    casts = ", ".join(
+        f'CAST("{name}" AS {kind}) AS "{name}"' for name, (kind, _) in columns.items()
+    )
     connection.execute(f'CREATE TABLE t AS SELECT "row", {casts} FROM given')
     listed = ", ".join(f"{text} AS c{i}" for i, text in enumerate(expressions))
     relation = connection.sql(f'SELECT {listed} FROM t ORDER BY "row"')
     assert set(map(str, relation.types)) == {"DOUBLE"}
-    return np.array([[np.nan if value is None else value for value in row] for row in relation.fetchall()])
+    return np.array(
+        [
+            [np.nan if value is None else value for value in row]
+            for row in relation.fetchall()
+        ]
+    )
 
 
 def run_scores(expressions, scores, names="p"):
     """Return what DuckDB makes of rows of scores (n,) or (n, K) in columns of these names."""
     columns = np.array(scores, dtype=object).reshape(len(scores), -1).T
-    return run(expressions, {name: ("DOUBLE", list(column)) for name, column in zip(names, columns, strict=True)})
+    return run(
+        expressions,
+        {
+            name: ("DOUBLE", list(column))
+            for name, column in zip(names, columns, strict=True)
+        },
+    )
 
 
 def _two_class_rows(n=300, seed=0):
     rng = np.random.default_rng(seed)
-    scores = np.concatenate((rng.beta(0.5, 0.8, n), np.round(rng.random(60), 1), [0, 0, 1, 1]))
+    scores = np.concatenate(
+        (rng.beta(0.5, 0.8, n), np.round(rng.random(60), 1), [0, 0, 1, 1])
+    )
     return scores, rng.random(len(scores)) < scores**1.5
 
 
@@ -53,10 +83,15 @@ def _many_class_rows(n=300, n_classes=4, seed=0):
 def _scores_at(fitted):
     """Return scores at, just below and just above the places where a map may break, and some others."""
     named = ("bin_edges_", "score_knots_")
-    breaks = np.concatenate([np.ravel(getattr(fitted, name)) for name in named if hasattr(fitted, name)] + [EXTREME])
+    breaks = np.concatenate(
+        [np.ravel(getattr(fitted, name)) for name in named if hasattr(fitted, name)]
+        + [EXTREME]
+    )
     breaks = breaks[np.isfinite(breaks)]
     around = np.concatenate((breaks, np.nextafter(breaks, -1), np.nextafter(breaks, 2)))
-    return np.concatenate((np.unique(np.clip(around, 0, 1)), np.random.default_rng(1).random(50)))
+    return np.concatenate(
+        (np.unique(np.clip(around, 0, 1)), np.random.default_rng(1).random(50))
+    )
 
 
 def close(found, expected):
@@ -79,12 +114,19 @@ def test_log_odds(recalibrator):
     log_odds = np.random.default_rng(2).normal(size=len(scores)) + 4 * scores - 2
     fitted = clone(recalibrator).set_params(input="logit").fit(log_odds, y)
     new = np.array([-1e100, -1e4, -40, -3, -1e-17, 0, 1e-17, 0.5, 37, 800, 1e100])
-    found = run_scores([to_sql(fitted, dialect="duckdb")], [*new, None, np.nan, np.inf, -np.inf, 1e101])
+    found = run_scores(
+        [to_sql(fitted, dialect="duckdb")], [*new, None, np.nan, np.inf, -np.inf, 1e101]
+    )
     close(found[: len(new), 0], fitted.predict_proba(new)[:, 1])
     assert np.isnan(found[len(new) :]).all()
 
 
-SMOOTH = [skcalib.PlattScaling(), skcalib.MatrixScaling(), skcalib.TemperatureScaling(), skcalib.HistogramBinning(3)]
+SMOOTH = [
+    skcalib.PlattScaling(),
+    skcalib.MatrixScaling(),
+    skcalib.TemperatureScaling(),
+    skcalib.HistogramBinning(3),
+]
 
 
 @pytest.mark.parametrize(
@@ -100,29 +142,43 @@ def test_one_column_a_class(recalibrator, input, n_classes):
     fitted = clone(recalibrator).set_params(input=input).fit(scores, y)
     new, _ = _many_class_rows(n=40, n_classes=n_classes, seed=1)
     if input == "probability":
-        new = np.concatenate((softmax(new, axis=1), np.eye(n_classes), np.full((1, n_classes), 1 / n_classes)))
+        new = np.concatenate(
+            (
+                softmax(new, axis=1),
+                np.eye(n_classes),
+                np.full((1, n_classes), 1 / n_classes),
+            )
+        )
         invalid = [
             [None, *[1 / (n_classes - 1)] * (n_classes - 1)],
             [0.5] * (n_classes - 1) + [0.6],
             [1.5, -0.5, 0][:n_classes],
         ]
     else:
-        new = np.concatenate((new, 100 * np.eye(n_classes), np.zeros((1, n_classes)), new[:5] + 1000))
+        new = np.concatenate(
+            (new, 100 * np.eye(n_classes), np.zeros((1, n_classes)), new[:5] + 1000)
+        )
         invalid = [[None, *[0.0] * (n_classes - 1)], [np.nan, *[0.0] * (n_classes - 1)]]
     names = [f"p{k}" for k in range(n_classes)]
-    found = run_scores(to_sql(fitted, score=names, dialect="duckdb"), [*new.tolist(), *invalid], names)
+    found = run_scores(
+        to_sql(fitted, score=names, dialect="duckdb"), [*new.tolist(), *invalid], names
+    )
     close(found[: len(new)], fitted.predict_proba(new))
     assert np.isnan(found[len(new) :]).all()
 
 
-@pytest.mark.parametrize("recalibrator", [skcalib.PlattScaling(), skcalib.IsotonicCalibration()], ids=str)
+@pytest.mark.parametrize(
+    "recalibrator", [skcalib.PlattScaling(), skcalib.IsotonicCalibration()], ids=str
+)
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_expressions_stand_inside_others(recalibrator, n_classes):
     logits, y = _many_class_rows(n_classes=n_classes)
     scores = softmax(logits, axis=1)
     fitted = clone(recalibrator).fit(scores, y)
     names = [f"p{k}" for k in range(n_classes)]
-    texts = [f"1-2*{text}*0.5" for text in to_sql(fitted, score=names, dialect="duckdb")]
+    texts = [
+        f"1-2*{text}*0.5" for text in to_sql(fitted, score=names, dialect="duckdb")
+    ]
     close(run_scores(texts, scores, names), 1 - fitted.predict_proba(scores))
     if n_classes == 2:
         found = run_scores([f"1-{to_sql(fitted, dialect='duckdb')}"], scores[:, 1])
@@ -132,14 +188,20 @@ def test_expressions_stand_inside_others(recalibrator, n_classes):
 def test_short_where_the_method_is():
     fitted = skcalib.PlattScaling().fit(*_two_class_rows())
     for dialect in ("ansi", "duckdb", "spark", "postgres"):
-        assert len(to_sql(fitted, score="score_of_the_second_model", dialect=dialect)) < 1000
+        assert (
+            len(to_sql(fitted, score="score_of_the_second_model", dialect=dialect))
+            < 1000
+        )
 
 
 def test_no_overflow_where_the_slope_is_steep():
     scores, y = np.array([0.1, 0.2, 0.3, 0.4]), [0, 0, 1, 1]
     fitted = skcalib.PlattScaling(smooth_targets=False).fit(scores, y)
     assert fitted.slope_ > 100
-    close(run_scores([to_sql(fitted, dialect="duckdb")], EXTREME)[:, 0], fitted.predict_proba(EXTREME)[:, 1])
+    close(
+        run_scores([to_sql(fitted, dialect="duckdb")], EXTREME)[:, 0],
+        fitted.predict_proba(EXTREME)[:, 1],
+    )
 
 
 def test_other_types_of_the_column_and_names_in_quotes():
@@ -147,11 +209,15 @@ def test_other_types_of_the_column_and_names_in_quotes():
     fitted = skcalib.PlattScaling().fit(scores, y)
     single = np.float32([0.1, 0.7])
     text = to_sql(fitted, score='odd "name"; --', dialect="duckdb")
-    found = run([text.replace('"odd ""name""; --"', '"p"')], {"p": ("FLOAT", single.tolist())})
+    found = run(
+        [text.replace('"odd ""name""; --"', '"p"')], {"p": ("FLOAT", single.tolist())}
+    )
     close(found[:, 0], fitted.predict_proba(single.astype(np.float64))[:, 1])
     assert text.count('"odd ""name""; --"') == text.count("CAST")
     assert '`odd "name"; --`' in to_sql(fitted, score='odd "name"; --', dialect="spark")
-    decimal = run([to_sql(fitted, dialect="duckdb")], {"p": ("DECIMAL(9, 3)", [0.125, 1])})
+    decimal = run(
+        [to_sql(fitted, dialect="duckdb")], {"p": ("DECIMAL(9, 3)", [0.125, 1])}
+    )
     close(decimal[:, 0], fitted.predict_proba([0.125, 1])[:, 1])
 
 
@@ -165,10 +231,18 @@ def test_groups_by_a_column():
     fitted = skcalib.GroupwiseRecalibrator(
         skcalib.BetaCalibration(), groups="site", shrinkage=10, min_group_size=80
     ).fit(table, y)
-    new = pandas.DataFrame({"site": np.repeat([*fitted.groups_, "unknown"], len(EXTREME)), "p": np.tile(EXTREME, 5)})
+    new = pandas.DataFrame(
+        {
+            "site": np.repeat([*fitted.groups_, "unknown"], len(EXTREME)),
+            "p": np.tile(EXTREME, 5),
+        }
+    )
     with pytest.warns(UserWarning, match="unknown"):
         expected = fitted.predict_proba(new)[:, 1]
-    columns = {"p": ("DOUBLE", [*new["p"], 0.5]), "site": ("VARCHAR", [*new["site"], None])}
+    columns = {
+        "p": ("DOUBLE", [*new["p"], 0.5]),
+        "site": ("VARCHAR", [*new["site"], None]),
+    }
     found = run([to_sql(fitted, dialect="duckdb")], columns)[:, 0]
     close(found[:-1], expected)
     assert np.isnan(found[-1])
@@ -178,17 +252,26 @@ def test_groups_by_a_column():
 def test_groups_of_numbers_and_booleans():
     pandas = pytest.importorskip("pandas")
     scores, y = _two_class_rows()
-    for values, kind in (([3, 10, -2], "INTEGER"), ([True, False], "BOOLEAN"), ([0.5, 1e-9], "DOUBLE")):
+    for values, kind in (
+        ([3, 10, -2], "INTEGER"),
+        ([True, False], "BOOLEAN"),
+        ([0.5, 1e-9], "DOUBLE"),
+    ):
         group = np.array(values)[np.arange(len(scores)) % len(values)]
         table = pandas.DataFrame({"p": scores, "g": group})
         fitted = skcalib.GroupwiseRecalibrator(groups="g").fit(table, y)
-        found = run([to_sql(fitted, dialect="duckdb")], {"p": ("DOUBLE", scores), "g": (kind, group.tolist())})
+        found = run(
+            [to_sql(fitted, dialect="duckdb")],
+            {"p": ("DOUBLE", scores), "g": (kind, group.tolist())},
+        )
         close(found[:, 0], fitted.predict_proba(table)[:, 1])
 
 
 def test_groups_without_a_column_are_refused():
     scores, y = _two_class_rows()
-    fitted = skcalib.GroupwiseRecalibrator().fit(scores, y, groups=np.arange(len(y)) % 2)
+    fitted = skcalib.GroupwiseRecalibrator().fit(
+        scores, y, groups=np.arange(len(y)) % 2
+    )
     with refused(ValueError, "GroupwiseRecalibrator", "column"):
         to_sql(fitted)
 
@@ -239,7 +322,9 @@ def test_tables_of_pieces(recalibrator, input):
     connection.execute("CREATE TABLE t (n INTEGER, s DOUBLE)")
     connection.executemany("INSERT INTO t VALUES (?, ?)", list(enumerate(new)))
     connection.execute(table.create)
-    found = connection.execute(f"SELECT {table.expression} FROM t {table.join} ORDER BY n").fetchall()
+    found = connection.execute(
+        f"SELECT {table.expression} FROM t {table.join} ORDER BY n"
+    ).fetchall()
     found = np.array([np.nan if value is None else value for (value,) in found])
     valid = np.array(is_score)
     close(found[valid], fitted.predict_proba(np.array(new, dtype=float)[valid])[:, 1])
@@ -255,7 +340,10 @@ def test_no_step_lies_between_forecasts_that_differ_by_rounding():
     y = np.random.default_rng(1).random(len(scores)) < scores**2
     for n_bins in range(2, 12):
         fitted = skcalib.ScalingBinning(binning=n_bins).fit(scores, y)
-        close(run_scores([to_sql(fitted, dialect="duckdb")], scores)[:, 0], fitted.predict_proba(scores)[:, 1])
+        close(
+            run_scores([to_sql(fitted, dialect="duckdb")], scores)[:, 0],
+            fitted.predict_proba(scores)[:, 1],
+        )
 
 
 def test_equal_width_bins_of_log_odds():
@@ -264,14 +352,22 @@ def test_equal_width_bins_of_log_odds():
     z = np.round(8 * scores - 4, 1)
     fitted = skcalib.HistogramBinning(EqualWidth(6), input="logit").fit(z, y)
     steps = np.log(np.arange(1, 6) / np.arange(5, 0, -1))
-    new = np.concatenate([z, [-800, 800.0], *(steps + shift * np.spacing(steps) for shift in range(-4, 5))])
+    new = np.concatenate(
+        [
+            z,
+            [-800, 800.0],
+            *(steps + shift * np.spacing(steps) for shift in range(-4, 5)),
+        ]
+    )
     expected = fitted.predict_proba(new)[:, 1]
     table = to_sql_table(fitted, table="pieces", dialect="duckdb")
     connection = duckdb.connect()
     connection.execute("CREATE TABLE t (n INTEGER, p DOUBLE)")
     connection.executemany("INSERT INTO t VALUES (?, ?)", list(enumerate(new.tolist())))
     connection.execute(table.create)
-    found = connection.execute(f"SELECT {table.expression} FROM t {table.join} ORDER BY n").fetchall()
+    found = connection.execute(
+        f"SELECT {table.expression} FROM t {table.join} ORDER BY n"
+    ).fetchall()
     close(np.ravel(found), expected)
     assert "EXP" not in to_sql(fitted)
     close(run_scores([to_sql(fitted, dialect="duckdb")], new)[:, 0], expected)

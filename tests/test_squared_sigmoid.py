@@ -15,7 +15,9 @@ def loss(coef, x, labels, weight=1.0):
 def lowest_on_a_grid(x, labels, weight):
     """The least loss over slopes in half octaves, both signs, and middles between and beyond the rows."""
     distinct = np.unique(x)
-    places = np.r_[np.linspace(x.min() - 1, x.max() + 1, 201), (distinct[1:] + distinct[:-1]) / 2]
+    places = np.r_[
+        np.linspace(x.min() - 1, x.max() + 1, 201), (distinct[1:] + distinct[:-1]) / 2
+    ]
     slopes = 2.0 ** np.arange(-8, 14, 0.5)
     lowest = min(loss((0, c), x, labels, weight) for c in np.linspace(-8, 8, 81))
     for slope in (*slopes, *-slopes):
@@ -30,7 +32,9 @@ def test_no_minimum_is_lower_than_the_one_found(seed):
     n = int(rng.integers(5, 100))
     x = rng.standard_normal(n)
     x = np.round(x, 1) if seed % 3 == 0 else x
-    chance = [expit(2 * x), expit(-x), expit(3 * np.sin(4 * x)), np.full(n, 0.5)][seed % 4]
+    chance = [expit(2 * x), expit(-x), expit(3 * np.sin(4 * x)), np.full(n, 0.5)][
+        seed % 4
+    ]
     labels, weight = rng.random(n) < chance, rng.integers(1, 4, n).astype(float)
     found = loss(fit_squared_sigmoid(x, labels, weight), x, labels, weight)
     assert found <= lowest_on_a_grid(x, labels, weight) + 1e-7
@@ -43,8 +47,16 @@ def test_many_rows_end_where_a_general_solver_does(weighted):
     labels = rng.random(60_000) < expit(1.5 * x - 0.3 + 0.5 * np.sin(3 * x))
     weight = rng.integers(1, 4, 60_000).astype(float) if weighted else None
     root = 1.0 if weight is None else np.sqrt(weight)
-    twin = least_squares(lambda c: root * (expit(c[0] * x + c[1]) - labels), [1, 0], xtol=1e-13, ftol=1e-15, gtol=1e-15)
-    np.testing.assert_allclose(fit_squared_sigmoid(x, labels, weight), twin.x, rtol=1e-7)
+    twin = least_squares(
+        lambda c: root * (expit(c[0] * x + c[1]) - labels),
+        [1, 0],
+        xtol=1e-13,
+        ftol=1e-15,
+        gtol=1e-15,
+    )
+    np.testing.assert_allclose(
+        fit_squared_sigmoid(x, labels, weight), twin.x, rtol=1e-7
+    )
 
 
 def test_weights_are_repeated_rows():
@@ -56,7 +68,10 @@ def test_weights_are_repeated_rows():
     np.testing.assert_allclose(weighted, repeated, rtol=1e-8)
 
 
-@pytest.mark.parametrize("labels", [np.arange(20) > 9, np.arange(20) < 10, np.ones(20, bool), np.zeros(20, bool)])
+@pytest.mark.parametrize(
+    "labels",
+    [np.arange(20) > 9, np.arange(20) < 10, np.ones(20, bool), np.zeros(20, bool)],
+)
 def test_a_step_has_a_finite_slope_and_next_to_no_loss(labels):
     coef = fit_squared_sigmoid(np.linspace(-1, 1, 20), labels)
     assert np.isfinite(coef).all()

@@ -46,7 +46,9 @@ def likelihoods(members, scores, y, splits):
     table = np.empty((len(y), len(members)))
     for train, test in splits:
         for j, member in enumerate(members):
-            proba = clone(member).fit(scores[train], y[train]).predict_proba(scores[test])
+            proba = (
+                clone(member).fit(scores[train], y[train]).predict_proba(scores[test])
+            )
             table[test, j] = proba[np.arange(len(test)), y[test]]
     return table
 
@@ -59,13 +61,26 @@ def test_weights_of_two_classes_by_the_formula():
     scores, y = sample(120)
     scores, splits = scores[:, None], list(KFold(4).split(scores))
     members = [TemperatureScaling(), IsotonicCalibration()]
-    stack = StackedRecalibrator(members, cv=splits, likelihood_power=0.2, uncalibrated_weight=0.4).fit(scores, y)
-    table = np.clip(likelihoods([Uncalibrated(), *members], scores, y, splits), 2.0**-52, 1 - 2.0**-52)
-    np.testing.assert_allclose(stack.cv_log_loss_, -np.log(table).mean(axis=0), rtol=1e-9)
-    powers = [prior * np.prod(table[:, j] ** 0.2) for j, prior in enumerate([0.4, 0.3, 0.3])]
+    stack = StackedRecalibrator(
+        members, cv=splits, likelihood_power=0.2, uncalibrated_weight=0.4
+    ).fit(scores, y)
+    table = np.clip(
+        likelihoods([Uncalibrated(), *members], scores, y, splits),
+        2.0**-52,
+        1 - 2.0**-52,
+    )
+    np.testing.assert_allclose(
+        stack.cv_log_loss_, -np.log(table).mean(axis=0), rtol=1e-9
+    )
+    powers = [
+        prior * np.prod(table[:, j] ** 0.2) for j, prior in enumerate([0.4, 0.3, 0.3])
+    ]
     np.testing.assert_allclose(stack.weights_, powers / np.sum(powers), rtol=1e-6)
     refits = [Uncalibrated(), *members]
-    mixture = sum(w * m.fit(scores, y).predict_proba(scores) for w, m in zip(stack.weights_, refits, strict=True))
+    mixture = sum(
+        w * m.fit(scores, y).predict_proba(scores)
+        for w, m in zip(stack.weights_, refits, strict=True)
+    )
     np.testing.assert_allclose(stack.predict_proba(scores), mixture, rtol=1e-12)
 
 
@@ -77,20 +92,35 @@ def test_many_classes_by_the_formulas():
     left_out = np.empty((3, *scores.shape))
     for train, test in splits:
         for j, member in enumerate(members):
-            left_out[j, test] = clone(member).fit(scores[train], y[train]).predict_proba(scores[test])
+            left_out[j, test] = (
+                clone(member).fit(scores[train], y[train]).predict_proba(scores[test])
+            )
     table = left_out[:, np.arange(200), y]
     tempered = np.array([0.5, 0.25, 0.25]) * np.exp(0.3 * np.log(table).sum(axis=1))
 
     def mixture_loss(angles):  # weights that sum to 1 are squares on the sphere
-        w = np.append(np.cos(angles[0]), np.sin(angles[0]) * np.array([np.cos(angles[1]), np.sin(angles[1])])) ** 2
+        w = (
+            np.append(
+                np.cos(angles[0]),
+                np.sin(angles[0]) * np.array([np.cos(angles[1]), np.sin(angles[1])]),
+            )
+            ** 2
+        )
         return -np.log(w @ table).sum(), w
 
     fits = [
-        minimize(lambda a: mixture_loss(a)[0], start, method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12})
+        minimize(
+            lambda a: mixture_loss(a)[0],
+            start,
+            method="Nelder-Mead",
+            options={"xatol": 1e-9, "fatol": 1e-12},
+        )
         for start in ([0.5, 0.5], [1.2, 0.3], [0.3, 1.2])
     ]
     likeliest = mixture_loss(min(fits, key=lambda fit: fit.fun).x)[1]
-    np.testing.assert_allclose(stack.weights_, 0.25 * tempered / tempered.sum() + 0.75 * likeliest, atol=1e-4)
+    np.testing.assert_allclose(
+        stack.weights_, 0.25 * tempered / tempered.sum() + 0.75 * likeliest, atol=1e-4
+    )
 
     log_mixture = np.log(np.tensordot(stack.weights_, left_out, 1))
     best = minimize_scalar(
@@ -112,26 +142,46 @@ def test_many_classes_by_the_formulas():
 def test_fits_to_folds_that_start_from_the_fit_to_all_are_those_from_scratch():
     scores, y = many(300)
     splits = list(KFold(3).split(scores))
-    stack = StackedRecalibrator([DirichletCalibration(0.1)], cv=splits, uncalibrated_weight=0).fit(scores, y)
+    stack = StackedRecalibrator(
+        [DirichletCalibration(0.1)], cv=splits, uncalibrated_weight=0
+    ).fit(scores, y)
     table = likelihoods([DirichletCalibration(0.1)], scores, y, splits)
-    np.testing.assert_allclose(stack.cv_log_loss_, -np.log(table).mean(axis=0), rtol=1e-7)
+    np.testing.assert_allclose(
+        stack.cv_log_loss_, -np.log(table).mean(axis=0), rtol=1e-7
+    )
 
 
 def test_what_the_default_members_share_changes_none_of_them():
     # The floor is found once: each member is as if it were fitted alone.
     scores = many(300)[0]
     rng = np.random.default_rng(1)
-    y = np.array([rng.choice(4, p=row) for row in softmax(0.6 * np.log(scores), axis=1)])
+    y = np.array(
+        [rng.choice(4, p=row) for row in softmax(0.6 * np.log(scores), axis=1)]
+    )
     splits = list(KFold(3).split(scores))
     stack = StackedRecalibrator(cv=splits).fit(scores, y)
-    alone = [TemperatureScaling(), VennAbers(), DirichletCalibration(0.3), DirichletCalibration(0.03)]
-    assert stack.recalibrators_[1].floor_ == TemperatureScaling().fit(scores, y).floor_ == 0
+    alone = [
+        TemperatureScaling(),
+        VennAbers(),
+        DirichletCalibration(0.3),
+        DirichletCalibration(0.03),
+    ]
+    assert (
+        stack.recalibrators_[1].floor_
+        == TemperatureScaling().fit(scores, y).floor_
+        == 0
+    )
     for member, single in zip(stack.recalibrators_[1:], alone, strict=True):
         expected = clone(single).fit(scores, y).predict_proba(scores)
         np.testing.assert_allclose(member.predict_proba(scores), expected, atol=1e-6)
-    alone = [clone(one).set_params(clip=None) if hasattr(one, "clip") else one for one in alone]
+    alone = [
+        clone(one).set_params(clip=None) if hasattr(one, "clip") else one
+        for one in alone
+    ]
     table = likelihoods([Uncalibrated(), *alone], scores, y, splits)
-    np.testing.assert_allclose(stack.cv_log_loss_, -np.log(table).mean(axis=0), rtol=1e-7)
+    np.testing.assert_allclose(
+        stack.cv_log_loss_, -np.log(table).mean(axis=0), rtol=1e-7
+    )
 
 
 def test_seconds_and_progress(capsys, monkeypatch):
@@ -142,8 +192,13 @@ def test_seconds_and_progress(capsys, monkeypatch):
     assert (stack.seconds_ > 0).all()
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 5 * 4
-    assert lines[0].startswith("[StackedRecalibrator] all rows, member 1 of 5: Uncalibrated, ")
-    assert "[StackedRecalibrator] fold 3 of 3, member 5 of 5: DirichletCalibration, " in lines[-1]
+    assert lines[0].startswith(
+        "[StackedRecalibrator] all rows, member 1 of 5: Uncalibrated, "
+    )
+    assert (
+        "[StackedRecalibrator] fold 3 of 3, member 5 of 5: DirichletCalibration, "
+        in lines[-1]
+    )
     StackedRecalibrator().fit(scores, y)
     assert capsys.readouterr().err == ""
 
@@ -175,7 +230,12 @@ def test_default_members():
         VennAbers,
     ]
     stack = StackedRecalibrator(uncalibrated_weight=0).fit(*many(80))
-    assert types(stack) == [TemperatureScaling, VennAbers, DirichletCalibration, DirichletCalibration]
+    assert types(stack) == [
+        TemperatureScaling,
+        VennAbers,
+        DirichletCalibration,
+        DirichletCalibration,
+    ]
     assert [member.alpha for member in stack.recalibrators_[2:]] == [0.3, 0.03]
     assert types(StackedRecalibrator(rank_preserving=True).fit(*many(80))) == [
         Uncalibrated,
@@ -197,9 +257,13 @@ def test_the_learned_floor_reaches_the_members_on_log_odds():
 def test_leaves_calibrated_scores_alone_and_mends_others():
     rng = np.random.default_rng(2)
     scores = rng.random(1000)
-    calibrated = StackedRecalibrator().fit(scores, (rng.random(1000) < scores).astype(int))
+    calibrated = StackedRecalibrator().fit(
+        scores, (rng.random(1000) < scores).astype(int)
+    )
     assert calibrated.weights_[0] > 0.3
-    np.testing.assert_allclose(calibrated.predict_proba(scores)[:, 1], scores, atol=0.05)
+    np.testing.assert_allclose(
+        calibrated.predict_proba(scores)[:, 1], scores, atol=0.05
+    )
     scores, y = sample(1000)
     assert StackedRecalibrator().fit(scores, y).weights_[0] < 1e-6
 
@@ -235,7 +299,9 @@ def test_is_near_the_best_member_and_never_far_from_the_scores():
         losses = []
         for _ in range(20):
             z = rng.normal(0, 2, 250)
-            stack = StackedRecalibrator().fit(expit(z), (rng.random(250) < expit(bend(z))).astype(int))
+            stack = StackedRecalibrator().fit(
+                expit(z), (rng.random(250) < expit(bend(z))).astype(int)
+            )
             members = [log_loss(member, *fresh) for member in stack.recalibrators_]
             losses.append([log_loss(stack, *fresh), *members])
             assert losses[-1][0] < uncalibrated + 0.02
@@ -245,10 +311,18 @@ def test_is_near_the_best_member_and_never_far_from_the_scores():
 
 def test_beats_each_of_its_members_on_a_forest():
     X, y = load_digits(return_X_y=True)
-    X_fit, X_rest, y_fit, y_rest = train_test_split(X, y, test_size=0.6, random_state=0, stratify=y)
-    scores = RandomForestClassifier(20, max_depth=6, random_state=0).fit(X_fit, y_fit).predict_proba(X_rest)
+    X_fit, X_rest, y_fit, y_rest = train_test_split(
+        X, y, test_size=0.6, random_state=0, stratify=y
+    )
+    scores = (
+        RandomForestClassifier(20, max_depth=6, random_state=0)
+        .fit(X_fit, y_fit)
+        .predict_proba(X_rest)
+    )
     stack = StackedRecalibrator().fit(scores[:540], y_rest[:540])
-    members = [log_loss(member, scores[540:], y_rest[540:]) for member in stack.recalibrators_]
+    members = [
+        log_loss(member, scores[540:], y_rest[540:]) for member in stack.recalibrators_
+    ]
     assert log_loss(stack, scores[540:], y_rest[540:]) < min(members) + 0.01
     assert log_loss(stack, scores[540:], y_rest[540:]) < members[0] - 0.2
 
@@ -256,7 +330,9 @@ def test_beats_each_of_its_members_on_a_forest():
 @pytest.mark.parametrize("data", [sample, many], ids=["two classes", "many classes"])
 def test_rank_preserving_stacks_reverse_nothing(data):
     scores, y = data(200)
-    proba = StackedRecalibrator(rank_preserving=True).fit(scores, y).predict_proba(scores)
+    proba = (
+        StackedRecalibrator(rank_preserving=True).fit(scores, y).predict_proba(scores)
+    )
     if scores.ndim == 1:
         assert (np.diff(proba[scores.argsort(), 1]) >= 0).all()
     else:
@@ -266,16 +342,22 @@ def test_rank_preserving_stacks_reverse_nothing(data):
 
 def test_threads_change_nothing():
     scores, y = sample(150)
-    alone, together = (StackedRecalibrator(n_jobs=n_jobs).fit(scores, y) for n_jobs in (None, 2))
+    alone, together = (
+        StackedRecalibrator(n_jobs=n_jobs).fit(scores, y) for n_jobs in (None, 2)
+    )
     np.testing.assert_array_equal(alone.weights_, together.weights_)
-    np.testing.assert_array_equal(alone.predict_proba(scores), together.predict_proba(scores))
+    np.testing.assert_array_equal(
+        alone.predict_proba(scores), together.predict_proba(scores)
+    )
 
 
 def test_members_take_the_input_and_the_labels_of_the_stack():
     scores, y = sample(100)
     names = np.array(["no", "yes"])[y]
     z = np.log(scores / (1 - scores))
-    stack = StackedRecalibrator([PlattScaling(), VennAbers()], input="logit").fit(z, names)
+    stack = StackedRecalibrator([PlattScaling(), VennAbers()], input="logit").fit(
+        z, names
+    )
     for member in stack.recalibrators_:
         assert member.input == "logit"
         assert member.classes_.tolist() == ["no", "yes"]
@@ -287,9 +369,15 @@ rng_ = np.random.default_rng(4)
 HARD = {
     "30 rows": sample(30),
     "separable": (np.linspace(0.001, 0.999, 60), (np.arange(60) > 29).astype(int)),
-    "separable, 30 rows of three classes": (np.repeat(np.eye(3) * 0.9 + 0.1 / 3, 10, axis=0), np.repeat([0, 1, 2], 10)),
+    "separable, 30 rows of three classes": (
+        np.repeat(np.eye(3) * 0.9 + 0.1 / 3, 10, axis=0),
+        np.repeat([0, 1, 2], 10),
+    ),
     "one-hot": (np.eye(2)[rng_.integers(0, 2, 80)], rng_.integers(0, 2, 80)),
-    "one-hot, five classes": (np.eye(5)[rng_.integers(0, 5, 80)], rng_.permutation(np.arange(80) % 5)),
+    "one-hot, five classes": (
+        np.eye(5)[rng_.integers(0, 5, 80)],
+        rng_.permutation(np.arange(80) % 5),
+    ),
     "one score": (np.full(40, 0.3), np.arange(40) % 4 // 3),
     "one event": (np.linspace(0.1, 0.9, 30), (np.arange(30) == 29).astype(int)),
     "one row of a class": (many(60)[0], np.append(many(60)[1][:-1] % 3, 3)),
@@ -337,13 +425,20 @@ def test_150_classes_take_seconds():
 def test_a_fold_that_sees_one_class_only_weighs_nothing():
     # The only event is in one of five folds: its rows count alike for all members, the other rows do not.
     scores, y = np.linspace(0.1, 0.9, 20), (np.arange(20) == 19).astype(int)
-    stack = StackedRecalibrator([TemperatureScaling()], cv=[(np.arange(10), np.arange(10, 20))[::s] for s in (1, -1)])
+    stack = StackedRecalibrator(
+        [TemperatureScaling()],
+        cv=[(np.arange(10), np.arange(10, 20))[::s] for s in (1, -1)],
+    )
     stack.fit(scores[:, None], y)
     # Fold 1 trains on rows 0-9, all of one class, and predicts rows 10-19 as they are. Fold 2 is fitted.
     as_they_are = np.where(y == 1, scores, 1 - scores)
-    fitted = TemperatureScaling().fit(scores[10:], y[10:]).predict_proba(scores[:10])[:, 0]
+    fitted = (
+        TemperatureScaling().fit(scores[10:], y[10:]).predict_proba(scores[:10])[:, 0]
+    )
     np.testing.assert_allclose(stack.cv_log_loss_[0], -np.log(as_they_are).mean())
-    np.testing.assert_allclose(stack.cv_log_loss_[1], -np.log(np.append(fitted, as_they_are[10:])).mean())
+    np.testing.assert_allclose(
+        stack.cv_log_loss_[1], -np.log(np.append(fitted, as_they_are[10:])).mean()
+    )
 
 
 def test_one_class_is_refused():
@@ -360,7 +455,13 @@ def test_options_that_contradict_each_other_are_refused():
 
 
 @pytest.mark.parametrize(
-    "option", [{"likelihood_power": -1}, {"uncalibrated_weight": 1}, {"cv": 1}, {"recalibrators": "all"}]
+    "option",
+    [
+        {"likelihood_power": -1},
+        {"uncalibrated_weight": 1},
+        {"cv": 1},
+        {"recalibrators": "all"},
+    ],
 )
 def test_options_out_of_range_are_refused(option):
     with pytest.raises(ValueError, match=next(iter(option))):

@@ -11,7 +11,11 @@ from _twins import bins, equal_mass_edges, power, unique_score_edges
 
 from skcalib import HistogramBinning
 from skcalib.binning import EqualMass, EqualWidth, MonotonicSweep, UniqueScores
-from skcalib.metrics import calibration_error, reliability_curve, sweep_calibration_error
+from skcalib.metrics import (
+    calibration_error,
+    reliability_curve,
+    sweep_calibration_error,
+)
 
 
 def frequencies(scores, labels, edges, weights):
@@ -34,7 +38,11 @@ def sweep_edges(scores, labels, weights, base):
         return distinct
     edges = [0.0, 1.0]
     for b in range(2, len(set(scores)) + 1):
-        tried = equal_mass_edges(scores, b, weights) if base == "mass" else list(np.linspace(0, 1, b + 1))
+        tried = (
+            equal_mass_edges(scores, b, weights)
+            if base == "mass"
+            else list(np.linspace(0, 1, b + 1))
+        )
         if not rises(frequencies(scores, labels, tried, weights)):
             break
         edges = tried
@@ -50,13 +58,17 @@ def sample(rng, kind):
         "hundredths": rng.integers(0, 101, n) / 100,
         "confident": rng.beta(3, 0.1, n),
     }[kind]
-    labels = rng.random(n) < (scores if rng.random() < 0.5 else (scores > 0.5) * 0.9 + 0.05)
+    labels = rng.random(n) < (
+        scores if rng.random() < 0.5 else (scores > 0.5) * 0.9 + 0.05
+    )
     return scores, labels
 
 
 @pytest.mark.parametrize("base", ["mass", "width"])
 @pytest.mark.parametrize("weighted", ["none", "integer", "fraction"])
-@pytest.mark.parametrize("kind", ["continuous", "tenths", "three", "hundredths", "confident"])
+@pytest.mark.parametrize(
+    "kind", ["continuous", "tenths", "three", "hundredths", "confident"]
+)
 def test_equals_the_plain_loop(base, weighted, kind):
     rng = np.random.default_rng(len(base) + 10 * len(weighted) + 100 * len(kind))
     strategy = MonotonicSweep(EqualMass() if base == "mass" else EqualWidth())
@@ -64,14 +76,24 @@ def test_equals_the_plain_loop(base, weighted, kind):
         scores, labels = sample(rng, kind)
         n = len(scores)
         # Fractions are eighths: their sums are exact in the twin as well.
-        weights = {"none": None, "integer": rng.integers(1, 5, n), "fraction": rng.integers(1, 30, n) / 8}[weighted]
+        weights = {
+            "none": None,
+            "integer": rng.integers(1, 5, n),
+            "fraction": rng.integers(1, 30, n) / 8,
+        }[weighted]
         edges = sweep_edges(scores.tolist(), labels.tolist(), weights, base)
-        found = strategy.bin_edges(scores, labels, None if weights is None else weights.astype(float))
+        found = strategy.bin_edges(
+            scores, labels, None if weights is None else weights.astype(float)
+        )
         assert found.tolist() == pytest.approx(edges, abs=1e-15)
         for norm in (1, 2, math.inf):
-            twin = power(scores, labels, edges, norm=norm, method="plugin", weights=weights)
+            twin = power(
+                scores, labels, edges, norm=norm, method="plugin", weights=weights
+            )
             twin = twin if norm == math.inf else twin ** (1 / norm)
-            error = sweep_calibration_error(labels, scores, norm=norm, base=strategy.base, sample_weight=weights)
+            error = sweep_calibration_error(
+                labels, scores, norm=norm, base=strategy.base, sample_weight=weights
+            )
             assert error == pytest.approx(twin, abs=1e-9)
 
 
@@ -86,7 +108,10 @@ def test_a_golden_case():
 def test_one_row_and_one_distinct_score():
     assert sweep_calibration_error([1], [0.3], labels=[0, 1]) == pytest.approx(0.7)
     assert sweep_calibration_error([0, 1, 1, 1], [0.5] * 4) == pytest.approx(0.25)
-    assert MonotonicSweep().bin_edges(np.full(9, 0.5), np.arange(9) < 3).tolist() == [0.0, 1.0]
+    assert MonotonicSweep().bin_edges(np.full(9, 0.5), np.arange(9) < 3).tolist() == [
+        0.0,
+        1.0,
+    ]
 
 
 def test_labels_without_inversion_end_at_one_bin_a_score():
@@ -96,7 +121,10 @@ def test_labels_without_inversion_end_at_one_bin_a_score():
     edges = MonotonicSweep().bin_edges(scores, labels)
     assert edges.tolist() == UniqueScores().bin_edges(scores).tolist()
     # Equal widths have no such partition: as many bins as distinct scores.
-    assert len(MonotonicSweep(EqualWidth()).bin_edges(scores, labels)) == len(np.unique(scores)) + 1
+    assert (
+        len(MonotonicSweep(EqualWidth()).bin_edges(scores, labels))
+        == len(np.unique(scores)) + 1
+    )
 
 
 def test_weights_that_do_not_add_up_exactly_do_not_invent_inversions():
@@ -127,7 +155,12 @@ def test_row_order_changes_nothing():
     labels = rng.random(500) < scores
     order = rng.permutation(500)
     expected = MonotonicSweep().bin_edges(scores, labels, weights)
-    assert MonotonicSweep().bin_edges(scores[order], labels[order], weights[order]).tolist() == expected.tolist()
+    assert (
+        MonotonicSweep()
+        .bin_edges(scores[order], labels[order], weights[order])
+        .tolist()
+        == expected.tolist()
+    )
 
 
 def test_works_wherever_a_binning_is_taken():
@@ -135,8 +168,12 @@ def test_works_wherever_a_binning_is_taken():
     scores = rng.random(300)
     labels = (rng.random(300) < scores**2).astype(int)
     n_bins = reliability_curve(labels, scores, binning=MonotonicSweep()).n_bins
-    assert HistogramBinning(binning=MonotonicSweep()).fit(scores, labels).n_bins_ == n_bins
-    error = calibration_error(labels, scores, norm=1, binning=MonotonicSweep(), method="plugin")
+    assert (
+        HistogramBinning(binning=MonotonicSweep()).fit(scores, labels).n_bins_ == n_bins
+    )
+    error = calibration_error(
+        labels, scores, norm=1, binning=MonotonicSweep(), method="plugin"
+    )
     assert error == pytest.approx(sweep_calibration_error(labels, scores), rel=1e-12)
     assert MonotonicSweep().set_params(base__n_bins=7).base.n_bins == 7
 
@@ -147,7 +184,9 @@ def test_many_classes():
     labels = np.array([rng.choice(3, p=row) for row in proba])
     top = sweep_calibration_error(labels == proba.argmax(1), proba.max(1))
     assert sweep_calibration_error(labels, proba) == pytest.approx(top, abs=1e-12)
-    classes = [sweep_calibration_error(labels == k, proba[:, k], norm=2) for k in range(3)]
+    classes = [
+        sweep_calibration_error(labels == k, proba[:, k], norm=2) for k in range(3)
+    ]
     marginal = sweep_calibration_error(labels, proba, norm=2, multiclass="marginal")
     assert marginal == pytest.approx(math.sqrt(np.mean(np.square(classes))), abs=1e-12)
 

@@ -13,7 +13,9 @@ every_row = pytest.mark.parametrize("name", METRICS)
 
 def test_every_error_has_a_row():
     assert ERRORS
-    assert set(ERRORS) == set(METRICS), "each exported error needs a row in skcalib/metrics/_table.py"
+    assert set(ERRORS) == set(METRICS), (
+        "each exported error needs a row in skcalib/metrics/_table.py"
+    )
     for name, row in METRICS.items():
         assert row.function is getattr(metrics, name)
         assert metric_of(row.function) is row
@@ -46,7 +48,9 @@ def test_a_binned_row_names_the_defaults_of_its_function(name):
         options |= {"groups": "predicted_class", "reduce": "max"}
         assert row.function(labels, scores) == row.function(labels, scores, **options)
     else:
-        assert row.function(labels, scores) == metrics.calibration_error(labels, scores, **options)
+        assert row.function(labels, scores) == metrics.calibration_error(
+            labels, scores, **options
+        )
 
 
 @every_row
@@ -55,13 +59,21 @@ def test_value_interval_and_test_come_from_the_power_of_the_row(name):
     scores = rng.random(200)
     labels = rng.random(200) < scores**2
     options = {"metric": row.function, "n_resamples": 30, "random_state": 0}
-    if name == "kernel_calibration_error":  # canonical: the only one with a test and no interval
+    if (
+        name == "kernel_calibration_error"
+    ):  # canonical: the only one with a test and no interval
         assert metrics.calibration_test(labels, scores, **options).pvalue < 0.05
         return
-    assert issubclass(row.power, Power), f"{name}: a row needs the power that its interval and test come from"
-    found = metrics.calibration_error_interval(labels, scores, interval="inverted", **options)
+    assert issubclass(row.power, Power), (
+        f"{name}: a row needs the power that its interval and test come from"
+    )
+    found = metrics.calibration_error_interval(
+        labels, scores, interval="inverted", **options
+    )
     assert found.estimate == row.function(labels, scores)
-    assert (found.low > 0) == (metrics.calibration_test(labels, scores, **options).pvalue < 0.05)
+    assert (found.low > 0) == (
+        metrics.calibration_test(labels, scores, **options).pvalue < 0.05
+    )
 
 
 def test_scorers_are_those_of_the_table():

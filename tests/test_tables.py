@@ -27,14 +27,18 @@ QUICK = {"n_resamples": 9, "random_state": 0}
 def _results():
     columns = np.stack((NAMES, NAMES), axis=1).astype(object)
     return {
-        "certificate": independent_bins_certificate([20, 180], [200, 200], [0.1, 0.9], edges="fixed"),
+        "certificate": independent_bins_certificate(
+            [20, 180], [200, 200], [0.1, 0.9], edges="fixed"
+        ),
         "interval": calibration_error_interval(Y, SCORES, **QUICK),
         "test": calibration_test(Y, SCORES, **QUICK),
         "decomposition": brier_decomposition(Y, SCORES),
         "slope": calibration_slope_intercept(Y, SCORES),
         "groups": calibration_by_group(Y, SCORES, NAMES, **QUICK),
         "segments": segment_calibration_test(Y, SCORES, columns, **QUICK),
-        "change": calibration_change(Y[:150], SCORES[:150], Y[150:], SCORES[150:], **QUICK),
+        "change": calibration_change(
+            Y[:150], SCORES[:150], Y[150:], SCORES[150:], **QUICK
+        ),
         "history": CalibrationMonitor().partial_fit(SCORES, Y).history_,
     }
 
@@ -71,7 +75,19 @@ def _parsed(result):
 @pytest.mark.parametrize("name", RESULTS)
 def test_html_is_whole_and_text_is_short(name):
     parser = _parsed(RESULTS[name])
-    assert parser.tags <= {"table", "caption", "thead", "tbody", "tr", "th", "td", "p", "strong", "ul", "li"}
+    assert parser.tags <= {
+        "table",
+        "caption",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "p",
+        "strong",
+        "ul",
+        "li",
+    }
     text = repr(RESULTS[name])
     assert text.startswith(type(RESULTS[name]).__name__)
     assert len(text.split("\n")) <= 14
@@ -89,7 +105,15 @@ def test_names_of_users_are_escaped():
 def test_records_show_four_digits_and_stay_tuples():
     interval = IntervalEstimate(0.0123456, 0.0, 0.0234567)
     assert repr(interval) == "IntervalEstimate(estimate=0.01235, low=0, high=0.02346)"
-    assert _parsed(interval).words == ["IntervalEstimate", "estimate", "low", "high", "0.0123", "0", "0.0235"]
+    assert _parsed(interval).words == [
+        "IntervalEstimate",
+        "estimate",
+        "low",
+        "high",
+        "0.0123",
+        "0",
+        "0.0235",
+    ]
     assert interval == (0.0123456, 0.0, 0.0234567)
     slope = _parsed(RESULTS["slope"]).words
     assert slope[:4] == ["CalibrationSlopeIntercept", "estimate", "low", "high"]
@@ -103,11 +127,18 @@ def test_a_certificate_is_sentences_in_a_notebook_and_one_line_elsewhere():
         "interval='Clopper-Pearson')"
     )
     words = " ".join(_parsed(certificate).words)
-    assert all(line.removeprefix("- ") in words for line in str(certificate).split("\n"))
+    assert all(
+        line.removeprefix("- ") in words for line in str(certificate).split("\n")
+    )
 
 
 def test_headlines_of_segments_and_change():
     segments, change = RESULTS["segments"], RESULTS["change"]
-    assert repr(segments).startswith(f"SegmentTestResult(statistic={segments.statistic:.4g}, pvalue=")
-    assert repr(change).split("\n")[0] == f"CalibrationChange (n_before=150, n_after=150, pvalue={change.pvalue:.3g})"
+    assert repr(segments).startswith(
+        f"SegmentTestResult(statistic={segments.statistic:.4g}, pvalue="
+    )
+    assert (
+        repr(change).split("\n")[0]
+        == f"CalibrationChange (n_before=150, n_after=150, pvalue={change.pvalue:.3g})"
+    )
     assert "pvalue=" in _parsed(change).words[0]

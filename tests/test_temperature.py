@@ -11,7 +11,11 @@ from sklearn.metrics import log_loss
 from skcalib import TemperatureScaling
 from skcalib._rows.links import row_softmax
 from skcalib._solvers import temperature
-from skcalib._solvers.temperature import fit_brier_temperature, fit_inverse_temperature, row_derivatives
+from skcalib._solvers.temperature import (
+    fit_brier_temperature,
+    fit_inverse_temperature,
+    row_derivatives,
+)
 from skcalib.metrics import expected_calibration_error
 
 
@@ -28,11 +32,21 @@ def _sample(n=150, n_classes=3, temperature=2.0, dtype=np.float64):
 def test_fit_is_the_minimum_of_the_loss(loss, n_classes, weighted):
     logits, y = _sample(n_classes=n_classes)
     weights = np.random.default_rng(1).random(len(y)) if weighted else None
-    model = TemperatureScaling(loss=loss, input="logit", clip=None).fit(logits, y, weights)
-    twin = minimum(lambda inverse: temperature_loss(inverse, logits, y, weights, loss), 0.05, 5, steps=60)
+    model = TemperatureScaling(loss=loss, input="logit", clip=None).fit(
+        logits, y, weights
+    )
+    twin = minimum(
+        lambda inverse: temperature_loss(inverse, logits, y, weights, loss),
+        0.05,
+        5,
+        steps=60,
+    )
     assert model.inverse_temperature_ == pytest.approx(twin, rel=1e-6)
     assert model.temperature_ == 1 / model.inverse_temperature_
-    np.testing.assert_allclose(model.predict_proba(logits), softmax(logits * model.inverse_temperature_, axis=1))
+    np.testing.assert_allclose(
+        model.predict_proba(logits),
+        softmax(logits * model.inverse_temperature_, axis=1),
+    )
 
 
 def _slope(inverse, logits, y):
@@ -54,11 +68,16 @@ def test_float32_logits_are_not_returned_unchanged():
     # Finite differences vanish in float32: a library returns T = 1 without a warning.
     logits, y = _sample(400, dtype=np.float32)
     found = TemperatureScaling(input="logit").fit(logits, y).temperature_
-    assert found == pytest.approx(TemperatureScaling(input="logit").fit(logits.astype(float), y).temperature_, rel=1e-8)
+    assert found == pytest.approx(
+        TemperatureScaling(input="logit").fit(logits.astype(float), y).temperature_,
+        rel=1e-8,
+    )
     assert abs(found - 1) > 0.3
 
 
-@pytest.mark.parametrize("labels", [(1, 2), (-1, 1), (False, True), ("no", "yes"), (0.0, 1.0), (5, 1000)])
+@pytest.mark.parametrize(
+    "labels", [(1, 2), (-1, 1), (False, True), ("no", "yes"), (0.0, 1.0), (5, 1000)]
+)
 def test_labels_of_any_type_give_the_same_temperature(labels):
     # Labels {1, 2} give a constant prediction in scikit-learn 1.9.1.
     rng = np.random.default_rng(0)
@@ -87,9 +106,13 @@ def test_one_two_and_probability_columns_agree():
     y = rng.random(200) < expit(z / 2)
     expected = TemperatureScaling(input="logit").fit(z, y).temperature_
     two = np.column_stack((0 * z - 5, z - 5))  # a constant in a row does not count
-    assert TemperatureScaling(input="logit").fit(two, y).temperature_ == pytest.approx(expected)
+    assert TemperatureScaling(input="logit").fit(two, y).temperature_ == pytest.approx(
+        expected
+    )
     assert TemperatureScaling().fit(expit(z), y).temperature_ == pytest.approx(expected)
-    assert TemperatureScaling().fit(softmax(two, axis=1), y).temperature_ == pytest.approx(expected)
+    assert TemperatureScaling().fit(
+        softmax(two, axis=1), y
+    ).temperature_ == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -97,23 +120,33 @@ def test_a_metric_may_be_the_loss(weighted):
     logits, y = _sample()
     names = np.array(["a", "b", "c"])
     weights = 1.0 + np.arange(len(y)) % 2 if weighted else None
-    by_metric = TemperatureScaling(loss=log_loss, input="logit").fit(logits, names[y], weights)
+    by_metric = TemperatureScaling(loss=log_loss, input="logit").fit(
+        logits, names[y], weights
+    )
     by_name = TemperatureScaling(input="logit").fit(logits, names[y], weights)
     assert by_metric.temperature_ == pytest.approx(by_name.temperature_, rel=1e-6)
 
 
 def test_calibration_error_as_the_loss_is_at_most_that_of_log_loss():
     logits, y = _sample(400)
-    error = lambda y_true, y_proba: expected_calibration_error(y_true, y_proba, labels=[0, 1, 2])  # noqa: E731
+    error = lambda y_true, y_proba: expected_calibration_error(
+        y_true, y_proba, labels=[0, 1, 2]
+    )  # noqa: E731
     by_error = TemperatureScaling(loss=error, input="logit").fit(logits, y)
     by_log = TemperatureScaling(input="logit").fit(logits, y)
-    assert error(y, by_error.predict_proba(logits)) <= error(y, by_log.predict_proba(logits))
+    assert error(y, by_error.predict_proba(logits)) <= error(
+        y, by_log.predict_proba(logits)
+    )
 
 
 def test_a_loss_that_does_not_care_leaves_the_temperature_of_log_loss():
     logits, y = _sample()
-    model = TemperatureScaling(loss=lambda y_true, y_proba: 1.0, input="logit").fit(logits, y)
-    assert model.temperature_ == pytest.approx(TemperatureScaling(input="logit").fit(logits, y).temperature_)
+    model = TemperatureScaling(loss=lambda y_true, y_proba: 1.0, input="logit").fit(
+        logits, y
+    )
+    assert model.temperature_ == pytest.approx(
+        TemperatureScaling(input="logit").fit(logits, y).temperature_
+    )
 
 
 @pytest.mark.parametrize("value", [np.nan, None, "low"])
@@ -127,7 +160,9 @@ def test_weights_are_repeated_rows():
     weights = np.arange(len(y)) % 4
     for loss in ("log", "brier"):
         weighted = TemperatureScaling(loss=loss, input="logit").fit(logits, y, weights)
-        rows = TemperatureScaling(loss=loss, input="logit").fit(*repeated(weights, logits, y))
+        rows = TemperatureScaling(loss=loss, input="logit").fit(
+            *repeated(weights, logits, y)
+        )
         assert weighted.temperature_ == pytest.approx(rows.temperature_, rel=1e-7)
 
 
@@ -150,12 +185,23 @@ def test_rows_that_are_all_right_are_doubted_as_by_platt(n_classes):
     y = logits.argmax(axis=1)
     for weight in (None, weights):
         model = TemperatureScaling(input="logit", clip=None).fit(logits, y, weight)
-        found = minimize_scalar(lambda b, weight=weight: _doubtful_loss(b, logits, y, weight), (0.1, 2), tol=1e-10)
+        found = minimize_scalar(
+            lambda b, weight=weight: _doubtful_loss(b, logits, y, weight),
+            (0.1, 2),
+            tol=1e-10,
+        )
         assert model.inverse_temperature_ == pytest.approx(found.x, rel=1e-5)
-        single = TemperatureScaling(input="logit", clip=None).fit(logits.astype(np.float32), y, weight)
+        single = TemperatureScaling(input="logit", clip=None).fit(
+            logits.astype(np.float32), y, weight
+        )
         assert single.inverse_temperature_ == pytest.approx(found.x, rel=1e-5)
     tied = np.vstack((logits, np.zeros(n_classes)))  # a tie is no mistake
-    assert TemperatureScaling(input="logit", clip=None).fit(tied, np.append(y, 1)).temperature_ > 0.01
+    assert (
+        TemperatureScaling(input="logit", clip=None)
+        .fit(tied, np.append(y, 1))
+        .temperature_
+        > 0.01
+    )
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1, 1e6])
@@ -168,7 +214,10 @@ def test_separable_and_always_wrong_end_somewhere(sign, scale):
     assert proba.min() >= 2**-52
     assert proba.max() <= 1 - 2**-52
     if sign == 1:  # Platt's targets of two rows a class: 3/4 and 1/4
-        found = minimize_scalar(lambda b: _doubtful_loss(b / scale, np.column_stack((0 * z, z)), y), (0.1, 2))
+        found = minimize_scalar(
+            lambda b: _doubtful_loss(b / scale, np.column_stack((0 * z, z)), y),
+            (0.1, 2),
+        )
         assert model.inverse_temperature_ * scale == pytest.approx(found.x, rel=1e-6)
     else:  # the bound of 1e-6 over the largest spread
         assert model.inverse_temperature_ == pytest.approx(1e-6 / (4 * scale))
@@ -190,8 +239,15 @@ def test_logits_without_a_spread_keep_their_scale():
 def test_a_class_without_rows_is_no_obstacle():
     logits, y = _sample()
     rows = y > 0
-    model = TemperatureScaling(classes=[0, 1, 2], input="logit", clip=None).fit(logits[rows], y[rows])
-    twin = minimum(lambda inverse: temperature_loss(inverse, logits[rows], y[rows]), 0.05, 5, steps=60)
+    model = TemperatureScaling(classes=[0, 1, 2], input="logit", clip=None).fit(
+        logits[rows], y[rows]
+    )
+    twin = minimum(
+        lambda inverse: temperature_loss(inverse, logits[rows], y[rows]),
+        0.05,
+        5,
+        steps=60,
+    )
     assert model.inverse_temperature_ == pytest.approx(twin, rel=1e-6)
 
 
@@ -211,13 +267,21 @@ def test_loss_is_checked(loss):
 def test_many_rows_start_from_a_sample_and_end_where_few_would(weighted, dtype):
     # 9,000 rows: the start is a sample of every fourth; the root of the slope over all rows is the twin.
     logits, y = _sample(9_000, temperature=1.7, dtype=dtype)
-    weights = np.random.default_rng(1).integers(1, 4, len(y)) if weighted else np.ones(len(y), dtype=int)
+    weights = (
+        np.random.default_rng(1).integers(1, 4, len(y))
+        if weighted
+        else np.ones(len(y), dtype=int)
+    )
     z, codes = repeated(weights, logits.astype(np.float64), y)
     exact = brentq(_slope, 1e-4, 1e4, args=(z, codes), xtol=1e-300, rtol=1e-14)
-    model = TemperatureScaling(input="logit", clip=None).fit(logits, y, weights if weighted else None)
+    model = TemperatureScaling(input="logit", clip=None).fit(
+        logits, y, weights if weighted else None
+    )
     assert model.inverse_temperature_ == pytest.approx(exact, rel=1e-11)
     expected = softmax(logits.astype(np.float64) * model.inverse_temperature_, axis=1)
-    np.testing.assert_allclose(model.predict_proba(logits), expected, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(
+        model.predict_proba(logits), expected, rtol=1e-12, atol=1e-15
+    )
 
 
 def test_a_start_that_is_separable_does_no_harm():
@@ -240,11 +304,18 @@ def test_two_classes_are_many_of_which_the_others_are_impossible():
         at = np.broadcast_to(inverse, 400)[:, None] * logits
         other = expit(at[np.arange(400), 1 - codes] - at[np.arange(400), codes])
         margin = logits[np.arange(400), codes] - logits[np.arange(400), 1 - codes]
-        np.testing.assert_allclose(two, (-margin * other, margin**2 * other * (1 - other)), rtol=1e-12, atol=1e-300)
+        np.testing.assert_allclose(
+            two,
+            (-margin * other, margin**2 * other * (1 - other)),
+            rtol=1e-12,
+            atol=1e-300,
+        )
         ((_, *many),) = row_derivatives(inverse, wider, codes)
         if np.min(inverse) > 0.05:  # else the third class is not impossible
             np.testing.assert_allclose(two, many, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(row_softmax(logits), row_softmax(wider)[:, :2], rtol=1e-12)
+    np.testing.assert_allclose(
+        row_softmax(logits), row_softmax(wider)[:, :2], rtol=1e-12
+    )
 
 
 @pytest.mark.parametrize("scale", [1e-40, 1e-30, 1e-6, 1.0, 300.0, 1e10, 1e37])
@@ -253,20 +324,35 @@ def test_single_precision_only_gets_close(n, scale):
     logits, y = _sample(n=n, n_classes=5)
     single = (scale / 30 * logits).astype(np.float32)
     found = fit_inverse_temperature(single, y)
-    assert found == pytest.approx(fit_inverse_temperature(single.astype(np.float64), y), rel=1e-9)
+    assert found == pytest.approx(
+        fit_inverse_temperature(single.astype(np.float64), y), rel=1e-9
+    )
     found = fit_inverse_temperature(single, y, np.linspace(0, 2, n))
-    assert found == pytest.approx(fit_inverse_temperature(single.astype(np.float64), y, np.linspace(0, 2, n)), rel=1e-9)
+    assert found == pytest.approx(
+        fit_inverse_temperature(single.astype(np.float64), y, np.linspace(0, 2, n)),
+        rel=1e-9,
+    )
 
 
 def test_single_precision_of_tiny_logits_has_an_inverse_temperature_beyond_its_range():
     # Right in all rows, with the share 1/92 of doubt: the odds of the true class are 182.
-    logits, y = np.float32(1e-38) * np.eye(3, dtype=np.float32)[np.arange(90) % 3], np.arange(90) % 3
-    assert fit_inverse_temperature(logits, y) == pytest.approx(1e38 * np.log(182), rel=1e-5)
+    logits, y = (
+        np.float32(1e-38) * np.eye(3, dtype=np.float32)[np.arange(90) % 3],
+        np.arange(90) % 3,
+    )
+    assert fit_inverse_temperature(logits, y) == pytest.approx(
+        1e38 * np.log(182), rel=1e-5
+    )
 
 
 def test_separable_single_precision_is_doubted_and_always_wrong_ends_at_the_bound():
-    logits, y = np.float32(3) * np.eye(3, dtype=np.float32)[np.arange(90) % 3], np.arange(90) % 3
-    assert fit_inverse_temperature(logits, y) == pytest.approx(np.log(182) / 3, rel=1e-6)
+    logits, y = (
+        np.float32(3) * np.eye(3, dtype=np.float32)[np.arange(90) % 3],
+        np.arange(90) % 3,
+    )
+    assert fit_inverse_temperature(logits, y) == pytest.approx(
+        np.log(182) / 3, rel=1e-6
+    )
     assert fit_inverse_temperature(logits, (y + 1) % 3) == pytest.approx(1e-6 / 3)
 
 
@@ -276,7 +362,9 @@ def test_the_brier_score_has_no_lower_minimum_elsewhere(seed):
     rng = np.random.default_rng(seed)
     n, n_classes = rng.choice([5, 8, 15, 40]), rng.choice([2, 3, 5])
     logits = rng.normal(size=(n, n_classes)) * np.exp(rng.normal(0, 2, (n, 1)))
-    y = np.where(rng.random(n) < 0.6, logits.argmax(axis=1), rng.integers(0, n_classes, n))
+    y = np.where(
+        rng.random(n) < 0.6, logits.argmax(axis=1), rng.integers(0, n_classes, n)
+    )
     weights = rng.integers(1, 4, n) if seed % 2 else np.ones(n)
 
     def score(inverse):
@@ -284,30 +372,48 @@ def test_the_brier_score_has_no_lower_minimum_elsewhere(seed):
         return weights @ (np.sum(proba**2, axis=1) - 2 * proba[np.arange(n), y] + 1)
 
     grid = np.logspace(-6, 6, 2000) / np.ptp(logits, axis=1).max()
-    assert score(fit_brier_temperature(logits, y, weights)) <= min(map(score, grid)) + 1e-9
+    assert (
+        score(fit_brier_temperature(logits, y, weights)) <= min(map(score, grid)) + 1e-9
+    )
 
 
 @pytest.mark.slow
 def test_many_rows_end_where_a_callable_brier_score_does():
     logits, y = _sample(120_000)
-    brier = TemperatureScaling(loss="brier", input="logit").fit(logits, y).inverse_temperature_
+    brier = (
+        TemperatureScaling(loss="brier", input="logit")
+        .fit(logits, y)
+        .inverse_temperature_
+    )
 
     def loss(y_true, y_proba):
         return np.mean(np.sum((y_proba - np.eye(3)[y_true]) ** 2, axis=1))
 
-    found = TemperatureScaling(loss=loss, input="logit").fit(logits, y).inverse_temperature_
+    found = (
+        TemperatureScaling(loss=loss, input="logit").fit(logits, y).inverse_temperature_
+    )
     assert found == pytest.approx(brier, rel=2e-3)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_many_rows_of_two_classes_have_the_brier_score_that_none_are_condensed_for(weighted, monkeypatch):
+def test_many_rows_of_two_classes_have_the_brier_score_that_none_are_condensed_for(
+    weighted, monkeypatch
+):
     rng = np.random.default_rng(0)
     z = rng.normal(-3, 2, 40_000)
     y = rng.random(40_000) < expit(0.6 * z)
     weight = rng.integers(1, 4, 40_000).astype(float) if weighted else None
-    found = TemperatureScaling(loss="brier", input="logit").fit(z, y, sample_weight=weight).temperature_
+    found = (
+        TemperatureScaling(loss="brier", input="logit")
+        .fit(z, y, sample_weight=weight)
+        .temperature_
+    )
     monkeypatch.setattr("skcalib._solvers.temperature.condensed", lambda *rows: rows)
-    plain = TemperatureScaling(loss="brier", input="logit").fit(z, y, sample_weight=weight).temperature_
+    plain = (
+        TemperatureScaling(loss="brier", input="logit")
+        .fit(z, y, sample_weight=weight)
+        .temperature_
+    )
     assert found == pytest.approx(plain, rel=1e-9)
 
 

@@ -6,7 +6,13 @@ from _catalog import metrics_, refused
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 
-from skcalib import HistogramBinning, IsotonicCalibration, PlattScaling, ScalingBinning, TemperatureScaling
+from skcalib import (
+    HistogramBinning,
+    IsotonicCalibration,
+    PlattScaling,
+    ScalingBinning,
+    TemperatureScaling,
+)
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.scores import check_sample_weight, check_scores
 from skcalib.binning import EqualMass, EqualWidth
@@ -15,7 +21,9 @@ from skcalib.metrics import calibration_error, expected_calibration_error
 Y = np.array([0, 0, 1, 0, 1, 1, 0, 1])
 SCORES = np.array([0.1, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.9])
 Y3 = np.array([0, 1, 2, 0, 1, 2, 0, 1])
-SCORES3 = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7], [0.3, 0.4, 0.3]] * 2)
+SCORES3 = np.array(
+    [[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7], [0.3, 0.4, 0.3]] * 2
+)
 
 everywhere = pytest.mark.parametrize("metric", metrics_())
 with_labels = pytest.mark.parametrize("metric", metrics_("labels"))
@@ -32,7 +40,9 @@ def _with(value, row=5, scores=SCORES):
 
 
 @everywhere
-@pytest.mark.parametrize(("value", "word"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")])
+@pytest.mark.parametrize(
+    ("value", "word"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")]
+)
 def test_metric_refuses_scores_that_are_not_finite(metric, value, word):
     with refused(ValueError, "y_proba", word, "row 5", "Drop"):
         metric(Y, _with(value))
@@ -50,7 +60,9 @@ def test_metric_refuses_rows_that_do_not_sum_to_one(metric):
     with refused(ValueError, "y_proba", "sum to 1", "row 3", "0.9", "softmax"):
         metric(Y3, _with([0.3, 0.3, 0.3], row=3, scores=SCORES3))
     with refused(ValueError, "y_proba", "sum to 1", "row 3"):
-        metric(Y, _with([0.3, 0.3], row=3, scores=np.column_stack((1 - SCORES, SCORES))))
+        metric(
+            Y, _with([0.3, 0.3], row=3, scores=np.column_stack((1 - SCORES, SCORES)))
+        )
 
 
 @everywhere
@@ -76,13 +88,20 @@ def test_metric_refuses_weights_of_another_length(metric):
 def test_metric_of_one_class_needs_to_be_told_the_other(metric):
     with refused(ValueError, "y_true", "one class only (1)", "labels=[0, 1]"):
         metric(np.ones(8, dtype=int), SCORES)
-    with refused(ValueError, "y_true", "one class only ('yes')", "labels=[other, 'yes']"):
+    with refused(
+        ValueError, "y_true", "one class only ('yes')", "labels=[other, 'yes']"
+    ):
         metric(["yes"] * 8, SCORES)
 
 
 @with_labels
 def test_a_positive_label_that_no_row_has_is_refused(metric):
-    with refused(ValueError, "one class only ('yes')", "no row has pos_label='Yes'", "labels=['Yes', 'yes']"):
+    with refused(
+        ValueError,
+        "one class only ('yes')",
+        "no row has pos_label='Yes'",
+        "labels=['Yes', 'yes']",
+    ):
         metric(["yes"] * 8, SCORES, pos_label="Yes")
     with refused(ValueError, "pos_label='Yes'", "'no', 'yes'"):
         metric(["yes", "no"] * 4, SCORES, pos_label="Yes")
@@ -94,9 +113,15 @@ def test_a_positive_label_that_no_row_has_is_refused(metric):
 
 def test_metric_of_one_class_works_with_labels():
     truth = np.mean(1 - SCORES)  # one bin: all events
-    assert expected_calibration_error(np.ones(8), SCORES, labels=[0, 1], binning=1) == pytest.approx(truth)
-    assert expected_calibration_error(["yes"] * 8, SCORES, labels=["no", "yes"], binning=1) == pytest.approx(truth)
-    assert expected_calibration_error([True] * 8, SCORES, binning=1) == pytest.approx(truth)
+    assert expected_calibration_error(
+        np.ones(8), SCORES, labels=[0, 1], binning=1
+    ) == pytest.approx(truth)
+    assert expected_calibration_error(
+        ["yes"] * 8, SCORES, labels=["no", "yes"], binning=1
+    ) == pytest.approx(truth)
+    assert expected_calibration_error([True] * 8, SCORES, binning=1) == pytest.approx(
+        truth
+    )
 
 
 @everywhere
@@ -161,7 +186,9 @@ def test_metric_refuses_weights_without_weight(metric, weights):
         metric(Y, SCORES, sample_weight=np.full(8, weights))
 
 
-@pytest.mark.parametrize("weights", [["1"] * 8, [1j] * 8, [None] * 7 + ["a"], [object()] * 8])
+@pytest.mark.parametrize(
+    "weights", [["1"] * 8, [1j] * 8, [None] * 7 + ["a"], [object()] * 8]
+)
 def test_weights_must_be_numbers(weights):
     with refused(ValueError, "sample_weight must be numbers"):
         check_sample_weight(weights, 8)
@@ -172,7 +199,13 @@ def test_weights_must_be_numbers(weights):
 @pytest.mark.parametrize("method", ["debiased", "unbiased"])
 def test_debiased_error_refuses_bins_of_one_row(method):
     # 8 bins of one row each; with 4 bins of two there is an answer.
-    with refused(ValueError, "100.0 % of the weight", "fewer than two rows", "Use fewer bins", "plugin"):
+    with refused(
+        ValueError,
+        "100.0 % of the weight",
+        "fewer than two rows",
+        "Use fewer bins",
+        "plugin",
+    ):
         calibration_error(Y, SCORES, binning=8, method=method)
     calibration_error(Y, SCORES, binning=4, method=method)
 
@@ -181,14 +214,18 @@ def test_debiased_error_leaves_out_at_most_a_twentieth():
     # 40 rows in (0, .5], one or two alone in bins of their own above
     scores = np.concatenate((np.full(40, 0.3), [0.8, 0.95]))
     labels = np.arange(42) % 2
-    calibration_error(labels, scores, binning=EqualWidth(10), sample_weight=np.r_[np.ones(41), 0])  # 1 of 41
+    calibration_error(
+        labels, scores, binning=EqualWidth(10), sample_weight=np.r_[np.ones(41), 0]
+    )  # 1 of 41
     calibration_error(labels, scores, binning=EqualWidth(10))  # 2 of 42 are 4.8 %
     with refused(ValueError, "5.1 % of the weight"):  # 2 of 39
         calibration_error(labels[3:], scores[3:], binning=EqualWidth(10))
 
 
 @everywhere
-@pytest.mark.parametrize("scores", [["a"] * 8, ["0.5"] * 8, np.array(["0.5"] * 8, dtype=object)])
+@pytest.mark.parametrize(
+    "scores", [["a"] * 8, ["0.5"] * 8, np.array(["0.5"] * 8, dtype=object)]
+)
 def test_metric_refuses_strings_for_scores(metric, scores):
     with refused(ValueError, "y_proba must be numbers"):
         metric(Y, scores)
@@ -233,7 +270,10 @@ def test_scores_are_numbers_in_one_or_two_dimensions(scores, word):
         (1, ["1d array", "()"]),
         (None, ["None"]),
         ([b"a", b"b"] * 4, ["Unknown label type", "b'a'"]),
-        (np.array(["2020-01-01", "NaT"] * 4, dtype="datetime64[D]"), ["missing value (NaT)", "row 1"]),
+        (
+            np.array(["2020-01-01", "NaT"] * 4, dtype="datetime64[D]"),
+            ["missing value (NaT)", "row 1"],
+        ),
         (np.ma.masked_array(Y, mask=Y == 1), ["masked", "row 2"]),
     ],
 )
@@ -247,7 +287,9 @@ def test_labels_are_known_classes_in_one_dimension(y_true, words):
 def test_a_column_of_labels_is_taken_with_a_warning():
     with pytest.warns(DataConversionWarning, match="column-vector y was passed"):
         model = PlattScaling().fit(SCORES, Y[:, None])
-    np.testing.assert_array_equal(model.predict_proba(SCORES), PlattScaling().fit(SCORES, Y).predict_proba(SCORES))
+    np.testing.assert_array_equal(
+        model.predict_proba(SCORES), PlattScaling().fit(SCORES, Y).predict_proba(SCORES)
+    )
 
 
 @pytest.mark.parametrize("pos_label", ["1", 2, np.nan, [1]])
@@ -264,7 +306,9 @@ def test_pos_label_has_no_meaning_for_many_classes():
 # --- The same lines: recalibrators
 
 
-@pytest.mark.parametrize(("value", "word"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")])
+@pytest.mark.parametrize(
+    ("value", "word"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")]
+)
 def test_recalibrator_refuses_scores_that_are_not_finite(recalibrator, value, word):
     for input in ("probability", "logit"):
         recalibrator.set_params(input=input)
@@ -276,7 +320,9 @@ def test_recalibrator_refuses_scores_that_are_not_finite(recalibrator, value, wo
 
 def test_recalibrator_refuses_what_is_no_probability(recalibrator):
     for value in (-0.01, 1.01):
-        with refused(ValueError, "X", "[0, 1]", "row 5", f"{value:.6g}", 'input="logit"'):
+        with refused(
+            ValueError, "X", "[0, 1]", "row 5", f"{value:.6g}", 'input="logit"'
+        ):
             recalibrator.fit(_with(value), Y)
     with refused(ValueError, "X", "sum to 1", "row 3", 'input="logit"'):
         recalibrator.fit(_with([0.3, 0.3, 0.3], row=3, scores=SCORES3), Y3)
@@ -308,13 +354,22 @@ def test_recalibrator_refuses_one_class(recalibrator):
         (ScalingBinning(), (8 + 1) / (8 + 2)),
     ],
 )
-def test_recalibrator_of_one_class_fits_where_the_method_is_defined(recalibrator, expected):
+def test_recalibrator_of_one_class_fits_where_the_method_is_defined(
+    recalibrator, expected
+):
     recalibrator.set_params(classes=["no", "yes"]).fit(SCORES, ["yes"] * 8)
-    np.testing.assert_allclose(recalibrator.predict_proba(SCORES)[:, 1], expected, atol=1e-9)
+    np.testing.assert_allclose(
+        recalibrator.predict_proba(SCORES)[:, 1], expected, atol=1e-9
+    )
 
 
 @pytest.mark.parametrize(
-    "recalibrator", [TemperatureScaling(), PlattScaling(smooth_targets=False), PlattScaling(loss="squared")]
+    "recalibrator",
+    [
+        TemperatureScaling(),
+        PlattScaling(smooth_targets=False),
+        PlattScaling(loss="squared"),
+    ],
 )
 def test_recalibrator_of_one_class_is_refused_where_it_is_not(recalibrator):
     with refused(ValueError, type(recalibrator).__name__, "rows of", "class"):
@@ -342,16 +397,23 @@ def test_recalibrator_refuses_weights_that_are_none(weighted_recalibrator):
         weighted_recalibrator.fit(SCORES, Y, np.ones(7))
 
 
-@pytest.mark.parametrize("recalibrator", [HistogramBinning(20), ScalingBinning(binning=20)])
+@pytest.mark.parametrize(
+    "recalibrator", [HistogramBinning(20), ScalingBinning(binning=20)]
+)
 def test_fewer_rows_than_bins_make_fewer_bins(recalibrator):
     assert recalibrator.fit(SCORES, Y).n_bins_ == 8
 
 
-@pytest.mark.parametrize("recalibrator", [HistogramBinning(), ScalingBinning(), IsotonicCalibration(), PlattScaling()])
+@pytest.mark.parametrize(
+    "recalibrator",
+    [HistogramBinning(), ScalingBinning(), IsotonicCalibration(), PlattScaling()],
+)
 def test_identical_scores_are_one_bin(recalibrator):
     # The base rate is 1/2; Platt's targets (5/6, 1/6) have the same mean.
     recalibrator.fit(np.full(8, 0.3), Y)
-    np.testing.assert_allclose(recalibrator.predict_proba([0.3]), [[0.5, 0.5]], atol=1e-9)
+    np.testing.assert_allclose(
+        recalibrator.predict_proba([0.3]), [[0.5, 0.5]], atol=1e-9
+    )
     assert getattr(recalibrator, "n_bins_", 1) == 1
 
 
@@ -395,11 +457,14 @@ def test_recalibrator_says_when_it_is_not_fitted(recalibrator):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "refused_by", "taken"), [("float16", 2e-2, 5e-3), ("float32", 2e-3, 5e-4), ("float64", 2e-6, 5e-7)]
+    ("dtype", "refused_by", "taken"),
+    [("float16", 2e-2, 5e-3), ("float32", 2e-3, 5e-4), ("float64", 2e-6, 5e-7)],
 )
 def test_rounding_is_tolerated_by_precision(dtype, refused_by, taken):
     scores = np.array([0.0, 0.25, 1.0], dtype=dtype)
-    taken_scores = check_scores(scores + np.array([-taken, 0, taken], dtype=dtype), name="y_proba")
+    taken_scores = check_scores(
+        scores + np.array([-taken, 0, taken], dtype=dtype), name="y_proba"
+    )
     assert taken_scores.min() == 0
     assert taken_scores.max() == 1
     for off in (-refused_by, 1 + refused_by):
@@ -407,7 +472,9 @@ def test_rounding_is_tolerated_by_precision(dtype, refused_by, taken):
             check_scores(np.array([0.5, off], dtype=dtype), name="y_proba")
     rows = np.array([[0.25, 0.75], [0.25, 0.75]], dtype=dtype)
     rows[1, 0] += dtype_step(dtype, taken)
-    np.testing.assert_allclose(check_scores(rows, name="y_proba").sum(axis=1), 1, atol=1e-6)
+    np.testing.assert_allclose(
+        check_scores(rows, name="y_proba").sum(axis=1), 1, atol=1e-6
+    )
     rows[1, 0] += dtype_step(dtype, 2 * refused_by)
     with refused(ValueError, "y_proba", "row 1"):
         check_scores(rows, name="y_proba")
@@ -489,7 +556,12 @@ def test_rows_of_weight_zero_are_gone():
 @everywhere
 def test_containers_give_the_same(metric):
     expected = metric(Y, SCORES)
-    for container in (list, tuple, np.asfortranarray, lambda values: np.asarray(values)[::1]):
+    for container in (
+        list,
+        tuple,
+        np.asfortranarray,
+        lambda values: np.asarray(values)[::1],
+    ):
         _assert_same(metric(container(Y), container(SCORES)), expected)
     _assert_same(metric(Y, SCORES[:, None]), expected)
     _assert_same(metric(Y, np.column_stack((1 - SCORES, SCORES))), expected)
@@ -501,10 +573,16 @@ def test_pandas_gives_the_same(metric):
     expected = metric(Y, SCORES)
     index = [7, 7, 3, 1, 0, 99, -1, 5]
     frame = pandas.DataFrame({"no": 1 - SCORES, "yes": SCORES}, index=index)
-    for y_true in (pandas.Series(Y, index=index), pandas.Series(Y == 1, index=index, dtype="boolean")):
+    for y_true in (
+        pandas.Series(Y, index=index),
+        pandas.Series(Y == 1, index=index, dtype="boolean"),
+    ):
         _assert_same(metric(y_true, frame["yes"]), expected)
         _assert_same(metric(y_true, frame), expected)
-    _assert_same(metric(pandas.Series(Y, dtype="Int64"), frame["yes"].astype("Float64")), expected)
+    _assert_same(
+        metric(pandas.Series(Y, dtype="Int64"), frame["yes"].astype("Float64")),
+        expected,
+    )
 
 
 @everywhere
@@ -525,7 +603,9 @@ def test_missing_labels_of_pandas_are_named(dtype):
 
 def test_number_of_bins_must_be_one():
     for wanted in (0, 2.5, True, lambda n: 0.5, "many"):
-        with refused(ValueError, "n_bins", repr(wanted) if not callable(wanted) else "0.5"):
+        with refused(
+            ValueError, "n_bins", repr(wanted) if not callable(wanted) else "0.5"
+        ):
             expected_calibration_error(Y, SCORES, binning=EqualMass(wanted))
     for binning in (2.5, True, "quantile", EqualMass):
         with refused(TypeError, "binning"):
@@ -551,9 +631,13 @@ def _assert_same(found, expected):
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_the_largest_scores_are_those_of_the_rows_as_they_are_used(dtype, off, order):
     rng = np.random.default_rng(0)
-    scores = rng.dirichlet(np.ones(7), 30_000) * (1 + rng.choice([0, off * (dtype == np.float32)], (30_000, 1)))
+    scores = rng.dirichlet(np.ones(7), 30_000) * (
+        1 + rng.choice([0, off * (dtype == np.float32)], (30_000, 1))
+    )
     given = np.asarray(scores, dtype=dtype, order=order)
-    data = check_scored_labels(rng.integers(0, 7, 30_000), given, sample_weight=rng.integers(0, 2, 30_000))
+    data = check_scored_labels(
+        rng.integers(0, 7, 30_000), given, sample_weight=rng.integers(0, 2, 30_000)
+    )
     np.testing.assert_array_equal(data.predicted, data.scores.argmax(axis=1))
     np.testing.assert_array_equal(data.confidence, data.scores.max(axis=1))
     np.testing.assert_allclose(data.scores.sum(axis=1, dtype=np.float64), 1, atol=2e-6)

@@ -29,7 +29,9 @@ class Population:
         self.quantile, self.curve, self.atoms = quantile, curve, atoms
         self.grid = np.linspace(0, 1, 200_001)
         middle = (self.grid[1:] + self.grid[:-1]) / 2
-        self.integral = np.concatenate(([0], np.cumsum(curve(quantile(middle))) / len(middle)))
+        self.integral = np.concatenate(
+            ([0], np.cumsum(curve(quantile(middle))) / len(middle))
+        )
         self.scores_on_grid = quantile(self.grid)
 
     def sample(self, n, rng):
@@ -48,14 +50,18 @@ class Population:
         ends = np.concatenate(([0], masses, [1]))
         probability = np.diff(ends)
         events = np.diff(np.interp(ends, self.grid, self.integral))
-        return probability, np.divide(events, probability, out=np.full(len(events), np.nan), where=probability > 0)
+        return probability, np.divide(
+            events, probability, out=np.full(len(events), np.nan), where=probability > 0
+        )
 
 
 POPULATIONS = {
     "uniform": Population(lambda m: m, np.square),
     "skewed": Population(stats.beta(5, 0.5).ppf, lambda s: s**3),
     "s_shaped": Population(lambda m: m, lambda s: 0.5 + 0.5 * np.sin(20 * s)),
-    "atomic": Population(lambda m: np.floor(m * 6.999) / 6, lambda s: 0.2 + 0.6 * (s > 0.5), atoms=7),
+    "atomic": Population(
+        lambda m: np.floor(m * 6.999) / 6, lambda s: 0.2 + 0.6 * (s > 0.5), atoms=7
+    ),
 }
 
 
@@ -66,21 +72,34 @@ def test_certificates_of_uniform_mass_binning_hold(name, interval):
     rng = np.random.default_rng(0)
     conditional, marginal, slack = [], [], []
     for run in range(N_RUNS):
-        model = UniformMassBinning(8, randomize=True, random_state=run).fit(*population.sample(400, rng))
-        probability, truth = population.bins(population.mass(model.bin_edges_[1:-1], model._cut_key_))
-        gap = np.nan_to_num(np.abs(model.bin_values_ - truth))  # a bin without mass receives no row
+        model = UniformMassBinning(8, randomize=True, random_state=run).fit(
+            *population.sample(400, rng)
+        )
+        probability, truth = population.bins(
+            population.mass(model.bin_edges_[1:-1], model._cut_key_)
+        )
+        gap = np.nan_to_num(
+            np.abs(model.bin_values_ - truth)
+        )  # a bin without mass receives no row
         certificate = model.certificate(LEVEL, interval=interval)
         conditional.append(gap.max() <= certificate.epsilon)
         slack.append(gap.max() / certificate.epsilon)
-        marginal.append(probability @ (gap <= model.certificate(LEVEL, "marginal", interval=interval).epsilon))
-    print(f"{name}, {interval}: epsilon could have been {np.quantile(slack, LEVEL):.2f} times as large")
+        marginal.append(
+            probability
+            @ (gap <= model.certificate(LEVEL, "marginal", interval=interval).epsilon)
+        )
+    print(
+        f"{name}, {interval}: epsilon could have been {np.quantile(slack, LEVEL):.2f} times as large"
+    )
     assert np.mean(conditional) >= LOWEST
     assert np.mean(marginal) >= LOWEST
 
 
 @pytest.mark.parametrize("name", ["uniform", "skewed", "s_shaped"])
 @pytest.mark.parametrize(
-    "model", [HistogramBinning(EqualMass(5), sample_split=0.5), HistogramBinning(EqualWidth(3))], ids=["split", "fixed"]
+    "model",
+    [HistogramBinning(EqualMass(5), sample_split=0.5), HistogramBinning(EqualWidth(3))],
+    ids=["split", "fixed"],
 )
 def test_certificates_of_independent_bins_hold(name, model):
     population = POPULATIONS[name]
@@ -104,7 +123,9 @@ def test_choice_among_candidates_needs_their_number():
         fitted = [UniformMassBinning(b).fit(scores, labels) for b in (4, 6, 8, 10)]
         model = max(fitted, key=lambda m: np.var(m.bin_values_))
         _, truth = population.bins(population.mass(model.bin_edges_[1:-1], None))
-        epsilon = model.certificate(LEVEL, n_candidates=4, interval="clopper_pearson").epsilon
+        epsilon = model.certificate(
+            LEVEL, n_candidates=4, interval="clopper_pearson"
+        ).epsilon
         held.append(np.abs(model.bin_values_ - truth).max() <= epsilon)
     assert np.mean(held) >= LOWEST
 
@@ -141,12 +162,21 @@ def test_cross_fitting_breaks_the_promise_and_one_model_keeps_it():
     cross_fitted, one_model = [], []
     for run in range(n_runs):
         y, y_fresh = rng.random(n) < 0.5, rng.random(n) < 0.5
-        model = CrossFittedClassifier(DummyClassifier(strategy="prior"), cv=LeaveOneOut())
+        model = CrossFittedClassifier(
+            DummyClassifier(strategy="prior"), cv=LeaveOneOut()
+        )
         out_of_fold = model.fit_transform(X, y)
         new_score = model.transform(X[:1])
-        for scores, labels, held in [(out_of_fold, y, cross_fitted), (model.transform(X), y_fresh, one_model)]:
-            binning = UniformMassBinning(4, randomize=True, random_state=run).fit(scores, labels)
-            gap = abs(binning.predict_proba(new_score)[0, 1] - 0.5)  # every row's event frequency is 1/2
+        for scores, labels, held in [
+            (out_of_fold, y, cross_fitted),
+            (model.transform(X), y_fresh, one_model),
+        ]:
+            binning = UniformMassBinning(4, randomize=True, random_state=run).fit(
+                scores, labels
+            )
+            gap = abs(
+                binning.predict_proba(new_score)[0, 1] - 0.5
+            )  # every row's event frequency is 1/2
             held.append(gap <= binning.certificate(LEVEL).epsilon)
     assert np.mean(one_model) >= LEVEL
     assert np.mean(cross_fitted) < 0.5

@@ -39,11 +39,15 @@ def error_without_noise(scores, truth, edges, norm):
     bins = np.searchsorted(edges[1:-1], scores, side="left")
     count = np.bincount(bins, minlength=len(edges) - 1)
     gap = np.abs(np.bincount(bins, scores - truth, len(count)) / np.maximum(count, 1))
-    return gap.max() if norm == np.inf else (count @ gap**norm / len(scores)) ** (1 / norm)
+    return (
+        gap.max() if norm == np.inf else (count @ gap**norm / len(scores)) ** (1 / norm)
+    )
 
 
 @pytest.mark.parametrize("power", [1.0, 1.6])
-@pytest.mark.parametrize(("n", "n_bins"), [(200, 1), (200, 3), (200, 15), (500, 50), (1500, 15)])
+@pytest.mark.parametrize(
+    ("n", "n_bins"), [(200, 1), (200, 3), (200, 15), (500, 50), (1500, 15)]
+)
 @pytest.mark.parametrize("name", BINNED)
 def test_binned_intervals_cover(name, n, n_bins, power):
     norm, strategy, metric = BINNED[name]
@@ -54,9 +58,16 @@ def test_binned_intervals_cover(name, n, n_bins, power):
         labels = rng.random(n) < scores**power
         binning = strategy(n_bins)
         _, low, high = calibration_error_interval(
-            labels, scores, metric=metric, binning=binning, n_resamples=300, random_state=run
+            labels,
+            scores,
+            metric=metric,
+            binning=binning,
+            n_resamples=300,
+            random_state=run,
         )
-        truth = error_without_noise(scores, scores**power, binning.bin_edges(scores), norm)
+        truth = error_without_noise(
+            scores, scores**power, binning.bin_edges(scores), norm
+        )
         covered += low - 1e-12 <= truth <= high + 1e-12
     # The largest of few gaps is covered less often, as doc/levels.md says: .83 with 3 bins and 200 rows.
     assert covered / RUNS >= (0.8 if name == "maximum" and n_bins == 3 else 0.86)
@@ -80,7 +91,9 @@ def test_default_interval_covers_on_hard_data(draw, curve):
         scores = draw(rng, 500)
         truth = curve(scores)
         labels = rng.random(500) < truth
-        found = calibration_error_interval(labels, scores, binning=5, labels=[0, 1], n_resamples=300, random_state=run)
+        found = calibration_error_interval(
+            labels, scores, binning=5, labels=[0, 1], n_resamples=300, random_state=run
+        )
         error = error_without_noise(scores, truth, EqualMass(5).bin_edges(scores), 2)
         covered += found.low - 1e-12 <= error <= found.high + 1e-12
         points += found.low == found.high
@@ -91,7 +104,12 @@ def test_default_interval_covers_on_hard_data(draw, curve):
 @pytest.mark.parametrize("power", [1.0, 1.6])
 @pytest.mark.parametrize("n", [200, 1500])
 @pytest.mark.parametrize(
-    "metric", [sweep_calibration_error, smooth_calibration_error, kolmogorov_smirnov_calibration_error]
+    "metric",
+    [
+        sweep_calibration_error,
+        smooth_calibration_error,
+        kolmogorov_smirnov_calibration_error,
+    ],
 )
 def test_bin_free_intervals_cover(metric, n, power):
     # s^1.6 lies below s everywhere: all three errors are 1/2 - 1/2.6 in the population.
@@ -101,7 +119,9 @@ def test_bin_free_intervals_cover(metric, n, power):
     for run in range(RUNS):
         scores = rng.random(n)
         labels = rng.random(n) < scores**power
-        _, low, high = calibration_error_interval(labels, scores, metric=metric, n_resamples=200, random_state=run)
+        _, low, high = calibration_error_interval(
+            labels, scores, metric=metric, n_resamples=200, random_state=run
+        )
         covered += low <= truth <= high
     assert covered / RUNS >= 0.86
 
@@ -120,12 +140,20 @@ def test_verify_is_wrong_as_often_as_it_says(n_bins):
     for run in range(400):
         scores = rng.random(800)
         labels = rng.random(800) < scores**1.6
-        wrong += model.verify(scores, labels, limit, n_resamples=300, random_state=run).verified
+        wrong += model.verify(
+            scores, labels, limit, n_resamples=300, random_state=run
+        ).verified
     assert wrong / 400 <= 0.13
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"metric": calibration_error}, {"method": "kuiper"}, {"metric": expected_calibration_error}]
+    "options",
+    [
+        {},
+        {"metric": calibration_error},
+        {"method": "kuiper"},
+        {"metric": expected_calibration_error},
+    ],
 )
 def test_clustered_tests_keep_their_level(options):
     # 40 clusters of 20 rows, all too high or all too low in a cluster: calibrated on average.
@@ -134,16 +162,27 @@ def test_clustered_tests_keep_their_level(options):
     rejected = naive = 0
     for run in range(400):
         scores = rng.random(800)
-        labels = rng.random(800) < scores + 0.8 * rng.choice([-1, 1], 40)[clusters] * scores * (1 - scores)
+        labels = rng.random(800) < scores + 0.8 * rng.choice([-1, 1], 40)[
+            clusters
+        ] * scores * (1 - scores)
         arguments = {"n_resamples": 199, "random_state": run, **options}
-        rejected += calibration_test(labels, scores, clusters=clusters, **arguments).pvalue <= 0.05
+        rejected += (
+            calibration_test(labels, scores, clusters=clusters, **arguments).pvalue
+            <= 0.05
+        )
         naive += calibration_test(labels, scores, **arguments).pvalue <= 0.05
     assert rejected / 400 <= 0.08
     assert naive > rejected
 
 
 @pytest.mark.parametrize(
-    "metric", [calibration_error, expected_calibration_error, kuiper_calibration_error, smooth_calibration_error]
+    "metric",
+    [
+        calibration_error,
+        expected_calibration_error,
+        kuiper_calibration_error,
+        smooth_calibration_error,
+    ],
 )
 @pytest.mark.parametrize("power", [1.0, 1.15])
 def test_zero_is_excluded_where_the_test_rejects(metric, power):
@@ -154,5 +193,7 @@ def test_zero_is_excluded_where_the_test_rejects(metric, power):
         labels = rng.random(300) < scores**power
         arguments = {"metric": metric, "n_resamples": 499, "random_state": run}
         low = calibration_error_interval(labels, scores, **arguments).low
-        agreed += (low > 0) == (calibration_test(labels, scores, **arguments).pvalue < 0.05)
+        agreed += (low > 0) == (
+            calibration_test(labels, scores, **arguments).pvalue < 0.05
+        )
     assert agreed == RUNS

@@ -47,7 +47,12 @@ def test_the_interval_covers_clustered_rows():
         labels = rng.random(1500) < scores**1.6 * (1 + 0.9 * sign * (1 - scores))
         truth = binned_error(EqualMass(10).bin_edges(scores), 1.6)
         for kind, clusters in (("clusters", cluster), ("rows", None)):
-            options = {"binning": 10, "clusters": clusters, "n_resamples": 300, "random_state": run}
+            options = {
+                "binning": 10,
+                "clusters": clusters,
+                "n_resamples": 300,
+                "random_state": run,
+            }
             _, low, high = calibration_error_interval(labels, scores, **options)
             covered[kind] += low <= truth <= high
     print(covered)
@@ -57,9 +62,18 @@ def test_the_interval_covers_clustered_rows():
 
 @pytest.mark.parametrize(
     ("kind", "n"),
-    [("uniform", 200), ("uniform", 400), ("uniform", 2000), ("confident", 400), ("tenths", 400), ("three", 2000)],
+    [
+        ("uniform", 200),
+        ("uniform", 400),
+        ("uniform", 2000),
+        ("confident", 400),
+        ("tenths", 400),
+        ("three", 2000),
+    ],
 )
-@pytest.mark.filterwarnings("ignore:method='hosmer_lemeshow'")  # small counts are the point here
+@pytest.mark.filterwarnings(
+    "ignore:method='hosmer_lemeshow'"
+)  # small counts are the point here
 def test_level_of_the_tests(kind, n):
     # Level .05 of 1000 runs: +- 2 % is 2.9 standard errors; discrete statistics (heavy ties) may reject less often.
     rng = np.random.default_rng(n)
@@ -69,7 +83,9 @@ def test_level_of_the_tests(kind, n):
         labels = rng.random(n) < scores
         for method in rejected:
             # 39 labels drawn: .05 is attained exactly, by being among the two largest of forty.
-            result = calibration_test(labels, scores, method=method, n_resamples=39, random_state=run)
+            result = calibration_test(
+                labels, scores, method=method, n_resamples=39, random_state=run
+            )
             rejected[method] += result.pvalue <= 0.05
     tied = kind in ("tenths", "three")
     for method in ("resampling", "spiegelhalter"):
@@ -86,8 +102,12 @@ def test_slope_and_intercept_intervals_cover():
     for _ in range(500):
         scores = rng.beta(2, 2, 400)
         z = np.log(scores / (1 - scores))
-        slope = calibration_slope_intercept(rng.random(400) < 1 / (1 + np.exp(-0.3 - 0.7 * z)), scores).slope
-        intercept = calibration_slope_intercept(rng.random(400) < scores, scores).intercept
+        slope = calibration_slope_intercept(
+            rng.random(400) < 1 / (1 + np.exp(-0.3 - 0.7 * z)), scores
+        ).slope
+        intercept = calibration_slope_intercept(
+            rng.random(400) < scores, scores
+        ).intercept
         slopes += slope.low <= 0.7 <= slope.high
         intercepts += intercept.low <= 0 <= intercept.high
     assert slopes / 500 == pytest.approx(0.9, abs=0.04)
@@ -116,7 +136,12 @@ def test_the_signed_square_is_unbiased():
         scores = np.repeat((np.arange(10) + 0.5) / 10, 20)
         labels = rng.random(200) < scores
         options = {"binning": 10, "squared": True}
-        squares.append([calibration_error(labels, scores, method=m, **options) for m in ("debiased", "plugin")])
+        squares.append(
+            [
+                calibration_error(labels, scores, method=m, **options)
+                for m in ("debiased", "plugin")
+            ]
+        )
     mean, error = np.mean(squares, axis=0), np.std(squares, axis=0) / np.sqrt(1000)
     assert abs(mean[0]) < 3 * error[0]
     assert mean[1] > 10 * error[1]

@@ -27,7 +27,12 @@ def draw(seed):
     if seed % 2:
         levels = int(rng.integers(1, 9))
         scores = np.round(scores * levels) / levels
-    probability = [scores, 1 - scores, np.full(n, 0.5), np.full(n, float(seed % 8 == 3))][seed % 4]
+    probability = [
+        scores,
+        1 - scores,
+        np.full(n, 0.5),
+        np.full(n, float(seed % 8 == 3)),
+    ][seed % 4]
     labels = (rng.random(n) < probability).astype(int)
     weights = rng.choice([0.3, 1.0, 2.0, 40.0], n) if seed % 3 == 0 else None
     return rng, scores, labels, weights
@@ -42,7 +47,10 @@ def test_equals_two_isotonic_refits_for_each_score(seed):
     lower, upper = model.predict_interval(new)
     np.testing.assert_allclose(lower, expected[:, 0], rtol=0, atol=1e-11)
     np.testing.assert_allclose(upper, expected[:, 1], rtol=0, atol=1e-11)
-    np.testing.assert_allclose(model.predict_proba(new)[:, 1], expected[:, 1] / (1 - expected[:, 0] + expected[:, 1]))
+    np.testing.assert_allclose(
+        model.predict_proba(new)[:, 1],
+        expected[:, 1] / (1 - expected[:, 0] + expected[:, 1]),
+    )
 
 
 def test_by_hand():
@@ -83,13 +91,21 @@ def test_groups_are_tied_scores():
     grouped = VennAbers(max_n_knots=20).fit(scores, labels)
     # The twin: replace each score by the number of its group, 25 rows each (the scores are distinct).
     cuts = np.sort(scores)[24::25][:-1]
-    ties = VennAbers(input="logit").fit(np.searchsorted(cuts, scores, side="left").astype(float), labels)
+    ties = VennAbers(input="logit").fit(
+        np.searchsorted(cuts, scores, side="left").astype(float), labels
+    )
     midpoints = np.sort(scores)[24::25][:-1] / 2 + np.sort(scores)[25::25] / 2
-    expected = ties.predict_interval(np.searchsorted(midpoints, new, side="left").astype(float))
+    expected = ties.predict_interval(
+        np.searchsorted(midpoints, new, side="left").astype(float)
+    )
     np.testing.assert_allclose(grouped.predict_interval(new), expected)
     assert len(grouped.score_knots_) == 20
     exact = VennAbers().fit(scores, labels).predict_proba(new)
-    np.testing.assert_allclose(VennAbers(max_n_knots=1000).fit(scores, labels).predict_proba(new), exact, atol=0.02)
+    np.testing.assert_allclose(
+        VennAbers(max_n_knots=1000).fit(scores, labels).predict_proba(new),
+        exact,
+        atol=0.02,
+    )
 
 
 def test_log_odds_and_probabilities_give_the_same_map():
@@ -109,7 +125,11 @@ def test_interval_of_many_classes():
     labels = np.array(["a", "b", "c"])[[rng.choice(3, p=row) for row in scores]]
     lower, upper = VennAbers().fit(scores, labels).predict_interval(scores[:9])
     for k, name in enumerate("abc"):
-        one = VennAbers().fit(scores[:, k], labels == name).predict_interval(scores[:9, k])
+        one = (
+            VennAbers()
+            .fit(scores[:, k], labels == name)
+            .predict_interval(scores[:9, k])
+        )
         np.testing.assert_array_equal((lower[:, k], upper[:, k]), one)
     top = VennAbers(multiclass="top_label").fit(scores, labels)
     lower, upper = top.predict_interval(scores[:9])
@@ -145,4 +165,6 @@ def test_cost_grows_as_a_sort_does():
         start = time.process_time()
         VennAbers().fit(scores, labels).predict_proba(scores)
         seconds.append(time.process_time() - start)
-    assert seconds[1] < 24 * max(seconds[0], 0.01)  # eight times the rows; quadratic cost would be 64 times
+    assert seconds[1] < 24 * max(
+        seconds[0], 0.01
+    )  # eight times the rows; quadratic cost would be 64 times

@@ -19,7 +19,10 @@ def test_estimate_is_the_debiased_error_of_the_binned_model():
     scores, labels = problem(1000, 1)
     estimate, upper_bound, verified = model.verify(scores, labels, 0.1, random_state=0)
     assert estimate == calibration_error(
-        labels, model.predict_proba(scores)[:, 1], binning=UniqueScores(), method="debiased"
+        labels,
+        model.predict_proba(scores)[:, 1],
+        binning=UniqueScores(),
+        method="debiased",
     )
     assert estimate <= upper_bound
     assert verified is (upper_bound <= 0.1)
@@ -31,9 +34,13 @@ def test_bound_covers_the_true_error_of_the_binned_model():
     # A model binned for y ~ s meets rows with y ~ s^1.5; its true error is known from 10^6 rows.
     model = ScalingBinning(binning=8).fit(*problem(4000, 0))
     scores, labels = problem(1_000_000, 1, power=1.5)
-    truth = calibration_error(labels, model.predict_proba(scores)[:, 1], binning=UniqueScores())
+    truth = calibration_error(
+        labels, model.predict_proba(scores)[:, 1], binning=UniqueScores()
+    )
     bounds = [
-        model.verify(*problem(800, seed, power=1.5), 0.1, n_resamples=300, random_state=seed).upper_bound
+        model.verify(
+            *problem(800, seed, power=1.5), 0.1, n_resamples=300, random_state=seed
+        ).upper_bound
         for seed in range(2, 202)
     ]
     # 200 runs at 90 %: standard error 2.1 %; three of them and 1 % for the bootstrap's own error
@@ -47,15 +54,25 @@ def test_many_classes():
     fit, fresh = (scores[:1500], labels[:1500]), (scores[1500:], labels[1500:])
     top_label = ScalingBinning(multiclass="top_label").fit(*fit)
     predicted = top_label.predict(fresh[0])
-    confidence = np.sum(top_label.predict_proba(fresh[0]) * (predicted[:, None] == top_label.classes_), axis=1)
+    confidence = np.sum(
+        top_label.predict_proba(fresh[0]) * (predicted[:, None] == top_label.classes_),
+        axis=1,
+    )
     right = predicted == fresh[1]
     expected = calibration_error(right, confidence, binning=UniqueScores())
-    assert top_label.verify(*fresh, 0.1, random_state=0).estimate == pytest.approx(expected, abs=1e-12)
+    assert top_label.verify(*fresh, 0.1, random_state=0).estimate == pytest.approx(
+        expected, abs=1e-12
+    )
     marginal = ScalingBinning(normalize=False).fit(*fit)
     expected = calibration_error(
-        fresh[1], marginal.predict_proba(fresh[0]), multiclass="marginal", binning=UniqueScores()
+        fresh[1],
+        marginal.predict_proba(fresh[0]),
+        multiclass="marginal",
+        binning=UniqueScores(),
     )
-    assert marginal.verify(*fresh, 0.1, random_state=0).estimate == pytest.approx(expected, abs=1e-12)
+    assert marginal.verify(*fresh, 0.1, random_state=0).estimate == pytest.approx(
+        expected, abs=1e-12
+    )
     with pytest.raises(ValueError, match="normalize=False"):
         ScalingBinning().fit(*fit).verify(*fresh, 0.1)
 
@@ -81,7 +98,9 @@ def test_clusters_of_equal_rows_are_verified_later():
     scores, cluster = np.repeat(rng.random(80), 10), np.repeat(np.arange(80), 10)
     y = np.repeat(rng.random(80) < scores[::10], 10)
     rows = model.verify(scores, y, 0.1, n_resamples=99, random_state=0)
-    found = model.verify(scores, y, 0.1, n_resamples=99, clusters=cluster, random_state=0)
+    found = model.verify(
+        scores, y, 0.1, n_resamples=99, clusters=cluster, random_state=0
+    )
     assert found.estimate == rows.estimate
     assert found.upper_bound > 1.05 * rows.upper_bound
 
@@ -95,10 +114,15 @@ def test_weights_count_rows_or_do_not():
     assert twice == pytest.approx(again)
     plain = model.verify(scores, y, 0.1, **options)
     weight = np.full(600, 2.5)
-    equal = model.verify(scores, y, 0.1, sample_weight=weight, weight_type="importance", **options)
+    equal = model.verify(
+        scores, y, 0.1, sample_weight=weight, weight_type="importance", **options
+    )
     assert equal == pytest.approx(plain, abs=1e-3)
     with pytest.warns(UserWarning, match="no integers"):
-        assert model.verify(scores, y, 0.1, sample_weight=weight, **options).upper_bound < plain.upper_bound
+        assert (
+            model.verify(scores, y, 0.1, sample_weight=weight, **options).upper_bound
+            < plain.upper_bound
+        )
 
 
 @pytest.mark.slow
@@ -106,9 +130,24 @@ def test_bound_covers_under_importance_weights():
     rng = np.random.default_rng(0)
     model = ScalingBinning(binning=8).fit(*problem(4000, 0))
     scores, labels = problem(1_000_000, 1, power=1.5)
-    truth = calibration_error(labels, model.predict_proba(scores)[:, 1], binning=UniqueScores())
+    truth = calibration_error(
+        labels, model.predict_proba(scores)[:, 1], binning=UniqueScores()
+    )
     found = []
     for seed in range(2, 202):
-        weights = {"sample_weight": 1 + rng.pareto(2.2, 800), "weight_type": "importance"}
-        found.append(model.verify(*problem(800, seed, power=1.5), 0.1, n_resamples=300, random_state=seed, **weights))
-    assert np.mean([one.upper_bound >= truth for one in found]) >= 0.9 - 3 * 0.021 - 0.01
+        weights = {
+            "sample_weight": 1 + rng.pareto(2.2, 800),
+            "weight_type": "importance",
+        }
+        found.append(
+            model.verify(
+                *problem(800, seed, power=1.5),
+                0.1,
+                n_resamples=300,
+                random_state=seed,
+                **weights,
+            )
+        )
+    assert (
+        np.mean([one.upper_bound >= truth for one in found]) >= 0.9 - 3 * 0.021 - 0.01
+    )

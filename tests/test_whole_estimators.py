@@ -30,15 +30,25 @@ def test_each_set_of_rows_is_fitted_once():
     weight = np.arange(200) % 3
     Counted.fits = 0
     for _ in range(2):
-        for estimator in (FittedOnce(Counted()), CalibratedClassifierCV(FittedOnce(Counted()), cv=3)):
+        for estimator in (
+            FittedOnce(Counted()),
+            CalibratedClassifierCV(FittedOnce(Counted()), cv=3),
+        ):
             found = clone(estimator).fit(X, y).predict_proba(X)
     assert Counted.fits == 1 + 3
-    np.testing.assert_array_equal(found, CalibratedClassifierCV(GaussianNB(), cv=3).fit(X, y).predict_proba(X))
+    np.testing.assert_array_equal(
+        found, CalibratedClassifierCV(GaussianNB(), cv=3).fit(X, y).predict_proba(X)
+    )
     weighted = FittedOnce(Counted()).fit(X, y, sample_weight=weight)
-    np.testing.assert_array_equal(weighted.predict_proba(X), GaussianNB().fit(X, y, weight).predict_proba(X))
+    np.testing.assert_array_equal(
+        weighted.predict_proba(X), GaussianNB().fit(X, y, weight).predict_proba(X)
+    )
     assert not hasattr(weighted, "decision_function")
     logistic = FittedOnce(LogisticRegression()).fit(X, y)
-    np.testing.assert_array_equal(logistic.decision_function(X), LogisticRegression().fit(X, y).decision_function(X))
+    np.testing.assert_array_equal(
+        logistic.decision_function(X),
+        LogisticRegression().fit(X, y).decision_function(X),
+    )
 
 
 def test_rounding_is_no_harm():
@@ -52,13 +62,31 @@ def test_rounding_is_no_harm():
 )
 def test_the_file_of_results_grows(tmp_path, capsys):
     results = tmp_path / "results.csv"
-    arguments = ["--results", str(results), "--models", "bayes", "--cells", "small", "--sets", "wine"]
+    arguments = [
+        "--results",
+        str(results),
+        "--models",
+        "bayes",
+        "--cells",
+        "small",
+        "--sets",
+        "wine",
+    ]
     assert main([*arguments, "--ours", "--scores", str(tmp_path)]) == 0
     with results.open(newline="") as file:
         first = list(csv.DictReader(file))
     assert [row["form"] for row in first] == ["bare", "ours"]
     assert float(first[1]["log_loss"]) < float(first[0]["log_loss"])
-    assert main([*arguments, "--forms", "Platt=RecalibratedClassifierCV(model, PlattScaling())"]) == 0
+    assert (
+        main(
+            [
+                *arguments,
+                "--forms",
+                "Platt=RecalibratedClassifierCV(model, PlattScaling())",
+            ]
+        )
+        == 0
+    )
     with results.open(newline="") as file:
         second = list(csv.DictReader(file))
     assert second[:2] == first
@@ -72,7 +100,11 @@ def test_there_are_ten_models_and_ten_data_sets():
         cells, seeds = "all", 1
 
     found = cells(Options)
-    assert len({data for data, *_ in found}) == len({model for _, model, *_ in found}) == 10
+    assert (
+        len({data for data, *_ in found})
+        == len({model for _, model, *_ in found})
+        == 10
+    )
     assert {rows for _, _, rows, _ in found} == {0, 100, 300, 1000, 5000, 20_000}
     Options.cells = "small"
     assert len(cells(Options)) == 35

@@ -58,12 +58,19 @@ class CalArenaCalibrator:
         n_classes = max(2, p_cal.shape[1] if p_cal.ndim == 2 else 1)
         self.recalibrator_ = self.make_recalibrator(classes=np.arange(n_classes))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # hundreds of experiments: the results tell
+            warnings.simplefilter(
+                "ignore", UserWarning
+            )  # hundreds of experiments: the results tell
             self.recalibrator_.fit(p_cal, np.asarray(y_cal).astype(np.int64))
 
     def predict_proba(self, p_test):
         """Return recalibrated probabilities, float64 (n, K)."""
-        return np.asarray(self.recalibrator_.predict_proba(np.asarray(p_test)), dtype=np.float64)
+        return np.asarray(
+            self.recalibrator_.predict_proba(np.asarray(p_test)), dtype=np.float64
+        )
 
 
-CUSTOM_CALIBRATORS = {f"skcalib-{name}": partial(CalArenaCalibrator, getattr(skcalib, name)) for name in _NAMES}
+CUSTOM_CALIBRATORS = {
+    f"skcalib-{name}": partial(CalArenaCalibrator, getattr(skcalib, name))
+    for name in _NAMES
+}

@@ -16,7 +16,9 @@ _TITLES = {"binary": "Two classes", "multiclass": "K classes"}
 def summarize(results):
     """Return by method: mean scores, ratios to the uncalibrated model, win rates, head-to-head, harm and seconds."""
     names = list(results[0]["scores"])
-    scores = np.array([[result["scores"][name] for name in names] for result in results])
+    scores = np.array(
+        [[result["scores"][name] for name in names] for result in results]
+    )
     groups = np.array([result["name"].split("/")[0] for result in results])
     n_cal = np.array([result["n_cal"] for result in results])
     best = max(range(len(names)), key=lambda j: win_rate(scores[:, :, 0], j))
@@ -28,8 +30,12 @@ def summarize(results):
             row[score] = scores[:, j, k].mean()
             row[f"{score}_ratio"] = row[score] / scores[:, uncalibrated, k].mean()
             row[f"win_rate_{score}"] = win_rate(scores[:, :, k], j)
-            row[f"head_to_head_{score}"] = head_to_head(scores[:, best, k], scores[:, j, k], groups)
-        for k, score in enumerate(SCORES[2:], start=2):  # the root of the mean signed square
+            row[f"head_to_head_{score}"] = head_to_head(
+                scores[:, best, k], scores[:, j, k], groups
+            )
+        for k, score in enumerate(
+            SCORES[2:], start=2
+        ):  # the root of the mean signed square
             row[score] = max(scores[:, j, k].mean(), 0.0) ** 0.5
         row |= harm(scores[:, j, 0], scores[:, uncalibrated, 0], n_cal)
         row["failed"] = sum(name in result["errors"] for result in results)
@@ -49,7 +55,9 @@ def head_to_head(mine, other, groups, n_resamples=1000):
     wins = (mine < other) + 0.5 * (mine == other)
     names, inverse = np.unique(groups, return_inverse=True)
     sums, counts = np.bincount(inverse, weights=wins), np.bincount(inverse)
-    drawn = np.random.default_rng(0).integers(len(names), size=(n_resamples, len(names)))
+    drawn = np.random.default_rng(0).integers(
+        len(names), size=(n_resamples, len(names))
+    )
     shares = sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1)
     return [wins.mean(), *np.quantile(shares, [0.05, 0.95])]
 
@@ -83,7 +91,10 @@ _COLUMNS = {
     "failed": ("failed", "{:.0f}"),
 }
 _SHOWN = ("log-loss", "ratio", "Brier", "win rate", "harmed")
-_FOLDED = (("top-label", "marginal", "win rate (Brier)", "worst below 250", "worst from 250"), ("wins", "wins (Brier)"))
+_FOLDED = (
+    ("top-label", "marginal", "win rate (Brier)", "worst below 250", "worst from 250"),
+    ("wins", "wins (Brier)"),
+)
 
 
 def print_summary(kind, results, summary, out, *, markdown=False):
@@ -91,29 +102,54 @@ def print_summary(kind, results, summary, out, *, markdown=False):
     names = sorted(summary, key=lambda name: -summary[name]["win_rate_log_loss"])
     table = {name: _cells(summary[name], name == names[0]) for name in names}
     n_sets = len({result["name"].split("/")[0] for result in results})
-    print(f"\n{'## ' if markdown else ''}{_TITLES[kind]}, {len(results)} experiments on {n_sets} data sets\n", file=out)
+    print(
+        f"\n{'## ' if markdown else ''}{_TITLES[kind]}, {len(results)} experiments on {n_sets} data sets\n",
+        file=out,
+    )
     if markdown:
         print(_markdown(table, _SHOWN), file=out)
-        for title, columns in zip(("errors and harm", f"how often {names[0]} wins"), _FOLDED, strict=True):
+        for title, columns in zip(
+            ("errors and harm", f"how often {names[0]} wins"), _FOLDED, strict=True
+        ):
             folded = _markdown(table, columns)
-            print(f"\n<details><summary>{_TITLES[kind]}: {title}</summary>\n\n{folded}\n\n</details>", file=out)
+            print(
+                f"\n<details><summary>{_TITLES[kind]}: {title}</summary>\n\n{folded}\n\n</details>",
+                file=out,
+            )
         return
-    lines = [["method", *table[names[0]]], *([name, *row.values()] for name, row in table.items())]
+    lines = [
+        ["method", *table[names[0]]],
+        *([name, *row.values()] for name, row in table.items()),
+    ]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for first, *others in lines:
-        print(first.ljust(widths[0]), *(text.rjust(w) for text, w in zip(others, widths[1:], strict=True)), file=out)
+        print(
+            first.ljust(widths[0]),
+            *(text.rjust(w) for text, w in zip(others, widths[1:], strict=True)),
+            file=out,
+        )
 
 
 def _cells(row, is_first):
-    cells = {name: text.format(row[key]).replace("%", " %") for name, (key, text) in _COLUMNS.items()}
+    cells = {
+        name: text.format(row[key]).replace("%", " %")
+        for name, (key, text) in _COLUMNS.items()
+    }
     for score, column in zip(_PROPER, _FOLDED[1], strict=True):
-        cells[column] = "" if is_first else "{:.2f} ({:.2f} to {:.2f})".format(*row[f"head_to_head_{score}"])
+        cells[column] = (
+            ""
+            if is_first
+            else "{:.2f} ({:.2f} to {:.2f})".format(*row[f"head_to_head_{score}"])
+        )
     return cells
 
 
 def _markdown(table, columns):
     lines = [f"| method | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
-    lines += [f"| {name} | {' | '.join(row[column] for column in columns)} |" for name, row in table.items()]
+    lines += [
+        f"| {name} | {' | '.join(row[column] for column in columns)} |"
+        for name, row in table.items()
+    ]
     return "\n".join(lines)
 
 

@@ -23,19 +23,49 @@ _RUNS, _QUICK_RUNS = 400, 4
 
 def main(argv=None):
     """Simulate and print the tables; return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.levels", description=__doc__.split("``: ")[1])
-    parser.add_argument("--quick", action="store_true", help=f"{_QUICK_RUNS} samples of each shape: does it run?")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.levels", description=__doc__.split("``: ")[1]
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help=f"{_QUICK_RUNS} samples of each shape: does it run?",
+    )
     parser.add_argument("--runs", type=int, default=_RUNS, help="samples of each shape")
-    parser.add_argument("--only", default="", help="regular expression of promises and shapes to look at")
-    parser.add_argument("--peers", action="store_true", help="also the promises of other libraries that are installed")
+    parser.add_argument(
+        "--only",
+        default="",
+        help="regular expression of promises and shapes to look at",
+    )
+    parser.add_argument(
+        "--peers",
+        action="store_true",
+        help="also the promises of other libraries that are installed",
+    )
     parser.add_argument("--n-jobs", type=int, default=1, help="processes")
-    parser.add_argument("--json", action="store_true", help="print JSON in place of Markdown tables")
-    parser.add_argument("--rows", type=Path, help="file of rows: those with as many samples are not simulated again")
-    parser.add_argument("--page", type=Path, help="write all rows of --rows, or those simulated, into this page")
+    parser.add_argument(
+        "--json", action="store_true", help="print JSON in place of Markdown tables"
+    )
+    parser.add_argument(
+        "--rows",
+        type=Path,
+        help="file of rows: those with as many samples are not simulated again",
+    )
+    parser.add_argument(
+        "--page",
+        type=Path,
+        help="write all rows of --rows, or those simulated, into this page",
+    )
     options = parser.parse_args(argv)
     known = read_rows(options.rows)
-    intervals, tests, broken, missing = peer_promises() if options.peers else ([], [], [], [])
-    promised = {"coverage": INTERVALS + BANDS + SUMMARY + intervals, "size": TESTS + tests, "broken": BROKEN + broken}
+    intervals, tests, broken, missing = (
+        peer_promises() if options.peers else ([], [], [], [])
+    )
+    promised = {
+        "coverage": INTERVALS + BANDS + SUMMARY + intervals,
+        "size": TESTS + tests,
+        "broken": BROKEN + broken,
+    }
     if missing:
         print(f"not installed: {', '.join(missing)}", file=sys.stderr)
     jobs = [
@@ -46,9 +76,15 @@ def main(argv=None):
         if re.search(options.only, f"{promise.name}, {shape}")
     ]
     runs = _QUICK_RUNS if options.quick else options.runs
-    jobs = [job for job in jobs if (job[1].name, job[2]) not in known or known[job[1].name, job[2]].runs < runs]
+    jobs = [
+        job
+        for job in jobs
+        if (job[1].name, job[2]) not in known or known[job[1].name, job[2]].runs < runs
+    ]
     rows = []
-    for row in Parallel(n_jobs=options.n_jobs, return_as="generator")(delayed(measure)(*job, runs) for job in jobs):
+    for row in Parallel(n_jobs=options.n_jobs, return_as="generator")(
+        delayed(measure)(*job, runs) for job in jobs
+    ):
         rows.append(row)
         print(f"{len(rows)} of {len(jobs)}: {_line(row)}", file=sys.stderr, flush=True)
         if options.rows:
@@ -56,7 +92,9 @@ def main(argv=None):
                 print(json.dumps(asdict(row)), file=file)
     if options.page:
         known |= {(row.promise, row.shape): row for row in rows}
-        options.page.write_text(with_tables(options.page.read_text(), list(known.values())))
+        options.page.write_text(
+            with_tables(options.page.read_text(), list(known.values()))
+        )
     elif options.json:
         json.dump([asdict(row) for row in rows], sys.stdout, indent=1)
         print()
@@ -69,14 +107,33 @@ def measure(kind, promise, shape, runs):
     """Return the row of a promise on a shape of data; other numbers of runs draw other samples."""
     rng = np.random.default_rng([runs, *map(ord, shape)])
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # that an approximation is poor: the table shows it
-        kept = np.array([promise.kept(SHAPES[shape](rng), seed) for seed in range(runs)], dtype=np.float64)
+        warnings.simplefilter(
+            "ignore", UserWarning
+        )  # that an approximation is poor: the table shows it
+        kept = np.array(
+            [promise.kept(SHAPES[shape](rng), seed) for seed in range(runs)],
+            dtype=np.float64,
+        )
     measured, *accepted = kept.reshape(runs, -1).mean(axis=0).tolist()
     # Of a binomial share at the promised level, so that a share of 0 or 1 is not taken to be exact.
     error = float(np.sqrt(promise.promised * (1 - promise.promised) / runs))
-    shortfall = promise.promised - measured if kind == "coverage" else measured - promise.promised
+    shortfall = (
+        promise.promised - measured
+        if kind == "coverage"
+        else measured - promise.promised
+    )
     verdict = "holds" if shortfall <= 2 * error else "misses"
-    return Row(kind, promise.name, shape, promise.promised, measured, error, runs, verdict, *accepted)
+    return Row(
+        kind,
+        promise.name,
+        shape,
+        promise.promised,
+        measured,
+        error,
+        runs,
+        verdict,
+        *accepted,
+    )
 
 
 def print_tables(rows):

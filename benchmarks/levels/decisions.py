@@ -38,13 +38,18 @@ def _of_two(rng, n, world):
     draw, curve = _WORLDS[world]
     confidence = draw(rng, n)
     second = rng.random(n) < 0.5
-    return tuple(np.where(second, one, 1 - one) for one in (confidence, curve(confidence)))
+    return tuple(
+        np.where(second, one, 1 - one) for one in (confidence, curve(confidence))
+    )
 
 
 def _of_many(rng, n, n_classes):
     """Return probabilities of K classes from logits that are 1.3 times too large, and the true ones."""
     logits = rng.standard_normal((n, n_classes)) * (2 if n_classes == 3 else 3)
-    proba, truth = (np.exp(one - logits.max() * factor) for one, factor in ((1.3 * logits, 1.3), (logits, 1)))
+    proba, truth = (
+        np.exp(one - logits.max() * factor)
+        for one, factor in ((1.3 * logits, 1.3), (logits, 1))
+    )
     return tuple(one / one.sum(axis=1, keepdims=True) for one in (proba, truth))
 
 
@@ -52,7 +57,9 @@ def _of_many(rng, n, n_classes):
 def _population(draw):
     """Return a function, the same for the same world, that returns scores and truths of many rows."""
     of_classes = draw(np.random.default_rng(0), 1)[0].ndim == 2
-    return partial(draw, np.random.default_rng(12345), 20_000 if of_classes else _POPULATION)
+    return partial(
+        draw, np.random.default_rng(12345), 20_000 if of_classes else _POPULATION
+    )
 
 
 def _sample(draw, n):
@@ -88,7 +95,9 @@ def _clustered(draw, n, size=10):
         clusters = np.arange(n) // size
         tendency = rng.choice([-1, 1], n // size + 1)[clusters]
         labels = rng.random(n) < truth + 0.6 * tendency * truth * (1 - truth)
-        return Sample(scores, truth, labels, clusters=clusters, population=_population(draw))
+        return Sample(
+            scores, truth, labels, clusters=clusters, population=_population(draw)
+        )
 
     return sample
 
@@ -106,7 +115,11 @@ def _routed(n, loss):
 
 _DRAWS = {world: partial(_of_two, world=world) for world in _WORLDS}
 _DRAWS |= {f"{k} classes, too sure": partial(_of_many, n_classes=k) for k in (3, 100)}
-SHAPES |= {f"{name}, {n} rows": _sample(draw, n) for name, draw in _DRAWS.items() for n in (100, 300, 2000)}
+SHAPES |= {
+    f"{name}, {n} rows": _sample(draw, n)
+    for name, draw in _DRAWS.items()
+    for n in (100, 300, 2000)
+}
 
 
 def _common(rng, n):
@@ -149,7 +162,10 @@ def _tail(population, promise):
         predicted = score.argmax(axis=1)
         score, right = (one[np.arange(len(one)), predicted] for one in (score, truth))
     elif promise in ("error_when_answered", "answered_and_wrong"):
-        score, right = np.maximum(score, 1 - score), np.where(score > 0.5, truth, 1 - truth)
+        score, right = (
+            np.maximum(score, 1 - score),
+            np.where(score > 0.5, truth, 1 - truth),
+        )
     order = np.argsort(score)
     wrong = np.append(np.cumsum((1 - right)[order][::-1])[::-1], 0)
     accepted = np.arange(len(score), -1, -1)
@@ -173,7 +189,14 @@ def _breaks(promise, limit, sample, seed, **options):
     """Return whether a certified threshold breaks its promise on new rows, and what it accepts of them."""
     target = 1 - limit if promise in ("precision", "recall") else limit
     labels = np.arange(2 if sample.scores.ndim == 1 else sample.scores.shape[1])
-    found = certified_threshold(sample.labels, sample.scores, promise=promise, target=target, labels=labels, **options)
+    found = certified_threshold(
+        sample.labels,
+        sample.scores,
+        promise=promise,
+        target=target,
+        labels=labels,
+        **options,
+    )
     return broken_and_accepted(promise, limit, sample, found.threshold)
 
 
@@ -192,26 +215,55 @@ def _loses(max_loss, sample, seed):
     lost, rng = sample.labels, np.random.default_rng([seed, 1])
     gained = ~lost & (rng.random(len(lost)) < _GAINED / (1 - sample.truth))
     both = rng.random(len(lost)) < 0.7
-    found = certified_routing(gained | both & ~lost, lost | both & ~gained, sample.scores, max_loss=max_loss)
+    found = certified_routing(
+        gained | both & ~lost, lost | both & ~gained, sample.scores, max_loss=max_loss
+    )
     t = min(found.threshold, 1.0)
     slope = (sample.truth[0] - _GAINED) / (1 - sample.scores[0])
     return slope * (1 - t) ** 2 / 2 > max_loss, 1 - t
 
 
-_BY_WORLD = {n: tuple(f"{world}, {n} rows" for world in _WORLDS) for n in (100, 300, 2000)}
+_BY_WORLD = {
+    n: tuple(f"{world}, {n} rows" for world in _WORLDS) for n in (100, 300, 2000)
+}
 _ALL = tuple(shape for shapes in _BY_WORLD.values() for shape in shapes)
-PEERS = tuple(f"{world}, {n} rows" for world in ("calibrated", "overconfident", "sure") for n in (300, 2000))
-_MANY = tuple(f"{k} classes, too sure, {n} rows" for k in (3, 100) for n in (100, 300, 2000))
+PEERS = tuple(
+    f"{world}, {n} rows"
+    for world in ("calibrated", "overconfident", "sure")
+    for n in (300, 2000)
+)
+_MANY = tuple(
+    f"{k} classes, too sure, {n} rows" for k in (3, 100) for n in (100, 300, 2000)
+)
 _ROUTED = tuple(f"small model loses {1.1 * 0.01:.3g}, {n} rows" for n in (500, 2000))
-_ROUTED_5 = tuple(f"small model loses {1.1 * 0.05:.3g}, {n} rows" for n in (200, 500, 2000))
+_ROUTED_5 = tuple(
+    f"small model loses {1.1 * 0.05:.3g}, {n} rows" for n in (200, 500, 2000)
+)
 
 BROKEN = [
-    Promise("error when answered", 0.1, partial(_breaks, "error_when_answered", 0.1), _ALL + _MANY),
-    Promise("error when answered, start .95", 0.1, partial(_breaks, "error_when_answered", 0.1, start=0.95), _ALL),
-    Promise("answered and wrong", 0.1, partial(_breaks, "answered_and_wrong", 0.1), _ALL + _MANY),
+    Promise(
+        "error when answered",
+        0.1,
+        partial(_breaks, "error_when_answered", 0.1),
+        _ALL + _MANY,
+    ),
+    Promise(
+        "error when answered, start .95",
+        0.1,
+        partial(_breaks, "error_when_answered", 0.1, start=0.95),
+        _ALL,
+    ),
+    Promise(
+        "answered and wrong",
+        0.1,
+        partial(_breaks, "answered_and_wrong", 0.1),
+        _ALL + _MANY,
+    ),
     Promise("precision", 0.1, partial(_breaks, "precision", 0.1), _ALL),
     Promise("recall", 0.1, partial(_breaks, "recall", 0.1), _ALL),
-    Promise("false positive rate", 0.1, partial(_breaks, "false_positive_rate", 0.1), _ALL),
+    Promise(
+        "false positive rate", 0.1, partial(_breaks, "false_positive_rate", 0.1), _ALL
+    ),
     Promise("routing, loss .01", 0.1, partial(_loses, 0.01), _ROUTED),
     Promise("routing, loss .05", 0.1, partial(_loses, 0.05), _ROUTED_5),
     Promise("naive search: precision", 0.1, partial(_naive, "precision", 0.1), _ALL),
@@ -231,7 +283,9 @@ def _true_net_benefit(population, thresholds, against_all):
     return np.mean((treated ^ against_all) * gain * (-1 if against_all else 1), axis=0)
 
 
-def _holds(thresholds, sample, seed, *, against_all=False, standardize=False, **options):
+def _holds(
+    thresholds, sample, seed, *, against_all=False, standardize=False, **options
+):
     thresholds = np.atleast_1d(thresholds)
     found = net_benefit(
         sample.labels,
@@ -246,7 +300,9 @@ def _holds(thresholds, sample, seed, *, against_all=False, standardize=False, **
         random_state=seed,
         **options,
     )
-    truth = _true_net_benefit(sample.population, tuple(thresholds.tolist()), against_all)
+    truth = _true_net_benefit(
+        sample.population, tuple(thresholds.tolist()), against_all
+    )
     truth = truth / (sample.population()[1].mean() if standardize else 1)
     return bool(np.all((found.low <= truth) & (truth <= found.high)))
 
@@ -266,7 +322,22 @@ BANDS = [
     Promise("net benefit at .1", 0.9, partial(_holds, 0.1), _ROWS),
     Promise("net benefit at .3", 0.9, partial(_holds, 0.3), _ROWS),
     Promise("net benefit at .6", 0.9, partial(_holds, 0.6), _ROWS[2:]),
-    Promise("standardised net benefit at .1", 0.9, partial(_holds, 0.1, standardize=True), _ROWS),
-    Promise("net benefit less treat all, at .1", 0.9, partial(_holds, 0.1, against_all=True), _ROWS),
-    Promise("net benefit, band .01 to .3", 0.9, partial(_holds, _GRID, simultaneous=True), _ROWS),
+    Promise(
+        "standardised net benefit at .1",
+        0.9,
+        partial(_holds, 0.1, standardize=True),
+        _ROWS,
+    ),
+    Promise(
+        "net benefit less treat all, at .1",
+        0.9,
+        partial(_holds, 0.1, against_all=True),
+        _ROWS,
+    ),
+    Promise(
+        "net benefit, band .01 to .3",
+        0.9,
+        partial(_holds, _GRID, simultaneous=True),
+        _ROWS,
+    ),
 ]

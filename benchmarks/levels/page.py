@@ -6,7 +6,10 @@ from dataclasses import dataclass
 
 __all__ = ["Row", "read_rows", "reason_of", "with_tables"]
 
-_BEGIN, _END = "<!-- tables: made by `python -m benchmarks.levels --page` -->\n", "<!-- end of the tables -->"
+_BEGIN, _END = (
+    "<!-- tables: made by `python -m benchmarks.levels --page` -->\n",
+    "<!-- end of the tables -->",
+)
 
 
 @dataclass(frozen=True)
@@ -32,23 +35,52 @@ class Row:
 # Why a promise is missed: the first of these expressions that fits "promise, shape".
 _REASONS = [
     ("^Hosmer-Lemeshow", "bins expect too few events for its approximation; it warns"),
-    ("^Spiegelhalter", "few events or non-events are expected, for which a normal approximation is poor; it warns"),
-    ('interval="basic"', "resampling adds noise to the noise of the labels; it warns, and is not the default"),
-    ("^naive search", "a threshold chosen by what the rows at hand look like: not of this library"),
+    (
+        "^Spiegelhalter",
+        "few events or non-events are expected, for which a normal approximation is poor; it warns",
+    ),
+    (
+        'interval="basic"',
+        "resampling adds noise to the noise of the labels; it warns, and is not the default",
+    ),
+    (
+        "^naive search",
+        "a threshold chosen by what the rows at hand look like: not of this library",
+    ),
     ("^(uncertainty-calibration|MAPIE|MCGrad|statsmodels)", "of another library"),
-    ("clusters, rare", "39 events or fewer are expected, from which the dependence is not known well; it warns"),
-    ("^verify, 10 bins, s", "upper limits are approximate where every bin is off; its docstring says so"),
+    (
+        "clusters, rare",
+        "39 events or fewer are expected, from which the dependence is not known well; it warns",
+    ),
+    (
+        "^verify, 10 bins, s",
+        "upper limits are approximate where every bin is off; its docstring says so",
+    ),
     ("^(shift|change).*unequal", "one of the two samples consists of two clusters"),
-    ("^recalibration gain, .*1 % events", "ten events: gains of the rows are skewed; its docstring says so"),
-    ("^standardised net benefit", "the ratio by the event frequency is less normal with few events"),
+    (
+        "^recalibration gain, .*1 % events",
+        "ten events: gains of the rows are skewed; its docstring says so",
+    ),
+    (
+        "^standardised net benefit",
+        "the ratio by the event frequency is less normal with few events",
+    ),
 ]
 _FAMILIES = [  # name, kind, and expression of "promise, shape", the first that fits
     ("not recommended: basic bootstrap, naive search", "", "basic|^naive"),
     ("other libraries", "", "^(uncertainty-calibration|MAPIE|MCGrad|statsmodels)"),
     ("errors with bins", "coverage", "^(l1|l2|ECE, 15 bins,|maximum|worst class)"),
-    ("errors without bins", "coverage", "^(sweep|smooth|KDE|neighborhood|Kolmogorov-Smirnov|Kuiper)"),
+    (
+        "errors without bins",
+        "coverage",
+        "^(sweep|smooth|KDE|neighborhood|Kolmogorov-Smirnov|Kuiper)",
+    ),
     ("`ScalingBinning.verify`", "coverage", "^verify"),
-    ("bias of a group, shift between two samples", "coverage", "^(bias by group|shift)"),
+    (
+        "bias of a group, shift between two samples",
+        "coverage",
+        "^(bias by group|shift)",
+    ),
     (
         "slope, `calibration_summary`, `recalibration_gain`",
         "coverage",
@@ -56,7 +88,11 @@ _FAMILIES = [  # name, kind, and expression of "promise, shape", the first that 
     ),
     ("net benefit", "coverage", "net benefit"),
     ("tests by resampling", "size", "^resampled"),
-    ("tests in closed form", "size", "^(Kuiper|Kolmogorov-Smirnov|Spiegelhalter|Hosmer)"),
+    (
+        "tests in closed form",
+        "size",
+        "^(Kuiper|Kolmogorov-Smirnov|Spiegelhalter|Hosmer)",
+    ),
     ("tests of groups, segments, changes and models", "size", "."),
     ("certified thresholds and routing", "broken", "."),
     ("other intervals", "coverage", "."),
@@ -96,8 +132,15 @@ def read_rows(path):
 
 def reason_of(row):
     """Return why a row misses its promise; None where nobody has named it."""
-    found = (reason for pattern, reason in _REASONS if re.search(pattern, f"{row.promise}, {row.shape}"))
-    return next(found, "within three standard errors: may be chance" if _missed_by(row) < 3 else None)
+    found = (
+        reason
+        for pattern, reason in _REASONS
+        if re.search(pattern, f"{row.promise}, {row.shape}")
+    )
+    return next(
+        found,
+        "within three standard errors: may be chance" if _missed_by(row) < 3 else None,
+    )
 
 
 def with_tables(page, rows):
@@ -109,18 +152,28 @@ def with_tables(page, rows):
 
 def _missed_by(row):
     """Return by how many standard errors a promise is missed."""
-    return (row.measured - row.promised) / row.standard_error * (-1 if row.kind == "coverage" else 1)
+    return (
+        (row.measured - row.promised)
+        / row.standard_error
+        * (-1 if row.kind == "coverage" else 1)
+    )
 
 
 def _table(head, lines):
-    return "\n".join((f"| {' | '.join(head)} |", "|---" * len(head) + "|", *lines)) + "\n"
+    return (
+        "\n".join((f"| {' | '.join(head)} |", "|---" * len(head) + "|", *lines)) + "\n"
+    )
 
 
 def _misses(rows):
-    missed = sorted((row for row in rows if row.verdict == "misses"), key=_missed_by, reverse=True)
+    missed = sorted(
+        (row for row in rows if row.verdict == "misses"), key=_missed_by, reverse=True
+    )
     folded = {}
     for row in missed:
-        folded.setdefault((row.promise, row.promised, reason_of(row) or "**not named**"), []).append(row)
+        folded.setdefault(
+            (row.promise, row.promised, reason_of(row) or "**not named**"), []
+        ).append(row)
     lines = [
         f"| {promise} | {_few([row.shape for row in some])} | {promised:.3g} | {_spread(some)} | {reason} |"
         for (promise, promised, reason), some in folded.items()
@@ -135,20 +188,30 @@ def _misses(rows):
 def _summary(rows):
     lines, left = [], list(rows)
     for name, kind, pattern in _FAMILIES:
-        some = [row for row in left if kind in row.kind and re.search(pattern, f"{row.promise}, {row.shape}")]
+        some = [
+            row
+            for row in left
+            if kind in row.kind and re.search(pattern, f"{row.promise}, {row.shape}")
+        ]
         left = [row for row in left if row not in some]
         if some:
             promised = " or ".join(sorted({f"{row.promised:.3g}" for row in some}))
             held = sum(row.verdict == "holds" for row in some)
-            lines.append(f"| {name} | {promised} | {_spread(some)} | {len(some)} | {held} |")
+            lines.append(
+                f"| {name} | {promised} | {_spread(some)} | {len(some)} | {held} |"
+            )
     order = lines[2:] + lines[:2]  # what is ours stands first
     text = "An interval is measured by its coverage, a test and a threshold by how often they are wrong.\n\n"
-    return f"## In ten lines\n\n{text}" + _table(("what", "promised", "measured", "rows", "hold"), order)
+    return f"## In ten lines\n\n{text}" + _table(
+        ("what", "promised", "measured", "rows", "hold"), order
+    )
 
 
 def _few(shapes, most=3):
     left = len(shapes) - most
-    return "; ".join(shapes[: most if left > 1 else None]) + (f"; {left} others" if left > 1 else "")
+    return "; ".join(shapes[: most if left > 1 else None]) + (
+        f"; {left} others" if left > 1 else ""
+    )
 
 
 def _spread(rows):
@@ -160,8 +223,14 @@ def _of_kind(rows, kind):
     title, name, text = _TITLES[kind]
     some = [row for row in rows if row.kind == kind]
     text = f"## {title}\n\n{text}\n\n{_by_promise(some, name)}\n"
-    crossed = [row for row in some if kind == "broken" or re.search("^summary: |net benefit", row.promise)]
-    parts = [_long([row for row in some if row not in crossed], name)] * (kind != "broken") + [_crossed(crossed)]
+    crossed = [
+        row
+        for row in some
+        if kind == "broken" or re.search("^summary: |net benefit", row.promise)
+    ]
+    parts = [_long([row for row in some if row not in crossed], name)] * (
+        kind != "broken"
+    ) + [_crossed(crossed)]
     tables = "\n".join(part.strip() + "\n" for part in parts if part)
     return f"{text}<details><summary>All {len(some)} rows</summary>\n\n{tables}\n</details>\n"
 
@@ -174,7 +243,9 @@ def _by_promise(rows, name):
     lines = []
     for (promise, promised), some in folded.items():
         held = sum(row.verdict == "holds" for row in some)
-        lines.append(f"| {promise} | {promised:.3g} | {_spread(some)} | {len(some)} | {held} |")
+        lines.append(
+            f"| {promise} | {promised:.3g} | {_spread(some)} | {len(some)} | {held} |"
+        )
     return _table((name, "promised", "measured", "rows", "hold"), lines)
 
 
@@ -182,12 +253,21 @@ def _long(rows, name):
     """Return a line for the shapes of a promise on which the same was measured."""
     folded = {}
     for row in rows:
-        same = row.promise, row.promised, f"{row.measured:.3f}", f"{row.standard_error:.3f}", row.runs, row.verdict
+        same = (
+            row.promise,
+            row.promised,
+            f"{row.measured:.3f}",
+            f"{row.standard_error:.3f}",
+            row.runs,
+            row.verdict,
+        )
         folded.setdefault(same, []).append(row.shape)
     lines = []
     for (promise, promised, measured, error, runs, verdict), shapes in folded.items():
         mark = " (misses)" if verdict == "misses" else ""
-        lines.append(f"| {promise} | {'; '.join(shapes)} | {promised:.3g} | {measured}{mark} | {error} | {runs:,} |")
+        lines.append(
+            f"| {promise} | {'; '.join(shapes)} | {promised:.3g} | {measured}{mark} | {error} | {runs:,} |"
+        )
     return _table((name, "data", "promised", "measured", "s.e.", "samples"), lines)
 
 

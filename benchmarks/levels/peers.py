@@ -20,17 +20,26 @@ _CURVES = ("calibrated, n = 500", "s^1.1, n = 500", "s^1.6, n = 1500")
 def peer_promises():
     """Return the intervals, tests and certified thresholds of the peers that are installed, and who is missing."""
     intervals, tests, broken, missing = [], [], [], []
-    for package, add in (("calibration", _uncertainty_calibration), ("mapie", _mapie), ("mcgrad", _mcgrad)):
+    for package, add in (
+        ("calibration", _uncertainty_calibration),
+        ("mapie", _mapie),
+        ("mcgrad", _mcgrad),
+    ):
         if find_spec(package) is None:
             missing.append(package)
         else:
             add(intervals, tests)
     if find_spec("mapie") is not None:
-        broken += [Promise(f"MAPIE, {name}: precision", 0.1, partial(_controlled, name), PEERS) for name in _SEQUENCES]
+        broken += [
+            Promise(f"MAPIE, {name}: precision", 0.1, partial(_controlled, name), PEERS)
+            for name in _SEQUENCES
+        ]
     if find_spec("statsmodels") is None:
         missing.append("statsmodels")
     else:
-        tests.append(Promise("statsmodels: Hosmer-Lemeshow", 0.05, _statsmodels, _CALIBRATED))
+        tests.append(
+            Promise("statsmodels: Hosmer-Lemeshow", 0.05, _statsmodels, _CALIBRATED)
+        )
     return intervals, tests, broken, missing
 
 
@@ -39,7 +48,9 @@ def _uncertainty_calibration(intervals, tests):
 
     def covers(sample, seed):
         np.random.seed(seed)  # noqa: NPY002
-        low, _, high = get_calibration_error_uncertainties(sample.scores, sample.labels.astype(int), p=2)
+        low, _, high = get_calibration_error_uncertainties(
+            sample.scores, sample.labels.astype(int), p=2
+        )
         plugin = partial(calibration_error, binning=EqualMass(15), method="plugin")
         return low <= without_noise(sample, plugin) <= high
 
@@ -69,8 +80,12 @@ def _controlled(sequence, sample, seed):
         list_predict_params=grid if sequence == "default" else grid[::-1],
         fwer_method=_SEQUENCES[sequence],
     )
-    best = controller.calibrate(sample.scores, sample.labels.astype(int)).best_predict_param
-    return broken_and_accepted("precision", 0.1, sample, np.inf if best is None else best)
+    best = controller.calibrate(
+        sample.scores, sample.labels.astype(int)
+    ).best_predict_param
+    return broken_and_accepted(
+        "precision", 0.1, sample, np.inf if best is None else best
+    )
 
 
 def _mcgrad(intervals, tests):
@@ -87,4 +102,7 @@ def _statsmodels(sample, seed):
 
     counts = np.column_stack((~sample.labels, sample.labels)).astype(float)
     expected = np.column_stack((1 - sample.scores, sample.scores))
-    return test_chisquare_binning(counts, expected, sort_var=sample.scores, bins=10).pvalue <= 0.05
+    return (
+        test_chisquare_binning(counts, expected, sort_var=sample.scores, bins=10).pvalue
+        <= 0.05
+    )

@@ -54,7 +54,13 @@ _BINARY = (
     "tied, calibrated, n = 300",
     "tied, s^1.6, n = 300",
 )
-_SOME = ("calibrated, n = 500", "s^1.6, n = 200", "s^1.6, n = 1500", "step, n = 500", "rare, calibrated, n = 500")
+_SOME = (
+    "calibrated, n = 500",
+    "s^1.6, n = 200",
+    "s^1.6, n = 1500",
+    "step, n = 500",
+    "rare, calibrated, n = 500",
+)
 _CALIBRATED = (
     "calibrated, n = 500",
     "calibrated, n = 60",
@@ -77,7 +83,11 @@ _FEW_EXPECTED = (
     "constant .01, n = 100",
 )
 _IMPORTANCE = ("importance weights, calibrated, 800 rows",)
-_BIASES = ("bimodal, bias 0, slope .5, n = 400", "1 % events, calibrated, n = 1000", "groups of five rows, calibrated")
+_BIASES = (
+    "bimodal, bias 0, slope .5, n = 400",
+    "1 % events, calibrated, n = 1000",
+    "groups of five rows, calibrated",
+)
 _SHARES = ("two modes, other shares, 1000 + 1000",)
 _WEIGHTED = ("weights, s^1.3, 500 rows",)
 _CLUSTERED = ("clusters, calibrated, 60 of 20", "clusters, s^1.6, 60 of 20")
@@ -86,7 +96,11 @@ _MULTICLASS = ("4 classes, calibrated, n = 600", "4 classes, p^1.5, n = 600")
 
 def without_noise(sample, metric, **options):
     """Return a plugin error of the true probabilities: each row is an event and a non-event, weighted by them."""
-    weight = np.ones(len(sample.scores)) if sample.sample_weight is None else sample.sample_weight
+    weight = (
+        np.ones(len(sample.scores))
+        if sample.sample_weight is None
+        else sample.sample_weight
+    )
     if sample.scores.ndim == 1:
         chance = np.column_stack((1 - sample.truth, sample.truth))
     else:
@@ -127,7 +141,12 @@ def _covers(metric, sample, seed, *, plugin=None, **options):
 
 def _binned(norm, bins, **options):
     metric = partial(calibration_error, norm=norm, binning=EqualMass(bins), **options)
-    plugin = partial(calibration_error, norm=norm, binning=EqualMass(bins), **(options | {"method": "plugin"}))
+    plugin = partial(
+        calibration_error,
+        norm=norm,
+        binning=EqualMass(bins),
+        **(options | {"method": "plugin"}),
+    )
     return partial(_covers, metric, plugin=plugin)
 
 
@@ -137,25 +156,55 @@ def _slope(sample, seed):
 
 
 def _by_group(sample, seed):
-    groups = np.arange(len(sample.scores)) % 5 if sample.clusters is None else sample.clusters % 5
-    weights = {"sample_weight": sample.sample_weight, "weight_type": _weight_type(sample)}
+    groups = (
+        np.arange(len(sample.scores)) % 5
+        if sample.clusters is None
+        else sample.clusters % 5
+    )
+    weights = {
+        "sample_weight": sample.sample_weight,
+        "weight_type": _weight_type(sample),
+    }
     options = {"clusters": sample.clusters, "n_resamples": 19, "random_state": seed}
-    return groups, calibration_by_group(sample.labels, sample.scores, groups, labels=[0, 1], **weights, **options)
+    return groups, calibration_by_group(
+        sample.labels, sample.scores, groups, labels=[0, 1], **weights, **options
+    )
 
 
 def _bias_by_group(sample, seed):
     groups, table = _by_group(sample, seed)
-    truth = np.array([np.mean((sample.scores - sample.truth)[groups == group]) for group in range(5)])
-    return float(np.mean((np.asarray(table.bias_low) <= truth) & (truth <= np.asarray(table.bias_high))))
+    truth = np.array(
+        [np.mean((sample.scores - sample.truth)[groups == group]) for group in range(5)]
+    )
+    return float(
+        np.mean(
+            (np.asarray(table.bias_low) <= truth)
+            & (truth <= np.asarray(table.bias_high))
+        )
+    )
 
 
 def _change(sample, seed):
     """Return the comparison of both halves of the rows; rows that came in clusters are cut between two of them."""
     half = len(sample.scores) // 2
     by_row = {"sample_weight": sample.sample_weight, "clusters": sample.clusters}
-    options = {name: (one[:half], one[half:]) for name, one in by_row.items() if one is not None}
-    rows = sample.labels[:half], sample.scores[:half], sample.labels[half:], sample.scores[half:]
-    options |= {"weight_type": _weight_type(sample), "n_resamples": 199, "random_state": seed, "labels": [0, 1]}
+    options = {
+        name: (one[:half], one[half:])
+        for name, one in by_row.items()
+        if one is not None
+    }
+    rows = (
+        sample.labels[:half],
+        sample.scores[:half],
+        sample.labels[half:],
+        sample.scores[half:],
+    )
+    options |= {
+        "weight_type": _weight_type(sample),
+        "n_resamples": 199,
+        "random_state": seed,
+        "labels": [0, 1],
+    }
     return calibration_change(*rows, norm=1, method="plugin", **options)
 
 
@@ -166,11 +215,20 @@ def _shift(sample, seed):
 
 def _gain(sample, seed):
     """Return whether the interval of what Platt scaling gains holds its true loss on these rows."""
-    found = recalibration_gain(sample.labels, sample.scores, recalibrator=PlattScaling())
-    fitted = PlattScaling().fit(sample.scores, sample.labels).predict_proba(sample.scores)[:, 1]
+    found = recalibration_gain(
+        sample.labels, sample.scores, recalibrator=PlattScaling()
+    )
+    fitted = (
+        PlattScaling()
+        .fit(sample.scores, sample.labels)
+        .predict_proba(sample.scores)[:, 1]
+    )
     before, after = (np.clip(p, 1e-15, 1 - 1e-15) for p in (sample.scores, fitted))
     truth = sample.truth
-    gain = np.mean(truth * np.log(after / before) + (1 - truth) * np.log((1 - after) / (1 - before)))
+    gain = np.mean(
+        truth * np.log(after / before)
+        + (1 - truth) * np.log((1 - after) / (1 - before))
+    )
     return found.low <= gain <= found.high
 
 
@@ -183,8 +241,14 @@ def _verified(bins, sample, seed):
         sample._replace(scores=model.predict_proba(sample.scores)[:, 1]),
         partial(calibration_error, binning=EqualMass(10**6), method="plugin"),
     )
-    options = {"sample_weight": sample.sample_weight, "weight_type": _weight_type(sample), "clusters": sample.clusters}
-    found = model.verify(sample.scores, sample.labels, 1, n_resamples=300, random_state=seed, **options)
+    options = {
+        "sample_weight": sample.sample_weight,
+        "weight_type": _weight_type(sample),
+        "clusters": sample.clusters,
+    }
+    found = model.verify(
+        sample.scores, sample.labels, 1, n_resamples=300, random_state=seed, **options
+    )
     return found.upper_bound >= truth
 
 
@@ -237,9 +301,18 @@ def _rejects(sample, seed, level=0.05, **options):
 
 def _segments(sample, seed):
     columns = np.random.default_rng(seed).random((len(sample.scores), 2))
-    options = {"sample_weight": sample.sample_weight, "weight_type": _weight_type(sample), "clusters": sample.clusters}
+    options = {
+        "sample_weight": sample.sample_weight,
+        "weight_type": _weight_type(sample),
+        "clusters": sample.clusters,
+    }
     options |= {"n_resamples": 199, "random_state": seed}
-    return segment_calibration_test(sample.labels, sample.scores, columns, **options).pvalue <= 0.05
+    return (
+        segment_calibration_test(
+            sample.labels, sample.scores, columns, **options
+        ).pvalue
+        <= 0.05
+    )
 
 
 def _any_group(sample, seed):
@@ -273,11 +346,31 @@ TESTS = [
         partial(_rejects, metric=partial(calibration_error, binning=10)),
         _CALIBRATED + _ONE + _HARD + _COPULA + _IMPORTANCE,
     ),
-    Promise("resampled Kuiper", 0.05, partial(_rejects, metric=kuiper_calibration_error), _CALIBRATED + _ONE + _COPULA),
+    Promise(
+        "resampled Kuiper",
+        0.05,
+        partial(_rejects, metric=kuiper_calibration_error),
+        _CALIBRATED + _ONE + _COPULA,
+    ),
     Promise("Kuiper", 0.05, partial(_rejects, method="kuiper"), _CALIBRATED),
-    Promise("Kolmogorov-Smirnov", 0.05, partial(_rejects, method="kolmogorov_smirnov"), _CALIBRATED),
-    Promise("Spiegelhalter", 0.05, partial(_rejects, method="spiegelhalter"), _CALIBRATED + _FEW_EXPECTED),
-    Promise("Hosmer-Lemeshow", 0.05, partial(_rejects, method="hosmer_lemeshow"), _CALIBRATED + _FEW_EXPECTED),
+    Promise(
+        "Kolmogorov-Smirnov",
+        0.05,
+        partial(_rejects, method="kolmogorov_smirnov"),
+        _CALIBRATED,
+    ),
+    Promise(
+        "Spiegelhalter",
+        0.05,
+        partial(_rejects, method="spiegelhalter"),
+        _CALIBRATED + _FEW_EXPECTED,
+    ),
+    Promise(
+        "Hosmer-Lemeshow",
+        0.05,
+        partial(_rejects, method="hosmer_lemeshow"),
+        _CALIBRATED + _FEW_EXPECTED,
+    ),
     Promise("worst of 5 groups", 0.05, _any_group, _CALIBRATED + _COPULA + _IMPORTANCE),
     Promise("bias of 5 groups", 0.05, _any_bias, _CALIBRATED + _BIASES[1:] + _COPULA),
     Promise(
@@ -286,9 +379,19 @@ TESTS = [
         lambda sample, seed: _change(sample, seed).pvalue <= 0.05,
         _SHARES + _HARD + _BIASES[:1] + _CLUSTERED[:1] + _COPULA + _IMPORTANCE,
     ),
-    Promise("worst segment", 0.05, _segments, (*_SOME[:1], *_SOME[4:], *_CLUSTERED[:1], *_IMPORTANCE)),
+    Promise(
+        "worst segment",
+        0.05,
+        _segments,
+        (*_SOME[:1], *_SOME[4:], *_CLUSTERED[:1], *_IMPORTANCE),
+    ),
     *(
         Promise(f"compare, {metric}", 0.05, partial(_differs, metric), _PAIRS)
-        for metric in ("log_loss", "brier_score", "squared_calibration_error", "expected_calibration_error")
+        for metric in (
+            "log_loss",
+            "brier_score",
+            "squared_calibration_error",
+            "expected_calibration_error",
+        )
     ),
 ]

@@ -42,7 +42,9 @@ def _weights(rng):
     scores = np.repeat(scores, weight)
     truth = scores**1.3
     labels = rng.random(len(scores)) < truth
-    rows, counts = np.unique(np.column_stack((scores, labels)), axis=0, return_counts=True)
+    rows, counts = np.unique(
+        np.column_stack((scores, labels)), axis=0, return_counts=True
+    )
     return Sample(rows[:, 0], rows[:, 0] ** 1.3, rows[:, 1] == 1, counts)
 
 
@@ -77,8 +79,13 @@ def _copula(sizes, draw, correlation=0.2):
     def sample(rng):
         clusters = np.repeat(np.arange(len(sizes)), sizes)
         scores = draw(rng, len(clusters))
-        shared, own = rng.normal(size=len(sizes))[clusters], rng.normal(size=len(clusters))
-        labels = ndtr(correlation**0.5 * shared + (1 - correlation) ** 0.5 * own) < scores
+        shared, own = (
+            rng.normal(size=len(sizes))[clusters],
+            rng.normal(size=len(clusters)),
+        )
+        labels = (
+            ndtr(correlation**0.5 * shared + (1 - correlation) ** 0.5 * own) < scores
+        )
         return Sample(scores, scores, labels, clusters=clusters)
 
     return sample
@@ -113,7 +120,10 @@ def _two_models(first, second=None, clusters=None):
     def sample(rng):
         z, u, e = rng.normal(size=(3, 500 if clusters is None else 900))
         if clusters is not None:
-            e = np.sqrt(0.3) * rng.normal(size=clusters)[np.arange(900) % clusters] + np.sqrt(0.7) * e
+            e = (
+                np.sqrt(0.3) * rng.normal(size=clusters)[np.arange(900) % clusters]
+                + np.sqrt(0.7) * e
+            )
         scores = np.column_stack((first(rng, z, u), (second or first)(rng, u, z)))
         code = None if clusters is None else np.arange(900) % clusters
         return Sample(ndtr(scores), ndtr(z + u), z + u + e > 0, clusters=code)
@@ -130,9 +140,13 @@ def _near(rng, z, u):
 SHAPES = {
     "two models, both calibrated": _two_models(lambda rng, z, u: z / np.sqrt(2)),
     "two models, both too sure": _two_models(lambda rng, z, u: 1.5 * z / np.sqrt(2)),
-    "two models, one too high, one too low": _two_models(lambda rng, z, u: z + u + 0.3, lambda rng, u, z: z + u - 0.3),
+    "two models, one too high, one too low": _two_models(
+        lambda rng, z, u: z + u + 0.3, lambda rng, u, z: z + u - 0.3
+    ),
     "two models, calibrated and almost equal": _two_models(_near),
-    "two models, both calibrated, 60 clusters of 15": _two_models(lambda rng, z, u: z / np.sqrt(2), clusters=60),
+    "two models, both calibrated, 60 clusters of 15": _two_models(
+        lambda rng, z, u: z / np.sqrt(2), clusters=60
+    ),
     "calibrated, n = 500": _binary(500, _uniform),
     "calibrated, n = 60": _binary(60, _uniform),
     "s^1.1, n = 500": _binary(500, _uniform, lambda s: s**1.1),
@@ -140,11 +154,19 @@ SHAPES = {
     "s^1.6, n = 1500": _binary(1500, _uniform, lambda s: s**1.6),
     "step, n = 500": _binary(500, _uniform, lambda s: np.where(s < 0.5, 0.8 * s, s)),
     "rare, calibrated, n = 500": _binary(500, lambda rng, n: rng.beta(1, 200, n)),
-    "rare, twice too low, n = 500": _binary(500, lambda rng, n: rng.beta(1, 200, n), lambda s: np.minimum(2 * s, 1)),
-    "tied, calibrated, n = 300": _binary(300, lambda rng, n: rng.integers(1, 10, n) / 10),
-    "tied, s^1.6, n = 300": _binary(300, lambda rng, n: rng.integers(1, 10, n) / 10, lambda s: s**1.6),
+    "rare, twice too low, n = 500": _binary(
+        500, lambda rng, n: rng.beta(1, 200, n), lambda s: np.minimum(2 * s, 1)
+    ),
+    "tied, calibrated, n = 300": _binary(
+        300, lambda rng, n: rng.integers(1, 10, n) / 10
+    ),
+    "tied, s^1.6, n = 300": _binary(
+        300, lambda rng, n: rng.integers(1, 10, n) / 10, lambda s: s**1.6
+    ),
     "Beta(1, 19), calibrated, n = 200": _binary(200, lambda rng, n: rng.beta(1, 19, n)),
-    "Beta(1, 999), calibrated, n = 1000": _binary(1000, lambda rng, n: rng.beta(1, 999, n)),
+    "Beta(1, 999), calibrated, n = 1000": _binary(
+        1000, lambda rng, n: rng.beta(1, 999, n)
+    ),
     "calibrated, n = 20": _binary(20, _uniform),
     "constant .01, n = 100": _binary(100, lambda rng, n: np.full(n, 0.01)),
     "sure, calibrated, n = 500": _binary(500, lambda rng, n: rng.beta(2.8, 0.2, n)),
@@ -155,11 +177,17 @@ SHAPES = {
     "bimodal, high mode .90, n = 500": _modes(500, (0.02, 0.98), (0.02, 0.9)),
     "bimodal, bias 0, slope .5, n = 400": _modes(400, (0.02, 0.98), (0.125, 0.875)),
     "three values, n = 300": _modes(300, (0.1, 0.5, 0.9), (0.1, 0.5, 0.9)),
-    "1 % events, calibrated, n = 1000": _binary(1000, lambda rng, n: rng.beta(1, 99, n)),
+    "1 % events, calibrated, n = 1000": _binary(
+        1000, lambda rng, n: rng.beta(1, 99, n)
+    ),
     "groups of five rows, calibrated": _binary(25, _uniform),
     "clusters, equal, 60 of 20": _copula([20] * 60, _uniform),
-    "clusters, bimodal, 20 of 20": _copula([20] * 20, lambda rng, n: rng.choice([0.02, 0.98], n)),
-    "clusters, unequal, 2 of 150 and 30 of 10": _copula([150] * 2 + [10] * 30, _uniform),
+    "clusters, bimodal, 20 of 20": _copula(
+        [20] * 20, lambda rng, n: rng.choice([0.02, 0.98], n)
+    ),
+    "clusters, unequal, 2 of 150 and 30 of 10": _copula(
+        [150] * 2 + [10] * 30, _uniform
+    ),
     "clusters, rare, 60 of 20": _copula([20] * 60, lambda rng, n: rng.beta(1, 30, n)),
     "importance weights, calibrated, 800 rows": _importance,
     "two modes, other shares, 1000 + 1000": _other_shares,

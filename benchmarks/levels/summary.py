@@ -13,7 +13,16 @@ __all__ = ["SUMMARY"]
 
 _POPULATION = 300_000  # rows, of many samples, that the true values are taken from
 _QUANTILES = {"e50": 0.5, "e90": 0.9, "emax": 1.0}
-_NAMES = ("observed_expected", "intercept", "slope", "brier_score", "scaled_brier_score", "auc", "ici", *_QUANTILES)
+_NAMES = (
+    "observed_expected",
+    "intercept",
+    "slope",
+    "brier_score",
+    "scaled_brier_score",
+    "auc",
+    "ici",
+    *_QUANTILES,
+)
 
 
 def _of(n, draw, curve=lambda s: s):
@@ -28,7 +37,11 @@ def _of(n, draw, curve=lambda s: s):
 def _counted(rng):
     """500 independent rows as counts: each (score, label) stands once, with the number of its rows as weight."""
     scores = rng.integers(1, 40, 500) / 40
-    rows, counts = np.unique(np.column_stack((scores, rng.random(500) < scores**1.3)), axis=0, return_counts=True)
+    rows, counts = np.unique(
+        np.column_stack((scores, rng.random(500) < scores**1.3)),
+        axis=0,
+        return_counts=True,
+    )
     return Sample(rows[:, 0], rows[:, 0] ** 1.3, rows[:, 1] == 1, counts)
 
 
@@ -41,7 +54,11 @@ def _populated(draw):
         while n < _POPULATION:
             sample = draw(rng)
             n += len(sample.scores)
-            weight = np.ones(len(sample.scores)) if sample.sample_weight is None else sample.sample_weight
+            weight = (
+                np.ones(len(sample.scores))
+                if sample.sample_weight is None
+                else sample.sample_weight
+            )
             parts.append((sample.scores, sample.truth, weight))
         return [np.concatenate(columns) for columns in zip(*parts, strict=True)]
 
@@ -50,7 +67,9 @@ def _populated(draw):
 
 SHAPES |= {
     "shifted by -.5 in log-odds, n = 500": _of(
-        500, lambda rng, n: rng.random(n), lambda s: expit(logit(np.clip(s, 1e-9, 1 - 1e-9)) - 0.5)
+        500,
+        lambda rng, n: rng.random(n),
+        lambda s: expit(logit(np.clip(s, 1e-9, 1 - 1e-9)) - 0.5),
     ),
     "24 events in 2,400": _of(2400, lambda rng, n: rng.beta(1, 99, n)),
     "counts as weights, s^1.3, 500 rows": _counted,
@@ -76,12 +95,18 @@ def _true_summary(population):
     scores, truth, weight = population()
     labels = np.repeat([1, 0], len(scores))
     both = np.concatenate((weight * truth, weight * (1 - truth)))
-    return calibration_summary(labels, np.tile(scores, 2), sample_weight=both, n_resamples=1)
+    return calibration_summary(
+        labels, np.tile(scores, 2), sample_weight=both, n_resamples=1
+    )
 
 
 def _true_distance(sample, name):
     """Return mean or quantile of the distance of the true probabilities from the scores of the sample."""
-    weight = np.ones(len(sample.scores)) if sample.sample_weight is None else sample.sample_weight
+    weight = (
+        np.ones(len(sample.scores))
+        if sample.sample_weight is None
+        else sample.sample_weight
+    )
     gap = np.abs(sample.truth - sample.scores)
     if name == "ici":
         return np.average(gap, weights=weight)
@@ -108,8 +133,15 @@ def _holds(name, sample, seed):
             random_state=seed,
         )
     found = getattr(_FOUND[key], name)
-    truth = _true_distance(sample, name) if distance else getattr(_true_summary(sample.population), name).estimate
+    truth = (
+        _true_distance(sample, name)
+        if distance
+        else getattr(_true_summary(sample.population), name).estimate
+    )
     return found.low - 1e-12 <= truth <= found.high + 1e-12
 
 
-SUMMARY = [Promise(f"summary: {name.replace('_', ' ')}", 0.95, partial(_holds, name), _SHAPES) for name in _NAMES]
+SUMMARY = [
+    Promise(f"summary: {name.replace('_', ' ')}", 0.95, partial(_holds, name), _SHAPES)
+    for name in _NAMES
+]

@@ -79,9 +79,13 @@ class NoisyPlattCurve:
             raise ValueError(
                 f"noise={self.noise} takes the curve, {ends.min():.4g} to {ends.max():.4g}, out of [0, 1]."
             )
-        signs = np.random.default_rng(self.random_state).choice((-1.0, 1.0), size=self.n_cells)
+        signs = np.random.default_rng(self.random_state).choice(
+            (-1.0, 1.0), size=self.n_cells
+        )
         object.__setattr__(self, "_signs", signs)
-        object.__setattr__(self, "breakpoints", np.linspace(self.low, self.high, self.n_cells + 1))
+        object.__setattr__(
+            self, "breakpoints", np.linspace(self.low, self.high, self.n_cells + 1)
+        )
 
     def __call__(self, scores):
         """Return the event probability at scores."""

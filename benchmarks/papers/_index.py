@@ -18,7 +18,11 @@ PAPERS = {
 
 
 def _list(n_figures, n_tables, *others):
-    return [f"Figure {i + 1}" for i in range(n_figures)] + [f"Table {i + 1}" for i in range(n_tables)] + list(others)
+    return (
+        [f"Figure {i + 1}" for i in range(n_figures)]
+        + [f"Table {i + 1}" for i in range(n_tables)]
+        + list(others)
+    )
 
 
 # What each paper has: figures, tables, and its statements in the order of the text.
@@ -62,7 +66,15 @@ LISTS = {
         "Appendix B",
     ),
     "zhao": _list(
-        14, 2, "Theorem 3.1", "Lemma 3.3", "Algorithm 1", "Theorem 4.1", "Corollary 4.2", "Section 5.4", "Theorem B.1"
+        14,
+        2,
+        "Theorem 3.1",
+        "Lemma 3.3",
+        "Algorithm 1",
+        "Theorem 4.1",
+        "Corollary 4.2",
+        "Section 5.4",
+        "Theorem B.1",
     ),
 }
 
@@ -71,7 +83,9 @@ _TOP_LABEL = ", the l1 top-label error with B = 15 and 100"
 WITHOUT_ROWS = {
     "kumar": {
         "Figure 1": "No measurement: a drawing of scaling, histogram binning and scaling-binning.",
-        "Figure 5": _IMAGENET.format(", the l1 error by equal mass and equal width", "Figure 6"),
+        "Figure 5": _IMAGENET.format(
+            ", the l1 error by equal mass and equal width", "Figure 6"
+        ),
         "Figure 10": "No measurement: a drawing of the two event probabilities behind Figures 8, 9 and 11.",
         "Figure 12": _IMAGENET.format(_TOP_LABEL, "Figure 13"),
         "Figure 15": _IMAGENET.format(_TOP_LABEL, "Figure 16"),
@@ -95,8 +109,15 @@ WITHOUT_ROWS = {
 
 def modules():
     """Return the reproductions: {name on the command line: module}."""
-    names = [module.name for module in pkgutil.iter_modules(benchmarks.papers.__path__) if module.name[0] != "_"]
-    return {name.replace("_", "-"): importlib.import_module(f"benchmarks.papers.{name}") for name in names}
+    names = [
+        module.name
+        for module in pkgutil.iter_modules(benchmarks.papers.__path__)
+        if module.name[0] != "_"
+    ]
+    return {
+        name.replace("_", "-"): importlib.import_module(f"benchmarks.papers.{name}")
+        for name in names
+    }
 
 
 def index_lines(paper):
@@ -112,21 +133,37 @@ def index_lines(paper):
         raise ValueError(
             f"{paper} has rows that its list does not have, or that have a reason to be missing: {unknown}."
         )
-    return [(label, found.get(label) or WITHOUT_ROWS[paper][label]) for label in LISTS[paper]]
+    return [
+        (label, found.get(label) or WITHOUT_ROWS[paper][label])
+        for label in LISTS[paper]
+    ]
 
 
 def index_text(verdicts):
     """Return the index as markdown; `verdicts` are those of the tables in the document."""
     parts = []
     for paper, title in PAPERS.items():
-        parts += [f"<details><summary>{title}</summary>", "", "| | rows | verdicts |", "|---|---|---|"]
+        parts += [
+            f"<details><summary>{title}</summary>",
+            "",
+            "| | rows | verdicts |",
+            "|---|---|---|",
+        ]
         for label, rows in index_lines(paper):
             if isinstance(rows, str):
                 parts.append(f"| {label} | {rows} | |")
                 continue
-            named = ", ".join(f"`{command}` {len(quantities)}" for command, quantities in rows.items())
-            counts = Counter(verdicts.get(quantity, "not run") for values in rows.values() for quantity in values)
-            summary = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
+            named = ", ".join(
+                f"`{command}` {len(quantities)}" for command, quantities in rows.items()
+            )
+            counts = Counter(
+                verdicts.get(quantity, "not run")
+                for values in rows.values()
+                for quantity in values
+            )
+            summary = ", ".join(
+                f"{count} {verdict}" for verdict, count in sorted(counts.items())
+            )
             parts.append(f"| {label} | {named} | {summary} |")
         parts += ["", "</details>", ""]
     return "\n".join(parts).rstrip()

@@ -6,7 +6,16 @@ from scipy.stats import t as student_t
 
 from skcalib.guarantees import event_frequency_interval
 
-__all__ = ["bootstrap", "exact", "further_mean", "mean", "median", "middle", "ratio", "share"]
+__all__ = [
+    "bootstrap",
+    "exact",
+    "further_mean",
+    "mean",
+    "median",
+    "middle",
+    "ratio",
+    "share",
+]
 
 _LEVEL = 0.95
 _HALF = float(norm.ppf((1 + _LEVEL) / 2))
@@ -28,14 +37,20 @@ def mean(samples, *, n_each=1):
     value, deviation = float(samples.mean()), float(samples.std(ddof=1))
     if deviation == 0 and value in (0, 1):
         return share(np.repeat(samples == 1, n_each))
-    half = float(student_t.ppf((1 + _LEVEL) / 2, len(samples) - 1)) * deviation / len(samples) ** 0.5
+    half = (
+        float(student_t.ppf((1 + _LEVEL) / 2, len(samples) - 1))
+        * deviation
+        / len(samples) ** 0.5
+    )
     return value, value - half, value + half
 
 
 def share(holds):
     """Return how often something holds, with the binomial interval of Clopper and Pearson: never a point."""
     holds = np.asarray(holds, dtype=bool).ravel()
-    low, high = event_frequency_interval(holds.sum(), holds.size, confidence_level=_LEVEL)
+    low, high = event_frequency_interval(
+        holds.sum(), holds.size, confidence_level=_LEVEL
+    )
     return float(holds.mean()), float(low), float(high)
 
 
@@ -44,7 +59,11 @@ def median(samples):
     ordered = np.sort(samples)
     n = len(ordered)
     below = max(int(binom.ppf((1 - _LEVEL) / 2, n, 0.5)) - 1, 0)
-    return float(np.median(ordered)), float(ordered[below]), float(ordered[n - 1 - below])
+    return (
+        float(np.median(ordered)),
+        float(ordered[below]),
+        float(ordered[n - 1 - below]),
+    )
 
 
 def further_mean(samples, n):
@@ -57,12 +76,19 @@ def further_mean(samples, n):
 
 def ratio(numerators, denominators, *, paired=False):
     """Return the ratio of two means of repeats and its interval, by the delta method on the logarithm."""
-    parts = [np.asarray(values, dtype=np.float64) for values in (numerators, denominators)]
+    parts = [
+        np.asarray(values, dtype=np.float64) for values in (numerators, denominators)
+    ]
     means = [values.mean() for values in parts]
     if paired:
-        variance = np.var(parts[0] / means[0] - parts[1] / means[1], ddof=1) / len(parts[0])
+        variance = np.var(parts[0] / means[0] - parts[1] / means[1], ddof=1) / len(
+            parts[0]
+        )
     else:
-        variance = sum(np.var(values / mean, ddof=1) / len(values) for values, mean in zip(parts, means, strict=True))
+        variance = sum(
+            np.var(values / mean, ddof=1) / len(values)
+            for values, mean in zip(parts, means, strict=True)
+        )
     half = _HALF * np.sqrt(variance)
     value = means[0] / means[1]
     return float(value), float(value * np.exp(-half)), float(value * np.exp(half))
@@ -75,7 +101,11 @@ def bootstrap(statistic, *samples, paired=False, n_resamples=999):
     for _ in range(n_resamples):
         rows = [rng.integers(len(sample), size=len(sample)) for sample in samples]
         chosen = [rows[0]] * len(samples) if paired else rows
-        values.append(statistic(*(sample[row] for sample, row in zip(samples, chosen, strict=True))))
+        values.append(
+            statistic(
+                *(sample[row] for sample, row in zip(samples, chosen, strict=True))
+            )
+        )
     value = float(statistic(*samples))
     low, high = np.quantile(values, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
     return value, min(float(low), value), max(float(high), value)

@@ -8,7 +8,15 @@ from skcalib import HistogramBinning, IsotonicCalibration, TemperatureScaling
 from skcalib.binning import EqualWidth
 from skcalib.metrics import calibration_error, sweep_calibration_error
 
-__all__ = ["ERRORS", "RECALIBRATORS", "confidence", "fitted", "networks", "single_precision", "softmax"]
+__all__ = [
+    "ERRORS",
+    "RECALIBRATORS",
+    "confidence",
+    "fitted",
+    "networks",
+    "single_precision",
+    "softmax",
+]
 
 # The three methods of Roelofs et al.
 RECALIBRATORS = {
@@ -30,27 +38,41 @@ def networks(data, *, vision_only=False):
         parts = []
         for part in ("val", "test"):
             with np.load(data / "vision" / f"cifar10_{name}_{part}.npz") as table:
-                parts += [softmax(table["logits"].astype(np.float64)), table["labels"].astype(int)]
+                parts += [
+                    softmax(table["logits"].astype(np.float64)),
+                    table["labels"].astype(int),
+                ]
         yield f"{name}_c10", *parts
     for file in () if vision_only else ("sst2", "clinc150"):
         with np.load(data / "text" / f"{file}.npz") as table:
-            models = sorted({key.split("/")[1] for key in table if key.startswith(file + "/")})
+            models = sorted(
+                {key.split("/")[1] for key in table if key.startswith(file + "/")}
+            )
             for model in models:
-                keys = [f"{file}/{model}/{kind}_{part}" for part in ("cal", "test") for kind in ("probs", "labels")]
+                keys = [
+                    f"{file}/{model}/{kind}_{part}"
+                    for part in ("cal", "test")
+                    for kind in ("probs", "labels")
+                ]
                 yield f"{file}/{model}", *(table[key] for key in keys)
 
 
 def confidence(probabilities, labels):
     """Return whether the predicted class is right, and its probability."""
     predicted = probabilities.argmax(axis=1)
-    return labels == predicted, np.take_along_axis(probabilities, predicted[:, None], axis=1)[:, 0].astype(np.float64)
+    return labels == predicted, np.take_along_axis(
+        probabilities, predicted[:, None], axis=1
+    )[:, 0].astype(np.float64)
 
 
 def fitted(make, scores, labels, test_scores, test_labels):
     """Return (correct, confidence) of the test rows, recalibrated on the calibration rows."""
     n_classes = scores.shape[1]
     classes = None if len(np.unique(labels)) == n_classes else np.arange(n_classes)
-    return confidence(make(classes=classes).fit(scores, labels).predict_proba(test_scores), test_labels)
+    return confidence(
+        make(classes=classes).fit(scores, labels).predict_proba(test_scores),
+        test_labels,
+    )
 
 
 def single_precision(data, name, part):

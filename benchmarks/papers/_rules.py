@@ -36,7 +36,9 @@ class Rule:
 
     def __post_init__(self):
         if not self.wrong_values():
-            raise ValueError(f"The rule {self.paper!r} cannot fail: no possible value is outside its limits.")
+            raise ValueError(
+                f"The rule {self.paper!r} cannot fail: no possible value is outside its limits."
+            )
         if self.width is not None and not self.width > 0:
             raise ValueError(f"The rule {self.paper!r} needs a positive width.")
 
@@ -54,15 +56,25 @@ class Rule:
         """Return the width below which an interval around `measured` decides."""
         if self.width is not None:
             return self.width
-        return 2 * min(abs(measured - limit) for limit in (self.low, self.high) if isfinite(limit))
+        return 2 * min(
+            abs(measured - limit) for limit in (self.low, self.high) if isfinite(limit)
+        )
 
     def wrong_values(self):
         """Return possible values outside the limits, at most one on each side."""
         values = []
         if self.possible[0] < self.low:
-            values.append(self.possible[0] if isfinite(self.possible[0]) else self.low - 1 - abs(self.low))
+            values.append(
+                self.possible[0]
+                if isfinite(self.possible[0])
+                else self.low - 1 - abs(self.low)
+            )
         if self.possible[1] > self.high:
-            values.append(self.possible[1] if isfinite(self.possible[1]) else self.high + 1 + abs(self.high))
+            values.append(
+                self.possible[1]
+                if isfinite(self.possible[1])
+                else self.high + 1 + abs(self.high)
+            )
         return values
 
 
@@ -110,7 +122,17 @@ def judge(rules, measurements):
         low, high = max(low, rule.possible[0]), min(high, rule.possible[1])
         verdict = rule.verdict(low, high)
         needs = rule.width_for_verdict(measured) if verdict == "not decidable" else None
-        rows.append(Row(quantity, rule.paper, float(measured), float(low), float(high), verdict, needs))
+        rows.append(
+            Row(
+                quantity,
+                rule.paper,
+                float(measured),
+                float(low),
+                float(high),
+                verdict,
+                needs,
+            )
+        )
     return rows
 
 

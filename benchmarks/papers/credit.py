@@ -38,52 +38,92 @@ _METHODS = {
 }
 _PROTOCOLS = {"10K/5K": (10_000, 5_000), "14K/1K": (14_000, 1_000)}
 _SIZES = (500, 1000, 3000, 4000, 5000, 7000)
-_MARGINAL = {1000: "Figure 4", 3000: "Figure 3, Figure 4", 5000: "Figure 4", 7000: "Figure 3, Figure 4"}
-_CONDITIONAL = {1000: "Figure 5", 3000: "Figure 3, Figure 5", 5000: "Figure 5", 7000: "Figure 3, Figure 5"}
+_MARGINAL = {
+    1000: "Figure 4",
+    3000: "Figure 3, Figure 4",
+    5000: "Figure 4",
+    7000: "Figure 3, Figure 4",
+}
+_CONDITIONAL = {
+    1000: "Figure 5",
+    3000: "Figure 3, Figure 5",
+    5000: "Figure 5",
+    7000: "Figure 3, Figure 5",
+}
 _SHARE, _GAP = (0.0, 1.0), (-1.0, 1.0)
 
 
 def _rules():
     rules = {
-        "Figure 1b: n = 1000, V(.05), UMS": printed(0.63, margin=0.005, width=0.05, possible=_SHARE),
-        "Figure 1b: n = 1000, V(.05), UMD": printed(0.79, margin=0.005, width=0.05, possible=_SHARE),
-        "Figure 1b: n = 1000, V(.05), UMD less UMS": printed(0.16, margin=0.01, width=0.1, possible=_GAP),
+        "Figure 1b: n = 1000, V(.05), UMS": printed(
+            0.63, margin=0.005, width=0.05, possible=_SHARE
+        ),
+        "Figure 1b: n = 1000, V(.05), UMD": printed(
+            0.79, margin=0.005, width=0.05, possible=_SHARE
+        ),
+        "Figure 1b: n = 1000, V(.05), UMD less UMS": printed(
+            0.16, margin=0.01, width=0.1, possible=_GAP
+        ),
         "Figure 1b: n = 500, V(.1), UMD": above(0.9, "at least .9", possible=_SHARE),
         "Figure 1b: n = 1000, V(.1), UMS": above(0.9, "at least .9", possible=_SHARE),
-        "Figure 1b: n = 4000, V(.05), UMS": Rule("nearly .9", 0.85, 0.905, 0.05, _SHARE),
+        "Figure 1b: n = 4000, V(.05), UMS": Rule(
+            "nearly .9", 0.85, 0.905, 0.05, _SHARE
+        ),
     }
     for n, figures in _MARGINAL.items():
-        rules[f"{figures}: n = {n}, least V(eps) of UMD less UMS, eps from .02"] = above(0, possible=_GAP)
+        rules[f"{figures}: n = {n}, least V(eps) of UMD less UMS, eps from .02"] = (
+            above(0, possible=_GAP)
+        )
         for other in ("isotonic", "fixed width"):
             quantity = f"{figures}: n = {n}, V(.1), {other} less UMD"
-            rules[quantity] = above(-0.05, "well: above -.05 (our reading)", possible=_GAP)
+            rules[quantity] = above(
+                -0.05, "well: above -.05 (our reading)", possible=_GAP
+            )
     for n, figures in _CONDITIONAL.items():
-        rules[f"{figures}: n = {n}, conditional V at the theorem's eps, UMD"] = above(0.9, possible=_SHARE)
+        rules[f"{figures}: n = {n}, conditional V at the theorem's eps, UMD"] = above(
+            0.9, possible=_SHARE
+        )
         for other in ("isotonic", "fixed width"):
-            rules[f"{figures}: n = {n}, conditional V(.1), UMD less {other}"] = above(0, possible=_GAP)
+            rules[f"{figures}: n = {n}, conditional V(.1), UMD less {other}"] = above(
+                0, possible=_GAP
+            )
     for n, figures in ((3000, _MARGINAL[3000]), (7000, _MARGINAL[7000])):
         quantity = f"{figures}: n = {n}, V of UMD less the level of Theorem 4, largest where that is at least .8"
-        rules[quantity] = below(0.1, "nearly explained: at most .1 (our reading)", possible=_SHARE)
+        rules[quantity] = below(
+            0.1, "nearly explained: at most .1 (our reading)", possible=_SHARE
+        )
     quantity = f"{_MARGINAL[3000]}: n = 3000, largest V(eps) of UMD less scaling-binning, eps above .05"
-    rules[quantity] = below(0.05, "competitive: at most .05 (our reading)", possible=_GAP)
+    rules[quantity] = below(
+        0.05, "competitive: at most .05 (our reading)", possible=_GAP
+    )
     for n in (3000, 7000):
         quantity = f"{_MARGINAL[n]}: n = {n}, V(.03) of UMD less scaling-binning"
         rules[quantity] = above(0, "UMD outperforms up to .05", possible=_GAP)
-    quantity = f"{_MARGINAL[7000]}: n = 7000, largest of the theorem's level less V, UMD"
+    quantity = (
+        f"{_MARGINAL[7000]}: n = 7000, largest of the theorem's level less V, UMD"
+    )
     rules[quantity] = above(0, "crosses", possible=_GAP)
-    rules["Figure 4: n = 1000, V(.05), scaling-binning less UMD"] = above(0, "better", possible=_GAP)
+    rules["Figure 4: n = 1000, V(.05), scaling-binning less UMD"] = above(
+        0, "better", possible=_GAP
+    )
     rules["Figure 4: n = 1000, V(.05), scaling-binning less isotonic"] = above(
         -0.05, "competitive: above -.05 (our reading)", possible=_GAP
     )
-    rules["Figure 4: V(.05) of UMD, n = 7000 less n = 1000"] = above(0, "improves with n", possible=_GAP)
+    rules["Figure 4: V(.05) of UMD, n = 7000 less n = 1000"] = above(
+        0, "improves with n", possible=_GAP
+    )
     quantity = "Figure 4: that largest difference, n = 1000 less n = 3000"
     rules[quantity] = above(0, "less well explained at 1000", possible=_GAP)
-    rules["Figure 3, Figure 5: n = 7000, conditional V(.05), UMD less scaling-binning"] = above(
-        0, "slightly better for large n", possible=_GAP
+    rules[
+        "Figure 3, Figure 5: n = 7000, conditional V(.05), UMD less scaling-binning"
+    ] = above(0, "slightly better for large n", possible=_GAP)
+    rules["Figure 5: n = 1000, conditional V(.1), scaling-binning less UMD"] = above(
+        0, "better", possible=_GAP
     )
-    rules["Figure 5: n = 1000, conditional V(.1), scaling-binning less UMD"] = above(0, "better", possible=_GAP)
     rules["Figure 6: n = 1000, V(.05), UMD less UMS"] = above(0, possible=_GAP)
-    rules["Figure 6: n = 1000, V(.05), scaling-binning less UMD"] = above(0, "performs quite well", possible=_GAP)
+    rules["Figure 6: n = 1000, V(.05), scaling-binning less UMD"] = above(
+        0, "performs quite well", possible=_GAP
+    )
     rules["Figure 6: n = 1000, conditional V(.1), scaling-binning less UMD"] = above(
         0, "performs quite well", possible=_GAP
     )
@@ -105,11 +145,17 @@ def measure(options):
             yield from _orderings(curves, n, repeats)
     yield from _scaling(curves)
     small = _measure(X, y, "14K/1K", [1000], n_splits, repeats)
-    yield "Figure 6: n = 1000, V(.05), UMD less UMS", _difference(small, 1000, "UMD", "UMS", 0.05)
+    yield (
+        "Figure 6: n = 1000, V(.05), UMD less UMS",
+        _difference(small, 1000, "UMD", "UMS", 0.05),
+    )
     quantity = "Figure 6: n = 1000, V(.05), scaling-binning less UMD"
     yield quantity, _difference(small, 1000, "scaling-binning", "UMD", 0.05)
     quantity = "Figure 6: n = 1000, conditional V(.1), scaling-binning less UMD"
-    yield quantity, _difference(small, 1000, "scaling-binning", "UMD", 0.1, conditional=True)
+    yield (
+        quantity,
+        _difference(small, 1000, "scaling-binning", "UMD", 0.1, conditional=True),
+    )
     if options.plot is not None:
         _plot(curves, [n for n in sizes if n >= 1000], options.plot)
 
@@ -120,17 +166,23 @@ class _Binned:
     def fit(self, scores, labels):
         """Form bins and their mean scores."""
         self.bin_edges_ = EqualMass(_N_BINS).bin_edges(scores)
-        self.bin_values_ = reliability_curve(labels, scores, binning=FixedEdges(self.bin_edges_)).mean_score
+        self.bin_values_ = reliability_curve(
+            labels, scores, binning=FixedEdges(self.bin_edges_)
+        ).mean_score
         return self
 
     def predict_proba(self, scores):
         """Return the value of each row's bin as the second column."""
-        values = self.bin_values_[np.searchsorted(self.bin_edges_[1:-1], scores, side="left")]
+        values = self.bin_values_[
+            np.searchsorted(self.bin_edges_[1:-1], scores, side="left")
+        ]
         return np.column_stack((1 - values, values))
 
 
 def _load(data):
-    table = np.loadtxt(data / "tabular" / "credit_default.csv.gz", delimiter=",", skiprows=1)
+    table = np.loadtxt(
+        data / "tabular" / "credit_default.csv.gz", delimiter=",", skiprows=1
+    )
     return scale(table[:, :-1]), table[:, -1].astype(int)
 
 
@@ -155,7 +207,9 @@ def _scored_part(X, y, n_train, n_platt, rng):
     """Return Platt-scaled scores and labels of part C."""
     train, platt, rest = np.split(rng.permutation(len(y)), [n_train, n_train + n_platt])
     model = LogisticRegression(max_iter=1000).fit(X[train], y[train])
-    platt = PlattScaling(input="logit", clip=None).fit(model.decision_function(X[platt]), y[platt])
+    platt = PlattScaling(input="logit", clip=None).fit(
+        model.decision_function(X[platt]), y[platt]
+    )
     return platt.predict_proba(model.decision_function(X[rest]))[:, 1], y[rest]
 
 
@@ -165,12 +219,18 @@ def _validity(scores, labels, n):
     for name, make in _METHODS.items():
         with warnings.catch_warnings():
             # rows are shuffled above; a chance difference between the halves of a split is part of the experiment
-            warnings.filterwarnings("ignore", message="The event frequency is", category=UserWarning)
+            warnings.filterwarnings(
+                "ignore", message="The event frequency is", category=UserWarning
+            )
             # ties keep Algorithm 1 from a certificate, which is not asked for here
-            warnings.filterwarnings("ignore", message="Scores are tied", category=UserWarning)
+            warnings.filterwarnings(
+                "ignore", message="Scores are tied", category=UserWarning
+            )
             y_proba = _distinct_by_bin(make().fit(scores[:n], labels[:n]), scores[n:])
         found[name] = [
-            validity_curve(labels[n:], y_proba, epsilons=_EPSILONS, conditional=conditional)[1]
+            validity_curve(
+                labels[n:], y_proba, epsilons=_EPSILONS, conditional=conditional
+            )[1]
             for conditional in (False, True)
         ]
     return found
@@ -195,9 +255,20 @@ def _at(curves, name, n, epsilon, conditional=False):
 
 
 def _figure_1(curves):
-    for n, method, epsilon in ((1000, "UMS", 0.05), (1000, "UMD", 0.05), (500, "UMD", 0.1), (1000, "UMS", 0.1)):
-        yield f"Figure 1b: n = {n}, V({_short(epsilon)}), {method}", mean(_at(curves, method, n, epsilon))
-    yield "Figure 1b: n = 1000, V(.05), UMD less UMS", _difference(curves, 1000, "UMD", "UMS", 0.05)
+    for n, method, epsilon in (
+        (1000, "UMS", 0.05),
+        (1000, "UMD", 0.05),
+        (500, "UMD", 0.1),
+        (1000, "UMS", 0.1),
+    ):
+        yield (
+            f"Figure 1b: n = {n}, V({_short(epsilon)}), {method}",
+            mean(_at(curves, method, n, epsilon)),
+        )
+    yield (
+        "Figure 1b: n = 1000, V(.05), UMD less UMS",
+        _difference(curves, 1000, "UMD", "UMS", 0.05),
+    )
     if ("UMS", 4000) in curves:
         yield "Figure 1b: n = 4000, V(.05), UMS", mean(_at(curves, "UMS", 4000, 0.05))
 
@@ -211,11 +282,17 @@ def _orderings(curves, n, repeats):
     yield f"{at}, least V(eps) of UMD less UMS, eps from .02", mean(gaps[:, lowest])
     epsilon = np.ceil(100 * conditional_epsilon(n, _N_BINS)) / 100
     at_theorem = _at(curves, "UMD", n, epsilon, conditional=True)
-    yield f"{conditional}, conditional V at the theorem's eps, UMD", mean(at_theorem, n_each=repeats)
+    yield (
+        f"{conditional}, conditional V at the theorem's eps, UMD",
+        mean(at_theorem, n_each=repeats),
+    )
     for other in ("isotonic", "fixed width"):
         difference = _difference(curves, n, "UMD", other, 0.1, conditional=True)
         yield f"{conditional}, conditional V(.1), UMD less {other}", difference
-        yield f"{at}, V(.1), {other} less UMD", _difference(curves, n, other, "UMD", 0.1)
+        yield (
+            f"{at}, V(.1), {other} less UMD",
+            _difference(curves, n, other, "UMD", 0.1),
+        )
     if n in (3000, 7000):
         quantity = f"{at}, V of UMD less the level of Theorem 4, largest where that is at least .8"
         yield quantity, mean(_unexplained(curves, n))
@@ -230,23 +307,35 @@ def _unexplained(curves, n):
 
 def _scaling(curves):
     """Yield the claims about scaling-binning, and about where the theorem's curve crosses."""
-    gaps = (curves["UMD", 3000] - curves["scaling-binning", 3000])[:, 0, _EPSILONS > 0.05]
+    gaps = (curves["UMD", 3000] - curves["scaling-binning", 3000])[
+        :, 0, _EPSILONS > 0.05
+    ]
     quantity = f"{_MARGINAL[3000]}: n = 3000, largest V(eps) of UMD less scaling-binning, eps above .05"
     yield quantity, mean(gaps[:, np.argmax(gaps.mean(axis=0))])
     for n in (3000, 7000):
         quantity = f"{_MARGINAL[n]}: n = {n}, V(.03) of UMD less scaling-binning"
         yield quantity, _difference(curves, n, "UMD", "scaling-binning", 0.03)
     gaps = _theorem_levels(7000) - curves["UMD", 7000][:, 0]
-    quantity = f"{_MARGINAL[7000]}: n = 7000, largest of the theorem's level less V, UMD"
+    quantity = (
+        f"{_MARGINAL[7000]}: n = 7000, largest of the theorem's level less V, UMD"
+    )
     yield quantity, mean(gaps[:, np.argmax(gaps.mean(axis=0))])
     quantity = "Figure 4: n = 1000, V(.05), scaling-binning less UMD"
     yield quantity, _difference(curves, 1000, "scaling-binning", "UMD", 0.05)
     quantity = "Figure 4: n = 1000, V(.05), scaling-binning less isotonic"
     yield quantity, _difference(curves, 1000, "scaling-binning", "isotonic", 0.05)
     quantity = "Figure 5: n = 1000, conditional V(.1), scaling-binning less UMD"
-    yield quantity, _difference(curves, 1000, "scaling-binning", "UMD", 0.1, conditional=True)
-    quantity = "Figure 3, Figure 5: n = 7000, conditional V(.05), UMD less scaling-binning"
-    yield quantity, _difference(curves, 7000, "UMD", "scaling-binning", 0.05, conditional=True)
+    yield (
+        quantity,
+        _difference(curves, 1000, "scaling-binning", "UMD", 0.1, conditional=True),
+    )
+    quantity = (
+        "Figure 3, Figure 5: n = 7000, conditional V(.05), UMD less scaling-binning"
+    )
+    yield (
+        quantity,
+        _difference(curves, 7000, "UMD", "scaling-binning", 0.05, conditional=True),
+    )
     grown = _at(curves, "UMD", 7000, 0.05) - _at(curves, "UMD", 1000, 0.05)
     yield "Figure 4: V(.05) of UMD, n = 7000 less n = 1000", mean(grown)
     quantity = "Figure 4: that largest difference, n = 1000 less n = 3000"
@@ -259,7 +348,10 @@ def _theorem_levels(n):
 
 
 def _difference(curves, n, better, worse, epsilon, *, conditional=False):
-    return mean(_at(curves, better, n, epsilon, conditional) - _at(curves, worse, n, epsilon, conditional))
+    return mean(
+        _at(curves, better, n, epsilon, conditional)
+        - _at(curves, worse, n, epsilon, conditional)
+    )
 
 
 def _short(epsilon):
@@ -269,16 +361,37 @@ def _short(epsilon):
 def _plot(curves, sizes, path):
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(2, len(sizes), sharex=True, sharey=True, layout="constrained", squeeze=False)
+    figure, axes = plt.subplots(
+        2, len(sizes), sharex=True, sharey=True, layout="constrained", squeeze=False
+    )
     figure.set_size_inches(3.2 * len(sizes), 6)
     for column, n in enumerate(sizes):
-        for row, (kind, bound) in enumerate((("marginal", marginal_epsilon), ("conditional", conditional_epsilon))):
+        for row, (kind, bound) in enumerate(
+            (("marginal", marginal_epsilon), ("conditional", conditional_epsilon))
+        ):
             ax = axes[row, column]
             for name in _METHODS:
                 mean = curves[name, n][:, row]
-                ax.errorbar(_EPSILONS, mean.mean(axis=0), mean.std(axis=0) / np.sqrt(len(mean)), label=name)
+                ax.errorbar(
+                    _EPSILONS,
+                    mean.mean(axis=0),
+                    mean.std(axis=0) / np.sqrt(len(mean)),
+                    label=name,
+                )
             levels = np.linspace(0.01, 0.999, 200)
-            ax.plot([bound(n, _N_BINS, confidence_level=level) for level in levels], levels, "k:", label="theorem, UMD")
-            ax.set(title=f"n = {n}, {kind}", xlabel="epsilon", ylabel="V(epsilon)", xlim=(0, _EPSILONS[-1]))
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=6)
+            ax.plot(
+                [bound(n, _N_BINS, confidence_level=level) for level in levels],
+                levels,
+                "k:",
+                label="theorem, UMD",
+            )
+            ax.set(
+                title=f"n = {n}, {kind}",
+                xlabel="epsilon",
+                ylabel="V(epsilon)",
+                xlim=(0, _EPSILONS[-1]),
+            )
+    figure.legend(
+        *axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=6
+    )
     figure.savefig(path)

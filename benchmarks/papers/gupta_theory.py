@@ -34,22 +34,43 @@ _EXAMPLE = {
     "conditional V(.2)": 1.0,
 }
 _SAME = Rule("0", -1e-12, 1e-12, 1e-9)
-_FIGURE_1A = 1e-3 * np.array([1.5, 2, 8, 16, 17, 19, 22, 29, 39, 71])  # |event frequency - forecast| of ten bins
+_FIGURE_1A = 1e-3 * np.array(
+    [1.5, 2, 8, 16, 17, 19, 22, 29, 39, 71]
+)  # |event frequency - forecast| of ten bins
 _FIGURE_2 = ((1000, 5, 0.12), (5000, 10, 0.08), (20_000, 22, 0.06))
 ROWS = {
-    **{f"Example 1: {name}": Rule(f"{value:g}", value - 5e-4, value + 5e-4) for name, value in _EXAMPLE.items()},
-    "Proposition 1: l_p error less the epsilon of conditional calibration": below(1e-12, "at most 0"),
-    "Proposition 1: l1 error less epsilon + alpha of marginal calibration": below(1e-12, "(ours) at most 0"),
+    **{
+        f"Example 1: {name}": Rule(f"{value:g}", value - 5e-4, value + 5e-4)
+        for name, value in _EXAMPLE.items()
+    },
+    "Proposition 1: l_p error less the epsilon of conditional calibration": below(
+        1e-12, "at most 0"
+    ),
+    "Proposition 1: l1 error less epsilon + alpha of marginal calibration": below(
+        1e-12, "(ours) at most 0"
+    ),
     "Proposition 1: l1 less l2 and l2 less l4 error": below(1e-12, "at most 0"),
-    "Section 2.1: 1 - area of the validity curve less l1 error (grid: 1e-3)": below(1e-3, "0", possible=(0, 1)),
-    "Figure 1a: mean of the ten printed errors, the l1 error": printed(0.023, margin=1e-3),
-    "Figure 1a: V(.04) of these bins": printed(0.9, margin=1e-9, width=1e-6, possible=_SHARE),
-    "Figure 1a: V(.03) of these bins": printed(0.8, margin=1e-9, width=1e-6, possible=_SHARE),
-    "Section 3: epsilon of one bin of 150 rows, alpha = .1": printed(0.1, margin=5e-4, width=1e-3),
+    "Section 2.1: 1 - area of the validity curve less l1 error (grid: 1e-3)": below(
+        1e-3, "0", possible=(0, 1)
+    ),
+    "Figure 1a: mean of the ten printed errors, the l1 error": printed(
+        0.023, margin=1e-3
+    ),
+    "Figure 1a: V(.04) of these bins": printed(
+        0.9, margin=1e-9, width=1e-6, possible=_SHARE
+    ),
+    "Figure 1a: V(.03) of these bins": printed(
+        0.8, margin=1e-9, width=1e-6, possible=_SHARE
+    ),
+    "Section 3: epsilon of one bin of 150 rows, alpha = .1": printed(
+        0.1, margin=5e-4, width=1e-3
+    ),
     "Lemma 1: share of samples whose scores between two order statistics fail a test at .05": printed(
         0.05, margin=0.005, width=0.03, possible=_SHARE
     ),
-    "Lemma 2: correlation of the mean ranks within neighbouring bins": Rule("0", -0.03, 0.03, 0.1),
+    "Lemma 2: correlation of the mean ranks within neighbouring bins": Rule(
+        "0", -0.03, 0.03, 0.1
+    ),
     "Algorithm 1: library less the lines as printed, largest difference of a forecast, 40 samples": _SAME,
     "Algorithm 2: share of samples with tied scores and every bin within epsilon, n = 500, B = 10": above(
         0.9, possible=_SHARE
@@ -58,28 +79,50 @@ ROWS = {
     "Corollary 1: library less eq. (10), largest difference": _SAME,
     "Theorem 4: library less eq. (11), marginal, largest difference": _SAME,
     "Theorem 4: library less sqrt(B / 2n), largest difference": _SAME,
-    "Corollary 1: epsilon at n = 2900, B = 10, alpha = .1": Rule("below .1, for a round n", 0.098, 0.1),
-    "Corollary 1: fewest rows in a bin with eq. (8) at most .1, alpha = .5, B = 5": Rule("from 150", 150, 152),
-    "Corollary 1: largest additional term for these": printed(0.007, margin=5e-4, width=1e-3),
-    "Theorem 4: marginal epsilon at n = 1500, B = 10, alpha = .1": Rule("below .1, for a round n", 0.098, 0.1),
+    "Corollary 1: epsilon at n = 2900, B = 10, alpha = .1": Rule(
+        "below .1, for a round n", 0.098, 0.1
+    ),
+    "Corollary 1: fewest rows in a bin with eq. (8) at most .1, alpha = .5, B = 5": Rule(
+        "from 150", 150, 152
+    ),
+    "Corollary 1: largest additional term for these": printed(
+        0.007, margin=5e-4, width=1e-3
+    ),
+    "Theorem 4: marginal epsilon at n = 1500, B = 10, alpha = .1": Rule(
+        "below .1, for a round n", 0.098, 0.1
+    ),
     **{
-        f"Figure 2: epsilon of Theorem 3, n = {n}, B = {n_bins}": Rule(f"at most {limit:g}", limit - 0.02, limit)
+        f"Figure 2: epsilon of Theorem 3, n = {n}, B = {n_bins}": Rule(
+            f"at most {limit:g}", limit - 0.02, limit
+        )
         for n, n_bins, limit in _FIGURE_2
     },
     "Theorem 3: share of samples with every bin within epsilon, n = 500, B = 10, alpha = .1": above(
         0.9, possible=_SHARE
     ),
-    "Theorem 3: share of samples with every bin within half of epsilon": below(0.9, "(not promised)", possible=_SHARE),
+    "Theorem 3: share of samples with every bin within half of epsilon": below(
+        0.9, "(not promised)", possible=_SHARE
+    ),
     "Theorem 4: share of fresh rows within the marginal epsilon, n = 500, B = 10, alpha = .1": above(
         0.9, possible=_SHARE
     ),
-    "Theorem 4: mean l1 error over sqrt(B / 2n)": below(1, "at most 1", possible=(0, np.inf)),
-    "Theorem 4: mean l2 error over sqrt(B / 2n)": below(1, "at most 1", possible=(0, np.inf)),
-    "Appendix B: labels in a bin, UMS, (.1, .1), B = 10": printed(300, margin=0.5, width=2),
+    "Theorem 4: mean l1 error over sqrt(B / 2n)": below(
+        1, "at most 1", possible=(0, np.inf)
+    ),
+    "Theorem 4: mean l2 error over sqrt(B / 2n)": below(
+        1, "at most 1", possible=(0, np.inf)
+    ),
+    "Appendix B: labels in a bin, UMS, (.1, .1), B = 10": printed(
+        300, margin=0.5, width=2
+    ),
     "Appendix B: rows of the first part": printed(8000, margin=500, width=1),
     "Appendix B: rows of the second part": printed(9500, margin=100, width=1),
-    "Appendix B: rows of both, where the text rounds to 17,500": printed(17_500, margin=500, width=1),
-    "Appendix B: rows of both by the exact law of the counts": below(17_500, "less than 17,500", possible=(20, np.inf)),
+    "Appendix B: rows of both, where the text rounds to 17,500": printed(
+        17_500, margin=500, width=1
+    ),
+    "Appendix B: rows of both by the exact law of the counts": below(
+        17_500, "less than 17,500", possible=(20, np.inf)
+    ),
 }
 
 
@@ -100,12 +143,17 @@ def measure(options):
 
 def _example_1():
     scores, probability = np.array([0.2, 0.8]), np.array([0.3, 0.6])
-    model = CalibrationModel(stats.rv_discrete(values=(scores, [0.9, 0.1])), lambda s: np.where(s < 0.5, *probability))
+    model = CalibrationModel(
+        stats.rv_discrete(values=(scores, [0.9, 0.1])),
+        lambda s: np.where(s < 0.5, *probability),
+    )
     # The population as four weighted rows: y = 0 and y = 1 at each score.
     y, rows = np.array([0, 0, 1, 1]), np.tile(scores, 2)
     weight = np.concatenate((1 - probability, probability)) * np.tile([0.9, 0.1], 2)
     marginal, conditional = (
-        validity_curve(y, rows, epsilons=[0.1, 0.2], sample_weight=1000 * weight, conditional=kind)[1]
+        validity_curve(
+            y, rows, epsilons=[0.1, 0.2], sample_weight=1000 * weight, conditional=kind
+        )[1]
         for kind in (False, True)
     )
     errors = model.true_calibration_error(1), model.true_calibration_error(2)
@@ -121,16 +169,29 @@ def _proposition_1(repeats):
         n_bins = rng.integers(2, 12)
         weight, gap = rng.dirichlet(np.ones(n_bins)), rng.beta(0.5, 3, size=n_bins)
         errors = [(weight @ gap**norm) ** (1 / norm) for norm in (1, 2, 4)]
-        conditional.append(max(errors) - gap.max())  # conditionally calibrated at epsilon = the largest gap
+        conditional.append(
+            max(errors) - gap.max()
+        )  # conditionally calibrated at epsilon = the largest gap
         ordered.append(max(errors[0] - errors[1], errors[1] - errors[2]))
         epsilons = np.linspace(0, 1, 2001)
-        validity = (gap <= epsilons[:, None]) @ weight  # marginally (epsilon, 1 - V(epsilon))-calibrated
+        validity = (
+            gap <= epsilons[:, None]
+        ) @ weight  # marginally (epsilon, 1 - V(epsilon))-calibrated
         marginal.append(np.max(errors[0] - epsilons - (1 - validity)))
         area.append(abs(1 - np.trapezoid(validity, epsilons) - errors[0]))
-    yield "Proposition 1: l_p error less the epsilon of conditional calibration", exact(max(conditional))
-    yield "Proposition 1: l1 error less epsilon + alpha of marginal calibration", exact(max(marginal))
+    yield (
+        "Proposition 1: l_p error less the epsilon of conditional calibration",
+        exact(max(conditional)),
+    )
+    yield (
+        "Proposition 1: l1 error less epsilon + alpha of marginal calibration",
+        exact(max(marginal)),
+    )
     yield "Proposition 1: l1 less l2 and l2 less l4 error", exact(max(ordered))
-    yield "Section 2.1: 1 - area of the validity curve less l1 error (grid: 1e-3)", exact(max(area))
+    yield (
+        "Section 2.1: 1 - area of the validity curve less l1 error (grid: 1e-3)",
+        exact(max(area)),
+    )
 
 
 def _promises(repeats, n=500, n_bins=10):
@@ -151,7 +212,10 @@ def _promises(repeats, n=500, n_bins=10):
     gaps, shares = np.array(gaps), np.array(shares)
     epsilon, marginal = conditional_epsilon(n, n_bins), marginal_epsilon(n, n_bins)
     name = "Theorem 3: share of samples with every bin within"
-    yield f"{name} epsilon, n = 500, B = 10, alpha = .1", share(gaps.max(axis=1) <= epsilon)
+    yield (
+        f"{name} epsilon, n = 500, B = 10, alpha = .1",
+        share(gaps.max(axis=1) <= epsilon),
+    )
     yield f"{name} half of epsilon", share(gaps.max(axis=1) <= epsilon / 2)
     quantity = "Theorem 4: share of fresh rows within the marginal epsilon, n = 500, B = 10, alpha = .1"
     yield quantity, mean((shares * (gaps <= marginal)).sum(axis=1))
@@ -169,10 +233,21 @@ def _figure_1a():
     forecast = np.linspace(0.1, 0.9, 10)
     y, rows = np.repeat([0, 1], 10), np.tile(forecast, 2)
     weight = 1e6 * np.concatenate((1 - forecast - _FIGURE_1A, forecast + _FIGURE_1A))
-    value = exact(calibration_error(y, rows, norm=1, method="plugin", binning=UniqueScores(), sample_weight=weight))
+    value = exact(
+        calibration_error(
+            y,
+            rows,
+            norm=1,
+            method="plugin",
+            binning=UniqueScores(),
+            sample_weight=weight,
+        )
+    )
     yield "Figure 1a: mean of the ten printed errors, the l1 error", value
     # the printed errors are rounded: half of the last digit is allowed for
-    validity = validity_curve(y, rows, epsilons=[0.0305, 0.0405], sample_weight=weight)[1]
+    validity = validity_curve(y, rows, epsilons=[0.0305, 0.0405], sample_weight=weight)[
+        1
+    ]
     for epsilon, level in zip((0.03, 0.04), validity, strict=True):
         yield f"Figure 1a: V({f'{epsilon:g}'[1:]}) of these bins", exact(level)
 
@@ -182,15 +257,23 @@ def _order_statistics(repeats, n=101, n_bins=4):
     rng = np.random.default_rng(2)
     cuts = np.ceil(np.arange(n_bins + 1) * (n + 1) / n_bins).astype(int)
     scores = np.sort(rng.random((repeats, n)), axis=1)
-    bounds = np.concatenate((np.zeros((repeats, 1)), scores, np.ones((repeats, 1))), axis=1)[:, cuts]
+    bounds = np.concatenate(
+        (np.zeros((repeats, 1)), scores, np.ones((repeats, 1))), axis=1
+    )[:, cuts]
     place = [
-        (scores[:, low : high - 1] - bounds[:, [b]]) / (bounds[:, [b + 1]] - bounds[:, [b]])
+        (scores[:, low : high - 1] - bounds[:, [b]])
+        / (bounds[:, [b + 1]] - bounds[:, [b]])
         for b, (low, high) in enumerate(zip(cuts, cuts[1:], strict=False))
     ]  # order statistics low + 1 to high - 1 of each bin, as places in (0, 1)
     rejected = [stats.kstest(row, "uniform").pvalue <= 0.05 for row in place[1]]
-    yield "Lemma 1: share of samples whose scores between two order statistics fail a test at .05", share(rejected)
+    yield (
+        "Lemma 1: share of samples whose scores between two order statistics fail a test at .05",
+        share(rejected),
+    )
     means = [part.mean(axis=1) for part in place]
-    correlations = [np.corrcoef(*pair)[0, 1] for pair in zip(means, means[1:], strict=False)]
+    correlations = [
+        np.corrcoef(*pair)[0, 1] for pair in zip(means, means[1:], strict=False)
+    ]
     value, half = np.mean(correlations), 1.96 / np.sqrt(repeats * len(correlations))
     quantity = "Lemma 2: correlation of the mean ranks within neighbouring bins"
     yield quantity, (value, value - half, value + half)
@@ -199,10 +282,16 @@ def _order_statistics(repeats, n=101, n_bins=4):
 def _printed_algorithm(scores, labels, n_bins, fresh):
     """Algorithm 1, line by line."""
     n, order = len(scores), np.argsort(scores)
-    S, Y = np.concatenate(([0], scores[order], [1])), np.concatenate(([np.nan], labels[order]))  # counted from 1
+    S, Y = (
+        np.concatenate(([0], scores[order], [1])),
+        np.concatenate(([np.nan], labels[order])),
+    )  # counted from 1
     A = [0, *(int(np.ceil(b * (n + 1) / n_bins)) for b in range(1, n_bins)), n + 1]
     values = [Y[A[b - 1] + 1 : A[b]].mean() for b in range(1, n_bins + 1)]
-    return sum(value * ((S[A[b]] <= fresh) & (fresh < S[A[b + 1]])) for b, value in enumerate(values))
+    return sum(
+        value * ((S[A[b]] <= fresh) & (fresh < S[A[b + 1]]))
+        for b, value in enumerate(values)
+    )
 
 
 def _algorithms(repeats):
@@ -213,32 +302,52 @@ def _algorithms(repeats):
         scores = rng.random(n)
         labels = (rng.random(n) < scores).astype(float)
         labels[:2] = 0, 1
-        found = UniformMassBinning(n_bins).fit(scores, labels).predict_proba(fresh)[:, 1]
+        found = (
+            UniformMassBinning(n_bins).fit(scores, labels).predict_proba(fresh)[:, 1]
+        )
         gaps += list(found - _printed_algorithm(scores, labels, n_bins, fresh))
     quantity = "Algorithm 1: library less the lines as printed, largest difference of a forecast, 40 samples"
     yield quantity, exact(max(gaps, key=abs))
     # Algorithm 2: scores on eleven levels, ties broken at random; truth of the forecasts from many fresh rows
     epsilon, held = conditional_epsilon(500, 10), []
     for seed in range(repeats // 4):
-        scores, fresh = (np.random.default_rng([4, seed, n]).integers(0, 11, n) / 10 for n in (500, 100_000))
+        scores, fresh = (
+            np.random.default_rng([4, seed, n]).integers(0, 11, n) / 10
+            for n in (500, 100_000)
+        )
         model = UniformMassBinning(10, randomize=True, random_state=seed)
         labels = np.random.default_rng([5, seed]).random(500) < _TIED_TRUTH(scores)
         forecast = model.fit(scores, labels).predict_proba(fresh)[:, 1]
         distinct, level = np.unique(forecast, return_inverse=True)
-        held.append(np.abs(np.bincount(level, _TIED_TRUTH(fresh)) / np.bincount(level) - distinct).max() <= epsilon)
-    yield "Algorithm 2: share of samples with tied scores and every bin within epsilon, n = 500, B = 10", share(held)
+        held.append(
+            np.abs(
+                np.bincount(level, _TIED_TRUTH(fresh)) / np.bincount(level) - distinct
+            ).max()
+            <= epsilon
+        )
+    yield (
+        "Algorithm 2: share of samples with tied scores and every bin within epsilon, n = 500, B = 10",
+        share(held),
+    )
 
 
 # --- printed formulas and values ---
 
 
 def _formulas():
-    cases = [(n, b, level) for n in (60, 997, 20_000) for b in (1, 5, 22) for level in (0.5, 0.9, 0.99)]
+    cases = [
+        (n, b, level)
+        for n in (60, 997, 20_000)
+        for b in (1, 5, 22)
+        for level in (0.5, 0.9, 0.99)
+    ]
     gaps = {key: [] for key in ("Theorem 3", "Corollary 1", "Theorem 4", "expected")}
     for n, b, level in cases:
         m, alpha = n // b - 1, 1 - level
         eq_8 = np.sqrt(np.log(2 * b / alpha) / (2 * m))
-        gaps["Theorem 3"].append(conditional_epsilon(n, b, confidence_level=level) - eq_8)
+        gaps["Theorem 3"].append(
+            conditional_epsilon(n, b, confidence_level=level) - eq_8
+        )
         found = conditional_epsilon(n, b, confidence_level=level, keep_boundary=True)
         gaps["Corollary 1"].append(found - (eq_8 + 1 / (n // b)))
         found = marginal_epsilon(n, b, confidence_level=level)
@@ -252,15 +361,28 @@ def _formulas():
     ):
         yield quantity, exact(max(gaps[key], key=abs))
     # one bin keeps all rows: the lemma's m is n there, not n - 1
-    yield "Section 3: epsilon of one bin of 150 rows, alpha = .1", exact(conditional_epsilon(151, 1))
+    yield (
+        "Section 3: epsilon of one bin of 150 rows, alpha = .1",
+        exact(conditional_epsilon(151, 1)),
+    )
     quantity = "Corollary 1: epsilon at n = 2900, B = 10, alpha = .1"
     yield quantity, exact(conditional_epsilon(2900, 10, keep_boundary=True))
-    rows = next(m for m in range(2, 1000) if conditional_epsilon(5 * m, 5, confidence_level=0.5) <= 0.1)
-    yield "Corollary 1: fewest rows in a bin with eq. (8) at most .1, alpha = .5, B = 5", exact(rows)
+    rows = next(
+        m
+        for m in range(2, 1000)
+        if conditional_epsilon(5 * m, 5, confidence_level=0.5) <= 0.1
+    )
+    yield (
+        "Corollary 1: fewest rows in a bin with eq. (8) at most .1, alpha = .5, B = 5",
+        exact(rows),
+    )
     added = conditional_epsilon(5 * rows, 5, confidence_level=0.5, keep_boundary=True)
     added -= conditional_epsilon(5 * rows, 5, confidence_level=0.5)
     yield "Corollary 1: largest additional term for these", exact(added)
-    yield "Theorem 4: marginal epsilon at n = 1500, B = 10, alpha = .1", exact(marginal_epsilon(1500, 10))
+    yield (
+        "Theorem 4: marginal epsilon at n = 1500, B = 10, alpha = .1",
+        exact(marginal_epsilon(1500, 10)),
+    )
     for n, n_bins, _ in _FIGURE_2:
         quantity = f"Figure 2: epsilon of Theorem 3, n = {n}, B = {n_bins}"
         yield quantity, exact(conditional_epsilon(n, n_bins))
@@ -276,8 +398,14 @@ def _appendix_b(n_bins=10, epsilon=0.1, alpha=0.1):
     slack = np.sqrt(np.log(2 * n_bins / (alpha / 4)) / 2)
     second = (n_bins * (slack + np.sqrt(slack**2 + 2 * labels / n_bins))) ** 2
     yield "Appendix B: rows of the second part", exact(second)
-    yield "Appendix B: rows of both, where the text rounds to 17,500", exact(first + second)
-    yield "Appendix B: rows of both by the exact law of the counts", exact(_rows_for_split())
+    yield (
+        "Appendix B: rows of both, where the text rounds to 17,500",
+        exact(first + second),
+    )
+    yield (
+        "Appendix B: rows of both by the exact law of the counts",
+        exact(_rows_for_split()),
+    )
 
 
 def _rows_for_split(n_bins=10, epsilon=0.1):
@@ -286,7 +414,11 @@ def _rows_for_split(n_bins=10, epsilon=0.1):
     while high - low > 1:
         middle = (low + high) // 2
         half = middle // 2
-        low, high = (low, middle) if sample_split_epsilon(half, middle - half, n_bins) <= epsilon else (middle, high)
+        low, high = (
+            (low, middle)
+            if sample_split_epsilon(half, middle - half, n_bins) <= epsilon
+            else (middle, high)
+        )
     return high
 
 
@@ -298,7 +430,16 @@ def _plot(path):
     sizes = np.geomspace(200, 50_000, 60).astype(int)
     for n_bins in (5, 10, 20, 50):
         fits = sizes[sizes >= 4 * n_bins]
-        ax.plot(fits, [conditional_epsilon(int(n), n_bins) for n in fits], label=f"B = {n_bins}")
-    ax.set(xlabel="calibration rows n", ylabel="epsilon of Theorem 3, alpha = .1", xscale="log", ylim=(0, 0.3))
+        ax.plot(
+            fits,
+            [conditional_epsilon(int(n), n_bins) for n in fits],
+            label=f"B = {n_bins}",
+        )
+    ax.set(
+        xlabel="calibration rows n",
+        ylabel="epsilon of Theorem 3, alpha = .1",
+        xscale="log",
+        ylim=(0, 0.3),
+    )
     ax.legend()
     figure.savefig(path)

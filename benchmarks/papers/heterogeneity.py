@@ -50,7 +50,9 @@ _NOISE, _FEW = (0.1, 0.2, 0.3), (0.3, 0.1, 0.05)
 _TABLES = "Table 1, Table 2: 30 % label noise on half the classes"
 CHANGED = "share of test rows whose predicted class TS or CTS changes, %"
 OVERALL = "share of repeats and rates in which TS has the lower ECE of all rows, CTS the higher"
-SOMETIMES = Rule("TS sometimes outperforms: .05 to .95 (our reading)", 0.05, 0.95, possible=(0, 1))
+SOMETIMES = Rule(
+    "TS sometimes outperforms: .05 to .95 (our reading)", 0.05, 0.95, possible=(0, 1)
+)
 MOST = above(0.5, "all shown; here most (our reading)", possible=(0, 1))
 
 
@@ -64,7 +66,9 @@ def ordering_rules(prefix, tables):
     rules = {}
     for (first, second, error), (side, *printed) in ORDERINGS.items():
         shown = f"{side} ({', '.join(f'{printed[table - 1]:.2f}' for table in tables)})"
-        rules[f"{prefix}, {error}, {first} less {second}, %"] = (above if side == "above 0" else below)(0, shown)
+        rules[f"{prefix}, {error}, {first} less {second}, %"] = (
+            above if side == "above 0" else below
+        )(0, shown)
     return rules
 
 
@@ -73,10 +77,18 @@ def _rules():
     rules[f"{_TABLES}, {CHANGED}"] = below(0.1, "none", possible=(0, 100))
     gap = "confidence less accuracy, uncalibrated"
     rules[f"Figure 1, Figure 9: clean rows, {gap}, %"] = above(0, "over-confident")
-    rules[f"Figure 1, Figure 9: 30 % label noise in all classes, {gap}, %"] = below(0, "under-confident")
-    rules[f"Figure 1, Figure 9: 10 % of all rows, {gap}, less that of all rows, %"] = above(0, "more over-confident")
-    rules[f"Figure 2, Figure 12: {gap}, 5 % of all rows less 60 %, %"] = above(0, "grows as rows get fewer")
-    rules["Figure 2, Figure 12: accuracy, 5 % of all rows less 60 %, %"] = below(0, "falls as rows get fewer")
+    rules[f"Figure 1, Figure 9: 30 % label noise in all classes, {gap}, %"] = below(
+        0, "under-confident"
+    )
+    rules[f"Figure 1, Figure 9: 10 % of all rows, {gap}, less that of all rows, %"] = (
+        above(0, "more over-confident")
+    )
+    rules[f"Figure 2, Figure 12: {gap}, 5 % of all rows less 60 %, %"] = above(
+        0, "grows as rows get fewer"
+    )
+    rules["Figure 2, Figure 12: accuracy, 5 % of all rows less 60 %, %"] = below(
+        0, "falls as rows get fewer"
+    )
     at = f"Figure 3: 30 % label noise on half the classes, {gap}"
     rules[f"{at}, noisy classes, %"] = below(0, "under-confident (-6.2)")
     rules[f"{at}, clean classes, %"] = above(0, "over-confident (1.3)")
@@ -86,17 +98,27 @@ def _rules():
     rules[f"{at}, small less whole classes, %"] = above(0, "above 0 (26.4)")
     for level in _NOISE:
         for error in ("ECE", "Max-ECE"):
-            rules[f"Figure 5, Figure 10: {_level('noise', level)}, {error}, CTS less TS, %"] = below(0)
-    quantity = "Figure 5, Figure 10: Max-ECE, CTS less TS, 30 % label noise less 10 %, %"
+            rules[
+                f"Figure 5, Figure 10: {_level('noise', level)}, {error}, CTS less TS, %"
+            ] = below(0)
+    quantity = (
+        "Figure 5, Figure 10: Max-ECE, CTS less TS, 30 % label noise less 10 %, %"
+    )
     rules[quantity] = below(0, "more with more noise")
     at = "Figure 6, Figure 11: 30 % label noise on half the classes"
     for method in ("CTS", "VS"):
         for other in ("TS", "uncalibrated"):
             rules[f"{at}, {lower_share(method, other)}"] = MOST
-    rules[f"{at}, accuracy of the noisy classes, VS less uncalibrated, %"] = below(0, "VS lowers it")
-    rules[f"{at}, accuracy of the clean classes, VS less uncalibrated, %"] = above(0, "VS raises it")
+    rules[f"{at}, accuracy of the noisy classes, VS less uncalibrated, %"] = below(
+        0, "VS lowers it"
+    )
+    rules[f"{at}, accuracy of the clean classes, VS less uncalibrated, %"] = above(
+        0, "VS raises it"
+    )
     at = "Figure 7, Figure 13: 5 % (13: 6 %) of the rows of half the classes, ECE"
-    rules[f"{at} of the small classes, TS less uncalibrated, %"] = above(0, "TS inflates it")
+    rules[f"{at} of the small classes, TS less uncalibrated, %"] = above(
+        0, "TS inflates it"
+    )
     rules[f"{at} of the whole classes, TS less uncalibrated, %"] = below(0)
     for other in ("uncalibrated", "TS"):
         rules[f"{at} of the small classes, CTS less {other}, %"] = below(0)
@@ -106,12 +128,18 @@ def _rules():
     rules[f"Figure 8, Figure 14: {OVERALL}"] = SOMETIMES
     for level in _FEW:
         for error in ("Max-ECE", "Avg-ECE"):
-            rules[f"Figure 8, Figure 14: {_level('few', level)}, {error}, CTS less TS, %"] = below(0)
+            rules[
+                f"Figure 8, Figure 14: {_level('few', level)}, {error}, CTS less TS, %"
+            ] = below(0)
     return rules
 
 
 def _level(kind, level):
-    return f"{100 * level:g} % label noise" if kind == "noise" else f"{100 * level:g} % of the rows of half the classes"
+    return (
+        f"{100 * level:g} % label noise"
+        if kind == "noise"
+        else f"{100 * level:g} % of the rows of half the classes"
+    )
 
 
 ROWS = _rules()
@@ -121,9 +149,17 @@ def measure(options):
     """Measure the tables, the sweeps and the classes over seeds."""
     seeds = range(3 if options.quick else options.repeats or 16)
     X, y = _load(options.data)
-    worlds = [("clean", 0), ("all noise", 0.3), *(("all few", level) for level in (0.6, 0.1, 0.05))]
-    worlds += [("noise", level) for level in _NOISE] + [("few", level) for level in _FEW]
-    measured = {world: [_one_seed(X, y, *world, seed) for seed in seeds] for world in worlds}
+    worlds = [
+        ("clean", 0),
+        ("all noise", 0.3),
+        *(("all few", level) for level in (0.6, 0.1, 0.05)),
+    ]
+    worlds += [("noise", level) for level in _NOISE] + [
+        ("few", level) for level in _FEW
+    ]
+    measured = {
+        world: [_one_seed(X, y, *world, seed) for seed in seeds] for world in worlds
+    }
     yield from orderings(_TABLES, measured["noise", 0.3])
     yield f"{_TABLES}, {CHANGED}", changed_predictions(measured["noise", 0.3])
     yield from _homogeneous(measured)
@@ -135,25 +171,41 @@ def measure(options):
 
 
 def _load(data):
-    table = np.genfromtxt(data / "tabular" / "satimage.csv.gz", delimiter=",", skip_header=1, dtype=str)
-    return table[:, :-1].astype(np.float64), np.unique(table[:, -1], return_inverse=True)[1]
+    table = np.genfromtxt(
+        data / "tabular" / "satimage.csv.gz", delimiter=",", skip_header=1, dtype=str
+    )
+    return table[:, :-1].astype(np.float64), np.unique(
+        table[:, -1], return_inverse=True
+    )[1]
 
 
 def _one_seed(X, y, kind, level, seed):
     """Return by method the figures in percent: errors, accuracy, and gap and accuracy of the corrupted classes."""
     rng = np.random.default_rng(seed)
     chosen = rng.permutation(y.max() + 1)[: (y.max() + 1) // 2]
-    corrupted = np.ones(len(y), dtype=bool) if kind.startswith("all") else np.isin(y, chosen)
-    rows, rest = train_test_split(np.arange(len(y)), train_size=0.4, random_state=seed, stratify=y)
-    calibration, test = train_test_split(rest, train_size=0.5, random_state=seed, stratify=y[rest])
-    rows, labels = _corrupt(rows, y[rows], corrupted[rows], kind, level, y.max() + 1, rng)
+    corrupted = (
+        np.ones(len(y), dtype=bool) if kind.startswith("all") else np.isin(y, chosen)
+    )
+    rows, rest = train_test_split(
+        np.arange(len(y)), train_size=0.4, random_state=seed, stratify=y
+    )
+    calibration, test = train_test_split(
+        rest, train_size=0.5, random_state=seed, stratify=y[rest]
+    )
+    rows, labels = _corrupt(
+        rows, y[rows], corrupted[rows], kind, level, y.max() + 1, rng
+    )
     scaler = StandardScaler().fit(X[rows])
     model = MLPClassifier((100,), max_iter=150, random_state=seed)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # 150 epochs are meant to be the end
+        warnings.simplefilter(
+            "ignore", ConvergenceWarning
+        )  # 150 epochs are meant to be the end
         model.fit(scaler.transform(X[rows]), labels)
     logits = _logits(model, scaler.transform(X))
-    return figures(logits[calibration], y[calibration], logits[test], y[test], corrupted[test])
+    return figures(
+        logits[calibration], y[calibration], logits[test], y[test], corrupted[test]
+    )
 
 
 def _logits(model, X):
@@ -166,13 +218,21 @@ def _corrupt(rows, labels, corrupted, kind, level, n_classes, rng):
     """Return the training rows and labels after the corruption."""
     if kind.endswith("noise"):
         return rows, noisy(labels, corrupted, level, n_classes, rng)
-    keep = ~corrupted | (rng.random(len(rows)) < level) if kind.endswith("few") else np.ones(len(rows), dtype=bool)
+    keep = (
+        ~corrupted | (rng.random(len(rows)) < level)
+        if kind.endswith("few")
+        else np.ones(len(rows), dtype=bool)
+    )
     return rows[keep], labels[keep]
 
 
 def noisy(labels, corrupted, level, n_classes, rng):
     """Return labels of which a share of the corrupted ones is drawn anew, from all classes."""
-    return np.where(corrupted & (rng.random(len(labels)) < level), rng.integers(0, n_classes, len(labels)), labels)
+    return np.where(
+        corrupted & (rng.random(len(labels)) < level),
+        rng.integers(0, n_classes, len(labels)),
+        labels,
+    )
 
 
 def figures(logits, labels, test_logits, test_labels, corrupted, methods=METHODS):
@@ -187,20 +247,30 @@ def figures(logits, labels, test_logits, test_labels, corrupted, methods=METHODS
         predicted = y_proba.argmax(axis=1)
         right = predicted == test_labels
         gap = y_proba.max(axis=1) - right
-        by_class = groupwise_calibration_error(test_labels, y_proba, multiclass="top_label", reduce=None)
+        by_class = groupwise_calibration_error(
+            test_labels, y_proba, multiclass="top_label", reduce=None
+        )
         chosen = set(np.unique(test_labels[corrupted]))
         values = {
-            "ECE": expected_calibration_error(test_labels, y_proba, multiclass="top_label"),
+            "ECE": expected_calibration_error(
+                test_labels, y_proba, multiclass="top_label"
+            ),
             "Max-ECE": max(by_class.values()),
             "Avg-ECE": np.mean(list(by_class.values())),
-            "corrupted ECE": np.mean([error for k, error in by_class.items() if k in chosen]),
-            "other ECE": np.mean([error for k, error in by_class.items() if k not in chosen] or [np.nan]),
+            "corrupted ECE": np.mean(
+                [error for k, error in by_class.items() if k in chosen]
+            ),
+            "other ECE": np.mean(
+                [error for k, error in by_class.items() if k not in chosen] or [np.nan]
+            ),
             "accuracy": right.mean(),
             "gap": gap.mean(),
             "corrupted gap": gap[corrupted].mean(),
             "corrupted accuracy": right[corrupted].mean(),
             "other gap": gap[~corrupted].mean() if not corrupted.all() else np.nan,
-            "other accuracy": right[~corrupted].mean() if not corrupted.all() else np.nan,
+            "other accuracy": right[~corrupted].mean()
+            if not corrupted.all()
+            else np.nan,
         }
         found[name] = {key: 100 * value for key, value in values.items()}
         found[name]["same class"] = predicted == test_logits.argmax(axis=1)  # by row
@@ -221,45 +291,82 @@ def difference(results, first, second, figure):
 def orderings(prefix, results):
     """Yield the differences of Tables 1 and 2, paired by seed."""
     for first, second, error in ORDERINGS:
-        yield f"{prefix}, {error}, {first} less {second}, %", difference(results, first, second, error)
+        yield (
+            f"{prefix}, {error}, {first} less {second}, %",
+            difference(results, first, second, error),
+        )
 
 
 def share_of_classes(results, first, second):
     """Return the share of (seed, class) pairs whose error is lower with the first method."""
-    pairs = [(result[first]["by class"], result[second]["by class"]) for result in results]
+    pairs = [
+        (result[first]["by class"], result[second]["by class"]) for result in results
+    ]
     return share([a[k] < b[k] for a, b in pairs for k in a.keys() & b.keys()])
 
 
 def share_of_repeats(by_rate):
     """Return the share of (repeat, rate) pairs in which TS has a lower error of all rows than CTS."""
-    return share([result["TS"]["ECE"] < result["CTS"]["ECE"] for results in by_rate for result in results])
+    return share(
+        [
+            result["TS"]["ECE"] < result["CTS"]["ECE"]
+            for results in by_rate
+            for result in results
+        ]
+    )
 
 
 def changed_predictions(results):
     """Return the share of test rows, in percent, whose predicted class TS or CTS changes."""
-    changed = [~result[method]["same class"] for result in results for method in ("TS", "CTS")]
+    changed = [
+        ~result[method]["same class"] for result in results for method in ("TS", "CTS")
+    ]
     return tuple(100 * value for value in share(np.concatenate(changed)))
 
 
 def _homogeneous(measured):
     gap = "confidence less accuracy, uncalibrated"
-    found = {world: values_of(results, "uncalibrated", "gap") for world, results in measured.items()}
+    found = {
+        world: values_of(results, "uncalibrated", "gap")
+        for world, results in measured.items()
+    }
     yield f"Figure 1, Figure 9: clean rows, {gap}, %", mean(found["clean", 0])
-    yield f"Figure 1, Figure 9: 30 % label noise in all classes, {gap}, %", mean(found["all noise", 0.3])
+    yield (
+        f"Figure 1, Figure 9: 30 % label noise in all classes, {gap}, %",
+        mean(found["all noise", 0.3]),
+    )
     few = found["all few", 0.1] - found["clean", 0]
-    yield f"Figure 1, Figure 9: 10 % of all rows, {gap}, less that of all rows, %", mean(few)
+    yield (
+        f"Figure 1, Figure 9: 10 % of all rows, {gap}, less that of all rows, %",
+        mean(few),
+    )
     few = found["all few", 0.05] - found["all few", 0.6]
     yield f"Figure 2, Figure 12: {gap}, 5 % of all rows less 60 %, %", mean(few)
-    accuracy = [values_of(measured["all few", level], "uncalibrated", "accuracy") for level in (0.05, 0.6)]
-    yield "Figure 2, Figure 12: accuracy, 5 % of all rows less 60 %, %", mean(np.subtract(*accuracy))
+    accuracy = [
+        values_of(measured["all few", level], "uncalibrated", "accuracy")
+        for level in (0.05, 0.6)
+    ]
+    yield (
+        "Figure 2, Figure 12: accuracy, 5 % of all rows less 60 %, %",
+        mean(np.subtract(*accuracy)),
+    )
 
 
 def _halves(measured):
     at = "Figure 3: 30 % label noise on half the classes, confidence less accuracy, uncalibrated"
-    yield f"{at}, noisy classes, %", mean(values_of(measured["noise", 0.3], "uncalibrated", "corrupted gap"))
-    yield f"{at}, clean classes, %", mean(values_of(measured["noise", 0.3], "uncalibrated", "other gap"))
+    yield (
+        f"{at}, noisy classes, %",
+        mean(values_of(measured["noise", 0.3], "uncalibrated", "corrupted gap")),
+    )
+    yield (
+        f"{at}, clean classes, %",
+        mean(values_of(measured["noise", 0.3], "uncalibrated", "other gap")),
+    )
     at = "Figure 4: 10 % of the rows of half the classes, confidence less accuracy, uncalibrated"
-    small, whole = (values_of(measured["few", 0.1], "uncalibrated", f"{kind} gap") for kind in ("corrupted", "other"))
+    small, whole = (
+        values_of(measured["few", 0.1], "uncalibrated", f"{kind} gap")
+        for kind in ("corrupted", "other")
+    )
     yield f"{at}, small classes, %", mean(small)
     yield f"{at}, whole classes, %", mean(whole)
     yield f"{at}, small less whole classes, %", mean(small - whole)
@@ -274,31 +381,56 @@ def _sweeps(measured):
             for error in errors:
                 quantity = f"{label}: {_level(kind, level)}, {error}, CTS less TS, %"
                 yield quantity, difference(measured[kind, level], "CTS", "TS", error)
-    yield f"Figure 8, Figure 14: {OVERALL}", share_of_repeats(measured["few", level] for level in _FEW)
+    yield (
+        f"Figure 8, Figure 14: {OVERALL}",
+        share_of_repeats(measured["few", level] for level in _FEW),
+    )
     gains = [
-        values_of(measured["noise", level], "CTS", "Max-ECE") - values_of(measured["noise", level], "TS", "Max-ECE")
+        values_of(measured["noise", level], "CTS", "Max-ECE")
+        - values_of(measured["noise", level], "TS", "Max-ECE")
         for level in (0.3, 0.1)
     ]
-    yield "Figure 5, Figure 10: Max-ECE, CTS less TS, 30 % label noise less 10 %, %", mean(np.subtract(*gains))
+    yield (
+        "Figure 5, Figure 10: Max-ECE, CTS less TS, 30 % label noise less 10 %, %",
+        mean(np.subtract(*gains)),
+    )
 
 
 def _classes(measured):
-    at, noise = "Figure 6, Figure 11: 30 % label noise on half the classes", measured["noise", 0.3]
+    at, noise = (
+        "Figure 6, Figure 11: 30 % label noise on half the classes",
+        measured["noise", 0.3],
+    )
     for method in ("CTS", "VS"):
         for other in ("TS", "uncalibrated"):
-            yield f"{at}, {lower_share(method, other)}", share_of_classes(noise, method, other)
+            yield (
+                f"{at}, {lower_share(method, other)}",
+                share_of_classes(noise, method, other),
+            )
     for kind, figure in (("noisy", "corrupted"), ("clean", "other")):
         quantity = f"{at}, accuracy of the {kind} classes, VS less uncalibrated, %"
         yield quantity, difference(noise, "VS", "uncalibrated", f"{figure} accuracy")
-    at, few = "Figure 7, Figure 13: 5 % (13: 6 %) of the rows of half the classes, ECE", measured["few", 0.05]
+    at, few = (
+        "Figure 7, Figure 13: 5 % (13: 6 %) of the rows of half the classes, ECE",
+        measured["few", 0.05],
+    )
     for kind, figure in (("small", "corrupted"), ("whole", "other")):
         quantity = f"{at} of the {kind} classes, TS less uncalibrated, %"
         yield quantity, difference(few, "TS", "uncalibrated", f"{figure} ECE")
     for other in ("uncalibrated", "TS"):
-        yield f"{at} of the small classes, CTS less {other}, %", difference(few, "CTS", other, "corrupted ECE")
-    yield f"{at} of the whole classes, CTS less uncalibrated, %", difference(few, "CTS", "uncalibrated", "other ECE")
+        yield (
+            f"{at} of the small classes, CTS less {other}, %",
+            difference(few, "CTS", other, "corrupted ECE"),
+        )
+    yield (
+        f"{at} of the whole classes, CTS less uncalibrated, %",
+        difference(few, "CTS", "uncalibrated", "other ECE"),
+    )
     at = at.removesuffix(", ECE")
-    yield f"{at}, {lower_share('CTS', 'uncalibrated')}", share_of_classes(few, "CTS", "uncalibrated")
+    yield (
+        f"{at}, {lower_share('CTS', 'uncalibrated')}",
+        share_of_classes(few, "CTS", "uncalibrated"),
+    )
 
 
 def _plot(measured, path):
@@ -307,7 +439,9 @@ def _plot(measured, path):
     axes = Figure(figsize=(9, 3.5), layout="constrained").subplots(1, 2, sharey=True)
     for axis, world in zip(axes, (("noise", 0.3), ("few", 0.05)), strict=True):
         for offset, method in enumerate(METHODS):
-            values = np.array([values_of(measured[world], method, error) for error in ERRORS])
+            values = np.array(
+                [values_of(measured[world], method, error) for error in ERRORS]
+            )
             axis.bar(
                 np.arange(3) + 0.16 * offset - 0.32,
                 values.mean(axis=1),

@@ -32,22 +32,40 @@ _PLATT = PlattScaling(smooth_targets=False, clip=None)
 _POSITIVE = (0.0, np.inf)
 _BY_N, _BY_B, _NOISY = "Figure 8: B=10", "Figure 9: n=2000", "Figure 11: B=10"
 ROWS = {
-    f"{_BY_N}, squared CE, n 1000 / n 2000, HB": printed(2.00, margin=0.06, possible=_POSITIVE),
-    f"{_BY_N}, squared CE, n 1000 / n 2000, SB": printed(1.98, margin=0.09, possible=_POSITIVE),
-    f"{_BY_B}, squared CE, B 20 / B 5, HB": printed(3.71, margin=0.15, possible=_POSITIVE),
+    f"{_BY_N}, squared CE, n 1000 / n 2000, HB": printed(
+        2.00, margin=0.06, possible=_POSITIVE
+    ),
+    f"{_BY_N}, squared CE, n 1000 / n 2000, SB": printed(
+        1.98, margin=0.09, possible=_POSITIVE
+    ),
+    f"{_BY_B}, squared CE, B 20 / B 5, HB": printed(
+        3.71, margin=0.15, possible=_POSITIVE
+    ),
     # "decreases by 2 % +- 7 %"
-    f"{_BY_B}, squared CE, B 20 / B 5, SB": printed(0.98, margin=0.07, possible=_POSITIVE),
-    f"{_BY_B}, log squared CE per log B, HB": Rule("close to linear in B: 1", 0.85, 1.15),
+    f"{_BY_B}, squared CE, B 20 / B 5, SB": printed(
+        0.98, margin=0.07, possible=_POSITIVE
+    ),
+    f"{_BY_B}, log squared CE per log B, HB": Rule(
+        "close to linear in B: 1", 0.85, 1.15
+    ),
     f"{_BY_B}, log squared CE per log B, SB": Rule("nearly constant: 0", -0.1, 0.1),
-    f"{_NOISY}, n=3000, squared CE, scaling / SB": printed(5.2, margin=1.1, possible=_POSITIVE),
+    f"{_NOISY}, n=3000, squared CE, scaling / SB": printed(
+        5.2, margin=1.1, possible=_POSITIVE
+    ),
     # 0.02^2; the signs of the noise do not quite average out against the map, hence .00039
-    f"{_NOISY}, n=4000, squared CE of scaling": above(0.00039, "not below .02^2 (our reading)", possible=_POSITIVE),
+    f"{_NOISY}, n=4000, squared CE of scaling": above(
+        0.00039, "not below .02^2 (our reading)", possible=_POSITIVE
+    ),
 }
 for _method in ("HB", "SB"):
-    ROWS[f"{_BY_N}, log squared CE per log n, {_method}"] = Rule("1/CE^2 linear in n: -1", -1.1, -0.9)
+    ROWS[f"{_BY_N}, log squared CE per log n, {_method}"] = Rule(
+        "1/CE^2 linear in n: -1", -1.1, -0.9
+    )
 for _n_bins in _BINS:
     # the vertical axis of the figure ends at these values
-    ROWS[f"{_BY_B}, B={_n_bins}, 1 / squared CE of SB"] = Rule("6600 to 7800", 6600, 7800, 1000, _POSITIVE)
+    ROWS[f"{_BY_B}, B={_n_bins}, 1 / squared CE of SB"] = Rule(
+        "6600 to 7800", 6600, 7800, 1000, _POSITIVE
+    )
 for _n in _SIZES[1::2]:
     ROWS[f"{_NOISY}, n={_n}, squared CE, SB / scaling"] = below(1, possible=_POSITIVE)
 
@@ -70,8 +88,16 @@ class Truth(NamedTuple):
         smooth = PlattCurve(curve.a, curve.c)
         spline = CubicSpline(edges, smooth(edges)).antiderivative()
         # what the noise adds: a sum over whole cells, linear within one
-        noise = np.concatenate(([0.0], np.cumsum(curve(nodes) - smooth(nodes)) * (high - low) / n_cells))
-        return cls(curve, low, high, nodes, lambda z: (spline(z) + np.interp(z, edges, noise)) / (high - low))
+        noise = np.concatenate(
+            ([0.0], np.cumsum(curve(nodes) - smooth(nodes)) * (high - low) / n_cells)
+        )
+        return cls(
+            curve,
+            low,
+            high,
+            nodes,
+            lambda z: (spline(z) + np.interp(z, edges, noise)) / (high - low),
+        )
 
 
 def measure(options):
@@ -97,14 +123,17 @@ def _errors(truth, n, n_bins, repeats, options):
     seeds = np.random.SeedSequence([n, n_bins]).spawn(repeats)
     batches = [seeds[start::8] for start in range(8)]
     results = Parallel(n_jobs=options.n_jobs)(
-        delayed(_batch)(truth.curve, truth.low, truth.high, n, n_bins, batch) for batch in batches
+        delayed(_batch)(truth.curve, truth.low, truth.high, n, n_bins, batch)
+        for batch in batches
     )
     return dict(zip(_METHODS, np.concatenate(results, axis=1), strict=True))
 
 
 def _batch(curve, low, high, n, n_bins, seeds):
     truth = Truth.of(curve, low, high)
-    return np.transpose([_one(truth, n, n_bins, np.random.default_rng(seed)) for seed in seeds])
+    return np.transpose(
+        [_one(truth, n, n_bins, np.random.default_rng(seed)) for seed in seeds]
+    )
 
 
 def _one(truth, n, n_bins, rng):
@@ -120,7 +149,9 @@ def _one(truth, n, n_bins, rng):
     return (
         _binned_squared_error(truth, histogram.bin_edges_[1:-1], histogram.bin_values_),
         _binned_squared_error(truth, score_edges, binned.bin_values_),
-        np.mean((scaling.predict_proba(truth.nodes)[:, 1] - truth.curve(truth.nodes)) ** 2),
+        np.mean(
+            (scaling.predict_proba(truth.nodes)[:, 1] - truth.curve(truth.nodes)) ** 2
+        ),
     )
 
 
@@ -149,22 +180,33 @@ def _bin_counts(errors):
         yield f"{_BY_B}, log squared CE per log B, {method}", slope
     for n_bins in _BINS:
         value, low, high = mean(errors[2000, n_bins]["SB"])
-        yield f"{_BY_B}, B={n_bins}, 1 / squared CE of SB", (1 / value, 1 / high, 1 / low)
+        yield (
+            f"{_BY_B}, B={n_bins}, 1 / squared CE of SB",
+            (1 / value, 1 / high, 1 / low),
+        )
 
 
 def _noise(errors):
     at = errors[3000]
-    yield f"{_NOISY}, n=3000, squared CE, scaling / SB", ratio(at["scaling"], at["SB"], paired=True)
+    yield (
+        f"{_NOISY}, n=3000, squared CE, scaling / SB",
+        ratio(at["scaling"], at["SB"], paired=True),
+    )
     yield f"{_NOISY}, n=4000, squared CE of scaling", mean(errors[4000]["scaling"])
     for n in _SIZES[1::2]:
         both = errors[n]
-        yield f"{_NOISY}, n={n}, squared CE, SB / scaling", ratio(both["SB"], both["scaling"], paired=True)
+        yield (
+            f"{_NOISY}, n={n}, squared CE, SB / scaling",
+            ratio(both["SB"], both["scaling"], paired=True),
+        )
 
 
 def _log_slope(samples, sizes):
     """Return the least-squares slope of the log of the mean error on log size, with its interval."""
     x = np.log(sizes) - np.mean(np.log(sizes))
-    return bootstrap(lambda *s: x @ np.log([values.mean() for values in s]) / (x @ x), *samples)
+    return bootstrap(
+        lambda *s: x @ np.log([values.mean() for values in s]) / (x @ x), *samples
+    )
 
 
 def _plot(errors, noise, path):
@@ -172,10 +214,22 @@ def _plot(errors, noise, path):
 
     figure, axes = plt.subplots(1, 3, figsize=(12, 3.6), layout="constrained")
     for method in ("HB", "SB"):
-        axes[0].plot(_SIZES, [1 / errors[n, 10][method].mean() for n in _SIZES], "o-", label=method)
-        axes[1].plot(_BINS, [1 / errors[2000, n_bins][method].mean() for n_bins in _BINS], "o-", label=method)
+        axes[0].plot(
+            _SIZES,
+            [1 / errors[n, 10][method].mean() for n in _SIZES],
+            "o-",
+            label=method,
+        )
+        axes[1].plot(
+            _BINS,
+            [1 / errors[2000, n_bins][method].mean() for n_bins in _BINS],
+            "o-",
+            label=method,
+        )
     for method in _METHODS:
-        axes[2].plot(_SIZES, [noise[n][method].mean() for n in _SIZES], "o-", label=method)
+        axes[2].plot(
+            _SIZES, [noise[n][method].mean() for n in _SIZES], "o-", label=method
+        )
     axes[0].set(title="Figure 8", xlabel="n", ylabel="1 / squared CE")
     axes[1].set(title="Figure 9", xlabel="B", ylabel="1 / squared CE")
     axes[2].set(title="Figure 11", xlabel="n", ylabel="squared CE")

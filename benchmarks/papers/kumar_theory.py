@@ -31,14 +31,27 @@ _KINDS = {
 }
 _HOLDS = above(0.9, "at least 1 - delta = .9", possible=(0, 1))
 ROWS = {
-    **{f"Section 2.2: {kind}, largest difference, 40 samples": Rule("0", -_FLOAT, _FLOAT) for kind in _KINDS.values()},
+    **{
+        f"Section 2.2: {kind}, largest difference, 40 samples": Rule(
+            "0", -_FLOAT, _FLOAT
+        )
+        for kind in _KINDS.values()
+    },
     "Section 2.2: squared event-pooled less squared marginal error in the same bins, largest": below(
         _FLOAT, "(ours) at most 0"
     ),
-    "Example 3.2: square of the binned error, 15 equal-width bins": Rule("0", -1e-5, 1e-5, 1e-5),
-    "Example 3.2: true error of the same model": above(0.49, "at least .49", possible=(0, 1)),
-    "Proposition 3.3: largest of binned less true error, 10 fits, l1, l2, l4, B to 256": below(_FLOAT, "at most 0"),
-    "Proposition 3.3: least change of the binned error as nested bins double": above(-_FLOAT, "at least 0"),
+    "Example 3.2: square of the binned error, 15 equal-width bins": Rule(
+        "0", -1e-5, 1e-5, 1e-5
+    ),
+    "Example 3.2: true error of the same model": above(
+        0.49, "at least .49", possible=(0, 1)
+    ),
+    "Proposition 3.3: largest of binned less true error, 10 fits, l1, l2, l4, B to 256": below(
+        _FLOAT, "at most 0"
+    ),
+    "Proposition 3.3: least change of the binned error as nested bins double": above(
+        -_FLOAT, "at least 0"
+    ),
     "Theorem 4.1: share of samples with CE(SB)^2 at most 2 min CE(g)^2 + eps^2, n = B log B + log(B) / eps^2": above(
         0.9, "at least 1 - delta = .9", possible=(0, 1)
     ),
@@ -48,15 +61,27 @@ ROWS = {
     "Theorem 4.1: n for a squared CE of eps^2, B 64 over B 16, HB": Rule(
         "about 4: B / eps^2", 2.5, 5.5, possible=(0, 99)
     ),
-    "Lemma 4.3: log n per log (B log(B / delta)), delta = .1": Rule("1 +- 0.15", 0.85, 1.15),
-    "Lemma 4.3: the constant c at B = 160 over that at B = 10": Rule("1 +- 0.25", 0.75, 1.25, possible=(0, 99)),
+    "Lemma 4.3: log n per log (B log(B / delta)), delta = .1": Rule(
+        "1 +- 0.15", 0.85, 1.15
+    ),
+    "Lemma 4.3: the constant c at B = 160 over that at B = 10": Rule(
+        "1 +- 0.25", 0.75, 1.25, possible=(0, 99)
+    ),
     "Lemma D.2: share of samples with |SB - its population version|_2^2 at most log(4 B / delta) / n": _HOLDS,
     "Lemma D.2: that square, log per log n": Rule("1 / n: -1", -1.15, -0.85),
-    "Lemma D.2: that square, B 64 over B 16": below(1.28, "at most log 640 / log 160 = 1.27", possible=(0, 99)),
+    "Lemma D.2: that square, B 64 over B 16": below(
+        1.28, "at most log 640 / log 160 = 1.27", possible=(0, 99)
+    ),
     "Lemma D.2: share of samples with |SB - its population version|_1^2 at most 2 log(4 B / delta) / (B n)": _HOLDS,
-    "Lemma D.2: the distance in l1, B 64 over B 16": below(0.57, "at most sqrt(16 log 640 / 64 log 160) = .56"),
-    "Lemma D.3: squared CE of the map less the least of the family, log per log n": Rule("1 / n: -1", -1.2, -0.8),
-    "Lemma D.5: MSE(f) - MSE(g) - 2 |f - g|_1, largest of 2000 pairs": below(_FLOAT, "at most 0"),
+    "Lemma D.2: the distance in l1, B 64 over B 16": below(
+        0.57, "at most sqrt(16 log 640 / 64 log 160) = .56"
+    ),
+    "Lemma D.3: squared CE of the map less the least of the family, log per log n": Rule(
+        "1 / n: -1", -1.2, -0.8
+    ),
+    "Lemma D.5: MSE(f) - MSE(g) - 2 |f - g|_1, largest of 2000 pairs": below(
+        _FLOAT, "at most 0"
+    ),
     "Lemma D.5: the same without the factor 2": above(0, "(not promised)"),
     "Proposition D.4: share of samples with MSE of SB at most the least of the family + 1 / B, n = 40 B": above(
         0.9, "at least 1 - delta = .9", possible=(0, 1)
@@ -64,20 +89,32 @@ ROWS = {
     "Proposition D.4: B times that excess of MSE, B 64 over B 16": below(
         1.0, "at most 1: falls like 1 / B", possible=(0, 99)
     ),
-    "Lemma D.6: largest of the MSE cost of binning over 2 alpha / B": below(1, "at most 1"),
-    "Proposition 3.3: CE of a map binned by its own mean less that of the map, largest": below(_FLOAT, "at most 0"),
+    "Lemma D.6: largest of the MSE cost of binning over 2 alpha / B": below(
+        1, "at most 1"
+    ),
+    "Proposition 3.3: CE of a map binned by its own mean less that of the map, largest": below(
+        _FLOAT, "at most 0"
+    ),
     "Theorem 5.3: plugin, log n per log B": Rule("1 +- 0.1", 0.9, 1.1),
-    "Theorem 5.3: plugin, log n per log B, against the sqrt(B) of the sentence before it": above(0.6, "above .6"),
+    "Theorem 5.3: plugin, log n per log B, against the sqrt(B) of the sentence before it": above(
+        0.6, "above .6"
+    ),
     "Theorem 5.4: debiased, log n per log B": Rule("0.5 +- 0.1", 0.4, 0.6),
     "Lemma F.1: share of samples with every bin's share within c(n) of its probability": _HOLDS,
-    "Lemma F.2: plugin square less (P1) - (P2) + (P3), largest": Rule("0", -_FLOAT, _FLOAT),
-    "Lemma F.3: largest of |(P1) - E^2| over c(n) E^2 where Lemma F.1 holds": below(1, possible=(0, np.inf)),
+    "Lemma F.2: plugin square less (P1) - (P2) + (P3), largest": Rule(
+        "0", -_FLOAT, _FLOAT
+    ),
+    "Lemma F.3: largest of |(P1) - E^2| over c(n) E^2 where Lemma F.1 holds": below(
+        1, possible=(0, np.inf)
+    ),
     "Lemma F.4: share of samples with (P2) within its bound": _HOLDS,
     "Lemma F.5: share of samples with (P3) within its bound": _HOLDS,
     "Theorem F.6: share of samples with the plugin square within the bound": above(
         0.7, "at least 1 - 3 delta = .7", possible=(0, 1)
     ),
-    "Lemma F.7: debiased square less (C1) - (C2) + (C3), largest": Rule("0", -_FLOAT, _FLOAT),
+    "Lemma F.7: debiased square less (C1) - (C2) + (C3), largest": Rule(
+        "0", -_FLOAT, _FLOAT
+    ),
     "Lemma F.8: share of samples with (C3) within its bound": _HOLDS,
     "Theorem F.9: share of samples with the debiased square within the bound": above(
         0.6, "at least 1 - 4 delta = .6", possible=(0, 1)
@@ -85,15 +122,21 @@ ROWS = {
     "Theorem F.9: its third and fourth term over the third of Theorem F.6, B = 1000, n = 1e6": below(
         1, "smaller where B is large", possible=(0, np.inf)
     ),
-    "Draft Proposition 1: CE of the map less the least of the family, log per log n": below(-0.5, "at most -1/2"),
+    "Draft Proposition 1: CE of the map less the least of the family, log per log n": below(
+        -0.5, "at most -1/2"
+    ),
     "Draft Theorem 3: share of samples with CE(SB) at most 3 eps, n = B log B + L^2 d^2 / eps^2": above(
         0.9, "at least 1 - delta = .9", possible=(0, 1)
     ),
     "Draft Theorem 3: share of samples whose bins have 1 / 2B at least": above(
         0.9, "at least 1 - delta = .9", possible=(0, 1)
     ),
-    "Draft Lemma 2: CE(f) - CE(g) - |f - g|_2, f a function of g, largest": below(_FLOAT, "at most 0"),
-    "Draft Lemma 2: the same, f not a function of g, a counterexample": above(0.0, "a condition is needed"),
+    "Draft Lemma 2: CE(f) - CE(g) - |f - g|_2, f a function of g, largest": below(
+        _FLOAT, "at most 0"
+    ),
+    "Draft Lemma 2: the same, f not a function of g, a counterexample": above(
+        0.0, "a condition is needed"
+    ),
 }
 
 
@@ -130,19 +173,33 @@ def _several_classes(norm=2, n=300):
         n_classes = int(rng.integers(3, 8))
         scores = rng.dirichlet(np.full(n_classes, rng.uniform(0.2, 2)), n)
         labels = rng.integers(n_classes, size=n)
-        events, predicted = labels[:, None] == np.arange(n_classes), scores.argmax(axis=1)
-        squares = [error(events[:, k], scores[:, k], labels=[False, True]) ** 2 for k in range(n_classes)]
+        events, predicted = (
+            labels[:, None] == np.arange(n_classes),
+            scores.argmax(axis=1),
+        )
+        squares = [
+            error(events[:, k], scores[:, k], labels=[False, True]) ** 2
+            for k in range(n_classes)
+        ]
         plain = {
-            "top_label": error(labels == predicted, scores.max(axis=1), labels=[False, True]),
+            "top_label": error(
+                labels == predicted, scores.max(axis=1), labels=[False, True]
+            ),
             "marginal": np.sqrt(np.mean(squares)),
             "pooled": error(events.ravel(), scores.ravel()),
         }
-        found = {kind: error(labels, scores, multiclass=kind, labels=range(n_classes)) for kind in _KINDS}
+        found = {
+            kind: error(labels, scores, multiclass=kind, labels=range(n_classes))
+            for kind in _KINDS
+        }
         for kind, values in gaps.items():
             values.append(found[kind] - plain[kind])
         excess.append(found["pooled"] ** 2 - found["marginal"] ** 2)
     for kind, words in _KINDS.items():
-        yield f"Section 2.2: {words}, largest difference, 40 samples", exact(max(gaps[kind], key=abs))
+        yield (
+            f"Section 2.2: {words}, largest difference, 40 samples",
+            exact(max(gaps[kind], key=abs)),
+        )
     quantity = "Section 2.2: squared event-pooled less squared marginal error in the same bins, largest"
     yield quantity, exact(max(excess))
 
@@ -157,16 +214,23 @@ class _Alternating:
         self.breakpoints = np.linspace(0.49, 0.51, n_cells + 1)
 
     def __call__(self, scores):
-        return (np.searchsorted(self.breakpoints[1:-1], scores, side="right") % 2).astype(np.float64)
+        return (
+            np.searchsorted(self.breakpoints[1:-1], scores, side="right") % 2
+        ).astype(np.float64)
 
 
 def _example_32(quick):
     model = CalibrationModel(stats.uniform(0.49, 0.02), _Alternating())
     # Of one sample the signed square of the binned error, without bias; the truth is 0 in the bin that holds them all.
-    metric = partial(calibration_error, binning=EqualWidth(15), method="unbiased", squared=True)
+    metric = partial(
+        calibration_error, binning=EqualWidth(15), method="unbiased", squared=True
+    )
     squares = model.estimates(metric, 30_000 if quick else 100_000, 50, random_state=0)
     yield "Example 3.2: square of the binned error, 15 equal-width bins", mean(squares)
-    yield "Example 3.2: true error of the same model", exact(model.true_calibration_error())
+    yield (
+        "Example 3.2: true error of the same model",
+        exact(model.true_calibration_error()),
+    )
 
 
 _LEVELS = (np.arange(1 << 16) + 0.5) / (1 << 16)
@@ -193,13 +257,24 @@ def _binned_errors():
         for norm in (1, 2, 4):
             full = np.mean(np.abs(scores - truth) ** norm) ** (1 / norm)
             for strategy in (EqualWidth, EqualMass):
-                edges = [strategy(int(n_bins)).bin_edges(scores) for n_bins in 2 ** np.arange(1, 9)]
+                edges = [
+                    strategy(int(n_bins)).bin_edges(scores)
+                    for n_bins in 2 ** np.arange(1, 9)
+                ]
                 errors = [_binned_error(scores, truth, cut, norm) for cut in edges]
                 excess += [error - full for error in errors]
-                if strategy is EqualWidth:  # edges of 2^k equal-width bins are nested exactly
+                if (
+                    strategy is EqualWidth
+                ):  # edges of 2^k equal-width bins are nested exactly
                     steps += list(np.diff(errors))
-    yield "Proposition 3.3: largest of binned less true error, 10 fits, l1, l2, l4, B to 256", exact(max(excess))
-    yield "Proposition 3.3: least change of the binned error as nested bins double", exact(min(steps))
+    yield (
+        "Proposition 3.3: largest of binned less true error, 10 fits, l1, l2, l4, B to 256",
+        exact(max(excess)),
+    )
+    yield (
+        "Proposition 3.3: least change of the binned error as nested bins double",
+        exact(min(steps)),
+    )
 
 
 # --- Section 4 and Appendix D ---
@@ -220,10 +295,16 @@ def _theorem_41(repeats, n_bins=16, error=0.05):
     for method in ("SB", "HB"):
         # the squared error falls like 1 / n, so n times its mean is what an error of 1 would need
         needed = [
-            [n_rows * _squared_errors(n_rows, bins, seed)[method] for seed in range(repeats)]
+            [
+                n_rows * _squared_errors(n_rows, bins, seed)[method]
+                for seed in range(repeats)
+            ]
             for bins, n_rows in ((64, 4000), (16, 4000))
         ]
-        yield f"Theorem 4.1: n for a squared CE of eps^2, B 64 over B 16, {method}", ratio(*needed)
+        yield (
+            f"Theorem 4.1: n for a squared CE of eps^2, B 64 over B 16, {method}",
+            ratio(*needed),
+        )
 
 
 def _squared_errors(n, n_bins, seed):
@@ -251,7 +332,10 @@ def _well_balanced(repeats):
     slopes, ratios = [], []
     for seed in range(repeats):
         rng = np.random.default_rng(seed)
-        sizes = [_least_size(partial(_share_well_balanced, n_bins, rng), 2 * n_bins) for n_bins in bins]
+        sizes = [
+            _least_size(partial(_share_well_balanced, n_bins, rng), 2 * n_bins)
+            for n_bins in bins
+        ]
         slopes.append(np.polyfit(np.log(scale), np.log(sizes), 1)[0])
         ratios.append((sizes / scale)[-1] / (sizes / scale)[0])
     yield "Lemma 4.3: log n per log (B log(B / delta)), delta = .1", mean(slopes)
@@ -283,19 +367,38 @@ def _empirical_bins(repeats):
     The proof bounds the squared difference in each bin by its width^2 log(4 B / delta) / (p_b n), and p_b by 2 / B.
     """
     sizes = (1000, 4000, 16_000)
-    found = {key: _bin_mean_errors(*key, repeats) for key in [*((n, 16) for n in sizes), (4000, 64)]}
-    squares, distances = ({key: values[i] for key, values in found.items()} for i in (0, 1))
+    found = {
+        key: _bin_mean_errors(*key, repeats)
+        for key in [*((n, 16) for n in sizes), (4000, 64)]
+    }
+    squares, distances = (
+        {key: values[i] for key, values in found.items()} for i in (0, 1)
+    )
     bounds = {(n, b): np.log(4 * b / 0.1) / n for n, b in found}
     quantity = "Lemma D.2: share of samples with |SB - its population version|_2^2 at most log(4 B / delta) / n"
-    yield quantity, share(np.concatenate([values <= bounds[key] for key, values in squares.items()]))
+    yield (
+        quantity,
+        share(
+            np.concatenate([values <= bounds[key] for key, values in squares.items()])
+        ),
+    )
     x = np.log(sizes) - np.mean(np.log(sizes))
-    slope = bootstrap(lambda *s: x @ np.log([v.mean() for v in s]) / (x @ x), *(squares[n, 16] for n in sizes))
+    slope = bootstrap(
+        lambda *s: x @ np.log([v.mean() for v in s]) / (x @ x),
+        *(squares[n, 16] for n in sizes),
+    )
     yield "Lemma D.2: that square, log per log n", slope
-    yield "Lemma D.2: that square, B 64 over B 16", ratio(squares[4000, 64], squares[4000, 16])
+    yield (
+        "Lemma D.2: that square, B 64 over B 16",
+        ratio(squares[4000, 64], squares[4000, 16]),
+    )
     quantity = "Lemma D.2: share of samples with |SB - its population version|_1^2 at most 2 log(4 B / delta) / (B n)"
     held = [values**2 <= 2 * bounds[n, b] / b for (n, b), values in distances.items()]
     yield quantity, share(np.concatenate(held))
-    yield "Lemma D.2: the distance in l1, B 64 over B 16", ratio(distances[4000, 64], distances[4000, 16])
+    yield (
+        "Lemma D.2: the distance in l1, B 64 over B 16",
+        ratio(distances[4000, 64], distances[4000, 16]),
+    )
 
 
 def _bin_mean_errors(n, n_bins, repeats):
@@ -307,7 +410,9 @@ def _bin_mean_errors(n, n_bins, repeats):
         rng = np.random.default_rng([n, n_bins, seed])
         edges = EqualMass(n_bins).bin_edges(curve(rng.random(n)))  # of other rows
         mapped = curve(rng.random(n))
-        found = reliability_curve(np.zeros(n), mapped, labels=[0, 1], binning=FixedEdges(edges)).mean_score
+        found = reliability_curve(
+            np.zeros(n), mapped, labels=[0, 1], binning=FixedEdges(edges)
+        ).mean_score
         bins = assign_bins(values, edges)
         count = np.bincount(bins, minlength=n_bins)
         gap = found - np.bincount(bins, values, n_bins) / count
@@ -325,7 +430,11 @@ def _scaling(repeats):
     make = partial(PlattScaling, loss="squared", smooth_targets=False, clip=None)
     # the least of the family: the fit to the population, each grid point with both labels
     y, rows = np.repeat([1, 0], len(grid)), np.tile(grid, 2)
-    best = make().fit(rows, y, sample_weight=np.concatenate((truth, 1 - truth))).predict_proba(grid)[:, 1]
+    best = (
+        make()
+        .fit(rows, y, sample_weight=np.concatenate((truth, 1 - truth)))
+        .predict_proba(grid)[:, 1]
+    )
     least = np.mean((best - truth) ** 2)
     sizes = (500, 2000, 8000)
     squares, roots = [], []
@@ -335,15 +444,28 @@ def _scaling(repeats):
             rng = np.random.default_rng([n, seed])
             scores = rng.random(n)
             labels = rng.random(n) < 0.1 + 0.8 * scores**2
-            errors.append(np.mean((make().fit(scores, labels).predict_proba(grid)[:, 1] - truth) ** 2))
+            errors.append(
+                np.mean(
+                    (make().fit(scores, labels).predict_proba(grid)[:, 1] - truth) ** 2
+                )
+            )
         squares.append(np.array(errors) - least)
         roots.append(np.sqrt(errors) - np.sqrt(least))
     x = np.log(sizes) - np.mean(np.log(sizes))
     for quantity, samples in (
-        ("Lemma D.3: squared CE of the map less the least of the family, log per log n", squares),
-        ("Draft Proposition 1: CE of the map less the least of the family, log per log n", roots),
+        (
+            "Lemma D.3: squared CE of the map less the least of the family, log per log n",
+            squares,
+        ),
+        (
+            "Draft Proposition 1: CE of the map less the least of the family, log per log n",
+            roots,
+        ),
     ):
-        yield quantity, bootstrap(lambda *s: x @ np.log([v.mean() for v in s]) / (x @ x), *samples)
+        yield (
+            quantity,
+            bootstrap(lambda *s: x @ np.log([v.mean() for v in s]) / (x @ x), *samples),
+        )
 
 
 def _draft_theorem_3(repeats, n_bins=16):
@@ -356,7 +478,11 @@ def _draft_theorem_3(repeats, n_bins=16):
     bent = 0.1 + 0.8 * grid**2
     make = partial(PlattScaling, loss="squared", smooth_targets=False, clip=None)
     y, rows = np.repeat([1, 0], len(grid)), np.tile(grid, 2)
-    best = make().fit(rows, y, sample_weight=np.concatenate((bent, 1 - bent))).predict_proba(grid)[:, 1]
+    best = (
+        make()
+        .fit(rows, y, sample_weight=np.concatenate((bent, 1 - bent)))
+        .predict_proba(grid)[:, 1]
+    )
     lipschitz = 0.25 * np.hypot(np.log(9), 1)
     close, balanced = [], []
     for bend in (1, 0.5):  # the best map of the family stays the same
@@ -367,25 +493,44 @@ def _draft_theorem_3(repeats, n_bins=16):
             rng = np.random.default_rng([n, seed])
             scores = rng.uniform(0.1, 0.9, 3 * n)
             labels = rng.random(3 * n) < np.interp(scores, grid, truth)
-            model = ScalingBinning(make(), n_bins, sample_split=(1 / 3, 1 / 3, 1 / 3), random_state=seed)
+            model = ScalingBinning(
+                make(), n_bins, sample_split=(1 / 3, 1 / 3, 1 / 3), random_state=seed
+            )
             predicted = model.fit(scores, labels).predict_proba(grid)[:, 1]
             close.append(_error_of(predicted, truth) <= 3 * epsilon)
-            bins = assign_bins(model.recalibrator_.predict_proba(grid)[:, 1], model.bin_edges_)
-            balanced.append(np.bincount(bins, minlength=n_bins).min() >= len(grid) / (2 * n_bins))
-    yield "Draft Theorem 3: share of samples with CE(SB) at most 3 eps, n = B log B + L^2 d^2 / eps^2", share(close)
-    yield "Draft Theorem 3: share of samples whose bins have 1 / 2B at least", share(balanced)
+            bins = assign_bins(
+                model.recalibrator_.predict_proba(grid)[:, 1], model.bin_edges_
+            )
+            balanced.append(
+                np.bincount(bins, minlength=n_bins).min() >= len(grid) / (2 * n_bins)
+            )
+    yield (
+        "Draft Theorem 3: share of samples with CE(SB) at most 3 eps, n = B log B + L^2 d^2 / eps^2",
+        share(close),
+    )
+    yield (
+        "Draft Theorem 3: share of samples whose bins have 1 / 2B at least",
+        share(balanced),
+    )
 
 
 def _distances():
     """Lemma D.5: maps that are close in l1 are close in mean squared error."""
     rng, gaps, without = np.random.default_rng(0), [], []
     for _ in range(2000):
-        f, g, truth = rng.beta(*rng.uniform(0.2, 3, 2), 50), rng.random(50), rng.beta(0.2, 0.2, 50)
+        f, g, truth = (
+            rng.beta(*rng.uniform(0.2, 3, 2), 50),
+            rng.random(50),
+            rng.beta(0.2, 0.2, 50),
+        )
         f = np.where(rng.random(50) < rng.random(), f, g)
         gap = np.mean((f - truth) ** 2 - (g - truth) ** 2)
         gaps.append(gap - 2 * np.abs(f - g).mean())
         without.append(gap - np.abs(f - g).mean())
-    yield "Lemma D.5: MSE(f) - MSE(g) - 2 |f - g|_1, largest of 2000 pairs", exact(max(gaps))
+    yield (
+        "Lemma D.5: MSE(f) - MSE(g) - 2 |f - g|_1, largest of 2000 pairs",
+        exact(max(gaps)),
+    )
     # f = 1 and g = 0.9 where nothing happens: the difference is .19 for a distance of .1
     f, g = np.array([1.0, 0.0]), np.array([0.9, 0.0])
     without.append(np.mean(f**2 - g**2) - np.abs(f - g).mean())
@@ -401,12 +546,24 @@ def _sharpness(repeats):
         for seed in range(repeats):
             rng = np.random.default_rng([n_bins, seed])
             scores = rng.random(40 * n_bins)
-            model = ScalingBinning(PlattScaling(smooth_targets=False, clip=None), n_bins)
-            predicted = model.fit(scores, rng.random(len(scores)) < curve(scores)).predict_proba(grid)[:, 1]
+            model = ScalingBinning(
+                PlattScaling(smooth_targets=False, clip=None), n_bins
+            )
+            predicted = model.fit(
+                scores, rng.random(len(scores)) < curve(scores)
+            ).predict_proba(grid)[:, 1]
             excess[n_bins][seed] = np.mean((predicted - curve(grid)) ** 2)
     quantity = "Proposition D.4: share of samples with MSE of SB at most the least of the family + 1 / B, n = 40 B"
-    yield quantity, share(np.concatenate([n_bins * values <= 1 for n_bins, values in excess.items()]))
-    yield "Proposition D.4: B times that excess of MSE, B 64 over B 16", ratio(64 * excess[64], 16 * excess[16])
+    yield (
+        quantity,
+        share(
+            np.concatenate([n_bins * values <= 1 for n_bins, values in excess.items()])
+        ),
+    )
+    yield (
+        "Proposition D.4: B times that excess of MSE, B 64 over B 16",
+        ratio(64 * excess[64], 16 * excess[16]),
+    )
 
 
 def _binning_cost():
@@ -423,8 +580,14 @@ def _binning_cost():
             balance = max(1.0, counts.max() * n_bins / len(scores))
             ratios.append(cost / binning_mse_bound(n_bins, balance=balance))
             gains.append(_error_of(binned, truth) - _error_of(scores, truth))
-    yield "Lemma D.6: largest of the MSE cost of binning over 2 alpha / B", exact(max(ratios))
-    yield "Proposition 3.3: CE of a map binned by its own mean less that of the map, largest", exact(max(gains))
+    yield (
+        "Lemma D.6: largest of the MSE cost of binning over 2 alpha / B",
+        exact(max(ratios)),
+    )
+    yield (
+        "Proposition 3.3: CE of a map binned by its own mean less that of the map, largest",
+        exact(max(gains)),
+    )
 
 
 def _error_of(predicted, truth):
@@ -445,11 +608,19 @@ def _sample_sizes(quick):
         slopes = []
         for seed in range(4 if quick else 12):
             rng = np.random.default_rng(seed)
-            sizes = [_least_size(partial(_share_close, method, n_bins, error, rng), 4 * n_bins) for n_bins in bins]
+            sizes = [
+                _least_size(
+                    partial(_share_close, method, n_bins, error, rng), 4 * n_bins
+                )
+                for n_bins in bins
+            ]
             slopes.append(np.polyfit(np.log(bins), np.log(sizes), 1)[0])
         yield f"Theorem {theorem}: {method}, log n per log B", mean(slopes)
         if method == "plugin":
-            yield "Theorem 5.3: plugin, log n per log B, against the sqrt(B) of the sentence before it", mean(slopes)
+            yield (
+                "Theorem 5.3: plugin, log n per log B, against the sqrt(B) of the sentence before it",
+                mean(slopes),
+            )
 
 
 def _share_close(method, n_bins, error, rng, n, n_samples=80):
@@ -460,9 +631,13 @@ def _share_close(method, n_bins, error, rng, n, n_samples=80):
     events = rng.binomial(counts, truth)
     # a sample as weighted rows: one of each label at each score
     labels, scores = np.repeat([1, 0], n_bins), np.tile(score, 2)
-    metric = partial(calibration_error, norm=2, squared=True, binning=UniqueScores(), method=method)
+    metric = partial(
+        calibration_error, norm=2, squared=True, binning=UniqueScores(), method=method
+    )
     weights = np.concatenate((events, counts - events), axis=1)
-    estimates = np.array([metric(labels, scores, sample_weight=weight) for weight in weights])
+    estimates = np.array(
+        [metric(labels, scores, sample_weight=weight) for weight in weights]
+    )
     return np.mean(np.abs(estimates - error**2) <= error**2 / 2)
 
 
@@ -488,26 +663,72 @@ def _decompositions(repeats, n=20_000, n_bins=20, delta=0.1):
         p1, p2, p3 = share_ @ error**2, 2 * share_ @ (error * noise), share_ @ noise**2
         c3 = p3 - share_ @ (events / count * (1 - events / count) / (count - 1))
         weight = np.concatenate((events, count - events))
-        plugin, debiased = (metric(labels, scores, sample_weight=weight, method=m) for m in ("plugin", "debiased"))
+        plugin, debiased = (
+            metric(labels, scores, sample_weight=weight, method=m)
+            for m in ("plugin", "debiased")
+        )
         close = (np.abs(share_ / probability - 1) < c).all()
         gaps = plugin - (p1 - p2 + p3), debiased - (p1 - p2 + c3)
-        table.append((close, abs(p1 - square) / (c * square), p2, p3, c3, *gaps, plugin, debiased))
-    close, p1, p2, p3, c3, plugin_gap, debiased_gap, plugin, debiased = np.transpose(table)
+        table.append(
+            (
+                close,
+                abs(p1 - square) / (c * square),
+                p2,
+                p3,
+                c3,
+                *gaps,
+                plugin,
+                debiased,
+            )
+        )
+    close, p1, p2, p3, c3, plugin_gap, debiased_gap, plugin, debiased = np.transpose(
+        table
+    )
     close = close.astype(bool)
-    yield "Lemma F.1: share of samples with every bin's share within c(n) of its probability", share(close)
-    yield "Lemma F.2: plugin square less (P1) - (P2) + (P3), largest", exact(max(plugin_gap, key=abs))
-    yield "Lemma F.3: largest of |(P1) - E^2| over c(n) E^2 where Lemma F.1 holds", exact(p1[close].max())
-    yield "Lemma F.4: share of samples with (P2) within its bound", share(np.abs(p2) <= p2_bound)
-    yield "Lemma F.5: share of samples with (P3) within its bound", share(np.abs(p3) <= p3_bound)
+    yield (
+        "Lemma F.1: share of samples with every bin's share within c(n) of its probability",
+        share(close),
+    )
+    yield (
+        "Lemma F.2: plugin square less (P1) - (P2) + (P3), largest",
+        exact(max(plugin_gap, key=abs)),
+    )
+    yield (
+        "Lemma F.3: largest of |(P1) - E^2| over c(n) E^2 where Lemma F.1 holds",
+        exact(p1[close].max()),
+    )
+    yield (
+        "Lemma F.4: share of samples with (P2) within its bound",
+        share(np.abs(p2) <= p2_bound),
+    )
+    yield (
+        "Lemma F.5: share of samples with (P3) within its bound",
+        share(np.abs(p3) <= p3_bound),
+    )
     total = c * square + p2_bound
     held = np.abs(plugin - square) <= total + p3_bound
-    yield "Theorem F.6: share of samples with the plugin square within the bound", share(held)
-    yield "Lemma F.7: debiased square less (C1) - (C2) + (C3), largest", exact(max(debiased_gap, key=abs))
-    yield "Lemma F.8: share of samples with (C3) within its bound", share(np.abs(c3) <= c3_bound)
+    yield (
+        "Theorem F.6: share of samples with the plugin square within the bound",
+        share(held),
+    )
+    yield (
+        "Lemma F.7: debiased square less (C1) - (C2) + (C3), largest",
+        exact(max(debiased_gap, key=abs)),
+    )
+    yield (
+        "Lemma F.8: share of samples with (C3) within its bound",
+        share(np.abs(c3) <= c3_bound),
+    )
     held = np.abs(debiased - square) <= total + c3_bound
-    yield "Theorem F.9: share of samples with the debiased square within the bound", share(held)
+    yield (
+        "Theorem F.9: share of samples with the debiased square within the bound",
+        share(held),
+    )
     b, m = 1000, 1e6
-    terms = 3 * np.sqrt(b) / m * np.log(m / delta) + delta / m, b / (2 * m) * np.log(2 * b / delta)
+    terms = (
+        3 * np.sqrt(b) / m * np.log(m / delta) + delta / m,
+        b / (2 * m) * np.log(2 * b / delta),
+    )
     quantity = "Theorem F.9: its third and fourth term over the third of Theorem F.6, B = 1000, n = 1e6"
     yield quantity, exact(terms[0] / terms[1])
 
@@ -518,15 +739,22 @@ def _draft_lemma():
     excess = []
     for model in roelofs_models().values():
         scores, truth = _population(model)
-        levels = np.round(scores, 2)  # g takes values on a grid, f merges and moves them
+        levels = np.round(
+            scores, 2
+        )  # g takes values on a grid, f merges and moves them
         for _ in range(20):
-            moved = rng.random(101)[np.round(100 * levels).astype(int) // rng.integers(1, 30)]
+            moved = rng.random(101)[
+                np.round(100 * levels).astype(int) // rng.integers(1, 30)
+            ]
             distance = np.sqrt(np.mean((moved - levels) ** 2))
             excess.append(_error_of(moved, truth) - _error_of(levels, truth) - distance)
     # g = 1/2 is calibrated for a fair coin; f moves each forecast .01 towards the outcome, and can be told from it.
     outcome = np.arange(1000) % 2
     gap = _error_of(0.5 + 0.01 * (2 * outcome - 1), outcome) - 0.01
-    yield "Draft Lemma 2: CE(f) - CE(g) - |f - g|_2, f a function of g, largest", exact(max(excess))
+    yield (
+        "Draft Lemma 2: CE(f) - CE(g) - |f - g|_2, f a function of g, largest",
+        exact(max(excess)),
+    )
     yield "Draft Lemma 2: the same, f not a function of g, a counterexample", exact(gap)
 
 
@@ -544,8 +772,20 @@ def _plot(path):
     for name, model in roelofs_models().items():
         population = _population(model)
         bins = 2 ** np.arange(1, 9)
-        errors = np.array([_binned_error(*population, EqualMass(int(b)).bin_edges(population[0]), 2) for b in bins])
+        errors = np.array(
+            [
+                _binned_error(
+                    *population, EqualMass(int(b)).bin_edges(population[0]), 2
+                )
+                for b in bins
+            ]
+        )
         axes[1].plot(bins, errors / model.true_calibration_error(), "o-", label=name)
-    axes[1].set(title="binned over true l2 error, equal mass", xlabel="bins", xscale="log", ylim=(0, 1.05))
+    axes[1].set(
+        title="binned over true l2 error, equal mass",
+        xlabel="bins",
+        xscale="log",
+        ylim=(0, 1.05),
+    )
     axes[1].legend(fontsize="x-small")
     figure.savefig(path)

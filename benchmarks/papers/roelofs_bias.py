@@ -15,7 +15,11 @@ from scipy.special import expit
 from benchmarks.papers._intervals import bootstrap, exact, mean, median, share
 from benchmarks.papers._rules import Rule, above, below, printed
 from skcalib.binning import EqualMass, EqualWidth, MonotonicSweep
-from skcalib.metrics import calibration_error, kde_calibration_error, sweep_calibration_error
+from skcalib.metrics import (
+    calibration_error,
+    kde_calibration_error,
+    sweep_calibration_error,
+)
 from skcalib.simulation import CalibrationModel, GlmCurve, PowerCurve, roelofs_models
 
 PAPER = "roelofs"
@@ -26,7 +30,9 @@ _ESTIMATORS = {
     "EM": partial(_PLUGIN, binning=EqualMass(15)),
     "EW sweep": partial(sweep_calibration_error, norm=2, base=EqualWidth()),
     "EM sweep": partial(sweep_calibration_error, norm=2),
-    "EM debiased": partial(calibration_error, norm=2, method="debiased", binning=EqualMass(15)),
+    "EM debiased": partial(
+        calibration_error, norm=2, method="debiased", binning=EqualMass(15)
+    ),
     "KDE": partial(kde_calibration_error, norm=2),
 }
 _SIZES = (200, 400, 800, 1600, 3200, 6400)
@@ -58,7 +64,10 @@ _HEAT = {
     "resnet152_imgnet": ("Figure 11", "Figure 14"),
 }
 _LAWS = {"U(0, 1)": stats.uniform(), "Beta(1.1, 0.1)": stats.beta(1.1, 0.1)}
-_CURVES = {"calibrated": PowerCurve(1), "uncalibrated": lambda s: expit(10 * s - 5)}  # of Figure 15
+_CURVES = {
+    "calibrated": PowerCurve(1),
+    "uncalibrated": lambda s: expit(10 * s - 5),
+}  # of Figure 15
 _BIN_SIZES = (200, 800, 3200)
 _SHARE, _RATIO = (0.0, 1.0), (0.0, np.inf)
 _DATA_SETS = {"CIFAR-10": "_c10", "CIFAR-100": "_c100", "ImageNet": "_imgnet"}
@@ -76,60 +85,99 @@ def _rules():
     for n_bins, line in zip(_BINS, _FIGURE_4.strip().splitlines(), strict=True):
         for n, paper in zip(_SIZES, line.split(), strict=True):
             # what the printed coefficients, rounded to two digits, leave open
-            rules[f"Figure 4: bias of EW, {n_bins} bins, n={n}"] = printed(float(paper), margin=0.12, width=0.4)
+            rules[f"Figure 4: bias of EW, {n_bins} bins, n={n}"] = printed(
+                float(paper), margin=0.12, width=0.4
+            )
     for name, paper in _TABLE_3.items():
         # 1,000 simulations behind the print: a standard error of .04
-        rules[f"Figure 5, Table 3: mean simulated EW of 1000 rows, {name}"] = printed(paper, margin=0.08)
+        rules[f"Figure 5, Table 3: mean simulated EW of 1000 rows, {name}"] = printed(
+            paper, margin=0.08
+        )
     for n in _SIZES:
         rules[f"Figure 6: n={n}, mean |bias| of the ten fits, EM less EW"] = below(0)
         for other in ("EW", "EM", "EM debiased", "KDE", "EW sweep"):
-            rule = below(0, "less biased") if n < 1600 else below(0.2, "similar or less: at most .2 (our reading)")
-            rules[f"Figure 6: n={n}, mean |bias| of the ten fits, EM sweep less {other}"] = rule
-        rules[f"Figure 6: n={n}, mean |bias| of the ten fits, EW sweep less EW"] = above(0, "no improvement")
-        rules[f"Figure 6: n={n}, mean |bias| of the ten fits, KDE less the largest other"] = above(0, "much higher")
-        rules[f"Figure 6: n={n}, {_BY_DATA_SET}"] = above(1, "the data set has the greater influence", possible=_RATIO)
+            rule = (
+                below(0, "less biased")
+                if n < 1600
+                else below(0.2, "similar or less: at most .2 (our reading)")
+            )
+            rules[
+                f"Figure 6: n={n}, mean |bias| of the ten fits, EM sweep less {other}"
+            ] = rule
+        rules[f"Figure 6: n={n}, mean |bias| of the ten fits, EW sweep less EW"] = (
+            above(0, "no improvement")
+        )
+        rules[
+            f"Figure 6: n={n}, mean |bias| of the ten fits, KDE less the largest other"
+        ] = above(0, "much higher")
+        rules[f"Figure 6: n={n}, {_BY_DATA_SET}"] = above(
+            1, "the data set has the greater influence", possible=_RATIO
+        )
     for n in _SIZES[2:]:
         for estimator, fits in _RISING:
-            rules[f"Figure 6: mean |bias| of {estimator} of the {fits} fits, n={n} less n={n // 2}"] = above(
-                0, "rises with n"
-            )
+            rules[
+                f"Figure 6: mean |bias| of {estimator} of the {fits} fits, n={n} less n={n // 2}"
+            ] = above(0, "rises with n")
     for law in _LAWS:
         for n in (200, 5000):
-            rules[f"Figure 7: {law}, n={n}, rank correlation of the bias of EW and the truth"] = below(
-                0, possible=(-1, 1)
-            )
+            rules[
+                f"Figure 7: {law}, n={n}, rank correlation of the bias of EW and the truth"
+            ] = below(0, possible=(-1, 1))
             rules[f"Figure 7: {law}, n={n}, mean |bias|, EM sweep less EW"] = below(0)
-    rules["Figure 7: U(0, 1), n=5000, bias of EW of a calibrated model"] = printed(2, margin=0.5, width=0.4)
-    rules["Figure 7: U(0, 1), n=5000, calibrated model, |bias|, EM sweep less EW"] = below(0, "significantly reduced")
+    rules["Figure 7: U(0, 1), n=5000, bias of EW of a calibrated model"] = printed(
+        2, margin=0.5, width=0.4
+    )
+    rules["Figure 7: U(0, 1), n=5000, calibrated model, |bias|, EM sweep less EW"] = (
+        below(0, "significantly reduced")
+    )
     for law, paper in (("U(0, 1)", 5), ("Beta(1.1, 0.1)", 8)):
         quantity = f"Figure 7: {law}, n=200, TCE whose mean EW is 12 %"
         rules[quantity] = printed(paper, margin=0.5, width=1, possible=(0, 100))
     for truth, n in ((5, 200), (5, 800), (2, 5000), (2, 10_000)):
-        quantity = f"Figure 8: U(0, 1), TCE {truth} %, n={n}, share missed, EM sweep less EW"
+        quantity = (
+            f"Figure 8: U(0, 1), TCE {truth} %, n={n}, share missed, EM sweep less EW"
+        )
         rules[quantity] = below(0, possible=(-1, 1))
-    for truth, n, paper in ((2, 10_000, "needs over 10,000 rows"), (10, 400, "under 500 rows it must exceed 10 %")):
+    for truth, n, paper in (
+        (2, 10_000, "needs over 10,000 rows"),
+        (10, 400, "under 500 rows it must exceed 10 %"),
+    ):
         quantity = f"Figure 8: U(0, 1), TCE {truth} %, n={n}, share missed by EM sweep"
-        rules[quantity] = above(0.05, f"{paper}: above .05 (our reading)", possible=_SHARE)
+        rules[quantity] = above(
+            0.05, f"{paper}: above .05 (our reading)", possible=_SHARE
+        )
     for name, (bias, deviation) in _HEAT.items():
         for better, worse in (("EM", "EW"), ("EM sweep", "EW")):
-            rules[f"{bias}: {name}, mean |bias| over bins and n, {better} less {worse}"] = below(0)
+            rules[
+                f"{bias}: {name}, mean |bias| over bins and n, {better} less {worse}"
+            ] = below(0)
         quantity = f"{bias}: {name}, number of bins with the least |bias| of EM, n=6400 over n=200"
         rules[quantity] = above(1, "grows with n", possible=(0, 64))
         quantity = f"{deviation}: {name}, mean deviation over n and 8 bins or more, EM debiased / EM sweep"
         rules[quantity] = above(1, "the sweep's is the smaller", possible=(0, np.inf))
-        rules[f"{deviation}: {name}, deviation of EM, n=6400 over n=200"] = below(1, "falls", possible=(0, np.inf))
+        rules[f"{deviation}: {name}, deviation of EM, n=6400 over n=200"] = below(
+            1, "falls", possible=(0, np.inf)
+        )
         quantity = f"{deviation}: {name}, mean deviation of EM over n, 64 bins over 8"
-        rules[quantity] = Rule("no clear dependence: .5 to 2 (our reading)", 0.5, 2, possible=(0, np.inf))
+        rules[quantity] = Rule(
+            "no clear dependence: .5 to 2 (our reading)", 0.5, 2, possible=(0, np.inf)
+        )
     for n in _BIN_SIZES:
         at = f"Figure 15: calibrated U(0, 1), n={n}"
-        rules[f"{at}, number of EM bins with the least |bias|"] = below(4, "at most 4", possible=(1, 64))
-        rules[f"{at}, median number of bins of the sweep"] = above(4, "not a good one", possible=(1, np.inf))
+        rules[f"{at}, number of EM bins with the least |bias|"] = below(
+            4, "at most 4", possible=(1, 64)
+        )
+        rules[f"{at}, median number of bins of the sweep"] = above(
+            4, "not a good one", possible=(1, np.inf)
+        )
         quantity = f"Figure 15: uncalibrated U(0, 1), n={n}, |bias| of the sweep less the least of EM"
         rules[quantity] = below(0.5, "close to optimal: at most .5 (our reading)")
-    rules["Algorithm 1: largest difference between the sweep error and a plain loop, 60 samples"] = Rule(
-        "0", -1e-12, 1e-12
+    rules[
+        "Algorithm 1: largest difference between the sweep error and a plain loop, 60 samples"
+    ] = Rule("0", -1e-12, 1e-12)
+    rules["Eq. 4: ECE_LB less ECE_BIN, 200 samples, share not below 0"] = above(
+        0.95, "never below 0", possible=_SHARE
     )
-    rules["Eq. 4: ECE_LB less ECE_BIN, 200 samples, share not below 0"] = above(0.95, "never below 0", possible=_SHARE)
     return rules
 
 
@@ -142,7 +190,10 @@ def measure(options):
     jobs = options.n_jobs
     yield from _figure_1(10 * repeats, jobs)
     first = next(iter(_HEAT))
-    heat = {name: _heat_map(name, repeats if name == first else repeats // 3, jobs) for name in _HEAT}
+    heat = {
+        name: _heat_map(name, repeats if name == first else repeats // 3, jobs)
+        for name in _HEAT
+    }
     yield from _figure_4(heat[first])
     yield from _table_3(repeats, jobs)
     errors = _all_fits((200, 400, 800) if options.quick else _SIZES, repeats, jobs)
@@ -163,13 +214,18 @@ def measure(options):
 def _figure_1(repeats, n_jobs):
     """A calibrated model with the scores of a network: its binned error is far from 0."""
     model = CalibrationModel(stats.beta(2.8, 0.05), PowerCurve(1))
-    values = 100 * model.estimates(_ESTIMATORS["EW"], 200, repeats, n_jobs=n_jobs, random_state=1)
+    values = 100 * model.estimates(
+        _ESTIMATORS["EW"], 200, repeats, n_jobs=n_jobs, random_state=1
+    )
     skewed = roelofs_models()["resnet110_c10"]
     other = 100 * (
         skewed.estimates(_ESTIMATORS["EW"], 200, repeats, n_jobs=n_jobs, random_state=1)
         - skewed.true_calibration_error()
     )
-    yield "Figure 1: share of samples of a calibrated model, n=200, whose EW is above 2", share(values > 2)
+    yield (
+        "Figure 1: share of samples of a calibrated model, n=200, whose EW is above 2",
+        share(values > 2),
+    )
     gap = bootstrap(lambda a, b: a.mean() - b.mean(), values, other, n_resamples=199)
     yield "Figure 1: bias of EW, calibrated model less the fitted one, n=200", gap
 
@@ -186,16 +242,24 @@ def _heat_map(name, repeats, n_jobs):
         )
     heat = {}
     for n in _SIZES:
-        count = repeats * (10 if n <= 200 else 4 if n <= 800 else 1)  # small samples are noisy and cheap
+        count = repeats * (
+            10 if n <= 200 else 4 if n <= 800 else 1
+        )  # small samples are noisy and cheap
         values = model.estimates(metrics, n, count, n_jobs=n_jobs, random_state=n)
-        heat |= {(*key, n): 100 * (value - model.true_calibration_error()) for key, value in values.items()}
+        heat |= {
+            (*key, n): 100 * (value - model.true_calibration_error())
+            for key, value in values.items()
+        }
     return heat
 
 
 def _figure_4(heat):
     for n_bins in _BINS:
         for n in _SIZES:
-            yield f"Figure 4: bias of EW, {n_bins} bins, n={n}", mean(heat["EW", n_bins, n])
+            yield (
+                f"Figure 4: bias of EW, {n_bins} bins, n={n}",
+                mean(heat["EW", n_bins, n]),
+            )
 
 
 def _table_3(repeats, n_jobs):
@@ -212,7 +276,12 @@ def _table_3(repeats, n_jobs):
 
 
 def _mean_error(model, repeats, n_jobs):
-    return 100 * model.estimates(_ESTIMATORS["EW"], 1000, repeats, n_jobs=n_jobs, random_state=3).mean()
+    return (
+        100
+        * model.estimates(
+            _ESTIMATORS["EW"], 1000, repeats, n_jobs=n_jobs, random_state=3
+        ).mean()
+    )
 
 
 def _rounding_corners(model):
@@ -220,7 +289,12 @@ def _rounding_corners(model):
     shifts = [0.0] if curve.intercept == 0 else [-0.005, 0.005]
     for intercept in shifts:
         for slope in (-0.005, 0.005):
-            moved = GlmCurve(curve.link, curve.transform, curve.intercept + intercept, curve.slope + slope)
+            moved = GlmCurve(
+                curve.link,
+                curve.transform,
+                curve.intercept + intercept,
+                curve.slope + slope,
+            )
             yield CalibrationModel(model.score_distribution, moved)
 
 
@@ -232,26 +306,54 @@ def _all_fits(sizes, repeats, n_jobs):
     errors = {}
     for n in sizes:
         for model in roelofs_models().values():
-            values = model.estimates(_ESTIMATORS, n, max(40, repeats // 2), n_jobs=n_jobs, random_state=n)
+            values = model.estimates(
+                _ESTIMATORS, n, max(40, repeats // 2), n_jobs=n_jobs, random_state=n
+            )
             for name, value in values.items():
-                errors.setdefault((n, name), []).append(100 * (value - model.true_calibration_error()))
+                errors.setdefault((n, name), []).append(
+                    100 * (value - model.true_calibration_error())
+                )
     return {key: np.transpose(value) for key, value in errors.items()}
 
 
 def _figure_6(errors):
     sizes = sorted({n for n, _ in errors})
     for n in sizes:
-        pairs = [("EM", "EW"), *(("EM sweep", other) for other in ("EW", "EM", "EM debiased", "KDE", "EW sweep"))]
+        pairs = [
+            ("EM", "EW"),
+            *(
+                ("EM sweep", other)
+                for other in ("EW", "EM", "EM debiased", "KDE", "EW sweep")
+            ),
+        ]
         pairs.append(("EW sweep", "EW"))
         for better, worse in pairs:
-            gap = bootstrap(_mean_bias_gap, errors[n, better], errors[n, worse], paired=True, n_resamples=199)
-            yield f"Figure 6: n={n}, mean |bias| of the ten fits, {better} less {worse}", gap
-        all_six = [errors[n, name] for name in ("KDE", *(name for name in _ESTIMATORS if name != "KDE"))]
+            gap = bootstrap(
+                _mean_bias_gap,
+                errors[n, better],
+                errors[n, worse],
+                paired=True,
+                n_resamples=199,
+            )
+            yield (
+                f"Figure 6: n={n}, mean |bias| of the ten fits, {better} less {worse}",
+                gap,
+            )
+        all_six = [
+            errors[n, name]
+            for name in ("KDE", *(name for name in _ESTIMATORS if name != "KDE"))
+        ]
         for quantity, statistic in (
-            ("mean |bias| of the ten fits, KDE less the largest other", _excess_over_others),
+            (
+                "mean |bias| of the ten fits, KDE less the largest other",
+                _excess_over_others,
+            ),
             (_BY_DATA_SET, _between_over_within),
         ):
-            yield f"Figure 6: n={n}, {quantity}", bootstrap(statistic, *all_six, paired=True, n_resamples=199)
+            yield (
+                f"Figure 6: n={n}, {quantity}",
+                bootstrap(statistic, *all_six, paired=True, n_resamples=199),
+            )
     for n in sizes:
         for estimator, fits in _RISING if n >= 800 else ():
             chosen = [name.endswith(_DATA_SETS[fits]) for name in _TABLE_3]
@@ -272,11 +374,17 @@ def _excess_over_others(first, *others):
 
 def _between_over_within(*estimates):
     """Return the F ratio of the biases by data set, as the geometric mean over the estimates."""
-    groups = [[name.endswith(ending) for name in _TABLE_3] for ending in _DATA_SETS.values()]
+    groups = [
+        [name.endswith(ending) for name in _TABLE_3] for ending in _DATA_SETS.values()
+    ]
     biases = np.array([errors.mean(axis=0) for errors in estimates])
     parts = [biases[:, group] for group in groups]
-    between = sum(part.shape[1] * (part.mean(axis=1) - biases.mean(axis=1)) ** 2 for part in parts) / (len(parts) - 1)
-    within = sum(part.shape[1] * part.var(axis=1) for part in parts) / (biases.shape[1] - len(parts))
+    between = sum(
+        part.shape[1] * (part.mean(axis=1) - biases.mean(axis=1)) ** 2 for part in parts
+    ) / (len(parts) - 1)
+    within = sum(part.shape[1] * part.var(axis=1) for part in parts) / (
+        biases.shape[1] - len(parts)
+    )
     return np.exp(np.mean(np.log(between / within)))
 
 
@@ -285,25 +393,63 @@ def _figure_7(repeats, n_jobs):
     metrics = {name: _ESTIMATORS[name] for name in ("EW", "EM sweep")}
     for law, scores in _LAWS.items():
         for n in (200, 5000):
-            models = [CalibrationModel(scores, PowerCurve(d)) for d in (1, 1.5, 2, 3, 4, 6, 8, 10)]
+            models = [
+                CalibrationModel(scores, PowerCurve(d))
+                for d in (1, 1.5, 2, 3, 4, 6, 8, 10)
+            ]
             truths = np.array([model.true_calibration_error() for model in models])
             count = max(50, repeats // 4)
-            runs = [model.estimates(metrics, n, count, n_jobs=n_jobs, random_state=n) for model in models]
+            runs = [
+                model.estimates(metrics, n, count, n_jobs=n_jobs, random_state=n)
+                for model in models
+            ]
             errors = {
-                k: np.transpose([100 * (run[k] - t) for run, t in zip(runs, truths, strict=True)]) for k in metrics
+                k: np.transpose(
+                    [100 * (run[k] - t) for run, t in zip(runs, truths, strict=True)]
+                )
+                for k in metrics
             }
-            rank = bootstrap(partial(_rank_correlation, truths), errors["EW"], n_resamples=199)
-            yield f"Figure 7: {law}, n={n}, rank correlation of the bias of EW and the truth", rank
-            gap = bootstrap(_mean_bias_gap, errors["EM sweep"], errors["EW"], paired=True, n_resamples=199)
+            rank = bootstrap(
+                partial(_rank_correlation, truths), errors["EW"], n_resamples=199
+            )
+            yield (
+                f"Figure 7: {law}, n={n}, rank correlation of the bias of EW and the truth",
+                rank,
+            )
+            gap = bootstrap(
+                _mean_bias_gap,
+                errors["EM sweep"],
+                errors["EW"],
+                paired=True,
+                n_resamples=199,
+            )
             yield f"Figure 7: {law}, n={n}, mean |bias|, EM sweep less EW", gap
             if (law, n) == ("U(0, 1)", 5000):
-                yield "Figure 7: U(0, 1), n=5000, bias of EW of a calibrated model", mean(errors["EW"][:, 0])
-                gap = bootstrap(_mean_bias_gap, errors["EM sweep"][:, :1], errors["EW"][:, :1], paired=True)
-                yield "Figure 7: U(0, 1), n=5000, calibrated model, |bias|, EM sweep less EW", gap
+                yield (
+                    "Figure 7: U(0, 1), n=5000, bias of EW of a calibrated model",
+                    mean(errors["EW"][:, 0]),
+                )
+                gap = bootstrap(
+                    _mean_bias_gap,
+                    errors["EM sweep"][:, :1],
+                    errors["EW"][:, :1],
+                    paired=True,
+                )
+                yield (
+                    "Figure 7: U(0, 1), n=5000, calibrated model, |bias|, EM sweep less EW",
+                    gap,
+                )
         models = [CalibrationModel(scores, PowerCurve(d)) for d in np.linspace(1, 2, 9)]
-        runs = [model.estimates(metrics["EW"], 200, 4 * repeats, n_jobs=n_jobs, random_state=7) for model in models]
+        runs = [
+            model.estimates(
+                metrics["EW"], 200, 4 * repeats, n_jobs=n_jobs, random_state=7
+            )
+            for model in models
+        ]
         truths = [100 * model.true_calibration_error() for model in models]
-        found = bootstrap(partial(_truth_at, 12, truths), 100 * np.transpose(runs), n_resamples=199)
+        found = bootstrap(
+            partial(_truth_at, 12, truths), 100 * np.transpose(runs), n_resamples=199
+        )
         yield f"Figure 7: {law}, n=200, TCE whose mean EW is 12 %", found
 
 
@@ -322,21 +468,39 @@ def _figure_8(repeats, n_jobs):
     for percent, n in ((5, 200), (5, 800), (2, 5000), (2, 10_000)):
         model = _power_model(percent / 100)
         count = max(100, repeats // 4)
-        rates = [model.detection_rate(metrics, n, count, n_jobs=n_jobs, random_state=seed) for seed in range(6)]
+        rates = [
+            model.detection_rate(metrics, n, count, n_jobs=n_jobs, random_state=seed)
+            for seed in range(6)
+        ]
         gap = mean([rate["EW"] - rate["EM sweep"] for rate in rates])
-        yield f"Figure 8: U(0, 1), TCE {percent} %, n={n}, share missed, EM sweep less EW", gap
+        yield (
+            f"Figure 8: U(0, 1), TCE {percent} %, n={n}, share missed, EM sweep less EW",
+            gap,
+        )
         if n == 10_000:
-            quantity = f"Figure 8: U(0, 1), TCE {percent} %, n={n}, share missed by EM sweep"
+            quantity = (
+                f"Figure 8: U(0, 1), TCE {percent} %, n={n}, share missed by EM sweep"
+            )
             yield quantity, mean([1 - rate["EM sweep"] for rate in rates])
     model, sweep = _power_model(0.1), {"EM sweep": _ESTIMATORS["EM sweep"]}
-    rates = [model.detection_rate(sweep, 400, 200, n_jobs=n_jobs, random_state=seed)["EM sweep"] for seed in range(6)]
-    yield "Figure 8: U(0, 1), TCE 10 %, n=400, share missed by EM sweep", mean(1 - np.array(rates))
+    rates = [
+        model.detection_rate(sweep, 400, 200, n_jobs=n_jobs, random_state=seed)[
+            "EM sweep"
+        ]
+        for seed in range(6)
+    ]
+    yield (
+        "Figure 8: U(0, 1), TCE 10 %, n=400, share missed by EM sweep",
+        mean(1 - np.array(rates)),
+    )
 
 
 def _power_model(truth):
     """Return the model T(s) = s^d of uniform scores with a true calibration error."""
     models = partial(CalibrationModel, stats.uniform())
-    d = brentq(lambda d: models(PowerCurve(d)).true_calibration_error() - truth, 1.001, 10)
+    d = brentq(
+        lambda d: models(PowerCurve(d)).true_calibration_error() - truth, 1.001, 10
+    )
     return models(PowerCurve(d))
 
 
@@ -347,26 +511,48 @@ def _heat_maps(heat):
     for name, table in heat.items():
         bias, deviation = _HEAT[name]
         for better, worse in (("EM", "EW"), ("EM sweep", "EW")):
-            quantity = f"{bias}: {name}, mean |bias| over bins and n, {better} less {worse}"
+            quantity = (
+                f"{bias}: {name}, mean |bias| over bins and n, {better} less {worse}"
+            )
             yield quantity, _mean_of_gaps(_cells(table, better), _cells(table, worse))
         quantity = f"{bias}: {name}, number of bins with the least |bias| of EM, n=6400 over n=200"
-        small, large = ([table["EM", n_bins, n] for n_bins in _BINS] for n in (200, 6400))
-        yield quantity, bootstrap(_best_bins_ratio, np.transpose(small), np.transpose(large), n_resamples=199)
-        cells = [table["EM debiased", n_bins, n] for n_bins in _BINS[2:] for n in _SIZES]
+        small, large = (
+            [table["EM", n_bins, n] for n_bins in _BINS] for n in (200, 6400)
+        )
+        yield (
+            quantity,
+            bootstrap(
+                _best_bins_ratio,
+                np.transpose(small),
+                np.transpose(large),
+                n_resamples=199,
+            ),
+        )
+        cells = [
+            table["EM debiased", n_bins, n] for n_bins in _BINS[2:] for n in _SIZES
+        ]
         sweep = [table["EM sweep", None, n] for n in _SIZES]
         quantity = f"{deviation}: {name}, mean deviation over n and 8 bins or more, EM debiased / EM sweep"
-        yield quantity, bootstrap(_deviation_ratio(len(cells)), *cells, *sweep, n_resamples=199)
+        yield (
+            quantity,
+            bootstrap(_deviation_ratio(len(cells)), *cells, *sweep, n_resamples=199),
+        )
         quantity = f"{deviation}: {name}, deviation of EM, n=6400 over n=200"
         cells = [table["EM", n_bins, n] for n in (6400, 200) for n_bins in _BINS]
         yield quantity, bootstrap(_deviation_ratio(len(_BINS)), *cells, n_resamples=199)
         quantity = f"{deviation}: {name}, mean deviation of EM over n, 64 bins over 8"
         cells = [table["EM", n_bins, n] for n_bins in (64, 8) for n in _SIZES]
-        yield quantity, bootstrap(_deviation_ratio(len(_SIZES)), *cells, n_resamples=199)
+        yield (
+            quantity,
+            bootstrap(_deviation_ratio(len(_SIZES)), *cells, n_resamples=199),
+        )
 
 
 def _best_bins_ratio(small, large):
     """Return the number of bins with the least |bias| of large samples over that of small ones."""
-    small, large = (_BINS[np.abs(errors.mean(axis=0)).argmin()] for errors in (small, large))
+    small, large = (
+        _BINS[np.abs(errors.mean(axis=0)).argmin()] for errors in (small, large)
+    )
     return large / small
 
 
@@ -387,7 +573,11 @@ def _cells(table, estimator):
 def _mean_of_gaps(better, worse):
     """Return the difference of the mean |bias| of two lists of cells, and its normal interval from their errors."""
     parts = [
-        (np.mean([abs(v.mean()) for v in cells]), [v.var(ddof=1) / len(v) for v in cells]) for cells in (better, worse)
+        (
+            np.mean([abs(v.mean()) for v in cells]),
+            [v.var(ddof=1) / len(v) for v in cells],
+        )
+        for cells in (better, worse)
     ]
     # cells of one n share their samples: their errors may add up, so the mean of standard errors is the safe one
     half = 1.96 * sum(np.mean(np.sqrt(variances)) for _, variances in parts)
@@ -409,9 +599,18 @@ def _figure_15(repeats, n_jobs):
             if kind == "calibrated":
                 best = bootstrap(_best_bins, errors, n_resamples=199)
                 yield f"{at}, number of EM bins with the least |bias|", best
-                yield f"{at}, median number of bins of the sweep", median(values["sweep bins"])
+                yield (
+                    f"{at}, median number of bins of the sweep",
+                    median(values["sweep bins"]),
+                )
             else:
-                gap = bootstrap(_excess_bias, 100 * values["sweep"] - truth, errors, paired=True, n_resamples=199)
+                gap = bootstrap(
+                    _excess_bias,
+                    100 * values["sweep"] - truth,
+                    errors,
+                    paired=True,
+                    n_resamples=199,
+                )
                 yield f"{at}, |bias| of the sweep less the least of EM", gap
 
 
@@ -435,7 +634,10 @@ def _algorithm_1():
         for _ in range(20):
             scores = np.round(rng.random(n), rng.integers(1, 6))
             labels = rng.random(n) < scores ** rng.uniform(0.5, 3)
-            gaps.append(sweep_calibration_error(labels, scores, norm=2, labels=[0, 1]) - _plain_sweep(scores, labels))
+            gaps.append(
+                sweep_calibration_error(labels, scores, norm=2, labels=[0, 1])
+                - _plain_sweep(scores, labels)
+            )
     quantity = "Algorithm 1: largest difference between the sweep error and a plain loop, 60 samples"
     yield quantity, exact(max(gaps, key=abs))
 
@@ -448,14 +650,24 @@ def _plain_sweep(scores, labels):
         heights = [labels[group].mean() for group in groups]
         if np.any(np.diff(heights) < 0):
             break
-        kept = sum(group.mean() * (scores[group].mean() - labels[group].mean()) ** 2 for group in groups) ** 0.5
+        kept = (
+            sum(
+                group.mean() * (scores[group].mean() - labels[group].mean()) ** 2
+                for group in groups
+            )
+            ** 0.5
+        )
     return kept
 
 
 def _label_binned():
     model = roelofs_models()["resnet110_c10"]
-    label_binned = partial(calibration_error, norm=2, method="label_binned", binning=EqualWidth(15))
-    both = model.estimates({"label": label_binned, "mean": _ESTIMATORS["EW"]}, 400, 200, random_state=0)
+    label_binned = partial(
+        calibration_error, norm=2, method="label_binned", binning=EqualWidth(15)
+    )
+    both = model.estimates(
+        {"label": label_binned, "mean": _ESTIMATORS["EW"]}, 400, 200, random_state=0
+    )
     holds = both["label"] >= both["mean"] - 1e-12
     yield "Eq. 4: ECE_LB less ECE_BIN, 200 samples, share not below 0", share(holds)
 
@@ -474,8 +686,18 @@ def _plot(heat, errors, path):
         ax.set_yticks(range(6), _BINS)
     sizes = sorted({n for n, _ in errors})
     for name in _ESTIMATORS:
-        axes[3].plot(sizes, [np.abs(errors[n, name].mean(axis=0)).mean() for n in sizes], "o-", label=name)
-    axes[3].set(title="mean |bias| of the ten fits (Figure 6)", xlabel="n", xscale="log", ylabel="%")
+        axes[3].plot(
+            sizes,
+            [np.abs(errors[n, name].mean(axis=0)).mean() for n in sizes],
+            "o-",
+            label=name,
+        )
+    axes[3].set(
+        title="mean |bias| of the ten fits (Figure 6)",
+        xlabel="n",
+        xscale="log",
+        ylabel="%",
+    )
     axes[3].set_xticks(sizes, sizes)
     axes[3].minorticks_off()
     axes[3].legend()

@@ -10,7 +10,14 @@ from functools import partial
 import numpy as np
 
 from benchmarks.papers._intervals import exact, share
-from benchmarks.papers._networks import ERRORS, RECALIBRATORS, confidence, fitted, networks, single_precision
+from benchmarks.papers._networks import (
+    ERRORS,
+    RECALIBRATORS,
+    confidence,
+    fitted,
+    networks,
+    single_precision,
+)
 from benchmarks.papers._rules import below, printed
 from skcalib import HistogramBinning
 from skcalib.binning import EqualMass, EqualWidth
@@ -27,7 +34,9 @@ _PRINTED = {
 _TABLE_OF = {"temperature": "Table 5", "isotonic": "Table 6", "histogram": "Table 7"}
 # The paper does not print which bins its histogram binning had. 20 equal-mass bins were found by trying 10, 15 and 20.
 _HISTOGRAMS = {
-    f"{n_bins} {width} bins, {multiclass}": partial(HistogramBinning, strategy(n_bins), multiclass=multiclass)
+    f"{n_bins} {width} bins, {multiclass}": partial(
+        HistogramBinning, strategy(n_bins), multiclass=multiclass
+    )
     for width, strategy, n_bins, multiclass in (
         ("equal-width", EqualWidth, 15, "top_label"),
         ("equal-width", EqualWidth, 15, "ovr"),
@@ -46,7 +55,9 @@ def _rules():
     rules = {}
     for (table, method), values in _PRINTED.items():
         for error, paper in zip(ERRORS, values, strict=True):
-            rules[f"{table}: densenet40_c10, {method}, {error}"] = printed(paper, margin=0.005, possible=(0, 100))
+            rules[f"{table}: densenet40_c10, {method}, {error}"] = printed(
+                paper, margin=0.005, possible=(0, 100)
+            )
     for bins in _HISTOGRAMS:
         for error in ERRORS:
             quantity = f"Table 7: densenet40_c10, histogram binning, {bins}, {error}"
@@ -56,13 +67,19 @@ def _rules():
             if network in _TEXT and method != "temperature":
                 continue  # their calibration sets are too small for the other methods
             for error in ERRORS:
-                rules[f"{table}: {network}, {method} less uncalibrated, {error}"] = below(0)
+                rules[f"{table}: {network}, {method} less uncalibrated, {error}"] = (
+                    below(0)
+                )
     for rows in _TABLE_3:
-        rules[f"Table 3: real EW, l2, of densenet40_c10, {rows}"] = printed(6.70, margin=0.005)
+        rules[f"Table 3: real EW, l2, of densenet40_c10, {rows}"] = printed(
+            6.70, margin=0.005
+        )
     quantity = "Figure 2: share of networks whose best method depends on EW or EM sweep"
     rules[quantity] = printed(0.3, margin=0.005, width=0.3, possible=(0, 1))
     for n_bins, paper in ((15, 0.22), (10, 0.27)):
-        quantity = f"Figure 2: the same with 10 % of the rows, CIFAR-10, EW with {n_bins} bins"
+        quantity = (
+            f"Figure 2: the same with 10 % of the rows, CIFAR-10, EW with {n_bins} bins"
+        )
         rules[quantity] = printed(paper, margin=0.005, width=0.2, possible=(0, 1))
     return rules
 
@@ -76,15 +93,23 @@ def measure(options):
     depends, tables = [], {}
     for name, *data in networks(options.data, vision_only=options.quick):
         predictions = {"uncalibrated": confidence(*data[2:])}
-        predictions |= {method: fitted(make, *data) for method, make in RECALIBRATORS.items()}
+        predictions |= {
+            method: fitted(make, *data) for method, make in RECALIBRATORS.items()
+        }
         tables[name] = predictions
         if name == "densenet40_c10":
             yield from _printed_rows(predictions, data)
             yield from _table_3(predictions["uncalibrated"], options.data)
         yield from _improvements(name, predictions, n_resamples)
-        best = [min(RECALIBRATORS, key=lambda method, e=error: e(*predictions[method])) for error in ERRORS.values()]  # noqa: B023
+        best = [
+            min(RECALIBRATORS, key=lambda method, e=error: e(*predictions[method]))
+            for error in ERRORS.values()
+        ]  # noqa: B023
         depends.append(len(set(best)) > 1)
-    yield "Figure 2: share of networks whose best method depends on EW or EM sweep", share(depends)
+    yield (
+        "Figure 2: share of networks whose best method depends on EW or EM sweep",
+        share(depends),
+    )
     yield from _small_samples(options.data, 8 if options.quick else 40)
     if options.plot is not None:
         _plot(tables, options.plot)
@@ -94,47 +119,83 @@ def _small_samples(data, repeats):
     """Figure 2, narrow bars: a tenth of the calibration rows and of the test rows, drawn anew in each repeat."""
     depends = {15: [], 10: []}
     for seed in range(repeats):
-        for _, scores, labels, test_scores, test_labels in networks(data, vision_only=True):
+        for _, scores, labels, test_scores, test_labels in networks(
+            data, vision_only=True
+        ):
             rng = np.random.default_rng(seed)
-            rows, test = (rng.permutation(len(y))[: len(y) // 10] for y in (labels, test_labels))
+            rows, test = (
+                rng.permutation(len(y))[: len(y) // 10] for y in (labels, test_labels)
+            )
             parts = scores[rows], labels[rows], test_scores[test], test_labels[test]
-            predictions = {method: fitted(make, *parts) for method, make in RECALIBRATORS.items()}
-            sweep = min(predictions, key=lambda method: ERRORS["EM sweep"](*predictions[method]))  # noqa: B023
+            predictions = {
+                method: fitted(make, *parts) for method, make in RECALIBRATORS.items()
+            }
+            sweep = min(
+                predictions, key=lambda method: ERRORS["EM sweep"](*predictions[method])
+            )  # noqa: B023
             for n_bins, found in depends.items():
-                error = partial(calibration_error, norm=1, binning=EqualWidth(n_bins), method="plugin")
-                found.append(min(predictions, key=lambda method: error(*predictions[method])) != sweep)  # noqa: B023
+                error = partial(
+                    calibration_error,
+                    norm=1,
+                    binning=EqualWidth(n_bins),
+                    method="plugin",
+                )
+                found.append(
+                    min(predictions, key=lambda method: error(*predictions[method]))
+                    != sweep
+                )  # noqa: B023
     for n_bins, found in depends.items():
-        yield f"Figure 2: the same with 10 % of the rows, CIFAR-10, EW with {n_bins} bins", share(found)
+        yield (
+            f"Figure 2: the same with 10 % of the rows, CIFAR-10, EW with {n_bins} bins",
+            share(found),
+        )
 
 
 def _printed_rows(predictions, data):
     for table, method in _PRINTED:
         for error, metric in ERRORS.items():
-            yield f"{table}: densenet40_c10, {method}, {error}", exact(100 * metric(*predictions[method]))
+            yield (
+                f"{table}: densenet40_c10, {method}, {error}",
+                exact(100 * metric(*predictions[method])),
+            )
     for bins, make in _HISTOGRAMS.items():
         prediction = fitted(make, *data)
         for error, metric in ERRORS.items():
-            yield f"Table 7: densenet40_c10, histogram binning, {bins}, {error}", exact(100 * metric(*prediction))
+            yield (
+                f"Table 7: densenet40_c10, histogram binning, {bins}, {error}",
+                exact(100 * metric(*prediction)),
+            )
 
 
 def _table_3(test, data):
     correct, scores = single_precision(data, "densenet40", "test")
     below = scores < 1
-    parts = test, (correct[below], scores[below]), single_precision(data, "densenet40", "val")
+    parts = (
+        test,
+        (correct[below], scores[below]),
+        single_precision(data, "densenet40", "val"),
+    )
     for rows, part in zip(_TABLE_3, parts, strict=True):
-        yield f"Table 3: real EW, l2, of densenet40_c10, {rows}", exact(100 * _l2_error(*part))
+        yield (
+            f"Table 3: real EW, l2, of densenet40_c10, {rows}",
+            exact(100 * _l2_error(*part)),
+        )
 
 
 def _improvements(network, predictions, n_resamples):
     """Yield the change of the error by recalibration; the interval is over resamples of the test rows."""
     rng = np.random.default_rng(0)
     correct, _ = predictions["uncalibrated"]
-    draws = rng.multinomial(len(correct), np.full(len(correct), 1 / len(correct)), size=n_resamples)
+    draws = rng.multinomial(
+        len(correct), np.full(len(correct), 1 / len(correct)), size=n_resamples
+    )
     for method, table in _TABLE_OF.items():
         if network in _TEXT and method != "temperature":
             continue
         for error, metric in ERRORS.items():
-            change = 100 * (metric(*predictions[method]) - metric(*predictions["uncalibrated"]))
+            change = 100 * (
+                metric(*predictions[method]) - metric(*predictions["uncalibrated"])
+            )
             changes = [
                 100
                 * (
@@ -153,7 +214,13 @@ def _improvements(network, predictions, n_resamples):
 def _plot(tables, path):
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, len(tables), figsize=(3 * len(tables), 3.5), layout="constrained", squeeze=False)
+    figure, axes = plt.subplots(
+        1,
+        len(tables),
+        figsize=(3 * len(tables), 3.5),
+        layout="constrained",
+        squeeze=False,
+    )
     for ax, (network, predictions) in zip(axes[0], tables.items(), strict=True):
         for shift, (method, prediction) in enumerate(predictions.items()):
             values = [100 * metric(*prediction) for metric in ERRORS.values()]

@@ -43,9 +43,30 @@ NEEDS_DATA = True
 
 # Networks and the places of their data set: table, whole noise, few rows, noise sweep, classes, sampling sweep.
 _NETWORKS = {
-    "densenet40_c10": ("Table 2", "Figure 9", "Figure 12", "Figure 10", "Figure 11", "Figure 14"),
-    "resnet50_c10": ("Table 2", "Figure 9", "Figure 12", "Figure 10", "Figure 11", "Figure 14"),
-    "wideresnet_c100": ("Table 1", "Figure 1", None, "Figure 5", "Figure 6", "Figure 8"),
+    "densenet40_c10": (
+        "Table 2",
+        "Figure 9",
+        "Figure 12",
+        "Figure 10",
+        "Figure 11",
+        "Figure 14",
+    ),
+    "resnet50_c10": (
+        "Table 2",
+        "Figure 9",
+        "Figure 12",
+        "Figure 10",
+        "Figure 11",
+        "Figure 14",
+    ),
+    "wideresnet_c100": (
+        "Table 1",
+        "Figure 1",
+        None,
+        "Figure 5",
+        "Figure 6",
+        "Figure 8",
+    ),
 }
 _NOISE, _FEW = (0.1, 0.2, 0.3), (0.3, 0.1, 0.05)
 _N_CALIBRATION = 5000
@@ -54,23 +75,33 @@ _N_CALIBRATION = 5000
 def _rules():
     rules = {}
     for network, (table, whole, few, noise, classes, sampling) in _NETWORKS.items():
-        rules |= ordering_rules(f"{table}: {network}, noisy labels, 30 %", [int(table[-1])])
+        rules |= ordering_rules(
+            f"{table}: {network}, noisy labels, 30 %", [int(table[-1])]
+        )
         rules[f"{table}: {network}, {CHANGED}"] = below(0.1, "none", possible=(0, 100))
         at = f"{whole}: {network}, calibrated on 30 % noise in all classes"
         rules[f"{at}, confidence less accuracy, TS, %"] = below(0, "under-confident")
         if few:
             at = f"{few}: {network}, calibrated on 5 % of all rows"
-            rules[f"{at}, confidence less accuracy, less that of all rows, VS, %"] = above(0, "over-confident")
+            rules[f"{at}, confidence less accuracy, less that of all rows, VS, %"] = (
+                above(0, "over-confident")
+            )
         for level in _NOISE:
             for error in ("ECE", "Max-ECE"):
                 quantity = f"{noise}: {network}, noisy labels, {100 * level:g} %, {error}, CTS less TS, %"
                 rules[quantity] = below(0)
         for method in ("CTS", "VS"):
             for other in ("TS", "uncalibrated"):
-                rules[f"{classes}: {network}, noisy labels, 30 %, {lower_share(method, other)}"] = MOST
+                rules[
+                    f"{classes}: {network}, noisy labels, 30 %, {lower_share(method, other)}"
+                ] = MOST
         at = f"{classes}: {network}, calibrated on noise, 30 %"
-        rules[f"{at}, accuracy of the noisy classes, VS less uncalibrated, %"] = below(0, "VS lowers it")
-        rules[f"{at}, accuracy of the clean classes, VS less uncalibrated, %"] = above(0, "VS raises it")
+        rules[f"{at}, accuracy of the noisy classes, VS less uncalibrated, %"] = below(
+            0, "VS lowers it"
+        )
+        rules[f"{at}, accuracy of the clean classes, VS less uncalibrated, %"] = above(
+            0, "VS raises it"
+        )
         for level in _FEW:
             at = f"{sampling}: {network}, {100 * level:g} % of the calibration rows"
             for error in ("Max-ECE", "Avg-ECE"):
@@ -92,29 +123,43 @@ def measure(options):
     for network in _NETWORKS:
         pool, labels = _load(options.data, network)
         results = {world: [] for world in _worlds(network, options.quick)}
-        for seed in range(max(3, repeats // 2) if network.endswith("c100") else repeats):
+        for seed in range(
+            max(3, repeats // 2) if network.endswith("c100") else repeats
+        ):
             for world, found in results.items():
                 found.append(_one_repeat(pool, labels, *world, seed))
         yield from _rows(network, results)
 
 
 def _worlds(network, quick):
-    worlds = [("noisy labels", level) for level in _NOISE] + [("few", level) for level in _FEW]
+    worlds = [("noisy labels", level) for level in _NOISE] + [
+        ("few", level) for level in _FEW
+    ]
     worlds = [worlds[2], worlds[5]] if quick else worlds
     worlds += [("calibrated on noise", 0.3), ("all noise", 0.3)]
-    return [*worlds, ("all few", 1.0), ("all few", 0.05)] if network.endswith("c10") else worlds
+    return (
+        [*worlds, ("all few", 1.0), ("all few", 0.05)]
+        if network.endswith("c10")
+        else worlds
+    )
 
 
 def _load(data, network):
     """Return logits and labels of all rows that the network was not trained on."""
     if network == "wideresnet_c100":
         with np.load(data / "vision" / "cifar100_wideresnet164.npz") as table:
-            probabilities = np.maximum(table["probs"].astype(np.float64), 1e-38)  # zeros of single precision
+            probabilities = np.maximum(
+                table["probs"].astype(np.float64), 1e-38
+            )  # zeros of single precision
             return np.log(probabilities), table["labels"].astype(int)
     parts = []
     for part in ("val", "test"):
-        with np.load(data / "vision" / f"cifar10_{network.removesuffix('_c10')}_{part}.npz") as table:
-            parts.append((table["logits"].astype(np.float64), table["labels"].astype(int)))
+        with np.load(
+            data / "vision" / f"cifar10_{network.removesuffix('_c10')}_{part}.npz"
+        ) as table:
+            parts.append(
+                (table["logits"].astype(np.float64), table["labels"].astype(int))
+            )
     return tuple(np.concatenate(values) for values in zip(*parts, strict=True))
 
 
@@ -127,11 +172,19 @@ def _one_repeat(logits, labels, kind, level, seed):
     calibration, test = order[:_N_CALIBRATION], order[_N_CALIBRATION:]
     given = labels
     if kind.endswith("few"):
-        calibration = calibration[_kept(labels[calibration], corrupted[calibration], level)]
+        calibration = calibration[
+            _kept(labels[calibration], corrupted[calibration], level)
+        ]
     else:
         given = noisy(labels, corrupted, level, n_classes, rng)
     test_labels = given[test] if kind == "noisy labels" else labels[test]
-    return figures(logits[calibration], given[calibration], logits[test], test_labels, corrupted[test])
+    return figures(
+        logits[calibration],
+        given[calibration],
+        logits[test],
+        test_labels,
+        corrupted[test],
+    )
 
 
 def _kept(labels, corrupted, level):
@@ -145,15 +198,27 @@ def _kept(labels, corrupted, level):
 
 def _rows(network, results):
     table, whole, few, noise, classes, sampling = _NETWORKS[network]
-    yield from orderings(f"{table}: {network}, noisy labels, 30 %", results["noisy labels", 0.3])
-    changed = changed_predictions([found for seeds in results.values() for found in seeds])
+    yield from orderings(
+        f"{table}: {network}, noisy labels, 30 %", results["noisy labels", 0.3]
+    )
+    changed = changed_predictions(
+        [found for seeds in results.values() for found in seeds]
+    )
     yield f"{table}: {network}, {CHANGED}", changed
     at = f"{whole}: {network}, calibrated on 30 % noise in all classes"
-    yield f"{at}, confidence less accuracy, TS, %", mean(values_of(results["all noise", 0.3], "TS", "gap"))
+    yield (
+        f"{at}, confidence less accuracy, TS, %",
+        mean(values_of(results["all noise", 0.3], "TS", "gap")),
+    )
     if few:
-        gaps = [values_of(results["all few", level], "VS", "gap") for level in (0.05, 1.0)]
+        gaps = [
+            values_of(results["all few", level], "VS", "gap") for level in (0.05, 1.0)
+        ]
         at = f"{few}: {network}, calibrated on 5 % of all rows"
-        yield f"{at}, confidence less accuracy, less that of all rows, VS, %", mean(np.subtract(*gaps))
+        yield (
+            f"{at}, confidence less accuracy, less that of all rows, VS, %",
+            mean(np.subtract(*gaps)),
+        )
     for (kind, level), found in results.items():
         if kind == "noisy labels":
             for error in ("ECE", "Max-ECE"):
@@ -168,8 +233,14 @@ def _rows(network, results):
     for method in ("CTS", "VS"):
         for other in ("TS", "uncalibrated"):
             quantity = f"{classes}: {network}, noisy labels, 30 %, {lower_share(method, other)}"
-            yield quantity, share_of_classes(results["noisy labels", 0.3], method, other)
-    at, found = f"{classes}: {network}, calibrated on noise, 30 %", results["calibrated on noise", 0.3]
+            yield (
+                quantity,
+                share_of_classes(results["noisy labels", 0.3], method, other),
+            )
+    at, found = (
+        f"{classes}: {network}, calibrated on noise, 30 %",
+        results["calibrated on noise", 0.3],
+    )
     for half, figure in (("noisy", "corrupted"), ("clean", "other")):
         quantity = f"{at}, accuracy of the {half} classes, VS less uncalibrated, %"
         yield quantity, difference(found, "VS", "uncalibrated", f"{figure} accuracy")
@@ -177,4 +248,7 @@ def _rows(network, results):
         at = f"Figure 3: {network}, calibrated on noise, 30 %, confidence less accuracy, CTS"
         gap = values_of(found, "CTS", "corrupted gap")
         yield f"{at}, noisy classes, %", mean(gap)
-        yield f"{at}, noisy less other classes, %", mean(gap - values_of(found, "CTS", "other gap"))
+        yield (
+            f"{at}, noisy less other classes, %",
+            mean(gap - values_of(found, "CTS", "other gap")),
+        )

@@ -43,12 +43,18 @@ ROWS = {
     "Theorem 3.1: n rows, without the rare point, least confidence": above(
         1 - _EPSILON, "at least 1 - eps", possible=_SHARE
     ),
-    "Theorem 3.1: n rows, without the rare point, accuracy less 1 - 1/(20 n)": below(1e-12, "at most 0"),
-    "Theorem 3.1: n rows, share of samples with accuracy 1": below(0.1, "at most 1/10", possible=_SHARE),
+    "Theorem 3.1: n rows, without the rare point, accuracy less 1 - 1/(20 n)": below(
+        1e-12, "at most 0"
+    ),
+    "Theorem 3.1: n rows, share of samples with accuracy 1": below(
+        0.1, "at most 1/10", possible=_SHARE
+    ),
     "Theorem 3.1: 30 n rows, share of samples with accuracy 1": above(
         0.9, "at least 9/10, as printed", possible=_SHARE
     ),
-    "Theorem 3.1: 50 n rows, share of samples with accuracy 1": above(0.9, "at least 9/10, as proved", possible=_SHARE),
+    "Theorem 3.1: 50 n rows, share of samples with accuracy 1": above(
+        0.9, "at least 9/10, as proved", possible=_SHARE
+    ),
     "Theorem 3.1: 30 n rows, with the rare point, least confidence": above(
         1 - _EPSILON, "at least 1 - eps", possible=_SHARE
     ),
@@ -61,7 +67,9 @@ ROWS = {
         )
         for sign, noise in _NOISE.items()
     },
-    "Lemma 3.3: test accuracy": printed(1 - _TEST_NOISE, margin=0.005, width=0.03, possible=_SHARE),
+    "Lemma 3.3: test accuracy": printed(
+        1 - _TEST_NOISE, margin=0.005, width=0.03, possible=_SHARE
+    ),
     "Theorem 4.1: share of samples whose fitted temperatures are within the printed bound, Gamma = 0": _HOLDS,
     "Theorem 4.1: share of samples whose fitted temperatures are within the printed bound, Gamma = .3": _HOLDS,
     "Theorem 4.1: printed bound at K = 100 over that at K = 10, Gamma = .3": Rule(
@@ -71,17 +79,31 @@ ROWS = {
     "Corollary 4.2: share of samples within the printed bound in each class": above(
         0.7, "at least 1 - K delta = .7", possible=_SHARE
     ),
-    "Corollary 4.2: printed bound for p_min = .05 over that for p_min = .2": printed(2, margin=1e-9, width=1e-6),
+    "Corollary 4.2: printed bound for p_min = .05 over that for p_min = .2": printed(
+        2, margin=1e-9, width=1e-6
+    ),
     "Corollary 4.2: library's bound, share of samples within it in each class": _HOLDS,
-    "Corollary 4.2: library's bound for p_min = .05 over that for p_min = .2": above(1.5, "about sqrt(.2 / .05) = 2"),
+    "Corollary 4.2: library's bound for p_min = .05 over that for p_min = .2": above(
+        1.5, "about sqrt(.2 / .05) = 2"
+    ),
     "Algorithm 1: library's inverse temperatures less those of slices fitted apart, largest difference": Rule(
         "0", -1e-4, 1e-4
     ),
-    "Algorithm 1: share of rows whose predicted class changes": below(1e-12, "none", possible=_SHARE),
-    "Section 5.4: ECE of each class, TS, largest": printed(0.08, margin=1e-9, width=1e-6),
-    "Section 5.4: ECE of both classes together, TS": printed(0, margin=1e-9, width=1e-6),
-    "Section 5.4: ECE of each class, CTS, largest": printed(0.02, margin=1e-9, width=1e-6),
-    "Section 5.4: ECE of both classes together, CTS": printed(0.02, margin=1e-9, width=1e-6),
+    "Algorithm 1: share of rows whose predicted class changes": below(
+        1e-12, "none", possible=_SHARE
+    ),
+    "Section 5.4: ECE of each class, TS, largest": printed(
+        0.08, margin=1e-9, width=1e-6
+    ),
+    "Section 5.4: ECE of both classes together, TS": printed(
+        0, margin=1e-9, width=1e-6
+    ),
+    "Section 5.4: ECE of each class, CTS, largest": printed(
+        0.02, margin=1e-9, width=1e-6
+    ),
+    "Section 5.4: ECE of both classes together, CTS": printed(
+        0.02, margin=1e-9, width=1e-6
+    ),
 }
 
 
@@ -96,27 +118,44 @@ def measure(options):
 
 
 def _theorem_31(repeats):
-    yield "Theorem 3.1: largest norm of an input", exact(np.linalg.norm(_POINTS, axis=1).max())
+    yield (
+        "Theorem 3.1: largest norm of an input",
+        exact(np.linalg.norm(_POINTS, axis=1).max()),
+    )
     rng = np.random.default_rng(0)
     found = {}
     for times in (1, 30, 50):
         counts = rng.binomial(times * _N, 1 / (20 * _N), size=repeats)
         distinct, of_sample = np.unique(counts, return_inverse=True)
         # one fit for each number of rare points; the others are shared evenly
-        fits = np.array([_confidence_and_accuracy(count, times * _N) for count in distinct])
+        fits = np.array(
+            [_confidence_and_accuracy(count, times * _N) for count in distinct]
+        )
         found[times] = (*fits[of_sample].T, counts > 0)
     confidence, accuracy, rare = found[1]
     over = (confidence >= 1 - _EPSILON) & (accuracy <= 1 - 1 / (20 * _N) + 1e-12)
-    yield "Theorem 3.1: n rows, share of samples whose classifier is over-confident", share(over)
-    yield "Theorem 3.1: n rows, without the rare point, least confidence", exact(confidence[~rare].min())
+    yield (
+        "Theorem 3.1: n rows, share of samples whose classifier is over-confident",
+        share(over),
+    )
+    yield (
+        "Theorem 3.1: n rows, without the rare point, least confidence",
+        exact(confidence[~rare].min()),
+    )
     quantity = "Theorem 3.1: n rows, without the rare point, accuracy less 1 - 1/(20 n)"
     yield quantity, exact(accuracy[~rare].max() - (1 - 1 / (20 * _N)))
     for times in (1, 30, 50):
         rows = "n" if times == 1 else f"{times} n"
         confidence, accuracy, rare = found[times]
-        yield f"Theorem 3.1: {rows} rows, share of samples with accuracy 1", share(accuracy == 1)
+        yield (
+            f"Theorem 3.1: {rows} rows, share of samples with accuracy 1",
+            share(accuracy == 1),
+        )
         if times > 1:
-            yield f"Theorem 3.1: {rows} rows, with the rare point, least confidence", exact(confidence[rare].min())
+            yield (
+                f"Theorem 3.1: {rows} rows, with the rare point, least confidence",
+                exact(confidence[rare].min()),
+            )
 
 
 def _confidence_and_accuracy(n_rare, n_rows):
@@ -126,16 +165,27 @@ def _confidence_and_accuracy(n_rare, n_rows):
         log_weight = np.log(weight)
     sign = 2 * _LABELS - 1
 
-    def log_loss(parameters):  # the points can be separated: the best weights have norm R, at some angle
+    def log_loss(
+        parameters,
+    ):  # the points can be separated: the best weights have norm R, at some angle
         angle, intercept = parameters
-        margin = sign * (_RADIUS * _POINTS @ np.array([np.cos(angle), np.sin(angle)]) + intercept)
+        margin = sign * (
+            _RADIUS * _POINTS @ np.array([np.cos(angle), np.sin(angle)]) + intercept
+        )
         return logsumexp(log_weight + np.log(np.logaddexp(0, -margin)))
 
     starts = [(angle, 0.0) for angle in (0.0, -0.6, -1.2)]
-    best = min((minimize(log_loss, start, method="Nelder-Mead") for start in starts), key=lambda found: found.fun)
+    best = min(
+        (minimize(log_loss, start, method="Nelder-Mead") for start in starts),
+        key=lambda found: found.fun,
+    )
     angle, intercept = best.x
-    proba = expit(_RADIUS * _POINTS @ np.array([np.cos(angle), np.sin(angle)]) + intercept)
-    share_of_point = np.array([(1 - 1 / (20 * _N)) / 2, (1 - 1 / (20 * _N)) / 2, 1 / (20 * _N)])
+    proba = expit(
+        _RADIUS * _POINTS @ np.array([np.cos(angle), np.sin(angle)]) + intercept
+    )
+    share_of_point = np.array(
+        [(1 - 1 / (20 * _N)) / 2, (1 - 1 / (20 * _N)) / 2, 1 / (20 * _N)]
+    )
     wrong = share_of_point[(proba > 0.5) != _LABELS].sum()
     return np.maximum(proba, 1 - proba).min(), 1 - wrong
 
@@ -148,7 +198,9 @@ def _lemma_33(repeats):
         cluster = rng.random(6000) < 0.5
         X = rng.normal(scale=0.1, size=(6000, 5)) + np.where(cluster, 1, -1)[:, None]
         train, test = np.arange(6000) < 4000, np.arange(6000) >= 4000
-        flip = rng.random(6000) < np.where(train, np.where(cluster, _NOISE["+"], _NOISE["-"]), _TEST_NOISE)
+        flip = rng.random(6000) < np.where(
+            train, np.where(cluster, _NOISE["+"], _NOISE["-"]), _TEST_NOISE
+        )
         y = cluster ^ flip
         model = LogisticRegression(C=1e6, max_iter=1000).fit(X[train], y[train])
         proba = model.predict_proba(X[test])
@@ -175,9 +227,20 @@ def _bounds(repeats, n=1000, p_min=0.2):
         pooled.append(gaps.pop("all") <= pooled_bound)
         classes.append(max(gaps.values()) <= class_bound)
     yield "Theorem 4.1: library's bound, share of samples within it", share(pooled)
-    yield "Corollary 4.2: library's bound, share of samples within it in each class", share(classes)
-    ratio = np.divide(*(per_class_temperature_bound(10_000, 5, p, _BOUNDS, logit_range=3.0) for p in (0.05, 0.2)))
-    yield "Corollary 4.2: library's bound for p_min = .05 over that for p_min = .2", exact(ratio)
+    yield (
+        "Corollary 4.2: library's bound, share of samples within it in each class",
+        share(classes),
+    )
+    ratio = np.divide(
+        *(
+            per_class_temperature_bound(10_000, 5, p, _BOUNDS, logit_range=3.0)
+            for p in (0.05, 0.2)
+        )
+    )
+    yield (
+        "Corollary 4.2: library's bound for p_min = .05 over that for p_min = .2",
+        exact(ratio),
+    )
 
 
 def _printed_bound(n, n_classes, gamma, length, lipschitz, delta=0.1):
@@ -193,14 +256,18 @@ def _printed_bound(n, n_classes, gamma, length, lipschitz, delta=0.1):
 def _printed_corollary(n, p_min, length, lipschitz, delta=0.1):
     """Corollary 4.2 as printed."""
     inner = np.log(1 + 4 * (_BOUNDS[1] - _BOUNDS[0]) * np.sqrt(n) * length * lipschitz)
-    return 6 * np.sqrt(inner / (p_min * n)) + 12 * np.sqrt(np.log(2 / delta) / (p_min * n))
+    return 6 * np.sqrt(inner / (p_min * n)) + 12 * np.sqrt(
+        np.log(2 / delta) / (p_min * n)
+    )
 
 
 def _printed_bounds(repeats, n=1000, p_min=0.2):
     """Fit by half the Brier loss, which is within [0, 1] and 1-Lipschitz in the forecast, on a grid of temperatures."""
     rng = np.random.default_rng(1)
     grid = np.linspace(*_BOUNDS, 31)
-    truth = _brier_by_class(*_draw(rng, 200_000, p_min), grid)  # rows: predicted class; its share of the loss
+    truth = _brier_by_class(
+        *_draw(rng, 200_000, p_min), grid
+    )  # rows: predicted class; its share of the loss
     length = 3 * np.sqrt(3)  # of logits within [0, 3]
     held = {0.0: [], 0.3: [], "classes": []}
     for _ in range(repeats):
@@ -210,16 +277,27 @@ def _printed_bounds(repeats, n=1000, p_min=0.2):
             excess = truth[np.arange(3), _constrained(sample, grid, gamma)].sum()
             excess -= truth[np.arange(3), _constrained(truth, grid, gamma)].sum()
             held[gamma].append(excess <= _printed_bound(n, 3, gamma, length, 1.0))
-        gaps = (truth[np.arange(3), sample.argmin(axis=1)] - truth.min(axis=1)) / p_min  # at least each class's excess
+        gaps = (
+            truth[np.arange(3), sample.argmin(axis=1)] - truth.min(axis=1)
+        ) / p_min  # at least each class's excess
         held["classes"].append(gaps.max() <= _printed_corollary(n, p_min, length, 1.0))
     for gamma, shown in ((0.0, "0"), (0.3, ".3")):
         quantity = "Theorem 4.1: share of samples whose fitted temperatures are within the printed bound, Gamma = "
         yield quantity + shown, share(held[gamma])
     values = [_printed_bound(n, k, 0.3, length, 1.0) for k in (100, 10)]
-    yield "Theorem 4.1: printed bound at K = 100 over that at K = 10, Gamma = .3", exact(values[0] / values[1])
-    yield "Corollary 4.2: share of samples within the printed bound in each class", share(held["classes"])
+    yield (
+        "Theorem 4.1: printed bound at K = 100 over that at K = 10, Gamma = .3",
+        exact(values[0] / values[1]),
+    )
+    yield (
+        "Corollary 4.2: share of samples within the printed bound in each class",
+        share(held["classes"]),
+    )
     ratio = np.divide(*(_printed_corollary(n, p, length, 1.0) for p in (0.05, 0.2)))
-    yield "Corollary 4.2: printed bound for p_min = .05 over that for p_min = .2", exact(ratio)
+    yield (
+        "Corollary 4.2: printed bound for p_min = .05 over that for p_min = .2",
+        exact(ratio),
+    )
 
 
 def _brier_by_class(logits, labels, grid):
@@ -251,19 +329,37 @@ def _constrained(losses, grid, gamma):
 def _slices():
     """Algorithm 1 with Gamma = inf: the rows predicted as each class, calibrated apart."""
     logits, labels = _draw(np.random.default_rng(2), 3000, 0.2)
-    model = ClasswiseTemperatureScaling(np.inf, input="logit", clip=None).fit(logits, labels)
+    model = ClasswiseTemperatureScaling(np.inf, input="logit", clip=None).fit(
+        logits, labels
+    )
     predicted, grid = logits.argmax(axis=1), np.linspace(0.2, 3, 28_001)
     gaps = []
     for k in range(3):
         rows = predicted == k
-        loss = [-log_softmax(a * logits[rows], axis=1)[np.arange(rows.sum()), labels[rows]].mean() for a in grid[::100]]
-        near = grid[max(100 * (int(np.argmin(loss)) - 1), 0) : 100 * (int(np.argmin(loss)) + 1) + 1]
-        fine = [-log_softmax(a * logits[rows], axis=1)[np.arange(rows.sum()), labels[rows]].mean() for a in near]
+        loss = [
+            -log_softmax(a * logits[rows], axis=1)[
+                np.arange(rows.sum()), labels[rows]
+            ].mean()
+            for a in grid[::100]
+        ]
+        near = grid[
+            max(100 * (int(np.argmin(loss)) - 1), 0) : 100 * (int(np.argmin(loss)) + 1)
+            + 1
+        ]
+        fine = [
+            -log_softmax(a * logits[rows], axis=1)[
+                np.arange(rows.sum()), labels[rows]
+            ].mean()
+            for a in near
+        ]
         gaps.append(model.inverse_temperature_[k] - near[int(np.argmin(fine))])
     quantity = "Algorithm 1: library's inverse temperatures less those of slices fitted apart, largest difference"
     yield quantity, exact(max(gaps, key=abs))
     changed = model.predict_proba(logits).argmax(axis=1) != predicted
-    yield "Algorithm 1: share of rows whose predicted class changes", exact(changed.mean())
+    yield (
+        "Algorithm 1: share of rows whose predicted class changes",
+        exact(changed.mean()),
+    )
 
 
 def _worked_case():
@@ -273,7 +369,9 @@ def _worked_case():
     bucket = FixedEdges([0, 0.39, 0.61, 1])
     for method, confidences in (("TS", (0.6, 0.4)), ("CTS", (0.54, 0.5))):
         confidence = np.repeat(confidences, 100)
-        worst = groupwise_calibration_error(correct, confidence, groups=groups, reduce="max", binning=bucket)
+        worst = groupwise_calibration_error(
+            correct, confidence, groups=groups, reduce="max", binning=bucket
+        )
         yield f"Section 5.4: ECE of each class, {method}, largest", exact(worst)
         pooled = expected_calibration_error(correct, confidence, binning=bucket)
         yield f"Section 5.4: ECE of both classes together, {method}", exact(pooled)
@@ -290,6 +388,10 @@ def _draw(rng, n, p_min):
 def _losses(logits, labels, temperatures):
     """Return the mean log-loss by inverse temperature: of all rows, and of those predicted as each class."""
     rows = np.arange(len(labels))
-    losses = np.array([-log_softmax(a * logits, axis=1)[rows, labels] for a in temperatures])
+    losses = np.array(
+        [-log_softmax(a * logits, axis=1)[rows, labels] for a in temperatures]
+    )
     predicted = logits.argmax(axis=1)
-    return {"all": losses.mean(axis=1)} | {k: losses[:, predicted == k].mean(axis=1) for k in range(3)}
+    return {"all": losses.mean(axis=1)} | {
+        k: losses[:, predicted == k].mean(axis=1) for k in range(3)
+    }

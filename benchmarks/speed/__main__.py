@@ -15,7 +15,19 @@ from benchmarks.speed.peers import installed
 from benchmarks.speed.run import measure
 from benchmarks.speed.shapes import ALL_JOBS, SHAPES, measure_shapes
 
-_COLUMNS = ("job", "size", "ours", "floor", "ours/floor", "peer", "peer s", "peer/ours", "answers", "peak MB", "target")
+_COLUMNS = (
+    "job",
+    "size",
+    "ours",
+    "floor",
+    "ours/floor",
+    "peer",
+    "peer s",
+    "peer/ours",
+    "answers",
+    "peak MB",
+    "target",
+)
 _SHAPE_COLUMNS = (
     "job",
     "size",
@@ -31,15 +43,40 @@ _SHAPE_COLUMNS = (
 
 def main(argv=None):
     """Run the jobs and print their table; return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.speed", description="Time the library and its peers.")
-    parser.add_argument("--job", action="append", choices=list(JOBS | ALL_JOBS), help="one job (repeat for more)")
-    parser.add_argument("--quick", action="store_true", help="small inputs: does everything run, do answers agree")
-    parser.add_argument("--slow", action="store_true", help="also run the peers that take minutes")
-    parser.add_argument("--shapes", action="store_true", help="the second axis: each job on scores of many shapes")
-    parser.add_argument("--markdown", action="store_true", help="print a table for a page")
-    parser.add_argument("--page", type=Path, help="write the measured tables into this page")
-    parser.add_argument("--repeats", type=int, default=5, help="timed runs of each (default: 5)")
-    parser.add_argument("--json", action="store_true", help="print JSON in place of the table")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.speed", description="Time the library and its peers."
+    )
+    parser.add_argument(
+        "--job",
+        action="append",
+        choices=list(JOBS | ALL_JOBS),
+        help="one job (repeat for more)",
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="small inputs: does everything run, do answers agree",
+    )
+    parser.add_argument(
+        "--slow", action="store_true", help="also run the peers that take minutes"
+    )
+    parser.add_argument(
+        "--shapes",
+        action="store_true",
+        help="the second axis: each job on scores of many shapes",
+    )
+    parser.add_argument(
+        "--markdown", action="store_true", help="print a table for a page"
+    )
+    parser.add_argument(
+        "--page", type=Path, help="write the measured tables into this page"
+    )
+    parser.add_argument(
+        "--repeats", type=int, default=5, help="timed runs of each (default: 5)"
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print JSON in place of the table"
+    )
     options = parser.parse_args(argv)
     if options.shapes:
         return _shapes(options)
@@ -49,12 +86,27 @@ def main(argv=None):
     names = [name for name in asked if find_spec(JOBS[name].needs)]
     for name in set(asked) - set(names):
         print(f"{name} needs {JOBS[name].needs}: skipped", file=sys.stderr)
-    rows = measure(names, quick=options.quick, slow=options.slow, repeats=options.repeats)
+    rows = measure(
+        names, quick=options.quick, slow=options.slow, repeats=options.repeats
+    )
     if options.page:
-        page, found, began, load = options.page.read_text(), [], time.time(), os.getloadavg()[0]
-        with_tables(page, [], "")  # a page without marks is told before the minutes are spent
-        _print_table(_COLUMNS, (_cells(row) for row in rows if not found.append(row)), options.markdown)
-        options.page.write_text(with_tables(page, found, conditions(options.repeats, began, load)))
+        page, found, began, load = (
+            options.page.read_text(),
+            [],
+            time.time(),
+            os.getloadavg()[0],
+        )
+        with_tables(
+            page, [], ""
+        )  # a page without marks is told before the minutes are spent
+        _print_table(
+            _COLUMNS,
+            (_cells(row) for row in rows if not found.append(row)),
+            options.markdown,
+        )
+        options.page.write_text(
+            with_tables(page, found, conditions(options.repeats, began, load))
+        )
         return 0
     if options.json:
         json.dump([row.as_json() for row in rows], sys.stdout, indent=1)
@@ -66,7 +118,9 @@ def main(argv=None):
 
 def _shapes(options):
     """Print the table of shapes; return 1 where a limit is missed."""
-    names = [name for name in options.job or ALL_JOBS if find_spec(ALL_JOBS[name].needs)]
+    names = [
+        name for name in options.job or ALL_JOBS if find_spec(ALL_JOBS[name].needs)
+    ]
     rows, missed = measure_shapes(names, quick=options.quick), []
     if options.json:
         json.dump([row.as_json() for row in rows], sys.stdout, indent=1)
@@ -91,15 +145,34 @@ def _print_table(columns, rows, markdown):
 
 def _shape_cells(row):
     uniform = row.seconds["uniform"]
-    ratios = [f"{row.seconds[shape] / uniform:.2f}" if shape in row.seconds else "" for shape in list(SHAPES)[1:]]
+    ratios = [
+        f"{row.seconds[shape] / uniform:.2f}" if shape in row.seconds else ""
+        for shape in list(SHAPES)[1:]
+    ]
     fits = "" if row.in_fits is None else f"{row.in_fits:.1f} ({row.fits})"
     worst = f"{row.ratio:.2f} ({row.worst})"
-    plain = "" if row.over_plain is None else f"{row.over_plain:.2f} ({row.worst_plain})"
-    return row.job, row.size, _number(uniform), *ratios, worst, f"{row.limit:g}", f"{row.bytes_a_row:.1f}", fits, plain
+    plain = (
+        "" if row.over_plain is None else f"{row.over_plain:.2f} ({row.worst_plain})"
+    )
+    return (
+        row.job,
+        row.size,
+        _number(uniform),
+        *ratios,
+        worst,
+        f"{row.limit:g}",
+        f"{row.bytes_a_row:.1f}",
+        fits,
+        plain,
+    )
 
 
 def _cells(row):
-    answers = {None: "not compared", True: "agree", False: "differ"}[row.answers_agree] if row.peer else ""
+    answers = (
+        {None: "not compared", True: "agree", False: "differ"}[row.answers_agree]
+        if row.peer
+        else ""
+    )
     answers += f" ({row.reason})" if row.reason else ""
     return (
         row.job,

@@ -73,12 +73,17 @@ JOBS = {
 
 def sizes(gigabytes):
     """Return the rows of each job, with half a gigabyte for the interpreter and its libraries."""
-    return {name: int((gigabytes - 0.5) * 1e9 / a_row) for name, (a_row, _, _) in JOBS.items()}
+    return {
+        name: int((gigabytes - 0.5) * 1e9 / a_row)
+        for name, (a_row, _, _) in JOBS.items()
+    }
 
 
 def main(argv=None):
     """Run the jobs at their largest and print a line for each; return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.speed.capacity", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.speed.capacity", description=__doc__.splitlines()[0]
+    )
     parser.add_argument("--gigabytes", type=float, default=8.0)
     options = parser.parse_args(argv)
     resource.setrlimit(resource.RLIMIT_DATA, (int(options.gigabytes * 1e9),) * 2)

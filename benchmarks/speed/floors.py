@@ -40,7 +40,9 @@ def top_label(problem, n_bins=_N_BINS):
     predicted = problem.scores.argmax(axis=1)
     confidence = problem.scores[np.arange(len(predicted)), predicted].astype(np.float64)
     bins = (confidence * n_bins).astype(np.intp)
-    gap = np.bincount(bins, weights=confidence) - np.bincount(bins, weights=predicted == problem.labels)
+    gap = np.bincount(bins, weights=confidence) - np.bincount(
+        bins, weights=predicted == problem.labels
+    )
     return np.abs(gap).sum() / len(predicted)
 
 
@@ -98,7 +100,12 @@ def bare_diagram(problem):
     mean = np.bincount(bins, weights=problem.scores) / count
     frequency = np.bincount(bins, weights=problem.labels) / count
     axes.plot([0, 1], [0, 1], label="calibrated")
-    axes.errorbar(mean, frequency, 1.645 * np.sqrt(frequency * (1 - frequency) / count), label="model")
+    axes.errorbar(
+        mean,
+        frequency,
+        1.645 * np.sqrt(frequency * (1 - frequency) / count),
+        label="model",
+    )
     axes.fill_between([0, 1], [0, 0.95], [0.05, 1], alpha=0.2)
     axes.legend()
     below.stairs(np.bincount((problem.scores * 40).astype(np.intp)))
@@ -117,5 +124,11 @@ def import_seconds(module):
     """Return how long a fresh interpreter takes to import a module."""
     code = f"import time; t = time.process_time(); import {module}; print(time.process_time() - t)"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+    )
     return float(done.stdout)

@@ -26,8 +26,15 @@ class Target(NamedTuple):
     def __str__(self):
         """Return it as text, "" where nothing is asked for."""
         most = {"x floor": self.floors, "MB": self.megabytes}
-        parts = [f"<= {number:g} {unit}" for unit, number in most.items() if number is not None]
-        return ", ".join(parts + ([] if self.times is None else [f"{self.times:g} x {self.of or 'peers'}"]))
+        parts = [
+            f"<= {number:g} {unit}"
+            for unit, number in most.items()
+            if number is not None
+        ]
+        return ", ".join(
+            parts
+            + ([] if self.times is None else [f"{self.times:g} x {self.of or 'peers'}"])
+        )
 
 
 @dataclass(frozen=True)
@@ -94,7 +101,9 @@ def held_out_log_loss(result, problem):
 def _fit_then_forecast(recalibrator):
     def run(problem):
         known, fresh = problem.halves()
-        return recalibrator().fit(known.logits, known.labels).predict_proba(fresh.logits)
+        return (
+            recalibrator().fit(known.logits, known.labels).predict_proba(fresh.logits)
+        )
 
     return run
 
@@ -108,7 +117,9 @@ def _reliability_diagram(problem):
 
     from skcalib.displays import ReliabilityDisplay
 
-    figure = ReliabilityDisplay.from_predictions(problem.labels, problem.scores, random_state=0).figure_
+    figure = ReliabilityDisplay.from_predictions(
+        problem.labels, problem.scores, random_state=0
+    ).figure_
     plt.close(figure)
     return floors.drawn(figure)
 
@@ -117,7 +128,9 @@ def _with_clip(make, clip):
     """Return a fit and forecast of a temperature with the learned floor, or with none."""
     if make is problems.binary:
         return _fit_predict(lambda: skcalib.TemperatureScaling(clip=clip))
-    return _fit_predict(lambda: skcalib.TemperatureScaling(input="logit", clip=clip), "logits")
+    return _fit_predict(
+        lambda: skcalib.TemperatureScaling(input="logit", clip=clip), "logits"
+    )
 
 
 _logits_job = partial(_fit_predict, field="logits")

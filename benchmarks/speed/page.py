@@ -10,7 +10,10 @@ from benchmarks.speed.jobs import Target
 
 __all__ = ["FAMILIES", "conditions", "missed", "with_tables"]
 
-_BEGIN, _END = "<!-- measured: made by `python -m benchmarks.speed --page` -->\n", "<!-- end of the tables -->"
+_BEGIN, _END = (
+    "<!-- measured: made by `python -m benchmarks.speed --page` -->\n",
+    "<!-- end of the tables -->",
+)
 
 FAMILIES = {  # name -> how the names of its jobs begin
     "errors of one event": ("equal-width", "equal-mass", "sweep", "smECE"),
@@ -19,7 +22,12 @@ FAMILIES = {  # name -> how the names of its jobs begin
     "what the learned floor adds to it": ("learned floor",),
     "vector and matrix scaling": ("vector", "matrix"),
     "Platt, Beta": ("Platt", "Beta"),
-    "binning, isotonic, Venn-Abers": ("histogram", "scaling-binning", "isotonic", "Venn-Abers"),
+    "binning, isotonic, Venn-Abers": (
+        "histogram",
+        "scaling-binning",
+        "isotonic",
+        "Venn-Abers",
+    ),
     "reliability diagram, import": ("reliability", "import"),
 }
 # What a job does that its floor or a quicker peer does not.
@@ -42,8 +50,15 @@ _REASONS = {
 
 def conditions(repeats, began, load):
     """Return the lines that say when, where and how it was measured; `load` is the machine's when it began."""
-    versions = [f"{name} {found}" for name in ("numpy", "scipy", "scikit-learn", "torch") if (found := _version(name))]
-    day, minutes = time.strftime("%Y-%m-%d", time.gmtime(began)), (time.time() - began) / 60
+    versions = [
+        f"{name} {found}"
+        for name in ("numpy", "scipy", "scikit-learn", "torch")
+        if (found := _version(name))
+    ]
+    day, minutes = (
+        time.strftime("%Y-%m-%d", time.gmtime(began)),
+        (time.time() - began) / 60,
+    )
     return (
         f"One run of {minutes:.0f} minutes on {day}, which began at a load of {load:.1f} on {os.cpu_count()} cores.\n"
         f"Medians of {repeats} repeats of processor time; Python {platform.python_version()}, {', '.join(versions)}.\n"
@@ -95,7 +110,11 @@ def _summary(jobs):
     for name, begins in FAMILIES.items():
         some = [rows for rows in jobs if rows[0].job.startswith(begins)]
         if some:
-            floors = [rows[0].ours_over_floor for rows in some if rows[0].ours_over_floor is not None]
+            floors = [
+                rows[0].ours_over_floor
+                for rows in some
+                if rows[0].ours_over_floor is not None
+            ]
             rivals = [row.peer_over_ours for rows in some for row in rows if row.peer]
             behind = sum(ratio < 1 for ratio in rivals)
             verdicts = [verdict(rows) for rows in some]
@@ -104,27 +123,65 @@ def _summary(jobs):
                 f"{verdicts.count('met')} of {judged}",
                 f"{len(rivals) - behind} of {len(rivals)}" if rivals else "",
             )
-            lines.append(f"| {name} | {_spread(floors)} | {_spread(rivals)} | {peers} | {met} |")
-    return _table(("jobs", "ours / floor", "a peer's time / ours", "peers that are slower", "targets met"), lines)
+            lines.append(
+                f"| {name} | {_spread(floors)} | {_spread(rivals)} | {peers} | {met} |"
+            )
+    return _table(
+        (
+            "jobs",
+            "ours / floor",
+            "a peer's time / ours",
+            "peers that are slower",
+            "targets met",
+        ),
+        lines,
+    )
 
 
 def _measured(jobs):
     lines = []
     for rows in jobs:
         first, peers = rows[0], ", ".join(_peer(row) for row in rows if row.peer)
-        floors, size = _number(first.ours_over_floor), "" if first.size == "0" else first.size
+        floors, size = (
+            _number(first.ours_over_floor),
+            "" if first.size == "0" else first.size,
+        )
         target = f"{first.target}: {verdict(rows)}" if str(first.target) else ""
-        lines.append(f"| {first.job} | {size} | {_number(first.ours_s)} | {floors} | {peers} | {target} |")
-    return _table(("job", "input", "ours, s", "ours / floor", "peers: their time / ours", "target"), lines)
+        lines.append(
+            f"| {first.job} | {size} | {_number(first.ours_s)} | {floors} | {peers} | {target} |"
+        )
+    return _table(
+        (
+            "job",
+            "input",
+            "ours, s",
+            "ours / floor",
+            "peers: their time / ours",
+            "target",
+        ),
+        lines,
+    )
 
 
 def _behind(jobs):
     lines = []
     for rows in jobs:
-        quicker = ", ".join(_peer(row) for row in rows if row.peer and row.peer_over_ours < 1)
+        quicker = ", ".join(
+            _peer(row) for row in rows if row.peer and row.peer_over_ours < 1
+        )
         if quicker or missed(rows):
-            lines.append(f"| {rows[0].job} | {missed(rows)} | {quicker} | {_REASONS.get(rows[0].job, '')} |")
-    return _table(("job", "target missed", "quicker peers: their time / ours", "what ours does beside"), lines)
+            lines.append(
+                f"| {rows[0].job} | {missed(rows)} | {quicker} | {_REASONS.get(rows[0].job, '')} |"
+            )
+    return _table(
+        (
+            "job",
+            "target missed",
+            "quicker peers: their time / ours",
+            "what ours does beside",
+        ),
+        lines,
+    )
 
 
 def _peer(row):
@@ -149,7 +206,9 @@ def _number(value):
 
 
 def _table(head, lines):
-    return "\n".join((f"| {' | '.join(head)} |", "|---" * len(head) + "|", *lines)) + "\n"
+    return (
+        "\n".join((f"| {' | '.join(head)} |", "|---" * len(head) + "|", *lines)) + "\n"
+    )
 
 
 def _version(name):

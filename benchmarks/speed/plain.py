@@ -18,7 +18,9 @@ def _weights(problem):
 
 def _bins_of_equal_mass(scores, n_bins):
     """Return each score's bin: the scores are sorted alone, and each is searched for among the cuts."""
-    return np.searchsorted(np.sort(scores)[np.arange(1, n_bins) * len(scores) // n_bins], scores)
+    return np.searchsorted(
+        np.sort(scores)[np.arange(1, n_bins) * len(scores) // n_bins], scores
+    )
 
 
 def _equal_mass(n_bins):
@@ -33,27 +35,41 @@ def _equal_mass(n_bins):
 def _weighted_equal_mass(problem, n_bins=15):
     scores, labels, weight = _ordered(problem, _weights(problem))
     cumulative = np.cumsum(weight)
-    first = np.append(0, np.searchsorted(cumulative, np.arange(1, n_bins) * cumulative[-1] / n_bins) + 1)
+    first = np.append(
+        0,
+        np.searchsorted(cumulative, np.arange(1, n_bins) * cumulative[-1] / n_bins) + 1,
+    )
     first = first[first < len(scores)]
-    return np.abs(np.add.reduceat(scores * weight, first) - np.add.reduceat(labels * weight, first)).sum()
+    return np.abs(
+        np.add.reduceat(scores * weight, first)
+        - np.add.reduceat(labels * weight, first)
+    ).sum()
 
 
 def _marginal_equal_mass(problem, n_bins=15):
     error = 0.0
     for k, column in enumerate(np.ascontiguousarray(problem.scores.T)):
         bins = _bins_of_equal_mass(column, n_bins)
-        error += np.abs(np.bincount(bins, column) - np.bincount(bins, problem.labels == k)).sum()
+        error += np.abs(
+            np.bincount(bins, column) - np.bincount(bins, problem.labels == k)
+        ).sum()
     return error
 
 
 def _sweep(make_weights):
     def run(problem):
         scores, labels, weight = _ordered(problem, make_weights(problem))
-        events, cumulative = (np.append(0, np.cumsum(values)) for values in (labels * weight, weight))
-        last = np.append(np.flatnonzero(np.diff(scores)), len(scores) - 1) + 1  # of tied rows
+        events, cumulative = (
+            np.append(0, np.cumsum(values)) for values in (labels * weight, weight)
+        )
+        last = (
+            np.append(np.flatnonzero(np.diff(scores)), len(scores) - 1) + 1
+        )  # of tied rows
         events, cumulative = events[np.append(0, last)], cumulative[np.append(0, last)]
         for n_bins in range(2, len(last) + 1):
-            cuts = np.searchsorted(cumulative, np.arange(n_bins + 1) * cumulative[-1] / n_bins)
+            cuts = np.searchsorted(
+                cumulative, np.arange(n_bins + 1) * cumulative[-1] / n_bins
+            )
             cuts = np.unique(cuts)
             if np.any(np.diff(np.diff(events[cuts]) / np.diff(cumulative[cuts])) < 0):
                 break
@@ -72,7 +88,12 @@ def _cumulative_difference(problem):
 def _by_distinct_score(problem):
     distinct, inverse = np.unique(problem.scores, return_inverse=True)
     count = np.bincount(inverse)
-    return distinct, inverse, count, np.bincount(inverse, weights=problem.labels) / count
+    return (
+        distinct,
+        inverse,
+        count,
+        np.bincount(inverse, weights=problem.labels) / count,
+    )
 
 
 def _unique_scores(problem):
@@ -100,7 +121,9 @@ def _histogram(problem, n_bins=10):
 
 
 def _randomised_histogram(problem, n_bins=10):
-    order = np.lexsort((np.random.default_rng(0).random(len(problem.scores)), problem.scores))
+    order = np.lexsort(
+        (np.random.default_rng(0).random(len(problem.scores)), problem.scores)
+    )
     scores, labels = problem.scores[order], problem.labels[order]
     first = np.arange(n_bins) * len(scores) // n_bins
     frequency = np.add.reduceat(labels, first) / np.diff(first, append=len(scores))
@@ -127,7 +150,9 @@ def _brier_decomposition(problem):
     scores, labels = _ordered(problem)
     labels = labels.astype(np.float64)
     best = isotonic_regression(labels).x
-    return [np.mean((forecast - labels) ** 2) for forecast in (scores, best, labels.mean())]
+    return [
+        np.mean((forecast - labels) ** 2) for forecast in (scores, best, labels.mean())
+    ]
 
 
 # job -> its plain form; jobs that nobody does by a sort are left out

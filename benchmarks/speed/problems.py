@@ -25,7 +25,10 @@ class Problem(NamedTuple):
     def halves(self):
         """Return the first half of the rows, to fit, and the second, to forecast."""
         half = len(self.labels) // 2
-        return [Problem(*(field[rows] for field in self)) for rows in (slice(0, half), slice(half, None))]
+        return [
+            Problem(*(field[rows] for field in self))
+            for rows in (slice(0, half), slice(half, None))
+        ]
 
 
 @lru_cache(maxsize=1)

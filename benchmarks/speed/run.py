@@ -41,14 +41,25 @@ class Measured:
 
     def as_json(self):
         """Return the fields of the machine-readable report."""
-        return {name: value for name, value in asdict(self).items() if name not in _FOR_TABLES}
+        return {
+            name: value
+            for name, value in asdict(self).items()
+            if name not in _FOR_TABLES
+        }
 
 
 def measure(names, *, quick=False, slow=False, repeats=5):
     """Yield the rows of the named jobs; peers of minutes are left out of them unless `slow` (or `quick`)."""
     peers, _ = installed()
     for name in names:
-        yield from _measure(name, JOBS[name], peers, quick=quick, slow=slow or quick, repeats=2 if quick else repeats)
+        yield from _measure(
+            name,
+            JOBS[name],
+            peers,
+            quick=quick,
+            slow=slow or quick,
+            repeats=2 if quick else repeats,
+        )
 
 
 def _measure(name, job, peers, *, quick, slow, repeats):
@@ -56,7 +67,11 @@ def _measure(name, job, peers, *, quick, slow, repeats):
     contenders = {"ours": Contender(job.ours)}
     if job.floor is not None:
         contenders["floor"] = Contender(job.floor)
-    contenders |= {peer: jobs[name] for peer, jobs in peers.items() if name in jobs and (slow or peer not in job.slow)}
+    contenders |= {
+        peer: jobs[name]
+        for peer, jobs in peers.items()
+        if name in jobs and (slow or peer not in job.slow)
+    }
     seconds, answers = _in_turn(job, contenders, problem, repeats)
     peak_mb = _peak_mb(job.ours, problem)
     ours, floor = seconds["ours"], seconds.get("floor")
@@ -76,7 +91,11 @@ def _measure(name, job, peers, *, quick, slow, repeats):
             reason=reason,
             peak_mb=peak_mb,
             target=job.target,
-            answers=tuple(found for found in map(answers.get, ("ours", peer)) if isinstance(found, float)),
+            answers=tuple(
+                found
+                for found in map(answers.get, ("ours", peer))
+                if isinstance(found, float)
+            ),
         )
 
 
@@ -96,7 +115,9 @@ def _in_turn(job, contenders, problem, repeats):
                 answers[name] = (contender.answer or job.answer)(result, problem)
             del result
     # The first run warms up: lazy imports and the memory that later ones reuse.
-    return {name: statistics.median(runs[1:] or runs) for name, runs in times.items()}, answers
+    return {
+        name: statistics.median(runs[1:] or runs) for name, runs in times.items()
+    }, answers
 
 
 def _comparison(job, contenders, answers, peer):
@@ -104,11 +125,17 @@ def _comparison(job, contenders, answers, peer):
         return None, "" if peer is None else contenders[peer].differs
     if job.agrees(answers["ours"], answers[peer]):
         return True, ""
-    return False, contenders[peer].differs or f"ours {_shown(answers['ours'])}, theirs {_shown(answers[peer])}"
+    return False, contenders[
+        peer
+    ].differs or f"ours {_shown(answers['ours'])}, theirs {_shown(answers[peer])}"
 
 
 def _shown(answer):
-    return f"{answer:.6g}" if isinstance(answer, float) and math.isfinite(answer) else "other values"
+    return (
+        f"{answer:.6g}"
+        if isinstance(answer, float) and math.isfinite(answer)
+        else "other values"
+    )
 
 
 def _peak_mb(run, problem):

@@ -16,7 +16,16 @@ from benchmarks.speed.jobs import JOBS
 from benchmarks.speed.more_jobs import MORE_JOBS
 from benchmarks.speed.plain import PLAIN_FORMS
 
-__all__ = ["ALL_JOBS", "LIMIT", "SHAPES", "WEIGHTED_LIMIT", "ShapesRow", "binary", "many_classes", "measure_shapes"]
+__all__ = [
+    "ALL_JOBS",
+    "LIMIT",
+    "SHAPES",
+    "WEIGHTED_LIMIT",
+    "ShapesRow",
+    "binary",
+    "many_classes",
+    "measure_shapes",
+]
 
 LIMIT, WEIGHTED_LIMIT = 1.8, 2.5
 _PLAIN_LIMIT = 1.1  # of the plain form's time: as long, within noise
@@ -31,14 +40,20 @@ SHAPES = {
     "sure": lambda rng, n: rng.beta(2.8, 0.05, n),
     "rare": lambda rng, n: rng.beta(0.5, 200, n),
     "hundredths": lambda rng, n: np.round(rng.random(n), 2),
-    "votes": lambda rng, n: (rng.binomial(500, rng.beta(0.5, 0.5, n)) / np.float32(500)).astype(np.float32),
+    "votes": lambda rng, n: (
+        rng.binomial(500, rng.beta(0.5, 0.5, n)) / np.float32(500)
+    ).astype(np.float32),
     "saturated": lambda rng, n: np.clip(1.5 * rng.random(n) - 0.25, 0, 1),
     "sorted": lambda rng, n: np.sort(rng.random(n)),
     "constant": lambda rng, n: np.full(n, 0.3),
 }
 
 # Jobs of one event and of many classes; those of the first table that are neither time an import.
-ALL_JOBS = {name: job for name, job in (JOBS | MORE_JOBS).items() if job.make is not problems.no_input}
+ALL_JOBS = {
+    name: job
+    for name, job in (JOBS | MORE_JOBS).items()
+    if job.make is not problems.no_input
+}
 
 
 @dataclass(frozen=True)
@@ -68,7 +83,10 @@ class ShapesRow:
         return (
             self.ratio > self.limit
             or (self.most_fits is not None and self.in_fits > self.most_fits)
-            or (self.most_over_plain is not None and self.over_plain > self.most_over_plain)
+            or (
+                self.most_over_plain is not None
+                and self.over_plain > self.most_over_plain
+            )
         )
 
     def as_json(self):
@@ -93,12 +111,18 @@ def many_classes(shape, n, n_classes):
     scores[np.arange(n), likely] = score
     if shape in ("hundredths", "votes"):
         votes = 100 if shape == "hundredths" else 500
-        scores = rng.multinomial(votes, scores / scores.sum(axis=1, keepdims=True)) / votes
+        scores = (
+            rng.multinomial(votes, scores / scores.sum(axis=1, keepdims=True)) / votes
+        )
     if shape == "constant":
         scores[:] = scores[0]
     scores = scores.astype(np.float32)
     drawn = (np.cumsum(scores, axis=1) < rng.random((n, 1))).sum(axis=1)
-    labels = np.where(rng.random(n) < 0.8, np.minimum(drawn, n_classes - 1), rng.integers(n_classes, size=n))
+    labels = np.where(
+        rng.random(n) < 0.8,
+        np.minimum(drawn, n_classes - 1),
+        rng.integers(n_classes, size=n),
+    )
     labels[:n_classes] = np.arange(n_classes)
     return problems.Problem(scores, labels, np.log(np.clip(scores, 1e-7, 1)))
 
@@ -117,9 +141,18 @@ def measure_shapes(names, *, quick=False):
         unit[name, size] = seconds[0]
         # Some jobs leave a shape out.
         if job.fits and not unit.get((job.fits[0], size), {}).keys() >= table.keys():
-            (unit[job.fits[0], size],) = _seconds([ALL_JOBS[job.fits[0]].ours], table, quick)
+            (unit[job.fits[0], size],) = _seconds(
+                [ALL_JOBS[job.fits[0]].ours], table, quick
+            )
         for _ in range(_AGAIN):
-            row = _row(name, job, table, seconds, unit[job.fits[0], size] if job.fits else None, quick)
+            row = _row(
+                name,
+                job,
+                table,
+                seconds,
+                unit[job.fits[0], size] if job.fits else None,
+                quick,
+            )
             if not row.is_missed:
                 break
             for best, again in zip(seconds, _seconds(runs, table, quick), strict=True):
@@ -147,9 +180,15 @@ def _row(name, job, table, seconds, unit, quick):
         worst=worst,
         ratio=ratio,
         limit=WEIGHTED_LIMIT if job.is_weighted else LIMIT,
-        bytes_a_row=max(_peak(job.ours, problem) / len(problem.labels) for problem in table.values()),
-        in_fits=None if unit is None else max(seconds[shape] / unit[shape] for shape in seconds),
-        most_fits=None if unit is None or quick else job.fits[1],  # it holds for many rows, as that for plain forms
+        bytes_a_row=max(
+            _peak(job.ours, problem) / len(problem.labels) for problem in table.values()
+        ),
+        in_fits=None
+        if unit is None
+        else max(seconds[shape] / unit[shape] for shape in seconds),
+        most_fits=None
+        if unit is None or quick
+        else job.fits[1],  # it holds for many rows, as that for plain forms
         fits="" if unit is None else f"<= {job.fits[1]:g} x {job.fits[0]}",
         over_plain=over_plain,
         most_over_plain=_PLAIN_LIMIT if plain and not quick else None,
@@ -169,8 +208,14 @@ def _seconds(runs, table, quick):
     best = [dict.fromkeys(table, np.inf) for _ in runs]
     spent = [dict.fromkeys(table, 0.0) for _ in runs]
     budget = _BUDGET / 3 if quick else _BUDGET
-    for repeat, (shape, problem), (k, run) in product(range(_MOST), table.items(), enumerate(runs)):
-        if repeat >= _FEWEST and spent[k][shape] > budget or spent[k][shape] > 20 * budget:
+    for repeat, (shape, problem), (k, run) in product(
+        range(_MOST), table.items(), enumerate(runs)
+    ):
+        if (
+            repeat >= _FEWEST
+            and spent[k][shape] > budget
+            or spent[k][shape] > 20 * budget
+        ):
             continue
         start = time.process_time()
         run(problem)

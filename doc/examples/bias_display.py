@@ -17,14 +17,33 @@ class BiasDisplay(FromEstimator):
 
     @classmethod
     def from_predictions(
-        cls, y_true, y_proba, *, sample_weight=None, pos_label=None, labels=None, name=None, ax=None, **plot_options
+        cls,
+        y_true,
+        y_proba,
+        *,
+        sample_weight=None,
+        pos_label=None,
+        labels=None,
+        name=None,
+        ax=None,
+        **plot_options,
     ):
         """Draw the bias of probabilities: one array, or a dict of such by model."""
-        options = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
+        options = {
+            "sample_weight": sample_weight,
+            "pos_label": pos_label,
+            "labels": labels,
+        }
         biases = {}
         for model, proba in named_models(y_proba, name).items():
-            table = calibration_by_group(y_true, proba, ["all"] * len(y_true), **options)
-            biases[model or "model"] = (table.bias[0], table.bias_low[0], table.bias_high[0])
+            table = calibration_by_group(
+                y_true, proba, ["all"] * len(y_true), **options
+            )
+            biases[model or "model"] = (
+                table.bias[0],
+                table.bias_low[0],
+                table.bias_high[0],
+            )
         return cls(biases).plot(ax, **plot_options)
 
     def plot(self, ax=None):
@@ -34,9 +53,18 @@ class BiasDisplay(FromEstimator):
         for i, ((bias, low, high), color) in enumerate(
             zip(self.biases.values(), colors(len(self.biases)), strict=True)
         ):
-            self.ax_.barh(i, 100 * bias, xerr=[[100 * (bias - low)], [100 * (high - bias)]], color=color)
-        self.ax_.set_yticks(range(len(self.biases)), [matplotlib_text(model) for model in self.biases])
+            self.ax_.barh(
+                i,
+                100 * bias,
+                xerr=[[100 * (bias - low)], [100 * (high - bias)]],
+                color=color,
+            )
+        self.ax_.set_yticks(
+            range(len(self.biases)), [matplotlib_text(model) for model in self.biases]
+        )
         size_text(frame)
-        self.ax_.set_xlabel("Mean score minus event frequency (percentage points)", size=frame.size)
+        self.ax_.set_xlabel(
+            "Mean score minus event frequency (percentage points)", size=frame.size
+        )
         keep_inside(frame)
         return self

@@ -31,7 +31,9 @@ def write_log(folder, rows, files=4):
     duckdb.sql("SELECT setseed(0.5)")
     for number in range(files):
         query = LOG.format(rows=rows // files)
-        duckdb.sql(f"COPY ({query}) TO '{folder / f'part-{number}.parquet'}' (FORMAT parquet)")
+        duckdb.sql(
+            f"COPY ({query}) TO '{folder / f'part-{number}.parquet'}' (FORMAT parquet)"
+        )
 
 
 def opened(path, engine):
@@ -45,7 +47,9 @@ def opened(path, engine):
 
 def errors(path, engine, score):
     """Return the error of each country, from sums that the engine makes."""
-    table = PredictionTable(opened(path, engine), label="clicked", score=score, by="country")
+    table = PredictionTable(
+        opened(path, engine), label="clicked", score=score, by="country"
+    )
     found = calibration_by_group(table.bin_statistics(EqualMass(15)), random_state=0)
     return dict(zip(found.group.tolist(), found.error.tolist(), strict=True))
 
@@ -53,9 +57,13 @@ def errors(path, engine, score):
 def calibrate(log, calibrated, engine):
     """Fit by country, write the calibrated log, and return the maps."""
     start = time.perf_counter()
-    table = PredictionTable(opened(log, engine), label="clicked", score="p", by="country")
+    table = PredictionTable(
+        opened(log, engine), label="clicked", score="p", by="country"
+    )
     maps = table.fit(GroupwiseRecalibrator(PlattScaling(), groups=None, shrinkage=1000))
-    print(f"fitted {len(maps.groups_)} countries in {time.perf_counter() - start:.1f} s")
+    print(
+        f"fitted {len(maps.groups_)} countries in {time.perf_counter() - start:.1f} s"
+    )
     start = time.perf_counter()
     result = table.apply(maps, output="p_calibrated")
     if engine == "duckdb":
@@ -86,12 +94,18 @@ def largest_difference(one, other):
     """Return the largest difference between the forecasts of two calibrated logs, which must hold the same rows."""
     files = f"['{one}/*.parquet', '{other}/*.parquet']"
     spread = "max(p_calibrated) - min(p_calibrated) AS d"
-    rows = f"SELECT count(*) AS n, {spread} FROM read_parquet({files}) GROUP BY p, country"
-    [(same_rows, difference)] = duckdb.sql(f"SELECT bool_and(n % 2 = 0), max(d) FROM ({rows})").fetchall()
+    rows = (
+        f"SELECT count(*) AS n, {spread} FROM read_parquet({files}) GROUP BY p, country"
+    )
+    [(same_rows, difference)] = duckdb.sql(
+        f"SELECT bool_and(n % 2 = 0), max(d) FROM ({rows})"
+    ).fetchall()
     assert same_rows
     return difference
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as name:
-        main(Path(name), int(sys.argv[1]) if sys.argv[1:] else 20_000_000, *sys.argv[2:3])
+        main(
+            Path(name), int(sys.argv[1]) if sys.argv[1:] else 20_000_000, *sys.argv[2:3]
+        )

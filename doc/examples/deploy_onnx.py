@@ -14,21 +14,31 @@ from skcalib.export import to_onnx
 X, y = make_classification(3000, n_informative=6, n_classes=3, random_state=0)
 X = X.astype(np.float32)
 X_train, X_rest, y_train, y_rest = train_test_split(X, y, random_state=0)
-X_calibration, X_test, y_calibration, y_test = train_test_split(X_rest, y_rest, random_state=0)
+X_calibration, X_test, y_calibration, y_test = train_test_split(
+    X_rest, y_rest, random_state=0
+)
 
 classifier = LogisticRegression(max_iter=500).fit(X_train, y_train)
-recalibrator = MatrixScaling().fit(classifier.predict_proba(X_calibration), y_calibration)
+recalibrator = MatrixScaling().fit(
+    classifier.predict_proba(X_calibration), y_calibration
+)
 
 # Both graphs need one opset and one IR version. Models of LightGBM (onnxmltools) or PyTorch (torch.onnx.export) join in
 # the same way: name their output of probabilities in io_map, or their logits for a recalibrator with input="logit".
 model = skl2onnx.to_onnx(classifier, X[:1], options={"zipmap": False}, target_opset=17)
 calibration = to_onnx(recalibrator, target_opset=17)
 calibration.ir_version = model.ir_version
-joined = onnx.compose.merge_models(model, calibration, io_map=[("probabilities", "scores")])
+joined = onnx.compose.merge_models(
+    model, calibration, io_map=[("probabilities", "scores")]
+)
 
 # The test to run before anything is deployed: the same rows, both ways.
-session = onnxruntime.InferenceSession(joined.SerializeToString(), providers=["CPUExecutionProvider"])
+session = onnxruntime.InferenceSession(
+    joined.SerializeToString(), providers=["CPUExecutionProvider"]
+)
 (calibrated,) = session.run(["calibrated"], {"X": X_test})
-largest_difference = np.abs(calibrated - recalibrator.predict_proba(classifier.predict_proba(X_test))).max()
+largest_difference = np.abs(
+    calibrated - recalibrator.predict_proba(classifier.predict_proba(X_test))
+).max()
 print(f"{len(X_test)} rows, largest difference {largest_difference:.1e}")
 assert largest_difference < 1e-5

@@ -20,7 +20,9 @@ MONTHS = [f"{year}-{month:02d}" for year in (2024, 2025) for month in range(1, 1
 def batch(month, rng, n=1500, drift_from="2025-04"):
     """Return the scores, labels and segments of a month: from April 2025 on loans default more often than scored."""
     scores, segment = rng.beta(2, 8, n), rng.choice(SEGMENTS, n)
-    log_odds = np.log(scores / (1 - scores)) + 0.7 * ((segment == "loans") & (month >= drift_from))
+    log_odds = np.log(scores / (1 - scores)) + 0.7 * (
+        (segment == "loans") & (month >= drift_from)
+    )
     return scores, rng.random(n) < 1 / (1 + np.exp(-log_odds)), segment
 
 
@@ -38,7 +40,9 @@ def main(folder):
     """Return the month in which the alarm was raised, and the monitors at the end."""
     rng, alarm = np.random.default_rng(0), None
     for month in MONTHS:
-        monitors = month_of_the_service(folder / "monitors.json", month, *batch(month, rng))
+        monitors = month_of_the_service(
+            folder / "monitors.json", month, *batch(month, rng)
+        )
         if monitors.alarm_ and alarm is None:
             alarm = month
             print(f"Alarm in {month}:")

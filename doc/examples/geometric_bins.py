@@ -13,4 +13,6 @@ class GeometricBins(BaseBinning):
         self.ratio = ratio
 
     def _edges(self, scores, y, sample_weight):
-        return np.concatenate(([0.0], self.ratio ** np.arange(self.n_bins - 1.0, -1.0, -1.0)))
+        return np.concatenate(
+            ([0.0], self.ratio ** np.arange(self.n_bins - 1.0, -1.0, -1.0))
+        )

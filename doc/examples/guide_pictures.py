@@ -39,10 +39,22 @@ from skcalib.monitoring import CalibrationMonitor
 def rows():
     """Training, calibration and test rows of one simulated data set."""
     X, y = make_classification(
-        12_000, n_features=20, n_informative=2, n_redundant=10, weights=[0.7], flip_y=0.05, random_state=0
+        12_000,
+        n_features=20,
+        n_informative=2,
+        n_redundant=10,
+        weights=[0.7],
+        flip_y=0.05,
+        random_state=0,
     )
-    X_train, X_rest, y_train, y_rest = train_test_split(X, y, train_size=2000, random_state=0)
-    return X_train, y_train, *train_test_split(X_rest, y_rest, train_size=2000, random_state=0)
+    X_train, X_rest, y_train, y_rest = train_test_split(
+        X, y, train_size=2000, random_state=0
+    )
+    return (
+        X_train,
+        y_train,
+        *train_test_split(X_rest, y_rest, train_size=2000, random_state=0),
+    )
 
 
 def scores():
@@ -53,7 +65,10 @@ def scores():
         "naive Bayes": GaussianNB(),
         "balanced logistic regression": LogisticRegression(class_weight="balanced"),
     }
-    y_proba = {name: model.fit(X_train, y_train).predict_proba(X_test) for name, model in models.items()}
+    y_proba = {
+        name: model.fit(X_train, y_train).predict_proba(X_test)
+        for name, model in models.items()
+    }
     return ReliabilityDisplay.from_predictions(y_test, y_proba, random_state=0).figure_
 
 
@@ -64,8 +79,12 @@ def leakage():
     honest = cross_fitted.fit_transform(X_train, y_train)
     seen, new = cross_fitted.transform(X_train), cross_fitted.transform(X_test)
     y_proba = {
-        "fitted to training rows": IsotonicCalibration().fit(seen, y_train).predict_proba(new),
-        "fitted to out-of-fold scores": IsotonicCalibration().fit(honest, y_train).predict_proba(new),
+        "fitted to training rows": IsotonicCalibration()
+        .fit(seen, y_train)
+        .predict_proba(new),
+        "fitted to out-of-fold scores": IsotonicCalibration()
+        .fit(honest, y_train)
+        .predict_proba(new),
     }
     return ReliabilityDisplay.from_predictions(y_test, y_proba, random_state=0).figure_
 
@@ -76,11 +95,26 @@ def maps():
     s = rng.random(400)
     y = rng.random(400) < s**1.6
     grid = np.linspace(0, 1, 1001)
-    methods = (HistogramBinning(10), IsotonicCalibration(), PlattScaling(), BetaCalibration(), SplineCalibration())
-    figure, axes = plt.subplots(2, 3, figsize=(8, 5.6), sharex=True, sharey=True, layout="constrained")
+    methods = (
+        HistogramBinning(10),
+        IsotonicCalibration(),
+        PlattScaling(),
+        BetaCalibration(),
+        SplineCalibration(),
+    )
+    figure, axes = plt.subplots(
+        2, 3, figsize=(8, 5.6), sharex=True, sharey=True, layout="constrained"
+    )
     for method, ax in zip(methods, axes.flat, strict=False):
-        truth = ax.plot(grid, grid**1.6, color="0.4", linestyle=(0, (1, 1.5)), label="truth")
-        learned = ax.plot(grid, method.fit(s, y).predict_proba(grid)[:, 1], color="#0072B2", label="learned map")
+        truth = ax.plot(
+            grid, grid**1.6, color="0.4", linestyle=(0, (1, 1.5)), label="truth"
+        )
+        learned = ax.plot(
+            grid,
+            method.fit(s, y).predict_proba(grid)[:, 1],
+            color="#0072B2",
+            label="learned map",
+        )
         ax.set(aspect="equal")
         ax.set_title(type(method).__name__, loc="left", fontsize="medium")
     axes[0, 2].tick_params(labelbottom=True)
@@ -102,7 +136,10 @@ def cumulative():
 def groups():
     """Six sites, of which one has more events than its scores say."""
     rng = np.random.default_rng(0)
-    s, site = rng.beta(1, 6, 9000), rng.choice(list("ABCDEF"), 9000, p=[0.3, 0.2, 0.2, 0.15, 0.1, 0.05])
+    s, site = (
+        rng.beta(1, 6, 9000),
+        rng.choice(list("ABCDEF"), 9000, p=[0.3, 0.2, 0.2, 0.15, 0.1, 0.05]),
+    )
     y = rng.random(9000) < np.where(site == "D", np.minimum(1.6 * s, 1), s)
     return GroupDisplay.from_predictions(y, s, site, random_state=0).figure_
 
@@ -116,7 +153,9 @@ def segments():
     y_proba = {"global map": s, "multicalibrated": repaired}
     options = {"plot_options": {"max_segments": 6}, "random_state": 0}
     table = {"age": columns[:, 0], "site": columns[:, 1].astype(str)}
-    return SegmentDisplay.from_predictions(rng.random(6000) < repaired, y_proba, pd.DataFrame(table), **options).figure_
+    return SegmentDisplay.from_predictions(
+        rng.random(6000) < repaired, y_proba, pd.DataFrame(table), **options
+    ).figure_
 
 
 def change():
@@ -125,7 +164,9 @@ def change():
     before, after = rng.beta(1, 4, 4000), rng.beta(1.4, 4, 4000)
     truth = 1 / (1 + np.exp(-(np.log(after / (1 - after)) + 0.5)))
     y_before, y_after = rng.random(4000) < before, rng.random(4000) < truth
-    return ChangeDisplay.from_predictions(y_before, before, y_after, after, random_state=0).figure_
+    return ChangeDisplay.from_predictions(
+        y_before, before, y_after, after, random_state=0
+    ).figure_
 
 
 def murphy():
@@ -152,7 +193,9 @@ def weak_measurements():
     """Labels and probabilities of the page on thresholds."""
     data = load_breast_cancer()
     X, y = data.data[:, [1, 4, 8, 9]], (data.target == 0).astype(int)
-    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=0)
+    X_train, X_test, y_train, y_test = train_test_split(
+        X, y, test_size=0.5, random_state=0
+    )
     model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X_train, y_train)
     return y_test, model.predict_proba(X_test)[:, 1]
 
@@ -160,7 +203,9 @@ def weak_measurements():
 def decision():
     """The decision curve of the page on thresholds."""
     options = {"threshold": 0.1, "name": "four measurements"}
-    return DecisionCurveDisplay.from_predictions(*weak_measurements(), **options).figure_
+    return DecisionCurveDisplay.from_predictions(
+        *weak_measurements(), **options
+    ).figure_
 
 
 def risk_coverage():
@@ -169,7 +214,19 @@ def risk_coverage():
     return RiskCoverageDisplay.from_predictions(*weak_measurements(), **options).figure_
 
 
-_DRAWN = (scores, leakage, maps, cumulative, groups, segments, change, murphy, monitor, decision, risk_coverage)
+_DRAWN = (
+    scores,
+    leakage,
+    maps,
+    cumulative,
+    groups,
+    segments,
+    change,
+    murphy,
+    monitor,
+    decision,
+    risk_coverage,
+)
 PICTURES = {one.__name__: one for one in _DRAWN}
 
 if __name__ == "__main__":

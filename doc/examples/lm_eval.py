@@ -28,29 +28,57 @@ def read_lm_eval(paths, subject="subject", label=None):
     logits, labels, subjects = [], [], []
     for path in map(Path, paths):
         task = re.sub(r"^samples_|_\d{4}-\d\d-\d\dT.*$", "", path.stem)
-        with path.open(encoding="utf-8") as lines:  # not str.splitlines, which also splits within texts
-            for number, sample in enumerate(map(json.loads, filter(str.strip, lines)), start=1):
+        with path.open(
+            encoding="utf-8"
+        ) as lines:  # not str.splitlines, which also splits within texts
+            for number, sample in enumerate(
+                map(json.loads, filter(str.strip, lines)), start=1
+            ):
                 where = f"{path.name}, sample {number}"
-                given = sample["arguments"]  # {"gen_args_0": {"arg_0": context, "arg_1": option}, ...}, or pairs
-                pairs = [list(one.values()) for one in given.values()] if isinstance(given, dict) else given
+                given = sample[
+                    "arguments"
+                ]  # {"gen_args_0": {"arg_0": context, "arg_1": option}, ...}, or pairs
+                pairs = (
+                    [list(one.values()) for one in given.values()]
+                    if isinstance(given, dict)
+                    else given
+                )
                 # "(-1.25, False)" or ["-1.25", "False"]: the log-likelihood of an option, and whether it is greedy
-                texts = [str(one[0] if isinstance(one, list) else one) for one in sample["filtered_resps"]]
+                texts = [
+                    str(one[0] if isinstance(one, list) else one)
+                    for one in sample["filtered_resps"]
+                ]
                 numbers = [NUMBER.search(text) for text in texts]
                 if len(pairs) != len(texts) or len(texts) < 2 or None in numbers:
-                    raise ValueError(f"{where} has no log-likelihoods of two options or more: leave out such tasks.")
+                    raise ValueError(
+                        f"{where} has no log-likelihoods of two options or more: leave out such tasks."
+                    )
                 n = (
                     len(texts) // 2 if "acc_mutual_info" in sample else len(texts)
                 )  # then options without context follow
-                row, options = [float(one[1]) for one in numbers[:n]], [str(pair[1]).strip() for pair in pairs[:n]]
+                row, options = (
+                    [float(one[1]) for one in numbers[:n]],
+                    [str(pair[1]).strip() for pair in pairs[:n]],
+                )
                 target = str(sample["target"]).strip()
-                places = [int(target)] if target.isdigit() else [k for k in range(n) if options[k] == target]
+                places = (
+                    [int(target)]
+                    if target.isdigit()
+                    else [k for k in range(n) if options[k] == target]
+                )
                 places = places if label is None else [label(sample)]
                 if len(places) != 1 or not 0 <= places[0] < n:
                     raise ValueError(
                         f"{where}: the target {target!r} is not one of the options {options}. Give label=."
                     )
-                if label is None and "acc" in sample and bool(sample["acc"]) != (np.argmax(row) == places[0]):
-                    raise ValueError(f"{where}: 'acc' says that the target {target!r} is another option. Give label=.")
+                if (
+                    label is None
+                    and "acc" in sample
+                    and bool(sample["acc"]) != (np.argmax(row) == places[0])
+                ):
+                    raise ValueError(
+                        f"{where}: 'acc' says that the target {target!r} is another option. Give label=."
+                    )
                 logits.append(row)
                 labels.append(places[0])
                 subjects.append(str(sample["doc"].get(subject, task)))
@@ -63,22 +91,40 @@ def read_lm_eval(paths, subject="subject", label=None):
 def write_samples(folder, n=1500, seed=0):
     """Write sample files of three tasks as the harness does: its values are strings, and options are 2 to 5."""
     rng = np.random.default_rng(seed)
-    tasks = [("boolq", None, [2], 1.2), ("mmlu_anatomy", "anatomy", [4], 2.5), ("arc_challenge", None, [3, 4, 5], 1.7)]
+    tasks = [
+        ("boolq", None, [2], 1.2),
+        ("mmlu_anatomy", "anatomy", [4], 2.5),
+        ("arc_challenge", None, [3, 4, 5], 1.7),
+    ]
     for task, subject, sizes, temperature in tasks:
-        with (folder / f"samples_{task}_2025-11-03T10-15-00.123456.jsonl").open("w", encoding="utf-8") as file:
+        with (folder / f"samples_{task}_2025-11-03T10-15-00.123456.jsonl").open(
+            "w", encoding="utf-8"
+        ) as file:
             for doc_id in range(n):
                 likelihoods = rng.normal(-8, 4, rng.choice(sizes))
-                right = int(np.argmax(likelihoods / temperature + rng.gumbel(size=len(likelihoods))))
-                options = ["no", "yes"] if task == "boolq" else list("ABCDE")[: len(likelihoods)]
+                right = int(
+                    np.argmax(
+                        likelihoods / temperature + rng.gumbel(size=len(likelihoods))
+                    )
+                )
+                options = (
+                    ["no", "yes"]
+                    if task == "boolq"
+                    else list("ABCDE")[: len(likelihoods)]
+                )
                 filtered = [[str(one), "False"] for one in likelihoods.tolist()]
                 if task == "boolq":  # older versions write a pair as one string
                     filtered = [f"({one}, {answer})" for one, answer in filtered]
                 pairs = enumerate(options)
                 sample = {
                     "doc_id": doc_id,
-                    "doc": {"question": f"Question {doc_id}?"} | ({"subject": subject} if subject else {}),
+                    "doc": {"question": f"Question {doc_id}?"}
+                    | ({"subject": subject} if subject else {}),
                     "target": options[right] if task == "boolq" else str(right),
-                    "arguments": {f"gen_args_{k}": {"arg_0": "Answer:", "arg_1": f" {one}"} for k, one in pairs},
+                    "arguments": {
+                        f"gen_args_{k}": {"arg_0": "Answer:", "arg_1": f" {one}"}
+                        for k, one in pairs
+                    },
                     "resps": [[one] for one in filtered],
                     "filtered_resps": filtered,
                     "acc": float(np.argmax(likelihoods) == right),
@@ -90,10 +136,16 @@ def write_samples(folder, n=1500, seed=0):
 def main(paths, folder):
     """Recalibrate by subject, export, and find the confidence from which on answers are right in 8 of 10 cases."""
     logits, labels, subjects = read_lm_eval(paths)
-    part = np.random.default_rng(0).integers(3, size=len(labels))  # to fit, to certify, to test
+    part = np.random.default_rng(0).integers(
+        3, size=len(labels)
+    )  # to fit, to certify, to test
     columns = range(logits.shape[1])
-    method = TemperatureScaling(input="logit", classes=columns)  # not every column need be right somewhere
-    pooled = TemperatureScaling(input="logit", classes=columns).fit(logits[part == 0], labels[part == 0])
+    method = TemperatureScaling(
+        input="logit", classes=columns
+    )  # not every column need be right somewhere
+    pooled = TemperatureScaling(input="logit", classes=columns).fit(
+        logits[part == 0], labels[part == 0]
+    )
     model = GroupwiseRecalibrator(method, groups=None)
     model.fit(logits[part == 0], labels[part == 0], groups=subjects[part == 0])
 
@@ -105,20 +157,33 @@ def main(paths, folder):
         "one temperature": pooled.predict_proba(logits),
         "one for each subject": proba,
     }
-    losses = {name: log_loss(labels[test], one[test], labels=columns) for name, one in forecasts.items()}
+    losses = {
+        name: log_loss(labels[test], one[test], labels=columns)
+        for name, one in forecasts.items()
+    }
     for name, loss in losses.items():
         print(f"log-loss, {name:<24}{loss:.3f}")
 
-    (folder / "calibrate.js").write_text(to_javascript(model), encoding="utf-8")  # calibrate([-1.2, -Infinity], "law")
-    (folder / "calibrate.onnx").write_bytes(to_onnx(model, dtype="float64").SerializeToString())
+    (folder / "calibrate.js").write_text(
+        to_javascript(model), encoding="utf-8"
+    )  # calibrate([-1.2, -Infinity], "law")
+    (folder / "calibrate.onnx").write_bytes(
+        to_onnx(model, dtype="float64").SerializeToString()
+    )
 
     certified = certified_threshold(
-        labels[part == 1], proba[part == 1], promise="error_when_answered", target=0.2, labels=columns
+        labels[part == 1],
+        proba[part == 1],
+        promise="error_when_answered",
+        target=0.2,
+        labels=columns,
     )
     print(certified)
     answered = certified.accepts(proba[test])
     wrong = (proba[test].argmax(axis=1) != labels[test])[answered].mean()
-    print(f"Of {test.sum()} other questions {answered.mean():.1%} are answered, {wrong:.1%} of these wrongly.")
+    print(
+        f"Of {test.sum()} other questions {answered.mean():.1%} are answered, {wrong:.1%} of these wrongly."
+    )
     return model, losses, certified, wrong
 
 

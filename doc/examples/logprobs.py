@@ -25,12 +25,16 @@ def answer_logits(completion, answers):
         answer = by_text.get(one["token"].strip().lower())
         if answer is not None:
             mass[answer] += math.exp(one["logprob"])
-    return [math.log(mass[answer]) if mass[answer] > 0 else -math.inf for answer in answers]
+    return [
+        math.log(mass[answer]) if mass[answer] > 0 else -math.inf for answer in answers
+    ]
 
 
 def stated_confidence(text):
     """Return the last percentage, or number from 0 to 1, of a text such as "Paris. Confidence: 85 %"; NaN for none."""
-    found = re.findall(r"(\d+(?:\.\d+)?)\s*(%|percent)|\b(0?\.\d+|[01](?:\.0+)?)\b", text)
+    found = re.findall(
+        r"(\d+(?:\.\d+)?)\s*(%|percent)|\b(0?\.\d+|[01](?:\.0+)?)\b", text
+    )
     if not found:
         return math.nan
     percentage, _, share = found[-1]
@@ -40,18 +44,41 @@ def stated_confidence(text):
 
 def completions(n=2000, seed=0):
     """Return answers as the service gives them, and the right ones: the model is too sure, and says 90 % too often."""
-    rng, answers, found, right = np.random.default_rng(seed), ["A", "B", "C", "D"], [], []
+    rng, answers, found, right = (
+        np.random.default_rng(seed),
+        ["A", "B", "C", "D"],
+        [],
+        [],
+    )
     for _ in range(n):
         logits = rng.normal(0, 2.5, 4)
         right.append(answers[int(np.argmax(logits / 2 + rng.gumbel(size=4)))])
         logprobs = logits - np.log(np.exp(logits).sum())
         best = int(np.argmax(logits))
-        top = [{"token": " " * (k % 2) + answers[k], "logprob": float(logprobs[k]), "bytes": None} for k in range(4)]
-        top = sorted((one for one in top if one["logprob"] > -9), key=lambda one: -one["logprob"])  # others: not listed
+        top = [
+            {
+                "token": " " * (k % 2) + answers[k],
+                "logprob": float(logprobs[k]),
+                "bytes": None,
+            }
+            for k in range(4)
+        ]
+        top = sorted(
+            (one for one in top if one["logprob"] > -9), key=lambda one: -one["logprob"]
+        )  # others: not listed
         stated = min(99, round(100 * math.exp(logprobs[best])) + 10)
         content = [top[0] | {"top_logprobs": top}]
-        message = {"role": "assistant", "content": f"{answers[best]}. Confidence: {stated} %"}
-        found.append({"choices": [{"index": 0, "message": message, "logprobs": {"content": content}}]})
+        message = {
+            "role": "assistant",
+            "content": f"{answers[best]}. Confidence: {stated} %",
+        }
+        found.append(
+            {
+                "choices": [
+                    {"index": 0, "message": message, "logprobs": {"content": content}}
+                ]
+            }
+        )
     return found, np.array(right), answers
 
 
@@ -61,19 +88,25 @@ def main():
     fit, test = slice(0, 1000), slice(1000, None)
     logits = np.array([answer_logits(one, answers) for one in found])
     texts = [one["choices"][0]["message"]["content"] for one in found]
-    is_listed = logits[fit][np.arange(1000), np.searchsorted(answers, right[fit])] > -np.inf  # else it was "impossible"
+    is_listed = (
+        logits[fit][np.arange(1000), np.searchsorted(answers, right[fit])] > -np.inf
+    )  # else it was "impossible"
     temperature = TemperatureScaling(input="logit", classes=answers)
     temperature.fit(logits[fit][is_listed], right[fit][is_listed])
     raw = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     errors = {
         "logprobs": calibration_error(right[test], raw[test]),
-        "logprobs, one temperature": calibration_error(right[test], temperature.predict_proba(logits[test])),
+        "logprobs, one temperature": calibration_error(
+            right[test], temperature.predict_proba(logits[test])
+        ),
     }
     stated = np.array([stated_confidence(text) for text in texts])
     is_right = np.array([text[0] for text in texts]) == right
     platt = PlattScaling().fit(stated[fit], is_right[fit])
     errors["stated"] = calibration_error(is_right[test], stated[test])
-    errors["stated, Platt"] = calibration_error(is_right[test], platt.predict_proba(stated[test]))
+    errors["stated, Platt"] = calibration_error(
+        is_right[test], platt.predict_proba(stated[test])
+    )
     for name, error in errors.items():
         print(f"{name:<28}{error:.3f}")
     return errors

@@ -31,10 +31,16 @@ from skcalib.displays import (
 )
 from skcalib.monitoring import CalibrationMonitor
 
-SIZES = {"small": (2.2, 2.2), "default": tuple(plt.rcParamsDefault["figure.figsize"]), "slide": (13, 7)}
+SIZES = {
+    "small": (2.2, 2.2),
+    "default": tuple(plt.rcParamsDefault["figure.figsize"]),
+    "slide": (13, 7),
+}
 STYLES = ("default", "dark_background")
 # Linear RGB of a person without long-wave cones, from Viénot, Brettel and Mollon (1999).
-_DEUTERANOPIA = np.array([[0.29275, 0.70725, 0], [0.29275, 0.70725, 0], [-0.02234, 0.02234, 1]])
+_DEUTERANOPIA = np.array(
+    [[0.29275, 0.70725, 0], [0.29275, 0.70725, 0], [-0.02234, 0.02234, 1]]
+)
 
 
 def data():
@@ -48,14 +54,22 @@ def data():
         "HistGradientBoostingClassifier": scores**0.6,
         "net": np.clip(1.2 * scores - 0.1, 0, 1),
     }
-    return y, models, rng.choice(["east", "north", "south", "west", "a region with a very long name"], 1200)
+    return (
+        y,
+        models,
+        rng.choice(
+            ["east", "north", "south", "west", "a region with a very long name"], 1200
+        ),
+    )
 
 
 def segment_columns(region):
     """Return columns to look for segments in: a number with missing values, and the region."""
     rng = np.random.default_rng(1)
     columns = np.empty((len(region), 2), dtype=object)
-    columns[:, 0] = np.where(rng.random(len(region)) < 0.1, np.nan, rng.integers(20, 90, len(region)))
+    columns[:, 0] = np.where(
+        rng.random(len(region)) < 0.1, np.nan, rng.integers(20, 90, len(region))
+    )
     columns[:, 1] = region
     return columns
 
@@ -74,37 +88,87 @@ def pictures():
     diagram = ReliabilityDisplay.from_predictions
     return {
         "reliability": lambda ax: diagram(y, scores, name=name, ax=ax, **seed),
-        "reliability_split": lambda ax: diagram(y, scores, name=name, ax=ax, split_histogram=True, **seed),
-        "reliability_log": lambda ax: diagram(y, scores, name=name, ax=ax, histogram_scale="log", **seed),
-        "reliability_corp": lambda ax: diagram(y, scores, name=name, ax=ax, binning=PoolAdjacentViolators(), **quick),
-        "reliability_no_name": lambda ax: diagram(y, scores, ax=ax, histogram=False, legend=False, **seed),
+        "reliability_split": lambda ax: diagram(
+            y, scores, name=name, ax=ax, split_histogram=True, **seed
+        ),
+        "reliability_log": lambda ax: diagram(
+            y, scores, name=name, ax=ax, histogram_scale="log", **seed
+        ),
+        "reliability_corp": lambda ax: diagram(
+            y, scores, name=name, ax=ax, binning=PoolAdjacentViolators(), **quick
+        ),
+        "reliability_no_name": lambda ax: diagram(
+            y, scores, ax=ax, histogram=False, legend=False, **seed
+        ),
         "reliability_overlay": lambda ax: diagram(y, models, ax=ax, **seed),
-        "reliability_columns": lambda ax: diagram(y, models, ax=ax, layout="columns", **seed),
-        "reliability_groups": lambda ax: diagram(y, scores, groups=region, name=name, ax=ax, **quick),
-        "reliability_classes": lambda ax: diagram(classes, proba, multiclass="marginal", ax=ax, **quick),
-        "reliability_rare": lambda ax: diagram(y & (np.arange(len(y)) % 50 == 0), scores / 60, ax=ax, **seed),
-        "cumulative": lambda ax: CumulativeDifferenceDisplay.from_predictions(y, scores, name=name, ax=ax),
-        "cumulative_models": lambda ax: CumulativeDifferenceDisplay.from_predictions(y, models, ax=ax, x="score"),
-        "groups": lambda ax: GroupDisplay.from_predictions(y, scores, region, ax=ax, **quick),
-        "groups_many": lambda ax: GroupDisplay.from_predictions(y, scores, np.arange(len(y)) % 40, ax=ax, **quick),
-        "segments": lambda ax: SegmentDisplay.from_predictions(y, scores, columns, ax=ax, max_bins=3, **quick),
+        "reliability_columns": lambda ax: diagram(
+            y, models, ax=ax, layout="columns", **seed
+        ),
+        "reliability_groups": lambda ax: diagram(
+            y, scores, groups=region, name=name, ax=ax, **quick
+        ),
+        "reliability_classes": lambda ax: diagram(
+            classes, proba, multiclass="marginal", ax=ax, **quick
+        ),
+        "reliability_rare": lambda ax: diagram(
+            y & (np.arange(len(y)) % 50 == 0), scores / 60, ax=ax, **seed
+        ),
+        "cumulative": lambda ax: CumulativeDifferenceDisplay.from_predictions(
+            y, scores, name=name, ax=ax
+        ),
+        "cumulative_models": lambda ax: CumulativeDifferenceDisplay.from_predictions(
+            y, models, ax=ax, x="score"
+        ),
+        "groups": lambda ax: GroupDisplay.from_predictions(
+            y, scores, region, ax=ax, **quick
+        ),
+        "groups_many": lambda ax: GroupDisplay.from_predictions(
+            y, scores, np.arange(len(y)) % 40, ax=ax, **quick
+        ),
+        "segments": lambda ax: SegmentDisplay.from_predictions(
+            y, scores, columns, ax=ax, max_bins=3, **quick
+        ),
         "segments_models": lambda ax: SegmentDisplay.from_predictions(
             y, two, columns, ax=ax, plot_options=worst, **quick
         ),
-        "change": lambda ax: ChangeDisplay.from_predictions(*_two_years(), ax=ax, **quick),
-        "comparison": lambda ax: ComparisonDisplay.from_predictions(y, models, ax=ax, metrics="brier_score"),
+        "change": lambda ax: ChangeDisplay.from_predictions(
+            *_two_years(), ax=ax, **quick
+        ),
+        "comparison": lambda ax: ComparisonDisplay.from_predictions(
+            y, models, ax=ax, metrics="brier_score"
+        ),
         "multicalibration": lambda ax: _rounds().plot(ax=ax),
-        "monitor": lambda ax: MonitorDisplay.from_monitor(_monitor(), name="clicks", ax=ax),
-        "monitors": lambda ax: MonitorDisplay.from_monitor({k: _monitor(k) for k in ("east", "north", "west")}, ax=ax),
-        "murphy": lambda ax: MurphyDisplay.from_predictions(y, scores, name=name, ax=ax),
+        "monitor": lambda ax: MonitorDisplay.from_monitor(
+            _monitor(), name="clicks", ax=ax
+        ),
+        "monitors": lambda ax: MonitorDisplay.from_monitor(
+            {k: _monitor(k) for k in ("east", "north", "west")}, ax=ax
+        ),
+        "murphy": lambda ax: MurphyDisplay.from_predictions(
+            y, scores, name=name, ax=ax
+        ),
         "murphy_models": lambda ax: MurphyDisplay.from_predictions(y, models, ax=ax),
-        "decision": lambda ax: DecisionCurveDisplay.from_predictions(y, scores, name=name, threshold=0.2, ax=ax),
-        "decision_models": lambda ax: DecisionCurveDisplay.from_predictions(y, two, threshold=0.2, ax=ax),
-        "decision_standardised": lambda ax: DecisionCurveDisplay.from_predictions(y, models, standardize=True, ax=ax),
-        "risk_coverage": lambda ax: RiskCoverageDisplay.from_predictions(y, scores, name=name, target=0.1, ax=ax),
-        "risk_coverage_models": lambda ax: RiskCoverageDisplay.from_predictions(y, two, target=0.1, ax=ax),
-        "validity": lambda ax: ValidityDisplay.from_predictions(y, few, name=name, ax=ax, epsilon=0.1),
-        "bin_count": lambda ax: BinCountDisplay.from_guarantee([1000, 20_000], epsilon=0.05, ax=ax),
+        "decision": lambda ax: DecisionCurveDisplay.from_predictions(
+            y, scores, name=name, threshold=0.2, ax=ax
+        ),
+        "decision_models": lambda ax: DecisionCurveDisplay.from_predictions(
+            y, two, threshold=0.2, ax=ax
+        ),
+        "decision_standardised": lambda ax: DecisionCurveDisplay.from_predictions(
+            y, models, standardize=True, ax=ax
+        ),
+        "risk_coverage": lambda ax: RiskCoverageDisplay.from_predictions(
+            y, scores, name=name, target=0.1, ax=ax
+        ),
+        "risk_coverage_models": lambda ax: RiskCoverageDisplay.from_predictions(
+            y, two, target=0.1, ax=ax
+        ),
+        "validity": lambda ax: ValidityDisplay.from_predictions(
+            y, few, name=name, ax=ax, epsilon=0.1
+        ),
+        "bin_count": lambda ax: BinCountDisplay.from_guarantee(
+            [1000, 20_000], epsilon=0.05, ax=ax
+        ),
         "estimator_bias": lambda ax: _bias().plot(ax=ax),
         "estimator_bias_lines": lambda ax: _bias().plot(ax=ax, kind="lines"),
     }
@@ -135,7 +199,12 @@ def _monitor(name="north"):
 
 def _bias():
     bias = np.array([[-4.3, -4.6, -4.8], [-1.4, -2.7, -3.3], [4.5, 2.1, 0.3]]) / 100
-    about = {"n_samples": [200, 800, 3200], "estimators": [2, 8, 64], "true_error": 0.084, "n_simulations": 200}
+    about = {
+        "n_samples": [200, 800, 3200],
+        "estimators": [2, 8, 64],
+        "true_error": 0.084,
+        "n_simulations": 200,
+    }
     return EstimatorBiasDisplay(bias, np.full(bias.shape, 0.001), **about)
 
 
@@ -146,13 +215,18 @@ def cases(names=None, sizes=tuple(SIZES), styles=STYLES):
             continue
         for size in sizes:
             for style in styles:
-                with plt.style.context(style), plt.rc_context({"figure.figsize": SIZES[size]}):
+                with (
+                    plt.style.context(style),
+                    plt.rc_context({"figure.figsize": SIZES[size]}),
+                ):
                     yield f"{name}-{size}-{style}", draw(None).figure_
                 if style == "default" and size != "small":
                     for n_rows, n_columns in ((1, 2), (2, 3)):
                         if name == "monitors" and (size, n_rows) == ("default", 2):
                             continue  # three panels with ticks of their own do not fit into two inches
-                        figure, axes = plt.subplots(n_rows, n_columns, figsize=SIZES[size], layout="constrained")
+                        figure, axes = plt.subplots(
+                            n_rows, n_columns, figsize=SIZES[size], layout="constrained"
+                        )
                         draw(axes.flat[0])
                         yield f"{name}-{size}-{n_rows}x{n_columns}", figure
 
@@ -160,7 +234,11 @@ def cases(names=None, sizes=tuple(SIZES), styles=STYLES):
 def seen(image, kind):
     """Return an image (height, width, 4) as it is seen: ``"deuteranopia"`` or ``"grey"``."""
     linear = image[..., :3] ** 2.2
-    matrix = _DEUTERANOPIA if kind == "deuteranopia" else np.tile([0.2126, 0.7152, 0.0722], (3, 1))
+    matrix = (
+        _DEUTERANOPIA
+        if kind == "deuteranopia"
+        else np.tile([0.2126, 0.7152, 0.0722], (3, 1))
+    )
     return np.clip(linear @ matrix.T, 0, 1) ** (1 / 2.2)
 
 
@@ -168,7 +246,11 @@ def main():
     """Write the pictures into a folder."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", nargs="?", default="look_book")
-    parser.add_argument("--eyes", action="store_true", help="also as seen with a red-green deficiency, and in greys")
+    parser.add_argument(
+        "--eyes",
+        action="store_true",
+        help="also as seen with a red-green deficiency, and in greys",
+    )
     options = parser.parse_args()
     folder = Path(options.folder)
     folder.mkdir(parents=True, exist_ok=True)

@@ -36,7 +36,14 @@ def mean_calibration_error(
 ):
     """Distance of the mean score from the event frequency: the binned error with one bin."""
     error = Error(MeanPower, {}, multiclass=multiclass, class_weight=class_weight)
-    return error_value(error, y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, labels=labels)
+    return error_value(
+        error,
+        y_true,
+        y_proba,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+        labels=labels,
+    )
 
 
 mean_calibration_error.power = MeanPower

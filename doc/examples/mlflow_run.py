@@ -18,10 +18,24 @@ def log_calibration(y, scores, folder, step=None):
     interval = calibration_error_interval(y, scores, random_state=0)
     for name, value in zip(("estimate", "low", "high"), interval, strict=True):
         mlflow.log_metric(f"calibration_error_{name}", value, step=step)
-    mlflow.log_figure(ReliabilityDisplay.from_predictions(y, scores).figure_, "reliability.png")
+    mlflow.log_figure(
+        ReliabilityDisplay.from_predictions(y, scores).figure_, "reliability.png"
+    )
     table, page = folder / "predictions.csv", folder / "report.html"
     pd.DataFrame({"y": y, "p": scores}).to_csv(table, index=False)
-    command = [sys.executable, "-m", "skcalib", "report", table, "--label", "y", "--score", "p", "-o", page]
+    command = [
+        sys.executable,
+        "-m",
+        "skcalib",
+        "report",
+        table,
+        "--label",
+        "y",
+        "--score",
+        "p",
+        "-o",
+        page,
+    ]
     subprocess.run(command, check=True)
     mlflow.log_artifact(str(page))
 
@@ -32,7 +46,9 @@ def main(folder):
     rng = np.random.default_rng(0)
     scores = rng.beta(1, 3, 3000)
     y = (rng.random(3000) < scores**1.3).astype(int)
-    experiment = mlflow.create_experiment("calibration", artifact_location=(folder / "artifacts").as_uri())
+    experiment = mlflow.create_experiment(
+        "calibration", artifact_location=(folder / "artifacts").as_uri()
+    )
     with mlflow.start_run(experiment_id=experiment) as run:
         log_calibration(y, scores, folder)
     return run.info.run_id

@@ -32,7 +32,9 @@ GRADES = [0, 0.1, 0.2, 0.3, 0.5, 1]  # edges that were fixed before there were r
 def plan():
     """Return the number of rows to be labelled, and print what more or fewer would buy."""
     n_rows = min_n_samples(N_BINS, TOLERANCE)
-    print(f"{N_BINS} values within {TOLERANCE}, all at once, with 90 % confidence: {n_rows:,} labelled rows.")
+    print(
+        f"{N_BINS} values within {TOLERANCE}, all at once, with 90 % confidence: {n_rows:,} labelled rows."
+    )
     print(
         f"For one random customer in place of all values: {min_n_samples(N_BINS, TOLERANCE, kind='marginal'):,} rows."
     )
@@ -40,9 +42,15 @@ def plan():
     print(
         f"With half the rows: {max_n_bins(half, TOLERANCE)} values, or {conditional_epsilon(half, N_BINS):.3f} for all"
     )
-    print(f"and {marginal_epsilon(half, N_BINS):.3f} for one; on average {expected_error_bound(half, N_BINS):.3f}.")
-    print(f"Edges from one half, frequencies from the other: {sample_split_epsilon(half, half, N_BINS):.3f}.")
-    print(f"What binning can cost of the Brier score: {binning_mse_bound(N_BINS):.2f} at most.")
+    print(
+        f"and {marginal_epsilon(half, N_BINS):.3f} for one; on average {expected_error_bound(half, N_BINS):.3f}."
+    )
+    print(
+        f"Edges from one half, frequencies from the other: {sample_split_epsilon(half, half, N_BINS):.3f}."
+    )
+    print(
+        f"What binning can cost of the Brier score: {binning_mse_bound(N_BINS):.2f} at most."
+    )
     return n_rows
 
 
@@ -52,12 +60,18 @@ def rehearse(n_rows, n_repeats=40):
     model = CalibrationModel(stats.beta(1.2, 4), PlattCurve(0.5, -0.4))
     rehearsals = []
     for seed in range(n_repeats):
-        binning = UniformMassBinning(N_BINS).fit(*model.sample(n_rows, random_state=seed))
+        binning = UniformMassBinning(N_BINS).fit(
+            *model.sample(n_rows, random_state=seed)
+        )
         fresh, truth = model.sample(100_000, random_state=1000 + seed)
         rehearsals.append((truth, binning.predict_proba(fresh)[:, 1]))
     _, one = validity_curve(*rehearsals[0], epsilons=[TOLERANCE], conditional=True)
-    print(f"First rehearsal: {'every value' if one[0] == 1 else 'not every value'} is within {TOLERANCE}.")
-    _, (share,), (deviation,) = mean_validity_curve(rehearsals, epsilons=[TOLERANCE], conditional=True)
+    print(
+        f"First rehearsal: {'every value' if one[0] == 1 else 'not every value'} is within {TOLERANCE}."
+    )
+    _, (share,), (deviation,) = mean_validity_curve(
+        rehearsals, epsilons=[TOLERANCE], conditional=True
+    )
     print(f"All rehearsals: {share:.0%} (standard error {deviation:.1%}).")
     return share
 
@@ -65,16 +79,30 @@ def rehearse(n_rows, n_repeats=40):
 def certify(scores, labels):
     """Return the certificates that counts alone give, for grades fixed beforehand and for bins of equal mass."""
     grade = assign_bins(scores, GRADES)
-    counts, events = np.bincount(grade), np.bincount(grade, labels).astype(int)  # two numbers a grade
+    counts, events = (
+        np.bincount(grade),
+        np.bincount(grade, labels).astype(int),
+    )  # two numbers a grade
     low, high = event_frequency_interval(events, counts)
-    print(f"Event frequency of the best grade: {low[0]:.3f} to {high[0]:.3f}, all grades at once.")
+    print(
+        f"Event frequency of the best grade: {low[0]:.3f} to {high[0]:.3f}, all grades at once."
+    )
     fixed = independent_bins_certificate(events, counts, events / counts, edges="fixed")
-    print(f"The grades are {well_balanced_alpha(counts):.2g}-well-balanced, and promise {fixed.epsilon:.3f}.")
+    print(
+        f"The grades are {well_balanced_alpha(counts):.2g}-well-balanced, and promise {fixed.epsilon:.3f}."
+    )
     order = np.argsort(scores)
-    cuts = np.arange(1, N_BINS) * len(scores) // N_BINS  # these rows are the boundaries, and do not count
+    cuts = (
+        np.arange(1, N_BINS) * len(scores) // N_BINS
+    )  # these rows are the boundaries, and do not count
     inside = np.split(np.delete(labels[order], cuts), cuts - np.arange(len(cuts)))
-    events, counts = np.array([part.sum() for part in inside]), np.array([len(part) for part in inside])
-    equal = uniform_mass_certificate(events, counts, events / counts, n_samples=len(scores))
+    events, counts = (
+        np.array([part.sum() for part in inside]),
+        np.array([len(part) for part in inside]),
+    )
+    equal = uniform_mass_certificate(
+        events, counts, events / counts, n_samples=len(scores)
+    )
     print(f"Bins of equal mass promise {equal.epsilon:.3f}.")
     return fixed, equal
 
@@ -83,7 +111,9 @@ def main(n_repeats=40):
     """Do the job, and return the rows, the share of good rehearsals and both certificates."""
     n_rows = plan()
     share = rehearse(n_rows, n_repeats)
-    scores, labels = CalibrationModel(stats.beta(1.2, 4), PlattCurve(0.5, -0.4)).sample(n_rows, random_state=0)
+    scores, labels = CalibrationModel(stats.beta(1.2, 4), PlattCurve(0.5, -0.4)).sample(
+        n_rows, random_state=0
+    )
     return n_rows, share, *certify(scores, labels)
 
 

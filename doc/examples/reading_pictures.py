@@ -22,16 +22,40 @@ def parts_of_a_diagram():
     """An over-confident model, with the parts of its diagram named."""
     y, log_odds = rows(2500)
     figure, ax = plt.subplots(figsize=(7, 7), layout="constrained")
-    display = ReliabilityDisplay.from_predictions(y, expit(2 * log_odds), ax=ax, random_state=0, legend=False)
+    display = ReliabilityDisplay.from_predictions(
+        y, expit(2 * log_odds), ax=ax, random_state=0, legend=False
+    )
     curve, histogram = display.ax_, display.figure_.axes[-1]
     points = display.lines_[0].get_xydata()
-    label = {"bbox": {"boxstyle": "round", "fc": "white", "ec": "0.6"}, "ha": "center", "va": "center"}
+    label = {
+        "bbox": {"boxstyle": "round", "fc": "white", "ec": "0.6"},
+        "ha": "center",
+        "va": "center",
+    }
     arrow = {"arrowprops": {"arrowstyle": "->", "color": "0.2"}}
-    curve.annotate("a point: the event\nfrequency of one bin", points[-5], (0.84, 0.36), **label, **arrow)
-    curve.annotate("its interval", points[-3] + (0, 0.04), (0.62, 0.93), **label, **arrow)
-    curve.annotate("the diagonal: calibrated", (0.2, 0.2), (0.28, 0.72), **label, **arrow)
-    curve.annotate("the grey band: calibrated\nmodels stay inside", (0.5, 0.45), (0.5, 0.1), **label, **arrow)
-    histogram.annotate("the histogram: here are most rows", (0.03, 150), (0.5, 300), **label, **arrow)
+    curve.annotate(
+        "a point: the event\nfrequency of one bin",
+        points[-5],
+        (0.84, 0.36),
+        **label,
+        **arrow,
+    )
+    curve.annotate(
+        "its interval", points[-3] + (0, 0.04), (0.62, 0.93), **label, **arrow
+    )
+    curve.annotate(
+        "the diagonal: calibrated", (0.2, 0.2), (0.28, 0.72), **label, **arrow
+    )
+    curve.annotate(
+        "the grey band: calibrated\nmodels stay inside",
+        (0.5, 0.45),
+        (0.5, 0.1),
+        **label,
+        **arrow,
+    )
+    histogram.annotate(
+        "the histogram: here are most rows", (0.03, 150), (0.5, 300), **label, **arrow
+    )
     return figure
 
 
@@ -46,7 +70,9 @@ def four_shapes():
     }
     figure, axes = plt.subplots(2, 2, figsize=(9, 10.5), layout="constrained")
     for ax, (name, y_proba) in zip(axes.flat, models.items(), strict=True):
-        ReliabilityDisplay.from_predictions(y, y_proba, name=name, ax=ax, legend=False, random_state=0)
+        ReliabilityDisplay.from_predictions(
+            y, y_proba, name=name, ax=ax, legend=False, random_state=0
+        )
     return figure
 
 
@@ -55,7 +81,9 @@ def chance():
     figure, axes = plt.subplots(1, 2, figsize=(9, 5.4), layout="constrained")
     for ax, n_rows in zip(axes, (200, 5000), strict=True):
         y, log_odds = rows(n_rows)
-        ReliabilityDisplay.from_predictions(y, expit(log_odds), name="calibrated", ax=ax, legend=False, random_state=0)
+        ReliabilityDisplay.from_predictions(
+            y, expit(log_odds), name="calibrated", ax=ax, legend=False, random_state=0
+        )
     return figure
 
 
@@ -63,12 +91,19 @@ def decision_shapes():
     """The decision curve of an over-confident model, before and after Platt scaling."""
     y, log_odds = rows()
     y_proba, half = expit(2 * log_odds), len(y) // 2
-    after = PlattScaling().fit(y_proba[:half], y[:half]).predict_proba(y_proba[half:])[:, 1]
+    after = (
+        PlattScaling().fit(y_proba[:half], y[:half]).predict_proba(y_proba[half:])[:, 1]
+    )
     models = {"over-confident": y_proba[half:], "after Platt scaling": after}
-    return DecisionCurveDisplay.from_predictions(y[half:], models, random_state=0).figure_
+    return DecisionCurveDisplay.from_predictions(
+        y[half:], models, random_state=0
+    ).figure_
 
 
-PICTURES = {one.__name__: one for one in (parts_of_a_diagram, four_shapes, chance, decision_shapes)}
+PICTURES = {
+    one.__name__: one
+    for one in (parts_of_a_diagram, four_shapes, chance, decision_shapes)
+}
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "doc/pictures")

@@ -25,7 +25,14 @@ def predictions():
     site, age = rng.choice(["north", "south", "west"], 4000), rng.integers(30, 95, 4000)
     log_odds = rng.normal(-1.5, 1.2, 4000) + 0.02 * (age - 60)
     died = rng.random(4000) < expit(log_odds + np.where(site == "west", 0.7, 0))
-    return pd.DataFrame({"died": died.astype(int), "risk": expit(1.6 * log_odds), "site": site, "age": age})
+    return pd.DataFrame(
+        {
+            "died": died.astype(int),
+            "risk": expit(1.6 * log_odds),
+            "site": site,
+            "age": age,
+        }
+    )
 
 
 if __name__ == "__main__":
@@ -33,8 +40,27 @@ if __name__ == "__main__":
         page, picture = (Path(folder) / name for name in ("report.html", "report.png"))
         os.chdir(folder)
         predictions().to_csv("predictions.csv", index=False)
-        main(["report", "predictions.csv", "--label", "died", "--score", "risk", "--segment", "site", "-o", str(page)])
-        command = [shutil.which("chromium"), "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
+        main(
+            [
+                "report",
+                "predictions.csv",
+                "--label",
+                "died",
+                "--score",
+                "risk",
+                "--segment",
+                "site",
+                "-o",
+                str(page),
+            ]
+        )
+        command = [
+            shutil.which("chromium"),
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+        ]
         size = [
             "--force-device-scale-factor=2",
             f"--window-size={WIDTH},{HEIGHT}",

@@ -21,12 +21,23 @@ def main(folder):
     table = PredictionTable(log, label="clicked", score="p")
     platt = table.fit(PlattScaling())  # sums on the cluster, the fit here
 
-    calibrated = table.apply(platt, output="p_calibrated")  # a Spark frame with one more column
+    calibrated = table.apply(
+        platt, output="p_calibrated"
+    )  # a Spark frame with one more column
     calibrated.write.mode("overwrite").parquet(f"{folder}/calibrated.parquet")
-    after = PredictionTable(spark.read.parquet(f"{folder}/calibrated.parquet"), label="clicked", score="p_calibrated")
+    after = PredictionTable(
+        spark.read.parquet(f"{folder}/calibrated.parquet"),
+        label="clicked",
+        score="p_calibrated",
+    )
 
-    expression = to_sql(platt, score="p", dialect="spark")  # for a query, wherever the scores are
-    errors = [calibration_error(one.bin_statistics(EqualMass(15)), norm=1) for one in (table, after)]
+    expression = to_sql(
+        platt, score="p", dialect="spark"
+    )  # for a query, wherever the scores are
+    errors = [
+        calibration_error(one.bin_statistics(EqualMass(15)), norm=1)
+        for one in (table, after)
+    ]
     return expression, errors
 
 

@@ -29,4 +29,6 @@ display = ReliabilityDisplay.from_estimator(shown, X_test, y_test, **options)
 if __name__ == "__main__":
     from pathlib import Path
 
-    display.figure_.savefig(Path(__file__).parents[1] / "pictures" / "ten_lines.png", dpi=200)
+    display.figure_.savefig(
+        Path(__file__).parents[1] / "pictures" / "ten_lines.png", dpi=200
+    )

@@ -24,7 +24,9 @@ def train(epochs=60, n=3000, seed=0):
 
     torch.manual_seed(seed)
     x = torch.randn(3 * n, 20)
-    y = (x[:, :3] * 0.7 + torch.distributions.Gumbel(0, 1).sample((3 * n, 3))).argmax(dim=1)
+    y = (x[:, :3] * 0.7 + torch.distributions.Gumbel(0, 1).sample((3 * n, 3))).argmax(
+        dim=1
+    )
     network = nn.Sequential(nn.Linear(20, 256), nn.ReLU(), nn.Linear(256, 3))
     optimizer = torch.optim.Adam(network.parameters(), lr=3e-3)
     for _ in range(epochs):
@@ -37,7 +39,9 @@ def train(epochs=60, n=3000, seed=0):
 
 def calibrate(logits, labels):
     """Return temperature scaling, fitted to the logits and labels of the validation rows: tensors or arrays."""
-    return TemperatureScaling(input="logit", classes=range(len(CLASSES))).fit(logits, labels)
+    return TemperatureScaling(input="logit", classes=range(len(CLASSES))).fit(
+        logits, labels
+    )
 
 
 def on_device(temperature, logits):
@@ -55,8 +59,22 @@ def report(temperature, logits, labels, folder):
     for kind, proba in forecasts.items():
         table, page = folder / f"{kind}.csv", folder / f"{kind}.html"
         frame = pd.DataFrame(proba, columns=[f"p_{name}" for name in CLASSES])
-        frame.assign(label=np.array(CLASSES)[np.asarray(labels)]).to_csv(table, index=False)
-        command = [sys.executable, "-m", "skcalib", "report", table, "--label", "label", "--score", "p_*", "-o", page]
+        frame.assign(label=np.array(CLASSES)[np.asarray(labels)]).to_csv(
+            table, index=False
+        )
+        command = [
+            sys.executable,
+            "-m",
+            "skcalib",
+            "report",
+            table,
+            "--label",
+            "label",
+            "--score",
+            "p_*",
+            "-o",
+            page,
+        ]
         subprocess.run(command, check=True)
         pages.append(page)
     return pages

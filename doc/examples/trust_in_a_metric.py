@@ -29,9 +29,14 @@ METRICS = {
 def main(n_simulations=200):
     """Do the job, and return the model of one's scores, the bias of each metric and the power of the test."""
     print(
-        "Scorers to choose from:", ", ".join(name for name in get_scorer_names() if name.endswith("calibration_error"))
+        "Scorers to choose from:",
+        ", ".join(
+            name for name in get_scorer_names() if name.endswith("calibration_error")
+        ),
     )
-    network = roelofs_models()["resnet110_c10"]  # stands for one's own model: its scores and labels are all we see
+    network = roelofs_models()[
+        "resnet110_c10"
+    ]  # stands for one's own model: its scores and labels are all we see
     scores, labels = network.sample(1500, random_state=0)
 
     fits = fit_calibration_curve(scores, labels)
@@ -42,15 +47,25 @@ def main(n_simulations=200):
 
     # The same scores, calibrated: what a metric shows then is its bias.
     calibrated = CalibrationModel(fitted.score_distribution, PowerCurve(1))
-    bias = calibrated.estimator_bias(METRICS, len(scores), n_simulations, random_state=0)
+    bias = calibrated.estimator_bias(
+        METRICS, len(scores), n_simulations, random_state=0
+    )
     for name, result in bias.items():
-        print(f"{name}: a calibrated model shows {result.mean:.4f} on {len(scores):,} rows")
+        print(
+            f"{name}: a calibrated model shows {result.mean:.4f} on {len(scores):,} rows"
+        )
 
     # And the other way round: a curve that is off by .02 at scores of .5. How often is that seen?
     off = CalibrationModel(stats.beta(2, 2), GlmCurve("logit", "logit", 0.08, 1.0))
     metric = kuiper_calibration_error
-    power = {n: off.detection_rate(metric, n, n_simulations, random_state=0) for n in (500, 5000, 50_000)}
-    print("Detected:", ", ".join(f"{rate:.0%} of samples of {n:,} rows" for n, rate in power.items()))
+    power = {
+        n: off.detection_rate(metric, n, n_simulations, random_state=0)
+        for n in (500, 5000, 50_000)
+    }
+    print(
+        "Detected:",
+        ", ".join(f"{rate:.0%} of samples of {n:,} rows" for n, rate in power.items()),
+    )
     return fitted, network, bias, power
 
 

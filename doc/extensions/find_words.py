@@ -19,11 +19,36 @@ WORDS = {
     ],
     "reporting": ["TRIPOD", "paper", "medicine"],
     "scores": ["logits", "logit", "log-odds", "decision_function"],
-    "where_predictions_live": ["LLM", "language model", "PyTorch", "CSV", "Hugging Face"],
-    "which_error": ["ECE", "p-value", "confidence interval", "significance", "bootstrap"],
+    "where_predictions_live": [
+        "LLM",
+        "language model",
+        "PyTorch",
+        "CSV",
+        "Hugging Face",
+    ],
+    "which_error": [
+        "ECE",
+        "p-value",
+        "confidence interval",
+        "significance",
+        "bootstrap",
+    ],
     "which_groups": ["fairness", "subgroup", "bias", "segment", "multicalibration"],
-    "which_recalibrator": ["Platt scaling", "temperature scaling", "isotonic regression", "imbalanced", "SMOTE"],
-    "which_threshold": ["threshold", "cut-off", "abstain", "reject option", "decision curve", "cost"],
+    "which_recalibrator": [
+        "Platt scaling",
+        "temperature scaling",
+        "isotonic regression",
+        "imbalanced",
+        "SMOTE",
+    ],
+    "which_threshold": [
+        "threshold",
+        "cut-off",
+        "abstain",
+        "reject option",
+        "decision curve",
+        "cost",
+    ],
 }
 
 

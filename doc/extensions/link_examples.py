@@ -11,7 +11,9 @@ def _add_examples(app, page, source):
     examples = api_reference.examples_of_pages(app.srcdir).get(page)
     if examples:
         names = "\n   ".join(examples)
-        source[0] += f"\n\n## In the gallery\n\n```{{eval-rst}}\n.. minigallery::\n\n   {names}\n```\n"
+        source[0] += (
+            f"\n\n## In the gallery\n\n```{{eval-rst}}\n.. minigallery::\n\n   {names}\n```\n"
+        )
 
 
 def _show_at_half_size(app, document):

@@ -6,7 +6,11 @@ from api_reference import SECTIONS, names
 from docutils import nodes
 from sphinx.addnodes import pending_xref
 
-_PATHS = {name: f"{module}.{name}" for module, title, *_ in SECTIONS for name in names(module, title)}
+_PATHS = {
+    name: f"{module}.{name}"
+    for module, title, *_ in SECTIONS
+    for name in names(module, title)
+}
 _CALL = re.compile(r"(?:skcalib\.)?(?:\w+\.)?(\w+)(?:\(.*\))?", flags=re.S)
 
 
@@ -17,17 +21,31 @@ def path_of(code):
 
 
 def _link(app, document):
-    page = app.env.current_document.docname if hasattr(app.env, "current_document") else app.env.docname
-    for link in document.findall(pending_xref):  # of docstrings and the gallery: `EqualMass` without its module
+    page = (
+        app.env.current_document.docname
+        if hasattr(app.env, "current_document")
+        else app.env.docname
+    )
+    for link in document.findall(
+        pending_xref
+    ):  # of docstrings and the gallery: `EqualMass` without its module
         if link["reftype"] == "obj" and link["reftarget"] in _PATHS:
             link["reftarget"] = _PATHS[link["reftarget"]]
     if page.startswith("_generated/"):
         return
     for literal in list(document.findall(nodes.literal)):
         path = path_of(literal.astext())
-        if path and not isinstance(literal.parent, (nodes.reference, nodes.title, pending_xref)):
+        if path and not isinstance(
+            literal.parent, (nodes.reference, nodes.title, pending_xref)
+        ):
             link = pending_xref(
-                "", literal.deepcopy(), refdomain="py", reftype="obj", reftarget=path, refexplicit=True, refdoc=page
+                "",
+                literal.deepcopy(),
+                refdomain="py",
+                reftype="obj",
+                reftarget=path,
+                refexplicit=True,
+                refdoc=page,
             )
             literal.replace_self(link)
 

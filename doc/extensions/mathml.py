@@ -10,7 +10,9 @@ def _inline(writer, node):
 
 
 def _block(writer, node):
-    writer.body.append(f'<div class="formula">{convert(node.astext(), display="block")}</div>\n')
+    writer.body.append(
+        f'<div class="formula">{convert(node.astext(), display="block")}</div>\n'
+    )
     raise SkipNode
 
 

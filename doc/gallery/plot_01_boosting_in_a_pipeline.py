@@ -20,11 +20,17 @@ from skcalib import BetaCalibration, CrossFittedClassifier
 
 X, digit = load_digits(return_X_y=True)
 y = np.where(digit % 2, "odd", "even")
-X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.6, stratify=y, random_state=0)
+X_train, X_test, y_train, y_test = train_test_split(
+    X, y, test_size=0.6, stratify=y, random_state=0
+)
 
-model = GradientBoostingClassifier(learning_rate=0.5, max_depth=5, max_features=8, random_state=0)
+model = GradientBoostingClassifier(
+    learning_rate=0.5, max_depth=5, max_features=8, random_state=0
+)
 plain = model.fit(X_train, y_train)
-pipeline = make_pipeline(CrossFittedClassifier(model, cv=5), BetaCalibration()).fit(X_train, y_train)
+pipeline = make_pipeline(CrossFittedClassifier(model, cv=5), BetaCalibration()).fit(
+    X_train, y_train
+)
 
 # %%
 # The held-out rows judge both models. The log-loss is large where a model is sure and wrong.
@@ -38,7 +44,9 @@ for name, fitted in models.items():
 # The diagrams show the reason: nearly all scores are close to 0 or 1, and too many of them are wrong.
 from skcalib.displays import ReliabilityDisplay
 
-ReliabilityDisplay.from_estimator(models, X_test, y_test, layout="columns", random_state=0)
+ReliabilityDisplay.from_estimator(
+    models, X_test, y_test, layout="columns", random_state=0
+)
 
 # %%
 # **See also:** :doc:`/pipelines`, :doc:`/which_recalibrator`. Reference: `CrossFittedClassifier`, `BetaCalibration`,

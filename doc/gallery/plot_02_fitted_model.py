@@ -14,12 +14,20 @@ from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 
-X, y = make_classification(12_000, n_informative=8, flip_y=0.2, class_sep=0.7, random_state=0)
+X, y = make_classification(
+    12_000, n_informative=8, flip_y=0.2, class_sep=0.7, random_state=0
+)
 y = np.where(y == 1, "return", "kept")
-X_train, X_rest, y_train, y_rest = train_test_split(X, y, train_size=1000, stratify=y, random_state=0)
-X_calibration, X_test, y_calibration, y_test = train_test_split(X_rest, y_rest, random_state=0)
+X_train, X_rest, y_train, y_rest = train_test_split(
+    X, y, train_size=1000, stratify=y, random_state=0
+)
+X_calibration, X_test, y_calibration, y_test = train_test_split(
+    X_rest, y_rest, random_state=0
+)
 
-model = HistGradientBoostingClassifier(max_iter=500, learning_rate=0.3, early_stopping=True, random_state=0)
+model = HistGradientBoostingClassifier(
+    max_iter=500, learning_rate=0.3, early_stopping=True, random_state=0
+)
 model.fit(X_train, y_train)
 print(f"boosting stopped after {model.n_iter_} rounds")
 
@@ -29,7 +37,9 @@ from sklearn.frozen import FrozenEstimator
 
 from skcalib import BetaCalibration, RecalibratedClassifierCV
 
-recalibrated = RecalibratedClassifierCV(FrozenEstimator(model), BetaCalibration()).fit(X_calibration, y_calibration)
+recalibrated = RecalibratedClassifierCV(FrozenEstimator(model), BetaCalibration()).fit(
+    X_calibration, y_calibration
+)
 
 # %%
 # On the rows that neither of them has seen:
@@ -38,9 +48,13 @@ from skcalib.metrics import calibration_error
 
 models = {"as it is": model, "recalibrated": recalibrated}
 for name, fitted in models.items():
-    print(f"{name}: calibration error {calibration_error(y_test, fitted.predict_proba(X_test)):.3f}")
+    print(
+        f"{name}: calibration error {calibration_error(y_test, fitted.predict_proba(X_test)):.3f}"
+    )
 
-ReliabilityDisplay.from_estimator(models, X_test, y_test, layout="columns", random_state=0)
+ReliabilityDisplay.from_estimator(
+    models, X_test, y_test, layout="columns", random_state=0
+)
 
 # %%
 # **See also:** :doc:`/pipelines`, :doc:`/scikit_learn`. Reference: `RecalibratedClassifierCV`, `BetaCalibration`,

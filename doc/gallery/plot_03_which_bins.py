@@ -26,7 +26,9 @@ forest = RandomForestClassifier(n_estimators=25, min_samples_leaf=5, random_stat
 rule = sharpest_within(max_error=0.05)
 
 with TemporaryDirectory() as folder:
-    pipeline = make_pipeline(CrossFittedClassifier(forest, cv=3), HistogramBinning(), memory=folder)
+    pipeline = make_pipeline(
+        CrossFittedClassifier(forest, cv=3), HistogramBinning(), memory=folder
+    )
     search = GridSearchCV(
         pipeline,
         {
@@ -46,18 +48,31 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 results = search.cv_results_
-binnings = np.array([str(type(one).__name__) for one in results["param_histogrambinning__binning"]])
+binnings = np.array(
+    [str(type(one).__name__) for one in results["param_histogrambinning__binning"]]
+)
 n_bins = np.array(results["param_histogrambinning__binning__n_bins"], dtype=int)
 squared_error = -results["mean_test_squared_calibration_error"]
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.5), layout="constrained")
 for name, marker in (("EqualMass", "o"), ("EqualWidth", "s")):
     rows = binnings == name
-    left.plot(n_bins[rows], -results["mean_test_objective"][rows], marker=marker, label=name)
+    left.plot(
+        n_bins[rows], -results["mean_test_objective"][rows], marker=marker, label=name
+    )
     right.plot(n_bins[rows], squared_error[rows], marker=marker, label=name)
 right.axhline(0.05**2, color="grey", linestyle="--", label="limit")
-left.plot(n_bins[search.best_index_], -results["mean_test_objective"][search.best_index_], "k*", ms=14, label="chosen")
-for ax, title in ((left, "Brier score"), (right, "Squared calibration error (debiased)")):
+left.plot(
+    n_bins[search.best_index_],
+    -results["mean_test_objective"][search.best_index_],
+    "k*",
+    ms=14,
+    label="chosen",
+)
+for ax, title in (
+    (left, "Brier score"),
+    (right, "Squared calibration error (debiased)"),
+):
     ax.set(xscale="log", xlabel="Number of bins")
     ax.set_title(title, loc="left", fontsize="medium")
     ax.set_xticks([1, 10, 100], ["1", "10", "100"])

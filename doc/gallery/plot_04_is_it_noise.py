@@ -49,7 +49,9 @@ from skcalib.displays import ReliabilityDisplay
 y, scores = (np.concatenate(parts) for parts in zip(*samples.values(), strict=True))
 which = np.repeat(list(samples), [200, 20_000])
 norm_1 = partial(calibration_error, norm=1)
-ReliabilityDisplay.from_predictions(y, scores, groups=which, order="given", metric=norm_1, random_state=0)
+ReliabilityDisplay.from_predictions(
+    y, scores, groups=which, order="given", metric=norm_1, random_state=0
+)
 
 # %%
 # **See also:** :doc:`/which_error`, :doc:`/reading_a_diagram`. Reference: `calibration_error_interval`,

@@ -17,11 +17,17 @@ from sklearn.model_selection import train_test_split
 from skcalib import UniformMassBinning
 
 X, y = make_classification(12_000, n_informative=4, flip_y=0.1, random_state=0)
-X_train, X_rest, y_train, y_rest = train_test_split(X, y, train_size=2000, random_state=0)
-X_calibration, X_test, y_calibration, y_test = train_test_split(X_rest, y_rest, train_size=5000, random_state=0)
+X_train, X_rest, y_train, y_rest = train_test_split(
+    X, y, train_size=2000, random_state=0
+)
+X_calibration, X_test, y_calibration, y_test = train_test_split(
+    X_rest, y_rest, train_size=5000, random_state=0
+)
 
 model = LogisticRegression(max_iter=1000).fit(X_train, y_train)
-recalibrator = UniformMassBinning(epsilon=0.1).fit(model.predict_proba(X_calibration), y_calibration)
+recalibrator = UniformMassBinning(epsilon=0.1).fit(
+    model.predict_proba(X_calibration), y_calibration
+)
 print(recalibrator.certificate())
 
 # %%
@@ -38,13 +44,28 @@ fits = [UniformMassBinning(n).fit(scores, y_calibration) for n in counts]
 brier = [brier_score_loss(y_test, one.predict_proba(scores_test)[:, 1]) for one in fits]
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.5), layout="constrained")
-left.plot(counts, [conditional_epsilon(len(y_calibration), n) for n in counts], "o-", label="theorem")
-left.plot(counts, [one.certificate(interval="clopper_pearson").epsilon for one in fits], "s-", label="Clopper-Pearson")
+left.plot(
+    counts,
+    [conditional_epsilon(len(y_calibration), n) for n in counts],
+    "o-",
+    label="theorem",
+)
+left.plot(
+    counts,
+    [one.certificate(interval="clopper_pearson").epsilon for one in fits],
+    "s-",
+    label="Clopper-Pearson",
+)
 left.axhline(0.1, color="grey", linestyle="--", label="wanted")
 left.set(xlabel="Number of bins", ylabel="Promised tolerance", ylim=(0, None))
 left.legend(frameon=False)
 right.plot(counts, brier, "o-")
-right.axhline(brier_score_loss(y_test, scores_test[:, 1]), color="grey", linestyle="--", label="not recalibrated")
+right.axhline(
+    brier_score_loss(y_test, scores_test[:, 1]),
+    color="grey",
+    linestyle="--",
+    label="not recalibrated",
+)
 right.set(xlabel="Number of bins", ylabel="Brier score of held-out rows")
 right.legend(frameon=False)
 

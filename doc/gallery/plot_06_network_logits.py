@@ -14,10 +14,18 @@ from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPClassifier
 
 X, y = load_digits(return_X_y=True)
-X = X + np.random.default_rng(0).normal(scale=4, size=X.shape)  # noise, so that there is something to be unsure of
-X_train, X_rest, y_train, y_rest = train_test_split(X, y, train_size=500, stratify=y, random_state=0)
-X_calibration, X_test, y_calibration, y_test = train_test_split(X_rest, y_rest, stratify=y_rest, random_state=0)
-network = MLPClassifier((64,), alpha=0, learning_rate_init=0.005, max_iter=1000, random_state=0).fit(X_train, y_train)
+X = X + np.random.default_rng(0).normal(
+    scale=4, size=X.shape
+)  # noise, so that there is something to be unsure of
+X_train, X_rest, y_train, y_rest = train_test_split(
+    X, y, train_size=500, stratify=y, random_state=0
+)
+X_calibration, X_test, y_calibration, y_test = train_test_split(
+    X_rest, y_rest, stratify=y_rest, random_state=0
+)
+network = MLPClassifier(
+    (64,), alpha=0, learning_rate_init=0.005, max_iter=1000, random_state=0
+).fit(X_train, y_train)
 
 
 def logits(X):
@@ -33,7 +41,11 @@ from sklearn.metrics import accuracy_score, log_loss
 from skcalib import DirichletCalibration, TemperatureScaling, VectorScaling
 
 proba = {"network": network.predict_proba(X_test)}
-for recalibrator in (TemperatureScaling(), VectorScaling(), DirichletCalibration(alpha="auto")):
+for recalibrator in (
+    TemperatureScaling(),
+    VectorScaling(),
+    DirichletCalibration(alpha="auto"),
+):
     recalibrator.set_params(input="logit").fit(logits(X_calibration), y_calibration)
     proba[type(recalibrator).__name__] = recalibrator.predict_proba(logits(X_test))
 for name, found in proba.items():

@@ -32,7 +32,12 @@ logits_test, y_test, best = sample(10_000)
 # Methods with a ridge beside the same methods without it:
 from sklearn.metrics import log_loss
 
-from skcalib import BetaCalibration, ClasswiseTemperatureScaling, TemperatureScaling, VectorScaling
+from skcalib import (
+    BetaCalibration,
+    ClasswiseTemperatureScaling,
+    TemperatureScaling,
+    VectorScaling,
+)
 
 methods = {
     "one temperature": TemperatureScaling(),
@@ -41,10 +46,14 @@ methods = {
     "ClasswiseTemperatureScaling": ClasswiseTemperatureScaling(),
     "VectorScaling, no ridge": VectorScaling(alpha=0),
     "BetaCalibration, no ridge": BetaCalibration(class_pooling=0),
-    "ClasswiseTemperatureScaling, no ridge": ClasswiseTemperatureScaling(max_deviation=np.inf),
+    "ClasswiseTemperatureScaling, no ridge": ClasswiseTemperatureScaling(
+        max_deviation=np.inf
+    ),
 }
 labels = np.arange(n_classes)
-print(f"not recalibrated: {log_loss(y_test, softmax(logits_test, axis=1), labels=labels):.3f}, truth: {best:.3f}")
+print(
+    f"not recalibrated: {log_loss(y_test, softmax(logits_test, axis=1), labels=labels):.3f}, truth: {best:.3f}"
+)
 losses = {}
 for name, method in methods.items():
     method.set_params(input="logit", classes=labels).fit(logits, y)
@@ -56,7 +65,11 @@ import matplotlib.pyplot as plt
 
 figure, ax = plt.subplots(figsize=(8, 3.5), layout="constrained")
 excess = np.array(list(losses.values())) - best
-bars = ax.barh(list(losses), excess, color=["C1" if "no ridge" in name else "C0" for name in losses])
+bars = ax.barh(
+    list(losses),
+    excess,
+    color=["C1" if "no ridge" in name else "C0" for name in losses],
+)
 ax.bar_label(bars, fmt="%.3f", padding=3)
 ax.invert_yaxis()
 ax.set(xlabel="Log-loss above the true probabilities", xlim=(0, 1.15 * excess.max()))

@@ -14,7 +14,13 @@ import numpy as np
 from scipy.special import expit
 
 rng = np.random.default_rng(0)
-difficulty = {"history": 0.3, "law": -0.5, "mathematics": -1.4, "medicine": -0.2, "physics": -1.0}
+difficulty = {
+    "history": 0.3,
+    "law": -0.5,
+    "mathematics": -1.4,
+    "medicine": -0.2,
+    "physics": -1.0,
+}
 
 
 def answers(n):
@@ -33,11 +39,15 @@ subject_test, confidence_test, right_test = answers(6000)
 from skcalib import GroupwiseRecalibrator, PlattScaling
 
 pooled = PlattScaling().fit(confidence, right)
-by_subject = GroupwiseRecalibrator(PlattScaling()).fit(confidence, right, groups=subject)
+by_subject = GroupwiseRecalibrator(PlattScaling()).fit(
+    confidence, right, groups=subject
+)
 found = {
     "as stated": confidence_test,
     "one map": pooled.predict_proba(confidence_test)[:, 1],
-    "one map for each subject": by_subject.predict_proba(confidence_test, groups=subject_test)[:, 1],
+    "one map for each subject": by_subject.predict_proba(
+        confidence_test, groups=subject_test
+    )[:, 1],
 }
 
 # %%

@@ -16,8 +16,19 @@ from sklearn.linear_model import LogisticRegression
 
 rng = np.random.default_rng(0)
 n = 9000
-X = pd.DataFrame({"age": rng.integers(18, 90, n), "pressure": rng.normal(125, 15, n), "site": rng.integers(0, 5, n)})
-log_odds = -2.5 + 0.03 * (X.age - 50) + 0.02 * (X.pressure - 125) + 1.5 * ((X.site == 3) & (X.age > 70))
+X = pd.DataFrame(
+    {
+        "age": rng.integers(18, 90, n),
+        "pressure": rng.normal(125, 15, n),
+        "site": rng.integers(0, 5, n),
+    }
+)
+log_odds = (
+    -2.5
+    + 0.03 * (X.age - 50)
+    + 0.02 * (X.pressure - 125)
+    + 1.5 * ((X.site == 3) & (X.age > 70))
+)
 y = (rng.random(n) < expit(log_odds)).astype(int)
 train, test = slice(0, 5000), slice(5000, None)
 
@@ -29,7 +40,9 @@ scores = model.predict_proba(X[columns][test])[:, 1]
 # The search for segments. The first row of the table is the worst segment that it found.
 from skcalib.metrics import calibration_by_group, segment_calibration_test
 
-found = segment_calibration_test(y[test], scores, X[test].astype({"site": "category"}), random_state=0)
+found = segment_calibration_test(
+    y[test], scores, X[test].astype({"site": "category"}), random_state=0
+)
 print(f"p-value {found.pvalue:.3f}")
 found.segments.to_frame().head(5).round(3)
 
@@ -38,7 +51,9 @@ found.segments.to_frame().head(5).round(3)
 # scores of other sites are a little too high: the model was fitted to all sites together.
 from skcalib.displays import GroupDisplay
 
-by_site = calibration_by_group(y[test], scores, "site " + X.site[test].astype(str), random_state=0)
+by_site = calibration_by_group(
+    y[test], scores, "site " + X.site[test].astype(str), random_state=0
+)
 GroupDisplay.from_table(by_site)
 
 # %%

@@ -22,7 +22,9 @@ y = (rng.random(len(day)) < expit(logit(scores) + 0.5 * (day >= 40))).astype(int
 from skcalib.monitoring import CalibrationMonitor, calibration_change
 
 before, after = day < 30, day >= 30
-change = calibration_change(y[before], scores[before], y[after], scores[after], random_state=0)
+change = calibration_change(
+    y[before], scores[before], y[after], scores[after], random_state=0
+)
 print(f"p-value {change.pvalue:.3f}")
 change.to_frame().round(3)
 
@@ -35,7 +37,9 @@ from skcalib.displays import MonitorDisplay
 monitor = CalibrationMonitor(average_run_length=100_000)
 for today in range(60):
     monitor.partial_fit(scores[day == today], y[day == today])
-print(f"alarm on day {day[monitor.alarm_row_]}, change dated to day {day[monitor.change_row_]}; the truth is day 40")
+print(
+    f"alarm on day {day[monitor.alarm_row_]}, change dated to day {day[monitor.change_row_]}; the truth is day 40"
+)
 MonitorDisplay.from_monitor(monitor)
 
 # %%

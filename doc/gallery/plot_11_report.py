@@ -23,9 +23,15 @@ import pandas as pd
 rng = np.random.default_rng(0)
 n = 2500
 table = pd.DataFrame(
-    {"p": rng.beta(1, 3, n).round(4), "country": rng.choice(["FR", "IT", "PL"], n), "month": rng.integers(1, 7, n)}
+    {
+        "p": rng.beta(1, 3, n).round(4),
+        "country": rng.choice(["FR", "IT", "PL"], n),
+        "month": rng.integers(1, 7, n),
+    }
 )
-table["bought"] = (rng.random(n) < table.p ** np.where(table.country == "PL", 1.4, 1.0)).astype(int)
+table["bought"] = (
+    rng.random(n) < table.p ** np.where(table.country == "PL", 1.4, 1.0)
+).astype(int)
 
 # %%
 # This example calls the command from Python. In a shell it is the line above.
@@ -34,9 +40,25 @@ from io import StringIO
 
 from skcalib.__main__ import main
 
-with TemporaryDirectory() as folder, chdir(folder), redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+with (
+    TemporaryDirectory() as folder,
+    chdir(folder),
+    redirect_stdout(StringIO()),
+    redirect_stderr(StringIO()),
+):
     table.to_csv("scores.csv", index=False)
-    options = ["--label", "bought", "--score", "p", "--segment", "country", "--time", "month", "--threshold", "0.3"]
+    options = [
+        "--label",
+        "bought",
+        "--score",
+        "p",
+        "--segment",
+        "country",
+        "--time",
+        "month",
+        "--threshold",
+        "0.3",
+    ]
     status = main(["report", "scores.csv", *options])
     html = Path("report.html").read_text("utf-8")
 print(f"exit status {status}, a page of {len(html) / 1000:.0f} kB")
@@ -63,12 +85,20 @@ import re
 
 import matplotlib.pyplot as plt
 
-numbers = json.loads(re.search(r'<script type="application/json" id="numbers">(.*?)</script>', html, flags=re.S)[1])
+numbers = json.loads(
+    re.search(
+        r'<script type="application/json" id="numbers">(.*?)</script>', html, flags=re.S
+    )[1]
+)
 rows = numbers["models"][0]["recalibrators"]
-gain, low, high = (np.array([row[key] for row in rows]) for key in ("gain", "gain_low", "gain_high"))
+gain, low, high = (
+    np.array([row[key] for row in rows]) for key in ("gain", "gain_low", "gain_high")
+)
 
 figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
-ax.errorbar(gain, [row["name"] for row in rows], xerr=[gain - low, high - gain], fmt="o")
+ax.errorbar(
+    gain, [row["name"] for row in rows], xerr=[gain - low, high - gain], fmt="o"
+)
 ax.axvline(0, color="grey", linestyle="--")
 ax.set(xlabel="Log-loss saved by recalibrating, with 90 % intervals")
 ax.invert_yaxis()

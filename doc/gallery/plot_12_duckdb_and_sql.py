@@ -19,7 +19,9 @@ rng = np.random.default_rng(0)
 p = rng.beta(1, 5, 200_000)
 folder = TemporaryDirectory()
 path = Path(folder.name) / "log.parquet"
-pq.write_table(pa.table({"p": p, "clicked": (rng.random(len(p)) < p**1.3).astype(int)}), path)
+pq.write_table(
+    pa.table({"p": p, "clicked": (rng.random(len(p)) < p**1.3).astype(int)}), path
+)
 
 # %%
 # DuckDB reads the file and makes the sums of 20 bins. The interval needs no more than these sums.
@@ -44,14 +46,20 @@ print(expression)
 # The database computes the new column. The diagrams are drawn from the sums of the bins, before and after.
 import duckdb
 
-duckdb.sql(f"COPY (SELECT *, {expression} AS calibrated FROM '{path}') TO '{path.with_name('new.parquet')}'")
-new = PredictionTable(scan(str(path.with_name("new.parquet"))), label="clicked", score="calibrated")
+duckdb.sql(
+    f"COPY (SELECT *, {expression} AS calibrated FROM '{path}') TO '{path.with_name('new.parquet')}'"
+)
+new = PredictionTable(
+    scan(str(path.with_name("new.parquet"))), label="clicked", score="calibrated"
+)
 after = new.bin_statistics(EqualWidth(20))
 print(calibration_error_interval(after, norm=1, random_state=0))
 
 from skcalib.displays import ReliabilityDisplay
 
-display = ReliabilityDisplay.from_statistics({"before": before, "after": after}, layout="columns", random_state=0)
+display = ReliabilityDisplay.from_statistics(
+    {"before": before, "after": after}, layout="columns", random_state=0
+)
 display.ax_[0].set_ylabel("Frequency of a click")
 for histogram in display.histogram_ax_:
     histogram.set_xlabel("Probability of a click")

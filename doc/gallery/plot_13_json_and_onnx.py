@@ -38,10 +38,14 @@ import onnxruntime
 from skcalib.export import to_onnx
 
 graph = to_onnx(recalibrator, dtype="float32")
-session = onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
+session = onnxruntime.InferenceSession(
+    graph.SerializeToString(), providers=["CPUExecutionProvider"]
+)
 
 grid = np.linspace(0, 1, 401)
-(found,) = session.run(["calibrated"], {"scores": grid.astype(np.float32)[:, np.newaxis]})
+(found,) = session.run(
+    ["calibrated"], {"scores": grid.astype(np.float32)[:, np.newaxis]}
+)
 expected = recalibrator.predict_proba(grid)
 print(f"largest difference {np.abs(found - expected).max():.1e}")
 

@@ -39,7 +39,11 @@ class OddsShift(BinaryRecalibrator):
 
     def _fit_binary(self, scores, labels, sample_weight):
         target = np.average(labels, weights=sample_weight)
-        self.shift_ = brentq(lambda b: np.average(expit(scores + b), weights=sample_weight) - target, -20, 20)
+        self.shift_ = brentq(
+            lambda b: np.average(expit(scores + b), weights=sample_weight) - target,
+            -20,
+            20,
+        )
 
     def _predict_binary(self, scores):
         return expit(scores + self.shift_)
@@ -51,7 +55,11 @@ class OddsShift(BinaryRecalibrator):
 # and warns.
 def relative_excess(y_true, y_proba, sample_weight=None):
     """Return expected events minus observed events, as a share of the observed ones."""
-    return np.average(y_proba, weights=sample_weight) / np.average(y_true, weights=sample_weight) - 1
+    return (
+        np.average(y_proba, weights=sample_weight)
+        / np.average(y_true, weights=sample_weight)
+        - 1
+    )
 
 
 # %%
@@ -62,14 +70,27 @@ from skcalib.metrics import calibration_error_interval
 rng = np.random.default_rng(0)
 scores = rng.beta(0.5, 10, 20_000)
 y = (rng.random(20_000) < scores / 2).astype(int)
-calibrated = OddsShift().fit(scores[:10_000], y[:10_000]).predict_proba(scores[10_000:])[:, 1]
+calibrated = (
+    OddsShift().fit(scores[:10_000], y[:10_000]).predict_proba(scores[10_000:])[:, 1]
+)
 models = {"as it is": scores[10_000:], "OddsShift": calibrated}
 for name, proba in models.items():
-    print(name, calibration_error_interval(y[10_000:], proba, metric=relative_excess, random_state=0))
+    print(
+        name,
+        calibration_error_interval(
+            y[10_000:], proba, metric=relative_excess, random_state=0
+        ),
+    )
 
 names = np.where(y[10_000:] == 1, "fraud", "genuine")
 ReliabilityDisplay.from_predictions(
-    names, models, pos_label="fraud", binning=GeometricBins(), layout="columns", limits=(0, 0.6), random_state=0
+    names,
+    models,
+    pos_label="fraud",
+    binning=GeometricBins(),
+    layout="columns",
+    limits=(0, 0.6),
+    random_state=0,
 )
 
 # %%

@@ -18,11 +18,16 @@ from skcalib.displays import RiskCoverageDisplay
 
 X, y = load_digits(return_X_y=True)
 X_train, X_rest, y_train, y_rest = train_test_split(X, y, test_size=0.5, random_state=0)
-X_calibration, X_new, y_calibration, y_new = train_test_split(X_rest, y_rest, test_size=0.5, random_state=0)
+X_calibration, X_new, y_calibration, y_new = train_test_split(
+    X_rest, y_rest, test_size=0.5, random_state=0
+)
 model = GaussianNB(var_smoothing=0.05).fit(X_train, y_train)
 
 certified = certified_threshold(
-    y_calibration, model.predict_proba(X_calibration), promise="error_when_answered", target=0.05
+    y_calibration,
+    model.predict_proba(X_calibration),
+    promise="error_when_answered",
+    target=0.05,
 )
 print(certified)
 
@@ -31,7 +36,9 @@ print(certified)
 proba = model.predict_proba(X_new)
 answered = certified.accepts(proba)
 wrong = proba.argmax(axis=1) != y_new
-print(f"{answered.mean():.0%} of the new rows are answered, {wrong[answered].mean():.1%} of the answers are wrong")
+print(
+    f"{answered.mean():.0%} of the new rows are answered, {wrong[answered].mean():.1%} of the answers are wrong"
+)
 print(f"without abstaining {wrong.mean():.1%} are wrong")
 
 # %%
@@ -47,12 +54,16 @@ display = RiskCoverageDisplay.from_predictions(
 broken = {"tuned": 0, "certified": 0}
 proba, wrong = model.predict_proba(X_rest), model.predict(X_rest) != y_rest
 for seed in range(200):
-    rows, new = train_test_split(np.arange(len(y_rest)), test_size=0.5, random_state=seed)
+    rows, new = train_test_split(
+        np.arange(len(y_rest)), test_size=0.5, random_state=seed
+    )
     confidence = proba.max(axis=1)
     order = rows[np.argsort(-confidence[rows])]
     rate = np.cumsum(wrong[order]) / np.arange(1, len(order) + 1)
     tuned = confidence[order][np.flatnonzero(rate <= 0.05)[-1]]
-    found = certified_threshold(y_rest[rows], proba[rows], promise="error_when_answered", target=0.05).threshold
+    found = certified_threshold(
+        y_rest[rows], proba[rows], promise="error_when_answered", target=0.05
+    ).threshold
     for name, threshold in (("tuned", tuned), ("certified", found)):
         answers = wrong[new][confidence[new] >= threshold]
         broken[name] += len(answers) > 0 and answers.mean() > 0.05

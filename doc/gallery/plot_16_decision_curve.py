@@ -19,13 +19,20 @@ from skcalib.displays import DecisionCurveDisplay
 
 data = load_breast_cancer()
 y = (data.target == 0).astype(int)
-X_train, X_test, y_train, y_test = train_test_split(data.data, y, test_size=0.5, random_state=0)
+X_train, X_test, y_train, y_test = train_test_split(
+    data.data, y, test_size=0.5, random_state=0
+)
 columns = {"four measurements": [1, 4, 8, 9], "and the radius": [0, 1, 4, 8, 9]}
 models = {
-    name: make_pipeline(StandardScaler(), LogisticRegression()).fit(X_train[:, some], y_train)
+    name: make_pipeline(StandardScaler(), LogisticRegression()).fit(
+        X_train[:, some], y_train
+    )
     for name, some in columns.items()
 }
-proba = {name: model.predict_proba(X_test[:, columns[name]])[:, 1] for name, model in models.items()}
+proba = {
+    name: model.predict_proba(X_test[:, columns[name]])[:, 1]
+    for name, model in models.items()
+}
 display = DecisionCurveDisplay.from_predictions(y_test, proba, threshold=0.1)
 
 # %%
@@ -47,9 +54,15 @@ difference.to_frame().round(3)
 # At a known price the same model decides: a missed tumour costs 9 times a needless biopsy.
 costs = [[0, 1], [9, 0]]
 some = columns["and the radius"]
-by_cost = ExpectedCostClassifier(models["and the radius"], costs).fit(X_train[:, some], y_train)
-print(f"least expected cost {mean_cost(y_test, by_cost.predict(X_test[:, some]), costs):.2f}")
-print(f"most probable class {mean_cost(y_test, by_cost.predict_proba(X_test[:, some])[:, 1] > 0.5, costs):.2f}")
+by_cost = ExpectedCostClassifier(models["and the radius"], costs).fit(
+    X_train[:, some], y_train
+)
+print(
+    f"least expected cost {mean_cost(y_test, by_cost.predict(X_test[:, some]), costs):.2f}"
+)
+print(
+    f"most probable class {mean_cost(y_test, by_cost.predict_proba(X_test[:, some])[:, 1] > 0.5, costs):.2f}"
+)
 
 # %%
 # **See also:** :doc:`/which_threshold`, :doc:`/reading_a_diagram`. Reference: `net_benefit`, `mean_cost`,

@@ -13,7 +13,9 @@ from skcalib.displays import BinCountDisplay
 
 promised = BinCountDisplay.from_guarantee([300, 1_000, 5_000, 20_000], epsilon=0.05)
 for curve in promised.curves:
-    print(f"{curve.name}: {curve.chosen or 'no number of'} {'bin' if curve.chosen == 1 else 'bins'}")
+    print(
+        f"{curve.name}: {curve.chosen or 'no number of'} {'bin' if curve.chosen == 1 else 'bins'}"
+    )
 
 # %%
 # On data: 6,000 scores of a model that is too sure of itself. Each number of bins is judged by cross-validation.

@@ -43,12 +43,16 @@ sure = CalibrationModel(beta(1, 2), lambda scores: expit(0.7 * logit(scores)))
 for name, one in (("calibrated", model), ("over-confident", sure)):
     for metric in (plugin, debiased):
         bias = one.estimator_bias(metric, 500, 200, random_state=0)
-        print(f"{name}, true error {one.true_calibration_error():.3f}, {metric.__name__}: bias {bias.bias:+.3f}")
+        print(
+            f"{name}, true error {one.true_calibration_error():.3f}, {metric.__name__}: bias {bias.bias:+.3f}"
+        )
 
 # %%
 # The same against the number of rows. Both lines go to 0; the debiased one is nearer from the start.
 metrics = {"plugin": plugin, "debiased": debiased}
-EstimatorBiasDisplay.from_model(sure, metrics=metrics, n_simulations=200, random_state=0, kind="lines")
+EstimatorBiasDisplay.from_model(
+    sure, metrics=metrics, n_simulations=200, random_state=0, kind="lines"
+)
 
 # %%
 # **See also:** :doc:`/which_error`, :doc:`/scores`. Reference: `CalibrationModel`, `EstimatorBiasDisplay`,

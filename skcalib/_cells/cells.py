@@ -77,14 +77,18 @@ class CellSums:
         """Variance of the scores within each cell."""
         if self.weighted_score_squared is None:
             return np.zeros(len(self.weight))
-        return np.maximum(self._mean(self.weighted_score_squared) - self.mean_score**2, 0)
+        return np.maximum(
+            self._mean(self.weighted_score_squared) - self.mean_score**2, 0
+        )
 
     @cached_property
     def score_ratio(self):
         """Variance of the scores within each cell over s (1 - s): how much less than a binomial its events vary."""
         score, variance = self.mean_score, self.score_variance
         spread = score * (1 - score)
-        return np.minimum(np.divide(variance, spread, out=np.zeros(len(score)), where=spread > 0), 1)
+        return np.minimum(
+            np.divide(variance, spread, out=np.zeros(len(score)), where=spread > 0), 1
+        )
 
     @cached_property
     def deviation(self):
@@ -100,7 +104,11 @@ class CellSums:
     @property
     def residual_square(self):
         """Sum of w (y - s)^2 in each cell, where the moments are known."""
-        return self.weighted_label - 2 * self.weighted_score_label + self.weighted_score_squared
+        return (
+            self.weighted_label
+            - 2 * self.weighted_score_label
+            + self.weighted_score_squared
+        )
 
     @property
     def residual_variance(self):
@@ -114,13 +122,22 @@ class CellSums:
             return np.ones(len(self.weight))
         frequency = self.event_frequency
         expected = frequency * (1 - frequency) * (1 - self.score_ratio)
-        return np.divide(self.residual_variance, expected, out=np.ones(len(expected)), where=expected > _ONE_SCORE)
+        return np.divide(
+            self.residual_variance,
+            expected,
+            out=np.ones(len(expected)),
+            where=expected > _ONE_SCORE,
+        )
 
     @property
     def total_residual_variance(self):
         """Variance of y - s over all rows, where the moments are known."""
         bias = self.weighted_label.sum() - self.weighted_score.sum()
-        return max(self.residual_square.sum() / self.total_weight - (bias / self.total_weight) ** 2, 0.0)
+        return max(
+            self.residual_square.sum() / self.total_weight
+            - (bias / self.total_weight) ** 2,
+            0.0,
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -131,7 +148,9 @@ class Cells(CellSums):
     def from_rows(cls, scores, labels, sample_weight=None):
         """Return the cells of the distinct scores of validated rows; see `DistinctScores.from_rows`."""
         table = DistinctScores.from_rows(scores, labels, sample_weight)
-        return cls.of_scores(table.scores, np.diff(table.weight), np.diff(table.positives))
+        return cls.of_scores(
+            table.scores, np.diff(table.weight), np.diff(table.positives)
+        )
 
     @classmethod
     def of_scores(cls, scores, weight, weighted_label):
@@ -145,8 +164,16 @@ class Cells(CellSums):
         """Return the cells of several problems, one after the other."""
         if len(parts) == 1:
             return parts[0]
-        sums = ([getattr(part, field.name) for part in parts] for field in fields(cls)[1:])
-        return cls(None, *(None if any(one is None for one in values) else np.concatenate(values) for values in sums))
+        sums = (
+            [getattr(part, field.name) for part in parts] for field in fields(cls)[1:]
+        )
+        return cls(
+            None,
+            *(
+                None if any(one is None for one in values) else np.concatenate(values)
+                for values in sums
+            ),
+        )
 
     @classmethod
     def of_bins(cls, bins):
@@ -167,7 +194,10 @@ class Cells(CellSums):
         last = np.searchsorted(total, np.arange(1, n_cells + 1) / n_cells * total[-1])
         last = np.unique(np.minimum(last, len(total) - 1))
         starts = np.append(0, last[:-1] + 1)
-        sums = (np.add.reduceat(total, starts) for total in (self.weight, self.weighted_score, self.weighted_label))
+        sums = (
+            np.add.reduceat(total, starts)
+            for total in (self.weight, self.weighted_score, self.weighted_label)
+        )
         return Cells(np.append(self.high[:1], self.high[last]), None, *sums)
 
     def two_points(self):
@@ -175,7 +205,9 @@ class Cells(CellSums):
         mean, variance = np.clip(self.mean_score, 0, 1), self.score_variance
         if not np.any(variance > _ONE_SCORE):
             return mean, self.weight
-        points = two_points(self.weight, mean, np.where(variance > _ONE_SCORE, variance, 0), 0.0, 1.0)
+        points = two_points(
+            self.weight, mean, np.where(variance > _ONE_SCORE, variance, 0), 0.0, 1.0
+        )
         weights, scores = np.concatenate(points, axis=1)
         return np.clip(scores[weights > 0], 0, 1), weights[weights > 0]
 
@@ -198,7 +230,11 @@ def two_points(weight, mean, variance, low, high):
     variance = np.clip(variance, 0, below * above)  # it is at most that
     deviation = np.sqrt(variance)
     least = np.where(deviation > 0, np.minimum(deviation, below), 0.0)
-    step = np.where(deviation > above, variance / np.where(above > 0, above, 1.0), least)
+    step = np.where(
+        deviation > above, variance / np.where(above > 0, above, 1.0), least
+    )
     rest = np.divide(variance, step, out=np.zeros(len(step)), where=step > 0)
     share = np.divide(rest, step + rest, out=np.ones(len(step)), where=step + rest > 0)
-    return np.stack((weight * share, mean - step)), np.stack((weight * (1 - share), mean + rest))
+    return np.stack((weight * share, mean - step)), np.stack(
+        (weight * (1 - share), mean + rest)
+    )

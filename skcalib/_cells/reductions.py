@@ -8,7 +8,11 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from skcalib._cells.cells import Cells
-from skcalib._cells.statistics import BinStatistics, bin_statistics, unchecked_statistics
+from skcalib._cells.statistics import (
+    BinStatistics,
+    bin_statistics,
+    unchecked_statistics,
+)
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_option
 from skcalib._input.scored_labels import ScoredLabels, check_scored_labels
@@ -17,7 +21,13 @@ from skcalib._rows.blocks import row_blocks
 from skcalib._rows.sorting import in_order, sorted_rows
 
 _ONE_SCORE = 1e-12  # a variance below it is that of one score, rounded
-_WEIGHTED = ("weight", "weighted_score", "weighted_label", "weighted_score_squared", "weighted_score_label")
+_WEIGHTED = (
+    "weight",
+    "weighted_score",
+    "weighted_label",
+    "weighted_score_squared",
+    "weighted_score_label",
+)
 _NORMALISED = 1e-2  # the most by which the scores of a row miss 1 where they are those of one label
 # Columns that are copied at a time: each cache line of the rows is read once for 16 or 8 of them. A marginal error of
 # 1,000 classes takes .75 of the time of a copy of each column by itself.
@@ -35,11 +45,21 @@ class BinaryTask(NamedTuple):
     def statistics(self, strategy, *, moments=2):
         """Return the bin statistics under a binning strategy; see `bin_statistics` for `moments`."""
         rows = self.sorted_for(strategy)
-        return bin_statistics(rows.scores, rows.labels, strategy._edges_of(*rows), rows.sample_weight, moments=moments)
+        return bin_statistics(
+            rows.scores,
+            rows.labels,
+            strategy._edges_of(*rows),
+            rows.sample_weight,
+            moments=moments,
+        )
 
     def sorted_for(self, strategy):
         """Return the problem with its rows in order where the strategy sorts the scores, or makes a bin for each."""
-        if self.sample_weight is not None or len(self.scores) > strategy._sorts_up_to or in_order(self.scores):
+        if (
+            self.sample_weight is not None
+            or len(self.scores) > strategy._sorts_up_to
+            or in_order(self.scores)
+        ):
             return self
         return BinaryTask(*sorted_rows(self.scores, self.labels), None)
 
@@ -99,27 +119,49 @@ class PooledTask(BinaryTask):
             return cells
         cells = Cells.of_bins(cells) if isinstance(cells, BinStatistics) else cells
         shape = len(scores), len(cells.weight)
-        code, starts = cells.of_rows(self.scores), np.arange(0, scores.size + 1, self.n_columns)
+        code, starts = (
+            cells.of_rows(self.scores),
+            np.arange(0, scores.size + 1, self.n_columns),
+        )
 
         def by_row(values):
             sums = csr_array((values, code, starts), shape, copy=True)
             sums.sum_duplicates()
             return sums
 
-        score, residual = by_row(scores.ravel()), by_row((self.labels - self.scores).astype(np.float64))
+        score, residual = (
+            by_row(scores.ravel()),
+            by_row((self.labels - self.scores).astype(np.float64)),
+        )
         n_pairs, cell = by_row(np.ones(scores.size)).data, score.indices
-        weight = np.ones(len(scores)) if self.sample_weight is None else self.sample_weight[:: self.n_columns]
+        weight = (
+            np.ones(len(scores))
+            if self.sample_weight is None
+            else self.sample_weight[:: self.n_columns]
+        )
         weight = np.repeat(weight, np.diff(score.indptr))
         total, mean, deviation = cells.weight, cells.mean_score, cells.deviation
-        variance = np.bincount(cell, weight * score.data * (1 - score.data), shape[1]) / total
+        variance = (
+            np.bincount(cell, weight * score.data * (1 - score.data), shape[1]) / total
+        )
         squares = total * (mean - np.minimum(variance, mean * (1 - mean)))
         products = cells.weighted_score_label
-        if products is not None:  # so that `residual_variance` / (total - 1) is the variance of the mean of the rows
+        if (
+            products is not None
+        ):  # so that `residual_variance` / (total - 1) is the variance of the mean of the rows
             n_rows = np.bincount(cell, weight, shape[1])
-            noise = np.bincount(cell, weight * (residual.data - n_pairs * deviation[cell]) ** 2, shape[1])
+            noise = np.bincount(
+                cell,
+                weight * (residual.data - n_pairs * deviation[cell]) ** 2,
+                shape[1],
+            )
             noise *= n_rows / np.maximum(n_rows - 1, 1) * (total - 1) / total**2
-            products = (cells.weighted_label + squares - total * (noise + deviation**2)) / 2
-        found = replace(cells, weighted_score_squared=squares, weighted_score_label=products)
+            products = (
+                cells.weighted_label + squares - total * (noise + deviation**2)
+            ) / 2
+        found = replace(
+            cells, weighted_score_squared=squares, weighted_score_label=products
+        )
         vars(found)["mean_score"] = mean  # a quotient of sums would round
         return found
 
@@ -146,7 +188,9 @@ class BinnedTask:
         return Cells.of_scores(cells.mean_score, cells.weight, cells.weighted_label)
 
     def _refuse(self, *needed):
-        needed = " or ".join(["the score and the label of each row (pass y_true and y_proba)", *needed])
+        needed = " or ".join(
+            ["the score and the label of each row (pass y_true and y_proba)", *needed]
+        )
         raise ValueError(f"A BinStatistics holds sums by bin, and this needs {needed}.")
 
     def __iter__(self):
@@ -158,11 +202,21 @@ class BinnedTask:
         """Refused: only rows have it."""
         self._refuse()
 
-    labels = sample_weight = classes = kept = weight = weight_type = mean_score = event_frequency = scores
+    labels = sample_weight = classes = kept = weight = weight_type = mean_score = (
+        event_frequency
+    ) = scores
 
 
 def check_rows_or_bins(
-    y_true, y_proba, *, binning=None, multiclass="auto", sample_weight=None, pos_label=None, labels=None, drop=True
+    y_true,
+    y_proba,
+    *,
+    binning=None,
+    multiclass="auto",
+    sample_weight=None,
+    pos_label=None,
+    labels=None,
+    drop=True,
 ):
     """Validate the input of a metric that may be a `BinStatistics`: return `ScoredLabels`, or a `BinnedTask`.
 
@@ -173,8 +227,12 @@ def check_rows_or_bins(
     if isinstance(y_true, ScoredLabels):  # validated before
         return y_true
     if not isinstance(y_true, BinStatistics):
-        return check_scored_labels(y_true, y_proba, multiclass=multiclass, drop=drop, **options)
-    refuse_beside_bins(multiclass=multiclass, y_proba=y_proba, binning=binning, **options)
+        return check_scored_labels(
+            y_true, y_proba, multiclass=multiclass, drop=drop, **options
+        )
+    refuse_beside_bins(
+        multiclass=multiclass, y_proba=y_proba, binning=binning, **options
+    )
     if not y_true.total_weight > 0:
         raise ValueError("The BinStatistics holds no rows: every bin is empty.")
     return BinnedTask(y_true)
@@ -182,7 +240,10 @@ def check_rows_or_bins(
 
 def refuse_beside_bins(found="a BinStatistics", *, multiclass, **given):
     """Raise for an argument about rows that is given beside sums by bin."""
-    for name, value in {**given, "multiclass": None if multiclass == "auto" else multiclass}.items():
+    for name, value in {
+        **given,
+        "multiclass": None if multiclass == "auto" else multiclass,
+    }.items():
         if value is not None:
             raise ValueError(
                 f"{name}={reprlib.repr(value)} needs the score and the label of each row, found {found}, which holds "
@@ -208,12 +269,18 @@ def counted_rows(data, weight_type, *, warns=True):
                 "that count."
             )
         return data
-    factor = weight.sum() / (data.bins.weight_squared.sum() if is_binned else weight @ weight)
+    factor = weight.sum() / (
+        data.bins.weight_squared.sum() if is_binned else weight @ weight
+    )
     if not is_binned:
         return data._replace(sample_weight=factor * weight)
     sums = {name: factor * getattr(data.bins, name) for name in _WEIGHTED}
     squares = factor**2 * data.bins.weight_squared
-    return BinnedTask(unchecked_statistics(data.bins.edges, count=data.bins.count, weight_squared=squares, **sums))
+    return BinnedTask(
+        unchecked_statistics(
+            data.bins.edges, count=data.bins.count, weight_squared=squares, **sums
+        )
+    )
 
 
 def top_label(scores):
@@ -231,7 +298,11 @@ def resolve_multiclass(multiclass, data, *, pooled=False):
     """Return "binary", "top_label", "marginal" or, where it is allowed, "pooled" for a metric's `multiclass`."""
     if isinstance(multiclass, str) and multiclass == "auto":
         return "binary" if data.is_binary else "top_label"
-    return check_option(multiclass, "multiclass", ("auto", "top_label", "marginal", *["pooled"] * pooled))
+    return check_option(
+        multiclass,
+        "multiclass",
+        ("auto", "top_label", "marginal", *["pooled"] * pooled),
+    )
 
 
 def binary_tasks(data, multiclass, *, pooled=False):
@@ -252,7 +323,11 @@ def binary_tasks(data, multiclass, *, pooled=False):
     if data.is_binary:
         scores = np.column_stack((1 - scores, scores))
     if kind == "top_label":
-        predicted, confidence = top_label(scores) if data.predicted is None else (data.predicted, data.confidence)
+        predicted, confidence = (
+            top_label(scores)
+            if data.predicted is None
+            else (data.predicted, data.confidence)
+        )
         yield BinaryTask(confidence, data.labels == predicted, weight)
     elif kind == "pooled":
         yield PooledTask.of(scores, data.labels, weight)
@@ -288,27 +363,38 @@ def spread_top_label(scores, confidence):
     np.put_along_axis(rest, predicted[:, None], 0, axis=1)
     total = rest.sum(axis=1, keepdims=True)
     n_others = scores.shape[1] - 1
-    rest = np.divide(rest, total, out=np.full_like(rest, 1 / n_others), where=total > 0) * (1 - confidence)[:, None]
+    rest = (
+        np.divide(rest, total, out=np.full_like(rest, 1 / n_others), where=total > 0)
+        * (1 - confidence)[:, None]
+    )
     np.put_along_axis(rest, predicted[:, None], confidence[:, None], axis=1)
     return rest
 
 
 def group_codes(groups, data):
     """Return the names of the groups and the code of each row's group."""
-    return predicted_class(data) if is_predicted_class(groups) else check_groups(groups, len(data.scores))
+    return (
+        predicted_class(data)
+        if is_predicted_class(groups)
+        else check_groups(groups, len(data.scores))
+    )
 
 
 def reduced(errors, weights, reduce):
     """Return the largest, the mean or the weighted mean of the groups' errors (..., n_groups)."""
     if reduce == "max":
         return errors.max(axis=-1)
-    return np.average(errors, axis=-1, weights=weights if reduce == "weighted" else None)
+    return np.average(
+        errors, axis=-1, weights=weights if reduce == "weighted" else None
+    )
 
 
 def is_predicted_class(groups):
     """Return whether groups are the predicted classes; raise for any other text."""
     if isinstance(groups, str) and groups != "predicted_class":
-        raise ValueError(f"groups must be 'predicted_class' or an array with one entry a row, found {groups!r}.")
+        raise ValueError(
+            f"groups must be 'predicted_class' or an array with one entry a row, found {groups!r}."
+        )
     return isinstance(groups, str)
 
 
@@ -316,7 +402,9 @@ def predicted_class(data):
     """Return the classes and the index of each row's predicted class among them."""
     if data.is_binary:
         return data.classes, (data.scores > 0.5).astype(np.intp)
-    return data.classes, data.scores.argmax(axis=1) if data.predicted is None else data.predicted
+    return data.classes, data.scores.argmax(
+        axis=1
+    ) if data.predicted is None else data.predicted
 
 
 def split_by_group(data, codes):

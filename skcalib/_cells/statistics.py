@@ -17,7 +17,9 @@ _FIRST_FEW = 256  # rows that tell whether most lie in the first bin
 _SUMS = dict(count=0, weight=0, weighted_score=1, weighted_label=0)
 _SUMS |= dict(weighted_score_squared=2, weighted_score_label=1, weight_squared=2)
 # Their rows in the arrays of sums, in that order.
-_COUNT, _WEIGHT, _SCORE, _LABEL, _SCORE_SQUARED, _SCORE_LABEL, _WEIGHT_SQUARED = range(len(_SUMS))
+_COUNT, _WEIGHT, _SCORE, _LABEL, _SCORE_SQUARED, _SCORE_LABEL, _WEIGHT_SQUARED = range(
+    len(_SUMS)
+)
 _ROUNDING = 1e-6  # by which a mean may miss its limits: scores may have come in single precision
 
 
@@ -68,7 +70,9 @@ class BinStatistics(CellSums):
     >>> edges = [0, 0.25, 0.5, 0.75, 1]
     >>> def one_day():
     ...     scores = rng.random(500)
-    ...     return BinStatistics.from_predictions(rng.random(500) < scores**1.5, scores, edges)
+    ...     return BinStatistics.from_predictions(
+    ...         rng.random(500) < scores**1.5, scores, edges
+    ...     )
     >>> monday, tuesday = one_day(), one_day()
     >>> both = monday.merge(tuesday)
     >>> both
@@ -83,11 +87,15 @@ class BinStatistics(CellSums):
         _check_edges(_as_sums(self.edges, "edges"))
         for name in ("edges", *_SUMS):
             if getattr(self, name) is None and name == "weight_squared":
-                object.__setattr__(self, name, _of_equal_weights(self.weight, self.count))
+                object.__setattr__(
+                    self, name, _of_equal_weights(self.weight, self.count)
+                )
             object.__setattr__(self, name, _as_sums(getattr(self, name), name))
             if name != "edges" and getattr(self, name).shape != (self.n_bins,):
                 found = getattr(self, name).shape
-                raise ValueError(f"{name} must have one entry for each of {self.n_bins} bins, found {found}.")
+                raise ValueError(
+                    f"{name} must have one entry for each of {self.n_bins} bins, found {found}."
+                )
         _check_consistency(self)
 
     @classmethod
@@ -143,7 +151,9 @@ class BinStatistics(CellSums):
             If the edges differ.
         """
         if not np.array_equal(self.edges, other.edges):
-            raise ValueError("Only statistics with equal edges can be merged: bin both with FixedEdges.")
+            raise ValueError(
+                "Only statistics with equal edges can be merged: bin both with FixedEdges."
+            )
         sums = {name: getattr(self, name) + getattr(other, name) for name in _SUMS}
         return unchecked_statistics(self.edges, **sums)
 
@@ -164,8 +174,12 @@ class BinStatistics(CellSums):
     def __repr__(self):
         parts = [f"n_bins={self.n_bins}", f"n_rows={self.count.sum()}"]
         if self.total_weight:
-            parts.append(f"mean_score={self.weighted_score.sum() / self.total_weight:.6g}")
-            parts.append(f"event_frequency={self.weighted_label.sum() / self.total_weight:.6g}")
+            parts.append(
+                f"mean_score={self.weighted_score.sum() / self.total_weight:.6g}"
+            )
+            parts.append(
+                f"event_frequency={self.weighted_label.sum() / self.total_weight:.6g}"
+            )
         return f"BinStatistics({', '.join(parts)})"
 
     @property
@@ -188,7 +202,12 @@ class BinStatistics(CellSums):
         low, high : ndarray of shape (n_bins,)
             Limits; 0 and 1 for an empty bin.
         """
-        return binomial_interval(self.weighted_label, self.weight, confidence_level=confidence_level, interval=interval)
+        return binomial_interval(
+            self.weighted_label,
+            self.weight,
+            confidence_level=confidence_level,
+            interval=interval,
+        )
 
 
 def bin_statistics(scores, labels, edges, sample_weight=None, *, moments=2):
@@ -204,20 +223,30 @@ def bin_statistics(scores, labels, edges, sample_weight=None, *, moments=2):
         # Each way adds the same sums. Runs take a third of the time of cells, with one distinct score a fifth.
         if is_ordered:
             _add_runs(sums, block, labels[rows], edges, weight, moments)
-        elif weight is None and 2 * np.count_nonzero(block[:_FIRST_FEW] > edges[1]) < len(block[:_FIRST_FEW]):
+        elif weight is None and 2 * np.count_nonzero(
+            block[:_FIRST_FEW] > edges[1]
+        ) < len(block[:_FIRST_FEW]):
             _add_above_lowest(sums, lookup, block, labels[rows], edges[1], moments)
         else:
             _add(sums, lookup(block), block, labels[rows], weight, moments)
     if sample_weight is None:
         sums[_WEIGHT_SQUARED] = sums[_COUNT]
     sums[[moment > moments for moment in _SUMS.values()]] = np.nan
-    return unchecked_statistics(edges, **dict(zip(_SUMS, sums, strict=True)) | {"count": sums[_COUNT].astype(np.int64)})
+    return unchecked_statistics(
+        edges,
+        **dict(zip(_SUMS, sums, strict=True))
+        | {"count": sums[_COUNT].astype(np.int64)},
+    )
 
 
 def unchecked_statistics(edges, **sums):
     """Return the statistics of sums that the library made itself."""
     statistics = object.__new__(BinStatistics)
-    equal = {} if "weight_squared" in sums else {"weight_squared": _of_equal_weights(sums["weight"], sums["count"])}
+    equal = (
+        {}
+        if "weight_squared" in sums
+        else {"weight_squared": _of_equal_weights(sums["weight"], sums["count"])}
+    )
     vars(statistics).update(edges=edges, **sums, **equal)
     return statistics
 
@@ -230,17 +259,25 @@ def _of_equal_weights(weight, count):
 def _add(sums, bins, scores, labels, sample_weight, moments):
     """Add the sums of a block, in the order of the fields, from those by (bin, label); `bins` is overwritten."""
     n_bins = sums.shape[1]
-    weighted_score = scores if sample_weight is None or not moments else scores * sample_weight
+    weighted_score = (
+        scores if sample_weight is None or not moments else scores * sample_weight
+    )
     if moments > 1:
-        sums[_SCORE_SQUARED] += np.bincount(bins, weights=weighted_score * scores, minlength=n_bins)
+        sums[_SCORE_SQUARED] += np.bincount(
+            bins, weights=weighted_score * scores, minlength=n_bins
+        )
         if sample_weight is not None:
-            sums[_WEIGHT_SQUARED] += np.bincount(bins, weights=sample_weight**2, minlength=n_bins)
+            sums[_WEIGHT_SQUARED] += np.bincount(
+                bins, weights=sample_weight**2, minlength=n_bins
+            )
     cell = bins
     cell *= 2
     cell += labels
 
     def by_cell(values):
-        return np.bincount(cell, weights=values, minlength=2 * n_bins).reshape(n_bins, 2)
+        return np.bincount(cell, weights=values, minlength=2 * n_bins).reshape(
+            n_bins, 2
+        )
 
     count = by_cell(None)
     weight = count if sample_weight is None else by_cell(sample_weight)
@@ -273,13 +310,19 @@ def _add_runs(sums, scores, labels, edges, sample_weight, moments):
     """Add the same for rows in the order of their scores: a bin is a run of rows."""
     ends = np.append(np.searchsorted(scores, edges[1:-1], side="right"), len(scores))
     count = np.diff(ends, prepend=0)
-    filled, weighted = slice(None) if count.all() else count > 0, sample_weight is not None
+    filled, weighted = (
+        slice(None) if count.all() else count > 0,
+        sample_weight is not None,
+    )
     for row in (_COUNT,) if weighted else (_COUNT, _WEIGHT):
         sums[row] += count
     values = {_LABEL: sample_weight * labels if weighted else labels.astype(np.float64)}
     values |= {_WEIGHT: sample_weight} if weighted else {}
     if moments:
-        values |= {_SCORE: scores * sample_weight if weighted else scores, _SCORE_LABEL: scores * values[_LABEL]}
+        values |= {
+            _SCORE: scores * sample_weight if weighted else scores,
+            _SCORE_LABEL: scores * values[_LABEL],
+        }
     if moments > 1:
         values[_SCORE_SQUARED] = scores * values[_SCORE]
         values |= {_WEIGHT_SQUARED: sample_weight**2} if weighted else {}
@@ -296,14 +339,23 @@ def _as_sums(values, name):
             raise ValueError(f"count must hold whole numbers, found {array.dtype}.")
         return array.astype(np.int64)
     if not np.isfinite(numbers).all():
-        raise ValueError(f"{name} must be finite, found {numbers[~np.isfinite(numbers)][0]}.")
+        raise ValueError(
+            f"{name} must be finite, found {numbers[~np.isfinite(numbers)][0]}."
+        )
     return numbers
 
 
 def _check_edges(edges):
-    increase = edges.ndim == 1 and len(edges) > 1 and edges[0] <= edges[1] and np.all(np.diff(edges[1:]) > 0)
+    increase = (
+        edges.ndim == 1
+        and len(edges) > 1
+        and edges[0] <= edges[1]
+        and np.all(np.diff(edges[1:]) > 0)
+    )
     if not (increase and edges[0] >= 0 and edges[-1] <= 1):
-        raise ValueError(f"edges must be at least two increasing numbers in [0, 1], found {edges.tolist()}.")
+        raise ValueError(
+            f"edges must be at least two increasing numbers in [0, 1], found {edges.tolist()}."
+        )
     return edges
 
 
@@ -317,18 +369,26 @@ def _check_consistency(statistics):
     def within(sums, lowest, highest):
         return (lowest - slack <= sums) & (sums <= highest + slack)
 
-    of_events, of_others = within(wsy, low * wy, high * wy), within(ws - wsy, low * (w - wy), high * (w - wy))
+    of_events, of_others = (
+        within(wsy, low * wy, high * wy),
+        within(ws - wsy, low * (w - wy), high * (w - wy)),
+    )
     least, most = w**2 <= ww * count * (1 + _ROUNDING), ww <= w**2 * (1 + _ROUNDING)
     square = "weighted_score_squared must be at least weighted_score^2 / weight, and that of scores inside the bin"
     conditions = {
         "count must not be negative": count >= 0,
         "weight must be positive exactly where count is": (w > 0) == (count > 0),
-        "weighted_score must be that of scores inside the bin": within(ws, low * w, high * w),
+        "weighted_score must be that of scores inside the bin": within(
+            ws, low * w, high * w
+        ),
         "weighted_label must lie between 0 and weight": within(wy, 0, w),
         square: within(wss, least_square, (low + high) * ws - low * high * w),
-        "weighted_score_label must be that of scores inside the bin": of_events & of_others,
+        "weighted_score_label must be that of scores inside the bin": of_events
+        & of_others,
         "weight_squared must lie between weight^2 / count and weight^2": least & most,
     }
     for condition, holds in conditions.items():
         if not holds.all():
-            raise ValueError(f"BinStatistics: {condition}, which bin {int(np.argmin(holds))} contradicts.")
+            raise ValueError(
+                f"BinStatistics: {condition}, which bin {int(np.argmin(holds))} contradicts."
+            )

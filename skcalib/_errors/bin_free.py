@@ -50,13 +50,20 @@ class NeighborhoodPower(Power):
         """See `Power`."""
         positives = np.zeros((*frequency.shape[:-1], len(self.weight) + 1))
         np.cumsum(self.weight * frequency, axis=-1, out=positives[..., 1:])
-        return self.norm_of(np.abs((positives[..., self.right] - positives[..., self.left]) / self.near - self.scores))
+        return self.norm_of(
+            np.abs(
+                (positives[..., self.right] - positives[..., self.left]) / self.near
+                - self.scores
+            )
+        )
 
 
 def _resolved(n_neighbors, n_rows):
     """Return the number of neighbours that `n_neighbors` means for this number of rows."""
     if n_neighbors is None:
-        return min(np.ceil(np.sqrt(n_rows)), n_rows)  # weights may add up to less than 1
+        return min(
+            np.ceil(np.sqrt(n_rows)), n_rows
+        )  # weights may add up to less than 1
     return check_int(n_neighbors, "n_neighbors", maximum=n_rows)
 
 
@@ -66,11 +73,15 @@ def _nearest(distinct, cumulative, n_neighbors):
     # Narrowest window from each left end that is heavy enough: its right end, infinity where there is none.
     end = np.searchsorted(cumulative, cumulative[:-1] + n_neighbors, side="left") - 1
     end_score = np.append(distinct, np.inf)[end]
-    start = _first_true(own, lambda a: end_score[a] - distinct >= distinct - distinct[a])
+    start = _first_true(
+        own, lambda a: end_score[a] - distinct >= distinct - distinct[a]
+    )
     wider = np.where(start > 0, distinct - distinct[start - 1], np.inf)
     radius = np.minimum(end_score[start] - distinct, wider)
     left = _first_true(own, lambda a: distinct - distinct[a] <= radius)
-    beyond = _first_true(own[::-1], lambda b: distinct[len(own) - 1 - b] - distinct <= radius)
+    beyond = _first_true(
+        own[::-1], lambda b: distinct[len(own) - 1 - b] - distinct <= radius
+    )
     return left, len(own) - beyond
 
 
@@ -119,8 +130,12 @@ class LoessPower(Power):
             return gap @ self.share
         order = np.argsort(gap, axis=-1)
         below = np.cumsum(self.share[order], axis=-1) < quantile - 1e-12
-        last = np.minimum(np.count_nonzero(below, axis=-1, keepdims=True), len(self.scores) - 1)
-        return np.take_along_axis(gap, np.take_along_axis(order, last, axis=-1), axis=-1)[..., 0]
+        last = np.minimum(
+            np.count_nonzero(below, axis=-1, keepdims=True), len(self.scores) - 1
+        )
+        return np.take_along_axis(
+            gap, np.take_along_axis(order, last, axis=-1), axis=-1
+        )[..., 0]
 
 
 def loess_weights(scores, weight):
@@ -135,12 +150,18 @@ def loess_weights(scores, weight):
     order = np.argsort(distance, axis=1, kind="stable")
     held = np.cumsum(weight[order], axis=1)
     most = _SPAN * weight.sum() + 1e-5  # whole rows, as in R
-    last = np.count_nonzero(held < (np.floor(most) or most) - 2e-5, axis=1, keepdims=True)
-    width = np.take_along_axis(distance, np.take_along_axis(order, last, axis=1), axis=1)
+    last = np.count_nonzero(
+        held < (np.floor(most) or most) - 2e-5, axis=1, keepdims=True
+    )
+    width = np.take_along_axis(
+        distance, np.take_along_axis(order, last, axis=1), axis=1
+    )
     u = np.divide(offset, width, out=np.sign(offset), where=width > 0)
     kernel = weight * np.maximum(1 - np.abs(u) ** 3, 0) ** 3
     kernel /= kernel.sum(axis=1, keepdims=True)
     powers = np.stack([kernel * u**k for k in range(5)])
     moments = powers.sum(axis=2)[np.add.outer(range(3), range(3))]  # (3, 3, m)
-    first = np.linalg.pinv(moments.transpose(2, 0, 1), rcond=1e-10, hermitian=True)[:, 0]
+    first = np.linalg.pinv(moments.transpose(2, 0, 1), rcond=1e-10, hermitian=True)[
+        :, 0
+    ]
     return np.einsum("mk,kmj->mj", first, powers[:3])

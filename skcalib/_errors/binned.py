@@ -29,7 +29,10 @@ class BinnedPower(Power):
         self.method, self.task, self.is_value = method, task, is_value
         if method in ("debiased", "unbiased"):
             usable = cells.weight >= 2
-            self.n_rows, self.usable_share = np.where(usable, cells.weight, 2), np.where(usable, self.share, 0)
+            self.n_rows, self.usable_share = (
+                np.where(usable, cells.weight, 2),
+                np.where(usable, self.share, 0),
+            )
         self.is_sum_of_squares = norm == 2 and method in ("debiased", "unbiased")
         self.score_variance = cells.score_variance if method == "unbiased" else None
 
@@ -37,22 +40,34 @@ class BinnedPower(Power):
     def of_task(cls, task, most=None, *, binning, norm, method):
         """See `Power`; the bins are as many as the strategy makes."""
         method = resolved_method(method, norm)
-        bins = task.statistics(binning, moments=1 if most is None and method != "unbiased" else 2)
+        bins = task.statistics(
+            binning, moments=1 if most is None and method != "unbiased" else 2
+        )
         if method in ("debiased", "unbiased"):
             _refuse_thin_bins(bins)
-        cells = bins if most is None and method != "label_binned" else Cells.of_bins(bins)
-        cells = task.adjusted(cells) if most is not None or method == "unbiased" else cells
+        cells = (
+            bins if most is None and method != "label_binned" else Cells.of_bins(bins)
+        )
+        cells = (
+            task.adjusted(cells) if most is not None or method == "unbiased" else cells
+        )
         return cls(cells, task=task, norm=norm, method=method, is_value=most is None)
 
     @property
     def observed(self):
         """The power of the labels."""
-        if self.method == "label_binned" and self.is_value:  # Roelofs et al.: mean over rows of |s_i - y_b|^p
+        if (
+            self.method == "label_binned" and self.is_value
+        ):  # Roelofs et al.: mean over rows of |s_i - y_b|^p
             scores, labels, weight = self.task
             frequency = self.cells.event_frequency[self.cells.of_rows(scores)]
-            return float(np.average(np.abs(scores - frequency) ** self.norm, weights=weight))
+            return float(
+                np.average(np.abs(scores - frequency) ** self.norm, weights=weight)
+            )
         if self.method == "unbiased":
-            return float(self._unbiased(self.cells.event_frequency, self.cells.residual_variance))
+            return float(
+                self._unbiased(self.cells.event_frequency, self.cells.residual_variance)
+            )
         return super().observed
 
     def power(self, frequency):
@@ -61,16 +76,23 @@ class BinnedPower(Power):
         if self.method == "plugin":
             return self.norm_of(np.abs(gap))
         if self.method == "label_binned":
-            gaps = [np.interp(frequency[..., k], *table) for k, table in enumerate(self.gap_tables)]
+            gaps = [
+                np.interp(frequency[..., k], *table)
+                for k, table in enumerate(self.gap_tables)
+            ]
             return np.stack(gaps, axis=-1) @ self.share
         variance = frequency * (1 - frequency)
         if self.method == "unbiased":
             # Within a bin, labels drawn from s + d vary with the scores in the same way as calibrated ones.
             return self._unbiased(frequency, variance - self.score_variance)
         if self.norm == 2:
-            terms = gap**2 - variance / (self.n_rows - 1)  # Kumar et al., Definition 5.2, misprint mended
+            terms = gap**2 - variance / (
+                self.n_rows - 1
+            )  # Kumar et al., Definition 5.2, misprint mended
         else:  # Kumar et al., Definition G.3
-            terms = 2 * np.abs(gap) ** self.norm - absolute_moment(gap, variance / self.n_rows, self.norm)
+            terms = 2 * np.abs(gap) ** self.norm - absolute_moment(
+                gap, variance / self.n_rows, self.norm
+            )
         return terms @ self.usable_share
 
     def _unbiased(self, frequency, residual_variance):
@@ -89,7 +111,11 @@ class BinnedPower(Power):
         """For each bin (frequencies f, mean over its rows of |s - f|^p)."""
         order = np.argsort(self.task.scores)
         scores = self.task.scores[order].astype(np.float64)
-        weight = np.ones_like(scores) if self.task.sample_weight is None else self.task.sample_weight[order]
+        weight = (
+            np.ones_like(scores)
+            if self.task.sample_weight is None
+            else self.task.sample_weight[order]
+        )
         starts = np.flatnonzero(np.diff(self.cells.of_rows(scores))) + 1
         pieces = zip(np.split(scores, starts), np.split(weight, starts), strict=True)
         return [_gap_table(*piece, self.norm) for piece in pieces]
@@ -101,13 +127,19 @@ def _gap_table(scores, weight, norm):
         total = np.add.reduceat(weight, starts)
         scores, weight = np.add.reduceat(weight * scores, starts) / total, total
     n_trials = max(1, round(weight.sum()))
-    grid = np.linspace(0, 1, min(n_trials, _POINTS) + 1)  # all frequencies that a small bin can have
+    grid = np.linspace(
+        0, 1, min(n_trials, _POINTS) + 1
+    )  # all frequencies that a small bin can have
     return grid, np.abs(scores - grid[:, None]) ** norm @ (weight / weight.sum())
 
 
 def resolved_method(method, norm):
     """Return the method that "auto" means for a norm: of norm 2 the unbiased one, of others the nearest to it."""
-    return method if method != "auto" else {2: "unbiased", np.inf: "plugin"}.get(norm, "debiased")
+    return (
+        method
+        if method != "auto"
+        else {2: "unbiased", np.inf: "plugin"}.get(norm, "debiased")
+    )
 
 
 def check_norm(norm, *, method="plugin", squared=False):
@@ -115,9 +147,13 @@ def check_norm(norm, *, method="plugin", squared=False):
     check_option(method, "method", _METHODS)
     norm = resolve_norm(norm)
     if norm == np.inf and method not in ("auto", "plugin"):
-        raise ValueError(f'norm=np.inf ("max") has no {method} form: use method="plugin".')
+        raise ValueError(
+            f'norm=np.inf ("max") has no {method} form: use method="plugin".'
+        )
     if norm != 2 and method == "unbiased":
-        raise ValueError(f'method="unbiased" is defined for norm=2, found norm={norm!r}.')
+        raise ValueError(
+            f'method="unbiased" is defined for norm=2, found norm={norm!r}.'
+        )
     if norm != 2 and squared:
         raise ValueError(f"squared=True is defined for norm=2, found norm={norm!r}.")
     return norm
@@ -129,7 +165,9 @@ def absolute_moment(mean, variance, order):
     variance = np.where(noisy, variance, 1.0)
     if order == 1:
         spread = np.sqrt(2 * variance)
-        folded = spread / np.sqrt(np.pi) * np.exp(-((mean / spread) ** 2)) + mean * erf(mean / spread)
+        folded = spread / np.sqrt(np.pi) * np.exp(-((mean / spread) ** 2)) + mean * erf(
+            mean / spread
+        )
         return np.where(noisy, folded, np.abs(mean))
     with np.errstate(over="ignore", invalid="ignore"):  # see `error_root`
         moment = (

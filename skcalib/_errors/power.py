@@ -5,7 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcalib._cells.reductions import binary_tasks, check_rows_or_bins, resolve_multiclass
+from skcalib._cells.reductions import (
+    binary_tasks,
+    check_rows_or_bins,
+    resolve_multiclass,
+)
 from skcalib._input.scalars import as_numbers
 
 # Up to this norm an error of 1e-9 has a power that float64 holds; beyond, powers below the second number are refused.
@@ -59,11 +63,15 @@ class Power:
             Its `cells` are those of the problem.
         """
         cells = task.cells()
-        return cls(cells if most is None else task.adjusted(cells.condensed(most)), **params)
+        return cls(
+            cells if most is None else task.adjusted(cells.condensed(most)), **params
+        )
 
     def power(self, frequency):
         """Map event frequencies of the cells (..., m) to powers of the error (...)."""
-        raise NotImplementedError(f"{type(self).__name__} must define power(frequency).")
+        raise NotImplementedError(
+            f"{type(self).__name__} must define power(frequency)."
+        )
 
     @property
     def observed(self):
@@ -80,7 +88,9 @@ class Power:
 
     def norm_of(self, gaps):
         """Return the mean of gap^p over the cells (..., m), the largest gap for an infinite norm."""
-        return gaps.max(axis=-1) if self.norm == np.inf else gaps**self.norm @ self.share
+        return (
+            gaps.max(axis=-1) if self.norm == np.inf else gaps**self.norm @ self.share
+        )
 
 
 class Error(NamedTuple):
@@ -115,7 +125,10 @@ class Error(NamedTuple):
     def has_bins_of_labels(self):
         """Whether its bins depend on the labels, but are not made anew for those that are drawn."""
         binning = self.params.get("binning")
-        return getattr(binning, "needs_labels", False) and type(binning) is not self.power.refits
+        return (
+            getattr(binning, "needs_labels", False)
+            and type(binning) is not self.power.refits
+        )
 
     def of_task(self, task, most=None):
         """Return the power of a binary problem; see `Power.of_task`."""
@@ -123,7 +136,12 @@ class Error(NamedTuple):
 
     def observed(self, data):
         """Return the power of validated data, over all its binary problems."""
-        powers = np.array([self.of_task(task).observed for task in binary_tasks(data, self.multiclass, pooled=True)])
+        powers = np.array(
+            [
+                self.of_task(task).observed
+                for task in binary_tasks(data, self.multiclass, pooled=True)
+            ]
+        )
         return float(ClassPowers.of(data, self).combine(powers))
 
     def value(self, power):
@@ -142,16 +160,26 @@ class ClassPowers(NamedTuple):
     def of(cls, data, error):
         """Return it for validated data and an `Error`."""
         if resolve_multiclass(error.multiclass, data, pooled=True) == "marginal":
-            return cls(error.norm, len(data.classes), check_class_weight(error.class_weight, data.classes))
+            return cls(
+                error.norm,
+                len(data.classes),
+                check_class_weight(error.class_weight, data.classes),
+            )
         if error.class_weight is not None:
-            raise ValueError('class_weight has a meaning for multiclass="marginal" only.')
+            raise ValueError(
+                'class_weight has a meaning for multiclass="marginal" only.'
+            )
         return cls(error.norm, 1, None)
 
     def combine(self, powers):
         """Return the power of the whole for those of its binary problems (..., n_tasks); the largest for norm inf."""
         if self.weight is None:
             return powers[..., 0]
-        return powers[..., self.weight > 0].max(axis=-1) if self.norm == np.inf else powers @ self.weight
+        return (
+            powers[..., self.weight > 0].max(axis=-1)
+            if self.norm == np.inf
+            else powers @ self.weight
+        )
 
 
 def error_value(error, y_true, y_proba, **rows):
@@ -165,8 +193,12 @@ def error_value(error, y_true, y_proba, **rows):
 
 def error_root(power, norm):
     """Return the error for its p-th power, a negative one counting as zero."""
-    if _LARGE_NORM < norm < np.inf and not (power < 0 or _SMALLEST_POWER < power < np.inf):
-        raise ValueError(f"norm={norm} leaves the range of floating point for errors this small: use norm=np.inf.")
+    if _LARGE_NORM < norm < np.inf and not (
+        power < 0 or _SMALLEST_POWER < power < np.inf
+    ):
+        raise ValueError(
+            f"norm={norm} leaves the range of floating point for errors this small: use norm=np.inf."
+        )
     power = max(float(power), 0.0)
     return power if norm == np.inf else float(power ** (1 / norm))
 
@@ -183,10 +215,16 @@ def check_class_weight(class_weight, classes):
             raise ValueError(f"class_weight has no entry for the classes {missing}.")
         class_weight = [class_weight[label] for label in classes.tolist()]
     weights = as_numbers(class_weight, "class_weight")
-    if weights.shape != (n_classes,) or not np.all(weights >= 0) or not 0 < weights.sum() < np.inf:
+    if (
+        weights.shape != (n_classes,)
+        or not np.all(weights >= 0)
+        or not 0 < weights.sum() < np.inf
+    ):
         raise ValueError(
             f"class_weight must hold {n_classes} finite weights that are not negative nor all zero, found "
             f"{class_weight!r}."
         )
-    descending = n_classes == 2 and classes[0] is not None and classes[0] > classes[1]  # the first is the negative one
+    descending = (
+        n_classes == 2 and classes[0] is not None and classes[0] > classes[1]
+    )  # the first is the negative one
     return weights[::-1] if descending and not by_label else weights

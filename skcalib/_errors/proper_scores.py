@@ -17,7 +17,9 @@ def log_loss(y_true, y_proba, *, sample_weight=None, pos_label=None, labels=None
 
 
 def _mean(loss, y_true, y_proba, sample_weight, pos_label, labels):
-    data = check_scored_labels(y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, labels=labels)
+    data = check_scored_labels(
+        y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, labels=labels
+    )
     return float(np.average(loss(data.scores, data.labels), weights=data.sample_weight))
 
 
@@ -31,7 +33,11 @@ def _brier(scores, labels):
 
 def _log(scores, labels):
     """Return the log-loss of each row."""
-    right = np.where(labels, scores, 1 - scores) if scores.ndim == 1 else scores[np.arange(len(labels)), labels]
+    right = (
+        np.where(labels, scores, 1 - scores)
+        if scores.ndim == 1
+        else scores[np.arange(len(labels)), labels]
+    )
     return -log_probability(right)
 
 

@@ -52,8 +52,12 @@ class ScoreGrid(NamedTuple):
         for rows in row_blocks(len(scores), at_least=2 * self.n_cells):
             cell, share = self.shares(scores[rows])
             parts = list(masses(rows))
-            below = below + np.stack([_summed(cell, mass, self.n_cells + 1) for mass in parts])
-            above = above + np.stack([_summed(cell, mass * share, self.n_cells + 1) for mass in parts])
+            below = below + np.stack(
+                [_summed(cell, mass, self.n_cells + 1) for mass in parts]
+            )
+            above = above + np.stack(
+                [_summed(cell, mass * share, self.n_cells + 1) for mass in parts]
+            )
         below -= above
         below[:, 1:] += above[:, :-1]
         return below
@@ -82,7 +86,9 @@ def cosine_coefficients(masses):
 
 def trapezoid(values):
     """Return the mean over the length of a grid of values on it (..., points)."""
-    return (values.sum(axis=-1) - (values[..., 0] + values[..., -1]) / 2) / (values.shape[-1] - 1)
+    return (values.sum(axis=-1) - (values[..., 0] + values[..., -1]) / 2) / (
+        values.shape[-1] - 1
+    )
 
 
 def rounding(share, scores, grid):
@@ -90,4 +96,7 @@ def rounding(share, scores, grid):
     lower, upper_share = grid.shares(scores)
     data = np.column_stack((share * (1 - upper_share), share * upper_share)).ravel()
     columns = np.column_stack((lower, lower + 1)).ravel()
-    return csr_array((data, columns, 2 * np.arange(len(scores) + 1)), shape=(len(scores), grid.n_cells + 1))
+    return csr_array(
+        (data, columns, 2 * np.arange(len(scores) + 1)),
+        shape=(len(scores), grid.n_cells + 1),
+    )

@@ -7,7 +7,12 @@ from scipy.fft import dct
 from scipy.optimize import brentq
 
 from skcalib._errors.power import Power
-from skcalib._errors.score_grid import ScoreGrid, cosine_coefficients, rounding, trapezoid
+from skcalib._errors.score_grid import (
+    ScoreGrid,
+    cosine_coefficients,
+    rounding,
+    trapezoid,
+)
 
 # Grid cells per standard deviation of the Gaussian, coarsest and finest grid: those of the value keep the rounding of
 # scores to the grid below 1e-3 of the width.
@@ -29,13 +34,19 @@ class SmoothPower(Power):
     @classmethod
     def of_task(cls, task, most=None, **params):
         """See `Power`: the value takes the rows, which need not be sorted."""
-        return cls(task, **params) if most is None else super().of_task(task, most, **params)
+        return (
+            cls(task, **params)
+            if most is None
+            else super().of_task(task, most, **params)
+        )
 
     @property
     def observed(self):
         """The power of the labels."""
         labels = self.cells.event_frequency
-        return self.noiseless(labels) if self.width is None else float(self.power(labels))
+        return (
+            self.noiseless(labels) if self.width is None else float(self.power(labels))
+        )
 
     def noiseless(self, frequency):
         """Return the error for frequencies (m,) without noise."""
@@ -60,8 +71,12 @@ class SmoothPower(Power):
 
     @cached_property
     def _rounding(self):
-        finest = _DRAWS_FINEST if self.width is None else _DRAWS_CELLS_PER_WIDTH / self.width
-        n_cells = int(np.clip(2 ** np.ceil(np.log2(finest)), _DRAWS_COARSEST, _DRAWS_FINEST // 8))
+        finest = (
+            _DRAWS_FINEST if self.width is None else _DRAWS_CELLS_PER_WIDTH / self.width
+        )
+        n_cells = int(
+            np.clip(2 ** np.ceil(np.log2(finest)), _DRAWS_COARSEST, _DRAWS_FINEST // 8)
+        )
         return rounding(self.share, self.scores, ScoreGrid(n_cells, 0, n_cells))
 
 
@@ -89,7 +104,10 @@ def _fixed_point_of(scores, labels, sample_weight):
         return 0.0
     fineness = _COARSEST_GRID
     while True:
-        coefficients, narrowest = cosine_coefficients(_coarsened(finest, fineness)), _CELLS_PER_WIDTH / fineness
+        coefficients, narrowest = (
+            cosine_coefficients(_coarsened(finest, fineness)),
+            _CELLS_PER_WIDTH / fineness,
+        )
         sketch = coefficients[: fineness // 4 + 1]
         if _smoothed(sketch, narrowest) > narrowest:
             break
@@ -110,7 +128,9 @@ def _fixed_point_of(scores, labels, sample_weight):
 def _coarsened(masses, fineness):
     """Return the masses of a finer grid as if they had been rounded to one of this fineness: parts are nested."""
     share = np.linspace(0, 1, (len(masses) - 1) // fineness, endpoint=False)
-    below, above = (masses[:-1].reshape(fineness, -1) @ np.column_stack((1 - share, share))).T
+    below, above = (
+        masses[:-1].reshape(fineness, -1) @ np.column_stack((1 - share, share))
+    ).T
     coarse = np.append(below, masses[-1])
     coarse[1:] += above
     return coarse

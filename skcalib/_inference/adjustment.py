@@ -5,13 +5,17 @@ import numpy as np
 from skcalib._inference.bias import event_count_pmf
 
 _MOST_CONVOLVED = 2000  # rows; of more the p-value counts as continuous
-_TOLERANCE = 1e-3  # relative, of p-values beyond some hundred rows, which are approximations
+_TOLERANCE = (
+    1e-3  # relative, of p-values beyond some hundred rows, which are approximations
+)
 
 
 def holm(pvalues):
     """Return p-values adjusted for their number by Holm's step-down rule."""
     order = np.argsort(pvalues, kind="stable")
-    stepped = np.maximum.accumulate(np.minimum(pvalues[order] * np.arange(len(order), 0, -1), 1))
+    stepped = np.maximum.accumulate(
+        np.minimum(pvalues[order] * np.arange(len(order), 0, -1), 1)
+    )
     adjusted = np.empty(len(order))
     adjusted[order] = stepped
     return adjusted
@@ -35,10 +39,14 @@ def adjusted_pvalues(pvalues, distributions):
     """
     order = np.argsort(pvalues, kind="stable")
     ordered = pvalues[order]
-    log_none = np.zeros(len(order))  # of the k-th and all later groups: none has a p-value as small as the k-th
+    log_none = np.zeros(
+        len(order)
+    )  # of the k-th and all later groups: none has a p-value as small as the k-th
     with np.errstate(divide="ignore"):
         for rank, j in enumerate(order):
-            log_none[: rank + 1] += np.log1p(-_probability(distributions[j], ordered[: rank + 1]))
+            log_none[: rank + 1] += np.log1p(
+                -_probability(distributions[j], ordered[: rank + 1])
+            )
     adjusted = np.empty(len(order))
     adjusted[order] = np.maximum.accumulate(-np.expm1(log_none))
     return np.maximum(adjusted, pvalues)
@@ -48,7 +56,9 @@ def _probability(distribution, at):
     if distribution is None:
         return np.minimum(at, 1.0)
     values, probabilities = distribution
-    return np.append(0.0, probabilities)[np.searchsorted(values, at * (1 + _TOLERANCE), side="right")]
+    return np.append(0.0, probabilities)[
+        np.searchsorted(values, at * (1 + _TOLERANCE), side="right")
+    ]
 
 
 def pvalue_distribution(scores, weight=None):

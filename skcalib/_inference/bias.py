@@ -62,7 +62,9 @@ def bias_test(scores, events, confidence_level, weight=None, residual_variance=N
     total, stretch = weight.sum(), 1.0
     if residual_variance is not None:
         q = expit(z)
-        stretch = np.sqrt(max(residual_variance * total / (weight @ (q * (1 - q))), 1.0))
+        stretch = np.sqrt(
+            max(residual_variance * total / (weight @ (q * (1 - q))), 1.0)
+        )
     test, longer = _shift_tests(z, weight, events, confidence_level, stretch)
     if stretch == 1:
         return test
@@ -110,27 +112,46 @@ def cluster_bias_test(scores, labels, cluster, confidence_level, weight=None):
     residual = residual - weight @ residual / total
     squares = weight @ residual**2
     few = n_clusters**2 / ((n_clusters - 1) * (n_clusters - 2))
-    effect = np.sum(np.bincount(code, weight * residual) ** 2) / squares if squares > 0 else 1.0
+    effect = (
+        np.sum(np.bincount(code, weight * residual) ** 2) / squares
+        if squares > 0
+        else 1.0
+    )
     effect = few * max(effect, 1.0)
-    return bias_test(scores, weight @ labels / effect, confidence_level, weight / effect, squares / total)
+    return bias_test(
+        scores,
+        weight @ labels / effect,
+        confidence_level,
+        weight / effect,
+        squares / total,
+    )
 
 
 def _even_test(score, total, events, confidence_level):
     """Return the test of rows of one score: Clopper and Pearson's where the events are few and count rows."""
     counts_rows = float(total).is_integer() and float(events).is_integer()
     if not (total < _FEW_ROWS and counts_rows and 0 < events < total):
-        return _shift_tests(log_odds(np.array([score])), np.array([total]), events, confidence_level)[0]
+        return _shift_tests(
+            log_odds(np.array([score])), np.array([total]), events, confidence_level
+        )[0]
     k, total, tail = round(events), round(total), (1 - confidence_level) / 2
     pvalue = min(1.0, 2 * min(bdtrc(k - 1, total, score), bdtr(k, total, score)))
-    low, high = score - betaincinv(k + 1, total - k, 1 - tail), score - betaincinv(k, total - k + 1, tail)
+    low, high = (
+        score - betaincinv(k + 1, total - k, 1 - tail),
+        score - betaincinv(k, total - k + 1, tail),
+    )
     return BiasTest(float(pvalue), float(low), float(high), float(pvalue))
 
 
 def _shift_tests(z, weight, events, confidence_level, stretch=1.0):
     """Return the test of a shift of the log-odds, and the same with an interval that is `stretch` times as long."""
     tail, total = (1 - confidence_level) / 2, weight.sum()
-    if total - events == 1 < events or events >= total * (1 - 1e-12):  # all rows but one have an event, or all
-        mirrored = _shift_tests(-z, weight, round(total - events), confidence_level, stretch)
+    if total - events == 1 < events or events >= total * (
+        1 - 1e-12
+    ):  # all rows but one have an event, or all
+        mirrored = _shift_tests(
+            -z, weight, round(total - events), confidence_level, stretch
+        )
         return [one._replace(low=-one.high, high=-one.low) for one in mirrored]
     if events <= total * 1e-12:
         pvalue, low, high = _no_event(z, weight, tail)
@@ -140,15 +161,23 @@ def _shift_tests(z, weight, events, confidence_level, stretch=1.0):
     step = min(2 / np.sqrt(tails.variance), 4.0)
     below = _root(tails.upper, tail, step)  # P(S >= k) = tail at the centre less this
     above = _root(lambda tau: tails.lower(-tau), tail, step)
-    low, bias, high = (_bias(z, weight, tails.centre + tau) for tau in (above, 0, -below))
+    low, bias, high = (
+        _bias(z, weight, tails.centre + tau) for tau in (above, 0, -below)
+    )
     pvalue = tails.two_sided(tails.centre)
     test = BiasTest(pvalue, low, high, pvalue)
     if stretch == 1:
         return test, test
     delta = 0.0
-    if bias != 0:  # 0 is in the longer interval exactly where a smaller bias is in the other one
+    if (
+        bias != 0
+    ):  # 0 is in the longer interval exactly where a smaller bias is in the other one
         inside = bias * (1 - 1 / stretch)
-        delta = brentq(lambda delta: _bias(z, weight, delta) - inside, *sorted((0.0, tails.centre)), xtol=1e-13)
+        delta = brentq(
+            lambda delta: _bias(z, weight, delta) - inside,
+            *sorted((0.0, tails.centre)),
+            xtol=1e-13,
+        )
     ends = bias - stretch * (bias - low), bias + stretch * (high - bias)
     return test, BiasTest(pvalue, *ends, tails.two_sided(tails.centre - delta))
 
@@ -163,7 +192,9 @@ def _cells(scores, weight):
     cell -= cell.min()
     total = np.bincount(cell, weight)
     filled = total > 0
-    return log_odds(np.bincount(cell, weight * scores)[filled] / total[filled]), total[filled]
+    return log_odds(np.bincount(cell, weight * scores)[filled] / total[filled]), total[
+        filled
+    ]
 
 
 class _Tails:
@@ -176,7 +207,12 @@ class _Tails:
     def __init__(self, z, weight, events):
         middle = np.log(events) - np.log(weight.sum() - events)
         around = middle - z.max() - 1e-9, middle - z.min() + 1e-9
-        self.centre = brentq(lambda delta: weight @ expit(z + delta) - events, *around, xtol=1e-13, rtol=1e-14)
+        self.centre = brentq(
+            lambda delta: weight @ expit(z + delta) - events,
+            *around,
+            xtol=1e-13,
+            rtol=1e-14,
+        )
         q = expit(z + self.centre)
         self.q, self.weight = q, weight
         self.variance = weight @ (q * (1 - q))
@@ -195,7 +231,9 @@ class _Tails:
             return self._exact(tau, slice(self.events, None))
         if self.is_one:
             return -np.expm1(-self._log_all(tau))
-        return _lugannani_rice(self._root(tau), -np.expm1(-tau), self.skewness, self.variance)
+        return _lugannani_rice(
+            self._root(tau), -np.expm1(-tau), self.skewness, self.variance
+        )
 
     def lower(self, tau):
         """Return P(S <= k)."""
@@ -203,7 +241,9 @@ class _Tails:
             return self._exact(tau, slice(self.events + 1))
         if self.is_one:
             return np.exp(np.log1p(self.weight @ self._odds(tau)) - self._log_all(tau))
-        return _lugannani_rice(-self._root(tau), -np.expm1(tau), -self.skewness, self.variance)
+        return _lugannani_rice(
+            -self._root(tau), -np.expm1(tau), -self.skewness, self.variance
+        )
 
     def _odds(self, tau):
         return self.q / (1 - self.q) * np.exp(-tau)
@@ -235,14 +275,18 @@ def _lugannani_rice(r, lattice_step, skewness, variance):
         correction = (0.5 - skewness) / scale
     else:
         correction = 1 / (lattice_step * scale) - 1 / r
-    return min(max(ndtr(-r) + np.exp(-(r**2) / 2) / np.sqrt(2 * np.pi) * correction, 0.0), 1.0)
+    return min(
+        max(ndtr(-r) + np.exp(-(r**2) / 2) / np.sqrt(2 * np.pi) * correction, 0.0), 1.0
+    )
 
 
 def event_count_pmf(scores, weight=None):
     """Return P(S = j), j from 0 on, of the number S of independent events; whole weights are repeated rows."""
     q = np.asarray(scores, dtype=np.float64)
     q = q if weight is None else np.repeat(q, weight.astype(np.int64))
-    pieces = np.pad(q, (0, -len(q) % _PIECES)).reshape(_PIECES, -1)  # rows of probability 0 change nothing
+    pieces = np.pad(q, (0, -len(q) % _PIECES)).reshape(
+        _PIECES, -1
+    )  # rows of probability 0 change nothing
     mass = np.zeros((_PIECES, pieces.shape[1] + 1))
     mass[:, 0] = 1
     for event in pieces.T[..., None]:  # one more row of each piece
@@ -261,7 +305,9 @@ def _no_event(z, weight, tail):
     pvalue = min(1.0, 2 * float(np.exp(log_no_event(0.0))))
     middle = np.log(np.expm1(-np.log(tail) / weight.sum()))
     around = middle - z.max() - 1e-9, middle - z.min() + 1e-9
-    delta = brentq(lambda delta: log_no_event(delta) - np.log(tail), *around, xtol=1e-12)
+    delta = brentq(
+        lambda delta: log_no_event(delta) - np.log(tail), *around, xtol=1e-12
+    )
     return pvalue, _bias(z, weight, delta), float(weight @ expit(z) / weight.sum())
 
 

@@ -7,7 +7,17 @@ from skcalib._progress import Progress
 
 
 def basic_limits(
-    metric, data, estimate, level, n_resamples, rng, *, cluster=None, stratify=False, n_jobs=None, verbose=False
+    metric,
+    data,
+    estimate,
+    level,
+    n_resamples,
+    rng,
+    *,
+    cluster=None,
+    stratify=False,
+    n_jobs=None,
+    verbose=False,
 ):
     """Return the limits of the basic bootstrap: the resamples, mirrored at the estimate.
 
@@ -60,7 +70,9 @@ def _resampled_weights(data, n_resamples, rng, cluster, stratify):
     if cluster is not None:
         present, unit = np.unique(cluster[kept], return_inverse=True)
         for _ in range(n_resamples):
-            times = rng.multinomial(len(present), np.full(len(present), 1 / len(present)))
+            times = rng.multinomial(
+                len(present), np.full(len(present), 1 / len(present))
+            )
             resampled = np.zeros(n)
             resampled[kept] = times[unit] * weight[kept]
             yield resampled
@@ -72,5 +84,7 @@ def _resampled_weights(data, n_resamples, rng, cluster, stratify):
         for rows in strata:
             total = weight[rows].sum()
             n_draws = max(1, round(total))
-            resampled[rows] = rng.multinomial(n_draws, weight[rows] / total) * (total / n_draws)
+            resampled[rows] = rng.multinomial(n_draws, weight[rows] / total) * (
+                total / n_draws
+            )
         yield resampled

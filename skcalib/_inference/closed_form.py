@@ -24,7 +24,9 @@ def spiegelhalter(task):
         return (0.0, 1.0) if excess == 0 else (np.copysign(np.inf, excess), 0.0)
     expected = min(np.sum(weight * scores), np.sum(weight * (1 - scores)))
     if expected < _FEW:
-        _warn_of_few("spiegelhalter", f"{expected:.2g} events or non-events are expected")
+        _warn_of_few(
+            "spiegelhalter", f"{expected:.2g} events or non-events are expected"
+        )
     z = excess / np.sqrt(variance)
     return z, 2 * norm.sf(abs(z))
 
@@ -37,11 +39,20 @@ def hosmer_lemeshow(task, binning):
     random = (bins.weight > 0) & (variance > 0)
     if np.any(excess[(bins.weight > 0) & ~random] != 0):
         return np.inf, 0.0
-    expected = np.minimum(bins.weighted_score, bins.weight - bins.weighted_score)[random]
-    if len(expected) and (expected.min() < _FEWEST_IN_BIN or expected.mean() < _FEW_IN_BINS):
-        _warn_of_few("hosmer_lemeshow", f"bins expect {expected.mean():.2g} events or non-events on average")
+    expected = np.minimum(bins.weighted_score, bins.weight - bins.weighted_score)[
+        random
+    ]
+    if len(expected) and (
+        expected.min() < _FEWEST_IN_BIN or expected.mean() < _FEW_IN_BINS
+    ):
+        _warn_of_few(
+            "hosmer_lemeshow",
+            f"bins expect {expected.mean():.2g} events or non-events on average",
+        )
     statistic = np.sum(excess[random] ** 2 / variance[random])
-    return statistic, chi2.sf(statistic, np.count_nonzero(random)) if random.any() else 1.0
+    return statistic, chi2.sf(
+        statistic, np.count_nonzero(random)
+    ) if random.any() else 1.0
 
 
 def kuiper(task):
@@ -77,7 +88,11 @@ def cumulative_differences(cells):
 
     Both are relative to the total weight.
     """
-    weight, scores, total = cells.weight, cells.mean_score.astype(np.float64), cells.weight.sum()
+    weight, scores, total = (
+        cells.weight,
+        cells.mean_score.astype(np.float64),
+        cells.weight.sum(),
+    )
     sums = np.cumsum(cells.weighted_label - weight * scores) / total
     return sums, np.sqrt(np.sum(weight * scores * (1 - scores))) / total
 

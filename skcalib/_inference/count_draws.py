@@ -11,19 +11,27 @@ from skcalib._cells.cells import Cells
 from skcalib._input.warn import warn
 
 BLOCK = 1 << 17  # counts drawn at a time: the temporaries stay in the cache
-_FEWEST_DRAWS, _LARGEST_BLOCK = 64, 1 << 22  # draws at a time where the cells are many, and their counts
+_FEWEST_DRAWS, _LARGEST_BLOCK = (
+    64,
+    1 << 22,
+)  # draws at a time where the cells are many, and their counts
 _KEPT = 1 << 23  # random numbers that are kept in memory
 # Steps up to which each draw is compared with each; more are looked up in the draws in order, put so once for all
 # frequencies: an interval of 50 bins of 10 rows takes half of the time. A search costs as much as 5,000 comparisons.
 _COMPARED, _SEARCH = 12, 5_000
 _FEWEST_STEPS = 16  # of a distribution function that are computed at once
-_HIGHEST_RATE = 1 - 1e-12  # of an event: the probability of none of up to 24 of them is then above 0
+_HIGHEST_RATE = (
+    1 - 1e-12
+)  # of an event: the probability of none of up to 24 of them is then above 0
 _MANY = 12  # expected events and non-events from which on a count is a rounded normal deviate
 
 FEW_EVENTS = 40  # expected, below which the dependence within clusters is not known well enough for the level
 _CORRELATIONS = np.array([0, 0.05, 0.1, 0.2, 0.35, 0.55, 0.8, 0.99])
 _QUANTILES = ndtri((np.arange(100) + 0.5) / 100)  # of what the rows of a cluster share
-_LEAST, _ROUNDS = 1e-12, 10  # probability of a class, and turns that fit rows and cells to each other
+_LEAST, _ROUNDS = (
+    1e-12,
+    10,
+)  # probability of a class, and turns that fit rows and cells to each other
 
 # Rows, and scores of them, that show how the counts of classes depend on each other; more are thinned to these.
 _ROWS, _SCORES = 20_000, 1 << 21
@@ -52,13 +60,22 @@ class CountDraws:
 
     def __init__(self, cells, n_draws, rng, uniforms=None, trials=None):
         self.trials = np.maximum(np.rint(cells.weight if trials is None else trials), 1)
-        self.ratio, self.excess, self.n_draws = cells.score_ratio, cells.residual_factor - 1, n_draws
+        self.ratio, self.excess, self.n_draws = (
+            cells.score_ratio,
+            cells.residual_factor - 1,
+            n_draws,
+        )
         seed = rng.randint(np.iinfo(np.int32).max)
         sizes = block_sizes(n_draws, len(self.trials))
         if uniforms is not None:
-            self._blocks = [_Block(block) for block in np.split(uniforms, np.cumsum(sizes)[:-1])]
+            self._blocks = [
+                _Block(block) for block in np.split(uniforms, np.cumsum(sizes)[:-1])
+            ]
         else:
-            blocks = (_Block(_uniform(seed, k, (size, len(self.trials)))) for k, size in enumerate(sizes))
+            blocks = (
+                _Block(_uniform(seed, k, (size, len(self.trials))))
+                for k, size in enumerate(sizes)
+            )
             self._blocks = list(blocks) if n_draws * len(self.trials) <= _KEPT else None
             self._seed, self._sizes = seed, sizes
         self.is_one_block = self._blocks is not None and len(self._blocks) == 1
@@ -74,8 +91,13 @@ class CountDraws:
 
     def __call__(self, frequency, c=0):
         """Yield blocks of event frequencies drawn for frequencies (m,)."""
-        ratio = np.clip(1 - (1 - self.ratio) * (1 + np.minimum(c, 1.0) * self.excess), 0, 1)
-        is_single, is_many = self.trials == 1, self.trials * np.minimum(frequency, 1 - frequency) >= _MANY
+        ratio = np.clip(
+            1 - (1 - self.ratio) * (1 + np.minimum(c, 1.0) * self.excess), 0, 1
+        )
+        is_single, is_many = (
+            self.trials == 1,
+            self.trials * np.minimum(frequency, 1 - frequency) >= _MANY,
+        )
         kinds = []
         for held, counts_of in (
             (is_single, _single_counts),
@@ -86,20 +108,30 @@ class CountDraws:
                 cells = slice(None) if held.all() else np.flatnonzero(held)
                 law = self.trials[cells], frequency[cells], ratio[cells]
                 kinds.append((cells, counts_of(cells, *law)))
-        place = np.argsort(np.concatenate([np.arange(len(frequency))[cells] for cells, _ in kinds]))
+        place = np.argsort(
+            np.concatenate([np.arange(len(frequency))[cells] for cells, _ in kinds])
+        )
         for block in self._uniforms():
             if len(kinds) == 1:
                 counts = kinds[0][1](block)
-                yield counts.astype(np.float64) if is_single.all() else counts / self.trials
+                yield (
+                    counts.astype(np.float64)
+                    if is_single.all()
+                    else counts / self.trials
+                )
                 continue
-            counts = np.concatenate([counts_of(block) for _, counts_of in kinds], axis=1, dtype=np.float64)
+            counts = np.concatenate(
+                [counts_of(block) for _, counts_of in kinds], axis=1, dtype=np.float64
+            )
             yield np.take(counts, place, axis=1) / self.trials
 
     def _uniforms(self):
         if self._blocks is not None:
             return self._blocks
         shapes = ((size, len(self.trials)) for size in self._sizes)
-        return (_Block(_uniform(self._seed, k, shape)) for k, shape in enumerate(shapes))
+        return (
+            _Block(_uniform(self._seed, k, shape)) for k, shape in enumerate(shapes)
+        )
 
 
 class _Block:
@@ -129,9 +161,16 @@ class _Block:
             return below
         order, ranked = (values[cells] for values in self.ranked)
         n_cells, n_draws = order.shape
-        first = np.array([numbers.searchsorted(ends) for numbers, ends in zip(ranked, steps.T, strict=True)])
+        first = np.array(
+            [
+                numbers.searchsorted(ends)
+                for numbers, ends in zip(ranked, steps.T, strict=True)
+            ]
+        )
         cell = (n_draws + 1) * np.arange(n_cells)[:, None]
-        rises = np.bincount((first + cell).ravel(), minlength=n_cells * (n_draws + 1)).reshape(n_cells, -1)
+        rises = np.bincount(
+            (first + cell).ravel(), minlength=n_cells * (n_draws + 1)
+        ).reshape(n_cells, -1)
         below = np.empty((n_cells, n_draws))
         np.put_along_axis(below, order, np.cumsum(rises[:, :-1], axis=1), axis=1)
         return below.T
@@ -150,7 +189,12 @@ class _JoinedBlock(_Block):
 
     @cached_property
     def ranked(self):
-        return tuple(map(np.concatenate, zip(*(block.ranked for block in self._blocks), strict=True)))
+        return tuple(
+            map(
+                np.concatenate,
+                zip(*(block.ranked for block in self._blocks), strict=True),
+            )
+        )
 
 
 def _columns(values, cells):
@@ -194,7 +238,10 @@ def _rare_counts(cells, n, f, ratio):
     """Return the same for few events, or few non-events: the steps of the distribution function below a draw."""
     flipped = f > 0.5
     steps = _cumulative_probabilities(n, np.minimum(f, 1 - f), ratio)
-    steps, least = np.where(flipped, 1 - steps[::-1], steps), np.where(flipped, n - len(steps), 0)
+    steps, least = (
+        np.where(flipped, 1 - steps[::-1], steps),
+        np.where(flipped, n - len(steps), 0),
+    )
     return lambda block: least + block.steps_below(cells, steps)
 
 
@@ -209,7 +256,9 @@ def _cumulative_probabilities(n, rare, ratio):
     probability = below = np.exp(trials * np.log1p(-rate))
     steps = [np.where(trials > 0, below, 1)[None]]
     while np.any((steps[-1][-1] < _HIGHEST_RATE) & (probability > 0)):
-        probabilities = probability * np.cumprod(np.maximum(trials - k + 1, 0) / k * odds, axis=0)
+        probabilities = probability * np.cumprod(
+            np.maximum(trials - k + 1, 0) / k * odds, axis=0
+        )
         cumulative = below + np.cumsum(probabilities, axis=0)
         probability, below = probabilities[-1], cumulative[-1]
         steps.append(np.where(trials > k, cumulative, 1))
@@ -241,7 +290,11 @@ def exclusive_draws(rows, n_cells, n_draws, rng):
         For `CountDraws`.
     """
     (n, n_columns), weight = rows.cell.shape, rows.sample_weight
-    most, cell_of, probability = min(_ROWS, max(_SCORES // n_columns, 1)), rows.cell, rows.scores
+    most, cell_of, probability = (
+        min(_ROWS, max(_SCORES // n_columns, 1)),
+        rows.cell,
+        rows.scores,
+    )
     if n > most or weight is not None:
         share = None if weight is None else weight / weight.sum()
         drawn = rng.choice(n, min(n, most), replace=weight is not None, p=share)
@@ -251,7 +304,9 @@ def exclusive_draws(rows, n_cells, n_draws, rng):
     numbers = np.arange(len(cell_of))
     counts = np.empty((n_draws, n_cells))
     for count in counts:
-        labels = np.count_nonzero(cumulative <= rng.random_sample((len(numbers), 1)), axis=1)
+        labels = np.count_nonzero(
+            cumulative <= rng.random_sample((len(numbers), 1)), axis=1
+        )
         count[:] = np.bincount(cell_of[numbers, labels], minlength=n_cells)
     counts += rng.random_sample(counts.shape)  # ties in random order
     ranks = counts.argsort(axis=0).argsort(axis=0)
@@ -298,49 +353,78 @@ class ClusterDraws:
 
     def __init__(self, cells, rows, deviation, cluster, n_draws, rng):
         n, n_tasks = rows.cell.shape
-        self._mean_score, self._cell, self._scores = cells.mean_score, rows.cell, rows.scores.astype(np.float64)
-        expected = min(self._scores.sum(axis=0).min(), (1 - self._scores).sum(axis=0).min())
+        self._mean_score, self._cell, self._scores = (
+            cells.mean_score,
+            rows.cell,
+            rows.scores.astype(np.float64),
+        )
+        expected = min(
+            self._scores.sum(axis=0).min(), (1 - self._scores).sum(axis=0).min()
+        )
         if expected < FEW_EVENTS:
             warn(
                 f"clusters=: {expected:.2g} events or non-events are expected. Below about {FEW_EVENTS} the dependence "
                 "of the rows within a cluster is not known well enough, and the level is not held."
             )
         self._cluster = np.unique(cluster, return_inverse=True)[1]
-        weight = np.repeat(np.ones(n) if rows.sample_weight is None else rows.sample_weight, n_tasks)
+        weight = np.repeat(
+            np.ones(n) if rows.sample_weight is None else rows.sample_weight, n_tasks
+        )
         cell = rows.cell.ravel()
         self._means = csr_array(
-            (weight / cells.weight[cell], (cell, np.arange(n * n_tasks))), (len(cells.weight), n * n_tasks)
+            (weight / cells.weight[cell], (cell, np.arange(n * n_tasks))),
+            (len(cells.weight), n * n_tasks),
         )
         fitted = np.clip(self._scores + deviation[rows.cell], 0, 1)
         code = (self._cluster[:, None] * n_tasks + np.arange(n_tasks)).ravel()
-        self.correlation = cluster_correlation(self._scores.ravel(), (rows.labels - fitted).ravel(), weight, code)
+        self.correlation = cluster_correlation(
+            self._scores.ravel(), (rows.labels - fitted).ravel(), weight, code
+        )
         self.n_draws = n_draws
-        self._sizes, self._seed = block_sizes(n_draws, n * n_tasks), rng.randint(np.iinfo(np.int32).max)
-        self._kept = [self._latent(k) for k in range(len(self._sizes))] if n_draws * n <= _KEPT else None
+        self._sizes, self._seed = (
+            block_sizes(n_draws, n * n_tasks),
+            rng.randint(np.iinfo(np.int32).max),
+        )
+        self._kept = (
+            [self._latent(k) for k in range(len(self._sizes))]
+            if n_draws * n <= _KEPT
+            else None
+        )
 
     def __call__(self, frequency, c=0):
         """Yield blocks of event frequencies drawn for frequencies (m,)."""
         n_tasks = self._scores.shape[1]
         least = 0 if n_tasks == 1 else _LEAST
-        probability = np.clip(self._scores + (frequency - self._mean_score)[self._cell], least, 1)
+        probability = np.clip(
+            self._scores + (frequency - self._mean_score)[self._cell], least, 1
+        )
         if n_tasks > 1:
             # Rows that are scaled to sum to 1 no longer have the frequencies as means of the cells: fit both in turn.
             for _ in range(_ROUNDS):
                 probability /= probability.sum(axis=1, keepdims=True)
-                probability *= (np.maximum(frequency, _LEAST) / (self._means @ probability.ravel()))[self._cell]
+                probability *= (
+                    np.maximum(frequency, _LEAST) / (self._means @ probability.ravel())
+                )[self._cell]
             probability = np.cumsum(probability, axis=1)
             probability /= probability[:, -1:]
         threshold = ndtri(probability)
         for k in range(len(self._sizes)):
-            below = (self._latent(k) if self._kept is None else self._kept[k])[..., None] < threshold
+            below = (self._latent(k) if self._kept is None else self._kept[k])[
+                ..., None
+            ] < threshold
             labels = below if n_tasks == 1 else np.diff(below, axis=-1, prepend=False)
             yield (self._means @ labels.reshape(len(labels), -1).T.astype(np.float64)).T
 
     def _latent(self, k):
         rng, size = np.random.default_rng([self._seed, k]), self._sizes[k]
-        shared = rng.standard_normal((size, self._cluster.max() + 1), dtype=np.float32)[:, self._cluster]
+        shared = rng.standard_normal((size, self._cluster.max() + 1), dtype=np.float32)[
+            :, self._cluster
+        ]
         own = rng.standard_normal((size, len(self._cluster)), dtype=np.float32)
-        return np.float32(self.correlation**0.5) * shared + np.float32((1 - self.correlation) ** 0.5) * own
+        return (
+            np.float32(self.correlation**0.5) * shared
+            + np.float32((1 - self.correlation) ** 0.5) * own
+        )
 
 
 def cluster_labels(probability, codes, weight, resampling):
@@ -348,10 +432,14 @@ def cluster_labels(probability, codes, weight, resampling):
     n, n_classes = probability.shape
     labels = codes[:, None] == np.arange(n_classes)
     cell = np.arange(n * n_classes).reshape(n, n_classes)
-    cells = Cells.of_scores(probability.ravel(), np.ones(cell.size), labels.ravel())  # a row is a cell in each class
+    cells = Cells.of_scores(
+        probability.ravel(), np.ones(cell.size), labels.ravel()
+    )  # a row is a cell in each class
     bias = np.tile(np.average(labels - probability, axis=0, weights=weight), n)
     rows = RowsInCells(cell, probability, labels, weight)
-    draws = ClusterDraws(cells, rows, bias, resampling.cluster, resampling.n_draws, resampling.rng)
+    draws = ClusterDraws(
+        cells, rows, bias, resampling.cluster, resampling.n_draws, resampling.rng
+    )
     for block in draws(cells.mean_score):
         yield from block.reshape(-1, n, n_classes).argmax(axis=2)
 
@@ -359,7 +447,9 @@ def cluster_labels(probability, codes, weight, resampling):
 def cluster_correlation(scores, residual, weight, cluster):
     """Return the correlation at which the squares of the clusters' sums are on average as large as they are."""
     mass = np.bincount(cluster, weight)
-    n_clusters = max(mass.sum() ** 2 / (mass @ mass), 2.0)  # of equal size; their mean is fitted
+    n_clusters = max(
+        mass.sum() ** 2 / (mass @ mass), 2.0
+    )  # of equal size; their mean is fitted
 
     def squares(values):
         return np.sum(np.bincount(cluster, weight * values) ** 2 / mass)
@@ -375,4 +465,8 @@ def cluster_correlation(scores, residual, weight, cluster):
         expected.append(total / len(_QUANTILES))
         if observed <= total / len(_QUANTILES):
             break
-    return float(np.interp(observed, np.maximum.accumulate(expected), _CORRELATIONS[: len(expected)]))
+    return float(
+        np.interp(
+            observed, np.maximum.accumulate(expected), _CORRELATIONS[: len(expected)]
+        )
+    )

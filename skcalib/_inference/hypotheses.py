@@ -6,17 +6,39 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
 from skcalib._cells.cells import Cells
-from skcalib._cells.reductions import BinnedTask, binary_tasks, group_codes, one_label_a_row, reduced
+from skcalib._cells.reductions import (
+    BinnedTask,
+    binary_tasks,
+    group_codes,
+    one_label_a_row,
+    reduced,
+)
 from skcalib._errors.power import ClassPowers
-from skcalib._inference.count_draws import ClusterDraws, CountDraws, RowsInCells, exclusive_draws
+from skcalib._inference.count_draws import (
+    ClusterDraws,
+    CountDraws,
+    RowsInCells,
+    exclusive_draws,
+)
 from skcalib._inference.inversion import Hypotheses
 from skcalib._progress import Progress
 
 _MOST_CLASSES = 30  # whose dependence is drawn
-_MOST_COUNTS = 1 << 24  # of cells and draws up to which the dependence between classes is drawn
-_FEWEST_CELLS, _MOST_CELLS = 64, 1 << 13  # more distinct scores are pooled to cells of nearly equal scores
-_WIDTHS = 1, 3  # bins over which the observed deviation is smoothed, for two more directions
-_WINDOWS = 0.15, 0.5  # shares of the rows over which the residuals of scores are averaged
+_MOST_COUNTS = (
+    1 << 24
+)  # of cells and draws up to which the dependence between classes is drawn
+_FEWEST_CELLS, _MOST_CELLS = (
+    64,
+    1 << 13,
+)  # more distinct scores are pooled to cells of nearly equal scores
+_WIDTHS = (
+    1,
+    3,
+)  # bins over which the observed deviation is smoothed, for two more directions
+_WINDOWS = (
+    0.15,
+    0.5,
+)  # shares of the rows over which the residuals of scores are averaged
 
 
 class Resampling(NamedTuple):
@@ -30,7 +52,9 @@ class Resampling(NamedTuple):
 
     def at(self, rows):
         """Return the same for the rows of an index."""
-        return self if self.cluster is None else self._replace(cluster=self.cluster[rows])
+        return (
+            self if self.cluster is None else self._replace(cluster=self.cluster[rows])
+        )
 
 
 def error_hypotheses(error, data, resampling):
@@ -52,16 +76,32 @@ def error_hypotheses(error, data, resampling):
     """
     segments, weights, cluster = _segments(error.groups, data, resampling.cluster)
     classes = ClassPowers.of(data, error)
-    dependent = cluster is not None or _is_one_label_a_row(data, classes, error.multiclass)
-    most = max(_MOST_COUNTS // (resampling.n_draws * classes.n_tasks), _FEWEST_CELLS) if dependent else _MOST_CELLS
-    tasks = [task for segment in segments for task in binary_tasks(segment, error.multiclass, pooled=True)]
+    dependent = cluster is not None or _is_one_label_a_row(
+        data, classes, error.multiclass
+    )
+    most = (
+        max(_MOST_COUNTS // (resampling.n_draws * classes.n_tasks), _FEWEST_CELLS)
+        if dependent
+        else _MOST_CELLS
+    )
+    tasks = [
+        task
+        for segment in segments
+        for task in binary_tasks(segment, error.multiclass, pooled=True)
+    ]
     powers = [error.of_task(task, min(most, _MOST_CELLS)) for task in tasks]
     cells = Cells.joined([power.cells for power in powers])
     ends = np.cumsum([len(power.weight) for power in powers])[:-1]
 
     def combine_groups(powers):
-        powers = classes.combine(powers.reshape(*powers.shape[:-1], len(segments), classes.n_tasks))
-        errors = powers if error.norm == np.inf else np.maximum(powers, 0) ** (1 / error.norm)
+        powers = classes.combine(
+            powers.reshape(*powers.shape[:-1], len(segments), classes.n_tasks)
+        )
+        errors = (
+            powers
+            if error.norm == np.inf
+            else np.maximum(powers, 0) ** (1 / error.norm)
+        )
         return reduced(errors, weights, error.reduce)
 
     combine = classes.combine if error.groups is None else combine_groups
@@ -69,29 +109,45 @@ def error_hypotheses(error, data, resampling):
 
     def statistic(frequency):
         pieces = zip(drawn, np.split(frequency, ends, axis=-1), strict=True)
-        return combine(np.stack([power.power(piece) for power, piece in pieces], axis=-1))
+        return combine(
+            np.stack([power.power(piece) for power, piece in pieces], axis=-1)
+        )
 
     if error.groups is None and len(drawn) == 1:
         statistic = drawn[0].power
 
     def noiseless(frequency):
         pieces = zip(powers, np.split(frequency, ends), strict=True)
-        power = float(combine(np.array([power.noiseless(piece) for power, piece in pieces])))
+        power = float(
+            combine(np.array([power.noiseless(piece) for power, piece in pieces]))
+        )
         return power if error.groups is not None else error.value(power)
 
     directions = _directions(powers, cells)
-    trials = _effective_trials(tasks, powers, classes.n_tasks, cells) if resampling.importance else None
+    trials = (
+        _effective_trials(tasks, powers, classes.n_tasks, cells)
+        if resampling.importance
+        else None
+    )
     uniforms = None
-    if dependent and (cluster is not None or resampling.n_draws * len(cells.weight) <= _MOST_COUNTS):
+    if dependent and (
+        cluster is not None or resampling.n_draws * len(cells.weight) <= _MOST_COUNTS
+    ):
         rows = _rows_of(tasks, powers, classes.n_tasks)
         if cluster is None:
-            uniforms = exclusive_draws(rows, len(cells.weight), resampling.n_draws, resampling.rng)
+            uniforms = exclusive_draws(
+                rows, len(cells.weight), resampling.n_draws, resampling.rng
+            )
     if dependent and cluster is not None:
-        draw = ClusterDraws(cells, rows, directions[0], cluster, resampling.n_draws, resampling.rng)
+        draw = ClusterDraws(
+            cells, rows, directions[0], cluster, resampling.n_draws, resampling.rng
+        )
     else:
         draw = CountDraws(cells, resampling.n_draws, resampling.rng, uniforms, trials)
     observed = float(combine(np.array([power.observed for power in drawn])))
-    return Hypotheses(cells, draw, statistic, noiseless, observed, directions, resampling.progress)
+    return Hypotheses(
+        cells, draw, statistic, noiseless, observed, directions, resampling.progress
+    )
 
 
 def _segments(groups, data, cluster):
@@ -107,13 +163,18 @@ def _segments(groups, data, cluster):
         segments = [data]
     else:
         segments = [data.at(rows) for rows in np.split(order, starts)]
-    weights = [len(one.scores) if one.sample_weight is None else one.sample_weight.sum() for one in segments]
+    weights = [
+        len(one.scores) if one.sample_weight is None else one.sample_weight.sum()
+        for one in segments
+    ]
     return segments, np.array(weights), None if cluster is None else cluster[order]
 
 
 def _is_one_label_a_row(data, classes, multiclass):
     """Return whether a row has a label in several binary problems, or in one several times, to be drawn together."""
-    if multiclass != "pooled" and (not 1 < classes.n_tasks <= _MOST_CLASSES or data.sample_weight is not None):
+    if multiclass != "pooled" and (
+        not 1 < classes.n_tasks <= _MOST_CLASSES or data.sample_weight is not None
+    ):
         return False
     return data.is_binary or one_label_a_row(data.scores)
 
@@ -125,10 +186,15 @@ def _rows_of(tasks, powers, n_tasks):
 
     def by_row(columns):
         parts = [np.concatenate(columns[k::n_tasks]) for k in range(n_tasks)]
-        return np.column_stack(parts) if n_columns == 1 else parts[0].reshape(-1, n_columns)
+        return (
+            np.column_stack(parts)
+            if n_columns == 1
+            else parts[0].reshape(-1, n_columns)
+        )
 
     cells = [
-        first + power.cells.of_rows(task.scores) for first, power, task in zip(firsts, powers, tasks, strict=False)
+        first + power.cells.of_rows(task.scores)
+        for first, power, task in zip(firsts, powers, tasks, strict=False)
     ]
     weights = [task.sample_weight for task in tasks[::n_tasks]]
     return RowsInCells(
@@ -146,7 +212,9 @@ def _effective_trials(tasks, powers, n_tasks, cells):
     rows = _rows_of(tasks, powers, n_tasks)
     if rows.sample_weight is None:
         return None
-    return cells.weight**2 / np.bincount(rows.cell.ravel(), np.repeat(rows.sample_weight**2, rows.cell.shape[1]))
+    return cells.weight**2 / np.bincount(
+        rows.cell.ravel(), np.repeat(rows.sample_weight**2, rows.cell.shape[1])
+    )
 
 
 def _directions(powers, cells):
@@ -157,22 +225,40 @@ def _directions(powers, cells):
     they are spread: a smoothed deviation is more even, a firm one, without what may be noise, less.
     """
     if not powers[0].is_binned:
-        found = [np.concatenate([_averaged(power.cells, window) for power in powers]) for window in _WINDOWS]
+        found = [
+            np.concatenate([_averaged(power.cells, window) for power in powers])
+            for window in _WINDOWS
+        ]
         return found if np.any(found[0]) else [_of_the_size_of_noise(cells)]
-    deviation = cells.deviation if np.any(cells.deviation) else _of_the_size_of_noise(cells)
+    deviation = (
+        cells.deviation if np.any(cells.deviation) else _of_the_size_of_noise(cells)
+    )
     if powers[0].is_sum_of_squares:
         return [deviation]
     ends = np.cumsum([len(power.weight) for power in powers])[:-1]
-    weight = 1 / (cells.variance + 0.25 / (cells.weight + 1) ** 2)  # finite also where no event is possible
+    weight = 1 / (
+        cells.variance + 0.25 / (cells.weight + 1) ** 2
+    )  # finite also where no event is possible
     pieces = list(zip(np.split(deviation, ends), np.split(weight, ends), strict=True))
-    smooth = [np.concatenate([_smoothed(*piece, width) for piece in pieces]) for width in _WIDTHS]
+    smooth = [
+        np.concatenate([_smoothed(*piece, width) for piece in pieces])
+        for width in _WIDTHS
+    ]
     square = deviation**2
-    firm = np.divide(deviation * square, square + cells.variance, out=np.zeros_like(deviation), where=square > 0)
+    firm = np.divide(
+        deviation * square,
+        square + cells.variance,
+        out=np.zeros_like(deviation),
+        where=square > 0,
+    )
     return [deviation, *smooth, firm]
 
 
 def _of_the_size_of_noise(cells):
-    for deviation in (np.sqrt(cells.variance), (0.5 - cells.mean_score) / (cells.weight + 1)):
+    for deviation in (
+        np.sqrt(cells.variance),
+        (0.5 - cells.mean_score) / (cells.weight + 1),
+    ):
         if np.any(deviation):
             return deviation
     return np.ones(len(cells.weight))
@@ -180,7 +266,10 @@ def _of_the_size_of_noise(cells):
 
 def _smoothed(deviation, weight, width):
     """Return the weighted mean over neighbouring bins, Gaussian with a deviation of `width` bins."""
-    weighted, total = (gaussian_filter1d(values, width, mode="constant") for values in (weight * deviation, weight))
+    weighted, total = (
+        gaussian_filter1d(values, width, mode="constant")
+        for values in (weight * deviation, weight)
+    )
     return weighted / total
 
 
@@ -192,5 +281,7 @@ def _averaged(cells, window):
     high = np.minimum(middle + window / 2 * total[-1], total[-1])
     for _ in range(2):
         sums = np.append(0.0, np.cumsum(cells.weight * deviation))
-        deviation = (np.interp(high, total, sums) - np.interp(low, total, sums)) / (high - low)
+        deviation = (np.interp(high, total, sums) - np.interp(low, total, sums)) / (
+            high - low
+        )
     return deviation

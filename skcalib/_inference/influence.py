@@ -40,7 +40,9 @@ def standard_error(influence, weight=None, cluster=None):
     square, fourth = np.sum(weight * influence**2), np.sum(weight * influence**4)
     if square == 0:
         return 0.0, 1.0
-    freedom = 2 * n_units / max(n_units * fourth / square**2 - 1, 2 / 3)  # at most three times the units
+    freedom = (
+        2 * n_units / max(n_units * fourth / square**2 - 1, 2 / 3)
+    )  # at most three times the units
     if cluster is not None:
         square, freedom = square * n_units / (n_units - 1), min(freedom, n_units - 1)
     return float(np.sqrt(square) / total), float(max(freedom, 1.0))
@@ -55,5 +57,7 @@ def cluster_codes(cluster, weight_type, n_rows):
         return np.arange(n_rows) if weight_type == "importance" else None
     names, codes = np.unique(cluster, return_inverse=True)
     if len(names) < 2:
-        raise ValueError("clusters has one cluster only: its variance cannot be seen. Leave clusters out.")
+        raise ValueError(
+            "clusters has one cluster only: its variance cannot be seen. Leave clusters out."
+        )
     return codes

@@ -93,13 +93,18 @@ class Hypotheses:
     def last(self, direction):
         """Return the c from which on all frequencies are 0 or 1, or stay what they are."""
         moved = direction != 0
-        room = np.where(direction > 0, 1 - self.cells.mean_score, self.cells.mean_score)[moved]
+        room = np.where(
+            direction > 0, 1 - self.cells.mean_score, self.cells.mean_score
+        )[moved]
         return float(np.max(room / np.abs(direction[moved]), initial=0))
 
     def first(self, direction):
         """Return a c at which the deviation is of the size of the noise."""
         share = self.cells.share
-        noise, size = np.sqrt(share @ self.cells.variance), np.sqrt(share @ direction**2)
+        noise, size = (
+            np.sqrt(share @ self.cells.variance),
+            np.sqrt(share @ direction**2),
+        )
         return max(0.5 * noise / size, _SMALLEST_STEP) if size > 0 else _SMALLEST_STEP
 
 
@@ -139,9 +144,15 @@ def _searched(many, tail):
                 asked[k] = searches[k].send(answer)
             except StopIteration as end:
                 limits[k] = end.value
-        laws = [(many[k].draw, many[k].frequency(direction, c), c) for k, (direction, c, _) in asked.items()]
+        laws = [
+            (many[k].draw, many[k].frequency(direction, c), c)
+            for k, (direction, c, _) in asked.items()
+        ]
         blocks = _drawn_together(laws)
-        answers = {k: many[k].drawn(drawn, *asked[k][1:]) for k, drawn in zip(asked, blocks, strict=True)}
+        answers = {
+            k: many[k].drawn(drawn, *asked[k][1:])
+            for k, drawn in zip(asked, blocks, strict=True)
+        }
     return limits
 
 
@@ -151,7 +162,9 @@ def _drawn_together(asked):
     if len(asked) < 2 or not all(getattr(one, "is_one_block", False) for one in draws):
         return [one(*law) for one, *law in asked]
     sizes = [len(frequency) for frequency in frequencies]
-    (drawn,) = CountDraws.joined(draws)(np.concatenate(frequencies), np.repeat(c, sizes))
+    (drawn,) = CountDraws.joined(draws)(
+        np.concatenate(frequencies), np.repeat(c, sizes)
+    )
     return [[part] for part in np.split(drawn, np.cumsum(sizes)[:-1], axis=1)]
 
 
@@ -162,12 +175,17 @@ def _limits(hypotheses, tail):
     """
     if "null" not in vars(hypotheses):
         vars(hypotheses)["null"] = yield hypotheses.directions[0], 0.0, True
-    low, lines = 0.0, [_Line(hypotheses, direction, tail) for direction in hypotheses.directions]
+    low, lines = (
+        0.0,
+        [_Line(hypotheses, direction, tail) for direction in hypotheses.directions],
+    )
     if rejected := resampling_pvalue(hypotheses) < tail:
         low = np.inf
         for line in lines:
             low = min(low, (yield from line.lowest()))
-        low = low if low < np.inf else hypotheses.error(hypotheses.cells.event_frequency)
+        low = (
+            low if low < np.inf else hypotheses.error(hypotheses.cells.event_frequency)
+        )
     high = -np.inf
     for line in lines:
         high = max(high, (yield from line.highest()))
@@ -208,11 +226,17 @@ class _Line:
         def excess(c):
             values, sides = yield from self._draws(c, beyond is not None)
             share = _share(values <= self.hypotheses.reached)
-            if beyond is not None:  # The draws must also lie on the side of the scores on which the labels lie.
+            if (
+                beyond is not None
+            ):  # The draws must also lie on the side of the scores on which the labels lie.
                 share = min(share, _share(sides >= self.hypotheses.side * (1 - 1e-12)))
             return -self._excess(share)
 
-        if beyond is not None and self._error(beyond[0]) <= beyond[1] and (yield from excess(beyond[0])) >= 0:
+        if (
+            beyond is not None
+            and self._error(beyond[0]) <= beyond[1]
+            and (yield from excess(beyond[0])) >= 0
+        ):
             return beyond[1]
         c = yield from self._crossing(excess)
         self.limit = self.hypotheses.last(self.direction) if c is None else c
@@ -239,8 +263,15 @@ class _Line:
         while (value := (yield from excess(c))) < 0:
             if c >= last:
                 return None
-            below, c = (c, value), min(max(_GROWTH * c, self.hypotheses.first(self.direction)), last)
-        return c if value == 0 or c == 0 else (yield from _root(excess, below, (c, value), _PRECISION * c))
+            below, c = (
+                (c, value),
+                min(max(_GROWTH * c, self.hypotheses.first(self.direction)), last),
+            )
+        return (
+            c
+            if value == 0 or c == 0
+            else (yield from _root(excess, below, (c, value), _PRECISION * c))
+        )
 
 
 def _root(function, before, now, precision):
@@ -261,7 +292,10 @@ def _root(function, before, now, precision):
             if x_before == x_other:
                 ahead = -now * (x - x_before) / (now - before)
             else:
-                one, two = (before - now) / (x_before - x), (other - now) / (x_other - x)
+                one, two = (
+                    (before - now) / (x_before - x),
+                    (other - now) / (x_other - x),
+                )
                 slope = two * one * (other - before)
                 ahead = -now * (other * two - before * one) / slope if slope else np.inf
         is_near = 2 * abs(ahead) < min(abs(last), 3 * abs(half) - least)

@@ -38,10 +38,17 @@ def _by_quantiles(values, name, max_bins):
         below = ordered[-(-np.arange(1, max_bins) * len(ordered) // max_bins) - 1]
         below = np.unique(np.minimum(below, ordered[starts[-1] - 1]))
     if len(below) == 0:
-        return np.zeros(len(values), dtype=np.int64), [f"{name} <= {_shown(ordered[-1])}"]
+        return np.zeros(len(values), dtype=np.int64), [
+            f"{name} <= {_shown(ordered[-1])}"
+        ]
     above = ordered[np.searchsorted(ordered, below, side="right")]
-    shown = [_shown(_shortest_between(*both)) for both in zip(below, above, strict=True)]
-    inner = [f"{low} < {name} <= {high}" for low, high in zip(shown[:-1], shown[1:], strict=True)]
+    shown = [
+        _shown(_shortest_between(*both)) for both in zip(below, above, strict=True)
+    ]
+    inner = [
+        f"{low} < {name} <= {high}"
+        for low, high in zip(shown[:-1], shown[1:], strict=True)
+    ]
     words = [f"{name} <= {shown[0]}", *inner, f"{name} > {shown[-1]}"]
     return np.searchsorted(below, values, side="left"), words
 
@@ -50,12 +57,19 @@ def _by_value(values, name, max_bins):
     """Give each of the most frequent values a part of its own, and the others one together."""
     index = {}
     try:
-        codes = np.fromiter((index.setdefault(value, len(index)) for value in values), np.int64, len(values))
+        codes = np.fromiter(
+            (index.setdefault(value, len(index)) for value in values),
+            np.int64,
+            len(values),
+        )
     except TypeError:
         raise ValueError(
             f"{name} must hold numbers, dates or categories, found values that cannot be hashed."
         ) from None
-    texts = [value.decode(errors="replace") if isinstance(value, bytes) else str(value) for value in index]
+    texts = [
+        value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+        for value in index
+    ]
     if len(set(texts)) < len(texts):  # 1 and "1" are two values
         texts = [repr(value) for value in index]
     counts = np.bincount(codes)
@@ -84,4 +98,8 @@ def _shortest_between(low, high):
 
 def _shown(number):
     """Return a number or a date as text that reads back exactly."""
-    return repr(float(number)).removesuffix(".0") if isinstance(number, np.floating) else str(number)
+    return (
+        repr(float(number)).removesuffix(".0")
+        if isinstance(number, np.floating)
+        else str(number)
+    )

@@ -180,7 +180,10 @@ def segment_calibration_test(
     >>> import numpy as np
     >>> from skcalib.metrics import segment_calibration_test
     >>> rng = np.random.default_rng(0)
-    >>> age, region = rng.integers(20, 70, 2000), np.where(rng.random(2000) < 0.5, "north", "south")
+    >>> age, region = (
+    ...     rng.integers(20, 70, 2000),
+    ...     np.where(rng.random(2000) < 0.5, "north", "south"),
+    ... )
     >>> y_proba = rng.uniform(0.1, 0.6, 2000)
     >>> y_true = rng.random(2000) < y_proba + 0.15 * (region == "south")
     >>> X = np.array(list(zip(age, region)), dtype=object)
@@ -188,36 +191,70 @@ def segment_calibration_test(
     >>> result.segments.segment[0], result.pvalue
     ('x1 = south', 0.001)
     """
-    max_depth, min_size = check_int(max_depth, "max_depth"), check_int(min_size, "min_size")
+    max_depth, min_size = (
+        check_int(max_depth, "max_depth"),
+        check_int(min_size, "min_size"),
+    )
     max_bins = check_int(max_bins, "max_bins", minimum=2)
     n_resamples = check_int(n_resamples, "n_resamples")
     rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
-    data = check_scored_labels(y_true, y_proba, multiclass=multiclass, drop=False, **rows)
+    data = check_scored_labels(
+        y_true, y_proba, multiclass=multiclass, drop=False, **rows
+    )
     task = one_task(data, multiclass)
     check_option(weight_type, "weight_type", ("frequency", "importance"))
     is_counted = sample_weight is None or weight_type == "frequency"
-    repeated = _repeated_rows(data.sample_weight, len(task.scores)) if is_counted else data.kept
-    weight = None if is_counted else counted_rows(data, weight_type).sample_weight[repeated]
-    scores, events = task.scores.astype(np.float64)[repeated], np.asarray(task.labels, dtype=bool)[repeated]
-    cluster = None if clusters is None else check_groups(clusters, len(task.scores), name="clusters")[1][repeated]
-    columns = _split_columns(X, len(task.scores), None if sample_weight is None else repeated, max_bins)
+    repeated = (
+        _repeated_rows(data.sample_weight, len(task.scores))
+        if is_counted
+        else data.kept
+    )
+    weight = (
+        None if is_counted else counted_rows(data, weight_type).sample_weight[repeated]
+    )
+    scores, events = (
+        task.scores.astype(np.float64)[repeated],
+        np.asarray(task.labels, dtype=bool)[repeated],
+    )
+    cluster = (
+        None
+        if clusters is None
+        else check_groups(clusters, len(task.scores), name="clusters")[1][repeated]
+    )
+    columns = _split_columns(
+        X, len(task.scores), None if sample_weight is None else repeated, max_bins
+    )
     segments = _Segments(columns, scores, weight, max_depth, min_size)
     observed = segments.statistics(np.flatnonzero(events))
     drawn = np.empty((n_resamples, len(observed)))
-    rng = np.random.Generator(np.random.SFC64(check_random_state(random_state).randint(2**32, dtype=np.uint64)))
+    rng = np.random.Generator(
+        np.random.SFC64(
+            check_random_state(random_state).randint(2**32, dtype=np.uint64)
+        )
+    )
     if cluster is not None:
         residual, quantile = events - scores, ndtri(scores)
         unit = np.ones(len(scores)) if weight is None else weight
         residual -= np.average(residual, weights=unit)
-        correlation = cluster_correlation(scores, residual, unit, np.unique(cluster, return_inverse=True)[1])
+        correlation = cluster_correlation(
+            scores, residual, unit, np.unique(cluster, return_inverse=True)[1]
+        )
     progress = Progress("segment_calibration_test", verbose)
     for number, statistics in enumerate(drawn):
-        progress(f"{number:,} of {n_resamples:,} draws, {len(observed):,} segments", number / n_resamples)
+        progress(
+            f"{number:,} of {n_resamples:,} draws, {len(observed):,} segments",
+            number / n_resamples,
+        )
         if cluster is None:
             drawn_events = rng.random(len(scores)) < scores
         else:
-            shared, own = rng.standard_normal(cluster.max() + 1)[cluster], rng.standard_normal(len(scores))
-            drawn_events = correlation**0.5 * shared + (1 - correlation) ** 0.5 * own < quantile
+            shared, own = (
+                rng.standard_normal(cluster.max() + 1)[cluster],
+                rng.standard_normal(len(scores)),
+            )
+            drawn_events = (
+                correlation**0.5 * shared + (1 - correlation) ** 0.5 * own < quantile
+            )
         statistics[:] = segments.statistics(np.flatnonzero(drawn_events))
     order = np.argsort(-observed, kind="stable")
     adjusted = _step_down(observed[order], drawn[:, order])
@@ -233,8 +270,14 @@ def _split_columns(X, n_rows, rows, max_bins):
     columns = []
     for name, column in table_columns(X).items():
         if len(column) != n_rows:
-            raise ValueError(f"X has {len(column)} rows but y_proba has {n_rows}: their lengths must agree.")
-        columns.append(split_column(column if rows is None else safe_indexing(column, rows), name, max_bins))
+            raise ValueError(
+                f"X has {len(column)} rows but y_proba has {n_rows}: their lengths must agree."
+            )
+        columns.append(
+            split_column(
+                column if rows is None else safe_indexing(column, rows), name, max_bins
+            )
+        )
     return columns
 
 
@@ -260,7 +303,9 @@ def _step_down(observed, drawn):
     """Return adjusted p-values by step-down maxima (Westfall and Young), for statistics in falling order."""
     largest_of_rest = np.maximum.accumulate(drawn[:, ::-1], axis=1)[:, ::-1]
     # Labels that give the same sums may differ in the last digit of the statistic.
-    exceeding = np.count_nonzero(largest_of_rest >= observed * (1 - 1e-12) - 1e-12, axis=0)
+    exceeding = np.count_nonzero(
+        largest_of_rest >= observed * (1 - 1e-12) - 1e-12, axis=0
+    )
     return np.maximum.accumulate((1 + exceeding) / (len(drawn) + 1))
 
 
@@ -274,7 +319,10 @@ class _Segments:
         sizes = self._sizes(depth, min_size)
         self.keys = list(sizes)
         self.n = np.array(list(sizes.values()))
-        self.words = [" and ".join(columns[j].words[part] for j, part in key) or "all rows" for key in self.keys]
+        self.words = [
+            " and ".join(columns[j].words[part] for j, part in key) or "all rows"
+            for key in self.keys
+        ]
         self.tables = list(self._tables())
         unit = 1 if weight is None else weight
         variance = self._sums(unit**2 * scores * (1 - scores)).sum(axis=1)
@@ -283,11 +331,15 @@ class _Segments:
 
     def statistics(self, rows):
         """Return the statistic of each segment for the rows that have an event."""
-        return range_of(np.cumsum(self._counts(rows) - self.expected, axis=1)) / self.scale
+        return (
+            range_of(np.cumsum(self._counts(rows) - self.expected, axis=1)) / self.scale
+        )
 
     def means(self, events):
         """Return the mean score and the event frequency of each segment."""
-        return self.expected.sum(axis=1) / self.total, self._counts(np.flatnonzero(events)).sum(axis=1) / self.total
+        return self.expected.sum(axis=1) / self.total, self._counts(
+            np.flatnonzero(events)
+        ).sum(axis=1) / self.total
 
     def _counts(self, rows):
         """Return how many of some rows lie in each (segment, score cell), or their weight."""
@@ -298,7 +350,9 @@ class _Segments:
         sums = np.empty((len(self.keys), self.n_score_cells))
         for segments, codes in self.tables:
             size = segments.stop - segments.start
-            cells = np.bincount(codes[rows], values, minlength=(size + 1) * self.n_score_cells)
+            cells = np.bincount(
+                codes[rows], values, minlength=(size + 1) * self.n_score_cells
+            )
             sums[segments] = cells.reshape(size + 1, -1)[:-1]
         return sums
 
@@ -308,7 +362,9 @@ class _Segments:
         for n_crossed in range(1, depth + 1):
             for crossed in combinations(range(len(self.columns)), n_crossed):
                 shape = [len(self.columns[j].words) for j in crossed]
-                counts = np.bincount(self._crossed_codes(crossed), minlength=np.prod(shape)).reshape(shape)
+                counts = np.bincount(
+                    self._crossed_codes(crossed), minlength=np.prod(shape)
+                ).reshape(shape)
                 for parts in np.argwhere(counts >= min_size).tolist():
                     key = tuple(zip(crossed, parts, strict=True))
                     size = sizes[key] = int(counts[tuple(parts)])
@@ -334,7 +390,12 @@ class _Segments:
             segment = np.full([len(self.columns[j].words) for j in crossed], len(keys))
             for number, key in enumerate(keys):
                 segment[tuple(part for _, part in key)] = number
-            codes = segment.ravel()[self._crossed_codes(crossed)] * self.n_score_cells + self.score_cell
-            dtype = np.min_scalar_type((len(keys) + 1) * self.n_score_cells)  # memory: one code a row and crossing
+            codes = (
+                segment.ravel()[self._crossed_codes(crossed)] * self.n_score_cells
+                + self.score_cell
+            )
+            dtype = np.min_scalar_type(
+                (len(keys) + 1) * self.n_score_cells
+            )  # memory: one code a row and crossing
             yield slice(first, first + len(keys)), codes.astype(dtype)
             first += len(keys)

@@ -20,46 +20,71 @@ def column_positions(X, keys, *, name):
     n_columns = shape[1] if len(shape) == 2 else 0
     for key in keys:
         if isinstance(key, str) and key not in columns:
-            found = f"X has the columns {columns}" if columns else "X has no column names: give positions"
+            found = (
+                f"X has the columns {columns}"
+                if columns
+                else "X has no column names: give positions"
+            )
             raise ValueError(f"{name} names the column {key!r}, but {found}.")
         if isinstance(key, Integral) and not -n_columns <= key < n_columns:
-            raise ValueError(f"{name} asks for column {key}, but X has {n_columns} columns.")
-    return [columns.index(key) if isinstance(key, str) else key % n_columns for key in keys]
+            raise ValueError(
+                f"{name} asks for column {key}, but X has {n_columns} columns."
+            )
+    return [
+        columns.index(key) if isinstance(key, str) else key % n_columns for key in keys
+    ]
 
 
 def select_columns(X, positions):
     """Return some columns: a table of its own kind for a DataFrame, else a dense array."""
     if hasattr(X, "columns"):
         return safe_indexing(X, positions, axis=1)
-    return X[:, positions].toarray() if sparse.issparse(X) else np.asarray(X)[:, positions]
+    return (
+        X[:, positions].toarray() if sparse.issparse(X) else np.asarray(X)[:, positions]
+    )
 
 
 def table_columns(X, *, name="X"):
     """Return the columns of a table by their names; the columns of an array are called x0, x1 and so on."""
     if sparse.issparse(X):
-        raise TypeError(f"{name} must be a dense table, found a sparse matrix. Convert it with .toarray().")
+        raise TypeError(
+            f"{name} must be a dense table, found a sparse matrix. Convert it with .toarray()."
+        )
     if not hasattr(X, "shape"):
         X = np.array(X, dtype=object)
     if len(X.shape) == 1:
         own_name = getattr(X, "name", None)
         return {"x0" if own_name in (None, "") else str(own_name): X}
     if len(X.shape) != 2 or X.shape[1] == 0:
-        raise ValueError(f"{name} must have at least one column and shape (n, n_columns), found {X.shape}.")
+        raise ValueError(
+            f"{name} must have at least one column and shape (n, n_columns), found {X.shape}."
+        )
     is_arrow = hasattr(X, "column_names")
-    names = X.column_names if is_arrow else getattr(X, "columns", (f"x{j}" for j in range(X.shape[1])))
+    names = (
+        X.column_names
+        if is_arrow
+        else getattr(X, "columns", (f"x{j}" for j in range(X.shape[1])))
+    )
     names = [str(column) for column in names]
-    repeated = next((column for k, column in enumerate(names) if column in names[:k]), None)
+    repeated = next(
+        (column for k, column in enumerate(names) if column in names[:k]), None
+    )
     if repeated is not None:
-        raise ValueError(f"{name} has two columns with the name {repeated!r}: rename one of them.")
+        raise ValueError(
+            f"{name} has two columns with the name {repeated!r}: rename one of them."
+        )
     return {
-        column: _of_arrow(X.column(k)) if is_arrow else safe_indexing(X, k, axis=1) for k, column in enumerate(names)
+        column: _of_arrow(X.column(k)) if is_arrow else safe_indexing(X, k, axis=1)
+        for k, column in enumerate(names)
     }
 
 
 def _of_arrow(column):
     """Return an array; integers and codes beside nulls would come as floats, which round them."""
     is_rounded = column.null_count and "int" in str(column.type)
-    return np.array(column.to_pylist(), dtype=object) if is_rounded else np.asarray(column)
+    return (
+        np.array(column.to_pylist(), dtype=object) if is_rounded else np.asarray(column)
+    )
 
 
 def plain_column(column, *, name):
@@ -68,7 +93,9 @@ def plain_column(column, *, name):
     Numbers and dates come back as an array of their own type, in which the missing ones mean nothing; everything else
     is a category and comes back as objects.
     """
-    missing = np.ma.getmaskarray(column) if isinstance(column, np.ma.MaskedArray) else None
+    missing = (
+        np.ma.getmaskarray(column) if isinstance(column, np.ma.MaskedArray) else None
+    )
     dtype = getattr(column, "dtype", None)
     if getattr(dtype, "tz", None) is not None:  # pandas: dates with a time zone
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)
@@ -78,7 +105,9 @@ def plain_column(column, *, name):
         # Beside missing values integers become floats, which round those above 2^53.
         values = np.array(list(column), dtype=object)
     if values.dtype.kind in "cV":
-        raise ValueError(f"{name} must hold numbers, dates or categories, found {values.dtype}.")
+        raise ValueError(
+            f"{name} must hold numbers, dates or categories, found {values.dtype}."
+        )
     if missing is None:
         missing = missing_values(values)
     if values.dtype.kind == "O" and not is_category:
@@ -89,10 +118,14 @@ def plain_column(column, *, name):
 def _of_own_type(values, missing):
     """Return objects as numbers if all of them are numbers or missing, else as they are."""
     present = values[~missing]
-    if len(present) == 0 or not all(isinstance(value, Real) and not isinstance(value, bool) for value in present):
+    if len(present) == 0 or not all(
+        isinstance(value, Real) and not isinstance(value, bool) for value in present
+    ):
         return values
     exact = np.array(present.tolist())
-    if exact.dtype.kind not in "iuf" or exact.tolist() != present.tolist():  # integers that floats would round
+    if (
+        exact.dtype.kind not in "iuf" or exact.tolist() != present.tolist()
+    ):  # integers that floats would round
         return values
     numbers = np.zeros(len(values), dtype=exact.dtype)
     numbers[~missing] = exact

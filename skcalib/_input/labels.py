@@ -28,7 +28,9 @@ def encode_labels(y, n_columns, classes, *, name, classes_name, column_numbers=F
     n_classes = max(n_columns, 2)
     if classes is None:
         classes, codes = unique_labels(y, name)
-        is_number = classes.dtype.kind in "iu" and classes[0] == 0 and classes[-1] < n_columns
+        is_number = (
+            classes.dtype.kind in "iu" and classes[0] == 0 and classes[-1] < n_columns
+        )
         if column_numbers and 2 < n_columns > len(classes) and is_number:
             return np.arange(n_columns), classes[codes].astype(np.intp)
     else:
@@ -60,9 +62,13 @@ def zero_one(y):
         block, is_one = y[rows], positive[rows]
         np.equal(block, 1, out=is_one)
         if y.dtype.kind == "f":
-            others = np.count_nonzero(is_one) + np.count_nonzero(block == 0) < len(block)
+            others = np.count_nonzero(is_one) + np.count_nonzero(block == 0) < len(
+                block
+            )
         else:
-            others = block.view(f"u{block.itemsize}").max() > 1  # where negative numbers are large
+            others = (
+                block.view(f"u{block.itemsize}").max() > 1
+            )  # where negative numbers are large
         if others:
             return None
     return positive
@@ -85,7 +91,9 @@ def unique_labels(y, name):
     except (TypeError, ValueError) as error:
         target = error
     if target not in ("binary", "multiclass"):
-        raise ValueError(f"Unknown label type: {target}. {name} must hold class labels, found {shown(classes)}.")
+        raise ValueError(
+            f"Unknown label type: {target}. {name} must hold class labels, found {shown(classes)}."
+        )
     return classes, codes
 
 
@@ -94,23 +102,33 @@ def _sorted_labels(y, name):
         # Counting takes a fifth of the time of sorting 50,000 labels. Differences are modulo the range of the dtype.
         offset = (y - y.min()).view(f"u{y.itemsize}").astype(np.intp)
         seen = np.bincount(offset) > 0
-        return np.flatnonzero(seen).astype(y.dtype) + y.min(), (np.cumsum(seen) - 1)[offset]
+        return np.flatnonzero(seen).astype(y.dtype) + y.min(), (np.cumsum(seen) - 1)[
+            offset
+        ]
     try:
         classes, codes = np.unique(y, return_inverse=True)
         if classes.dtype.kind == "O" and len(set(classes.tolist())) < len(classes):
-            raise ValueError(f"{name} holds values without an order, such as {shown(classes[:1])}: use texts.")
+            raise ValueError(
+                f"{name} holds values without an order, such as {shown(classes[:1])}: use texts."
+            )
         return classes, codes
     except TypeError:
         kinds = sorted({type(value).__name__ for value in y})
-        raise ValueError(f"{name} mixes labels of the types {', '.join(kinds)}: use one type.") from None
+        raise ValueError(
+            f"{name} mixes labels of the types {', '.join(kinds)}: use one type."
+        ) from None
 
 
 def _check_classes(classes, n_classes, name):
     classes = np.asarray(classes)
     if classes.ndim != 1:
-        raise ValueError(f"{name} must be a list of labels, found shape {classes.shape}.")
+        raise ValueError(
+            f"{name} must be a list of labels, found shape {classes.shape}."
+        )
     if len(classes) != n_classes:
-        raise ValueError(f"{name} names {len(classes)} labels but the scores have {n_classes} classes.")
+        raise ValueError(
+            f"{name} names {len(classes)} labels but the scores have {n_classes} classes."
+        )
     classes = _native(classes)
     if not np.array_equal(_sorted_labels(classes, name)[0], classes):
         raise ValueError(
@@ -124,7 +142,10 @@ def _lookup(y, classes, name, classes_name):
     if y.dtype.kind == classes.dtype.kind == "b" and len(classes) == 2:
         return _as_codes(y)
     try:
-        if (y.dtype.kind in "US") != (classes.dtype.kind in "US") and "O" not in (y.dtype.kind, classes.dtype.kind):
+        if (y.dtype.kind in "US") != (classes.dtype.kind in "US") and "O" not in (
+            y.dtype.kind,
+            classes.dtype.kind,
+        ):
             raise TypeError
         codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     except TypeError:
@@ -134,15 +155,21 @@ def _lookup(y, classes, name, classes_name):
     if unknown.any():
         row = first_index(unknown)[0]
         label = shown(y[row : row + 1])
-        raise ValueError(f"{name} has the unknown label {label} in row {row}; {classes_name} are {shown(classes)}.")
+        raise ValueError(
+            f"{name} has the unknown label {label} in row {row}; {classes_name} are {shown(classes)}."
+        )
     return codes
 
 
 def check_label_vector(y, n_samples, *, name, scores_name):
     if y is None:
-        raise ValueError(f"requires {name} to be passed, but the target {name} is None.")
+        raise ValueError(
+            f"requires {name} to be passed, but the target {name} is None."
+        )
     if sparse.issparse(y):
-        raise TypeError(f"{name} must be a dense vector of class labels, found a sparse matrix.")
+        raise TypeError(
+            f"{name} must be a dense vector of class labels, found a sparse matrix."
+        )
     refuse_masked(y, name)
     y, _ = as_array(y)
     if y.ndim == 2 and y.shape[1] == 1:
@@ -153,18 +180,29 @@ def check_label_vector(y, n_samples, *, name, scores_name):
         y = y.ravel()
     if y.ndim != 1:
         held = f" that holds a {type(y[()]).__name__}" if y.ndim == 0 else ""
-        raise ValueError(f"{name} should be a 1d array of labels, got an array of shape {y.shape}{held} instead.")
+        raise ValueError(
+            f"{name} should be a 1d array of labels, got an array of shape {y.shape}{held} instead."
+        )
     if len(y) != n_samples:
-        raise ValueError(f"{name} has {len(y)} rows but {scores_name} has {n_samples}: their lengths must agree.")
+        raise ValueError(
+            f"{name} has {len(y)} rows but {scores_name} has {n_samples}: their lengths must agree."
+        )
     if not y.dtype.isnative:
         y = y.astype(y.dtype.newbyteorder("="))
     if y.dtype.kind == "S":
-        raise ValueError(f"Unknown label type: {name} holds bytes such as {shown(y[:1])}. Decode them to strings.")
+        raise ValueError(
+            f"Unknown label type: {name} holds bytes such as {shown(y[:1])}. Decode them to strings."
+        )
     missing = ~np.isfinite(y) if y.dtype.kind == "f" else missing_values(y)
     if missing.any():
         kinds = {"f": "NaN or infinity", "O": "a missing value (NaN)"}
-        kind, row = kinds.get(y.dtype.kind, "a missing value (NaT)"), first_index(missing)[0]
-        raise ValueError(f"{name} contains {kind} in row {row}: labels must be known. Drop such rows.")
+        kind, row = (
+            kinds.get(y.dtype.kind, "a missing value (NaT)"),
+            first_index(missing)[0],
+        )
+        raise ValueError(
+            f"{name} contains {kind} in row {row}: labels must be known. Drop such rows."
+        )
     return _native(y)
 
 
@@ -172,7 +210,11 @@ def missing_values(values):
     """Return which values of an array are missing: None, NaN, NaT and pandas.NA."""
     if values.dtype.kind == "O":
         return np.fromiter(map(_is_missing, values), bool, len(values))
-    return np.isnan(values) if values.dtype.kind in "fmM" else np.zeros(len(values), dtype=bool)
+    return (
+        np.isnan(values)
+        if values.dtype.kind in "fmM"
+        else np.zeros(len(values), dtype=bool)
+    )
 
 
 def _is_missing(value):
@@ -195,5 +237,8 @@ def check_targets(y, n_samples):
 
 
 def shown(values, most=6):
-    shown = ", ".join(repr(getattr(value, "item", lambda value=value: value)()) for value in values[:most])
+    shown = ", ".join(
+        repr(getattr(value, "item", lambda value=value: value)())
+        for value in values[:most]
+    )
     return shown + ", ..." * (len(values) > most)

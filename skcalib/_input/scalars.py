@@ -8,7 +8,9 @@ import numpy as np
 
 from skcalib._input.sklearn_private import InvalidParameterError
 
-_LARGEST_INT = 2**53  # up to here every whole number is a float64, and fits the integers of NumPy
+_LARGEST_INT = (
+    2**53
+)  # up to here every whole number is a float64, and fits the integers of NumPy
 _NORMS = {"l1": 1, "l2": 2, "max": inf}
 # Keywords of other libraries, the parameter that stands for them here, and what to write.
 _BINS = ("binning", "binning=EqualWidth(15) or binning=EqualMass(15)")
@@ -33,14 +35,27 @@ def check_int(value, name, *, minimum=1, maximum=_LARGEST_INT):
     return int(value)
 
 
-def check_number(value, name, *, at_least=-inf, at_most=inf, above=-inf, below=inf, infinite=False):
+def check_number(
+    value, name, *, at_least=-inf, at_most=inf, above=-inf, below=inf, infinite=False
+):
     """Return a number within the bounds as a float; it must be finite unless `infinite`."""
     number = _as_float(value)
     strictly = (above < number or isinf(above)) and (number < below or isinf(below))
-    if not (at_least <= number <= at_most and strictly) or (isinf(number) and not infinite):
-        bounds = {"of at least": at_least, "above": above, "of at most": at_most, "below": below}
-        limits = " and ".join(f"{words} {bound:g}" for words, bound in bounds.items() if not isinf(bound))
-        raise invalid(name, f"a {'' if infinite else 'finite '}number {limits}".rstrip(), value)
+    if not (at_least <= number <= at_most and strictly) or (
+        isinf(number) and not infinite
+    ):
+        bounds = {
+            "of at least": at_least,
+            "above": above,
+            "of at most": at_most,
+            "below": below,
+        }
+        limits = " and ".join(
+            f"{words} {bound:g}" for words, bound in bounds.items() if not isinf(bound)
+        )
+        raise invalid(
+            name, f"a {'' if infinite else 'finite '}number {limits}".rstrip(), value
+        )
     return number
 
 
@@ -48,7 +63,11 @@ def as_numbers(values, name):
     """Return an array of numbers as float64; text is none, also where it reads as one."""
     try:
         array = np.asarray(values)
-        if array.dtype.kind not in "biufO" or array.dtype.kind == "O" and first_string(array) is not None:
+        if (
+            array.dtype.kind not in "biufO"
+            or array.dtype.kind == "O"
+            and first_string(array) is not None
+        ):
             raise ValueError
         return array.astype(np.float64, copy=False)
     except (TypeError, ValueError):
@@ -70,7 +89,11 @@ def check_option(value, name, options):
 def check_confidence_level(value):
     """Return a confidence level, strictly between 0 and 1, as a float."""
     if not 0 < _as_float(value) < 1:
-        raise invalid("confidence_level", "a number strictly between 0 and 1 (write 90 % as 0.9)", value)
+        raise invalid(
+            "confidence_level",
+            "a number strictly between 0 and 1 (write 90 % as 0.9)",
+            value,
+        )
     return float(value)
 
 
@@ -79,7 +102,9 @@ def resolve_norm(norm):
     if isinstance(norm, str) and norm in _NORMS:
         return _NORMS[norm]
     if not _as_float(norm) >= 1:
-        raise invalid("norm", "a number of at least 1, np.inf, 'l1', 'l2' or 'max'", norm)
+        raise invalid(
+            "norm", "a number of at least 1, np.inf, 'l1', 'l2' or 'max'", norm
+        )
     return norm
 
 
@@ -100,7 +125,11 @@ def hint_at_keywords(function, name=None, also=None):
     """
     also = also or {}
     own, title = set(parameters_of(function)), name or function.__name__
-    names = [one for one in dict.fromkeys((*also, *parameters_of(function))) if one not in ("self", "cls")]
+    names = [
+        one
+        for one in dict.fromkeys((*also, *parameters_of(function)))
+        if one not in ("self", "cls")
+    ]
 
     @wraps(function)
     def checked(*args, **params):
@@ -108,9 +137,17 @@ def hint_at_keywords(function, name=None, also=None):
             known, hint = _KEYWORDS.get(unknown, (None, None))
             write = f"write {hint}" if known in names else f"it has {', '.join(names)}"
             if unknown in also:
-                raise TypeError(f"{unknown}= is a parameter of {title}.{also[unknown]}, and not of what was called.")
-            of_intervals = f" Intervals take {hint}." if known == "confidence_level" and known not in names else ""
-            raise TypeError(f"{title} has no parameter {unknown!r}: {write}.{of_intervals}")
+                raise TypeError(
+                    f"{unknown}= is a parameter of {title}.{also[unknown]}, and not of what was called."
+                )
+            of_intervals = (
+                f" Intervals take {hint}."
+                if known == "confidence_level" and known not in names
+                else ""
+            )
+            raise TypeError(
+                f"{title} has no parameter {unknown!r}: {write}.{of_intervals}"
+            )
         return function(*args, **params)
 
     return checked

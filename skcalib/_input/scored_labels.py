@@ -4,8 +4,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcalib._input.labels import check_label_vector, encode_labels, shown, unique_labels, zero_one
-from skcalib._input.scores import as_array, check_sample_weight, check_scores, checked_scores, drop_zero_weight
+from skcalib._input.labels import (
+    check_label_vector,
+    encode_labels,
+    shown,
+    unique_labels,
+    zero_one,
+)
+from skcalib._input.scores import (
+    as_array,
+    check_sample_weight,
+    check_scores,
+    checked_scores,
+    drop_zero_weight,
+)
 from skcalib._input.warn import warn
 
 _FEW_ROWS = 10  # below, scores of 0 and 1 are no sign of anything
@@ -38,16 +50,31 @@ class ScoredLabels(NamedTuple):
     @property
     def kept(self):
         """The indices of the rows of positive weight."""
-        return np.arange(len(self.scores)) if self.sample_weight is None else np.flatnonzero(self.sample_weight)
+        return (
+            np.arange(len(self.scores))
+            if self.sample_weight is None
+            else np.flatnonzero(self.sample_weight)
+        )
 
     def at(self, rows):
         """Return the rows of an index."""
-        by_row = {name: array for name, array in self._asdict().items() if name != "classes" and array is not None}
+        by_row = {
+            name: array
+            for name, array in self._asdict().items()
+            if name != "classes" and array is not None
+        }
         return self._replace(**{name: array[rows] for name, array in by_row.items()})
 
 
 def check_scored_labels(
-    y_true, y_proba, *, multiclass="auto", sample_weight=None, pos_label=None, labels=None, drop=True
+    y_true,
+    y_proba,
+    *,
+    multiclass="auto",
+    sample_weight=None,
+    pos_label=None,
+    labels=None,
+    drop=True,
 ):
     """Validate the input of a metric; see `ScoredLabels`. With `drop=False` rows of weight zero are kept."""
     if y_proba is None:
@@ -64,13 +91,19 @@ def check_scored_labels(
         predict_from=np.inf if by_class else 3 if multiclass == "auto" else 2,
     )
     sample_weight = check_sample_weight(sample_weight, len(scores))
-    y_true = check_label_vector(y_true, len(scores), name="y_true", scores_name="y_proba")
+    y_true = check_label_vector(
+        y_true, len(scores), name="y_true", scores_name="y_proba"
+    )
     refuse_swapped(y_true, scores)
     if scores.shape[1] <= 2:
-        codes, classes, column = _positive_class(y_true, scores.shape[1], pos_label, labels)
+        codes, classes, column = _positive_class(
+            y_true, scores.shape[1], pos_label, labels
+        )
         if scores.shape[1] == 2 and multiclass != "auto":
             # Both columns as they were given: 1 - s can lie in another bin, and marginal rows need not sum to 1.
-            classes, codes = (classes, codes) if column == 1 else (classes[::-1], ~codes)
+            classes, codes = (
+                (classes, codes) if column == 1 else (classes[::-1], ~codes)
+            )
             codes = codes.astype(np.intp)
         else:
             if scores.shape[1] == 1:
@@ -78,10 +111,18 @@ def check_scored_labels(
             scores, top = scores[:, column], (None, None)
     else:
         if pos_label is not None:
-            raise ValueError(f"pos_label={pos_label!r} has no meaning for the {scores.shape[1]} columns of y_proba.")
-        classes, codes = encode_labels(y_true, scores.shape[1], labels, name="y_true", classes_name="labels")
+            raise ValueError(
+                f"pos_label={pos_label!r} has no meaning for the {scores.shape[1]} columns of y_proba."
+            )
+        classes, codes = encode_labels(
+            y_true, scores.shape[1], labels, name="y_true", classes_name="labels"
+        )
     data = ScoredLabels(scores, codes, sample_weight, classes, *top)
-    return data if sample_weight is None or not drop or sample_weight.min() > 0 else data.at(data.kept)
+    return (
+        data
+        if sample_weight is None or not drop or sample_weight.min() > 0
+        else data.at(data.kept)
+    )
 
 
 def check_one_event(data, what):
@@ -97,13 +138,21 @@ def check_score_column(scores, labels, sample_weight, *, labels_name, name="scor
     """Validate one column of `scores`, with labels 0 and 1 or None; return boolean labels, without weights of zero."""
     scores = check_scores(scores, name=name)
     if scores.shape[1] != 1:
-        raise ValueError(f"{name} must be one column, those of one event, found {scores.shape[1]} columns.")
+        raise ValueError(
+            f"{name} must be one column, those of one event, found {scores.shape[1]} columns."
+        )
     scores = scores[:, 0]
     if labels is not None:
-        labels = zero_one(check_label_vector(labels, len(scores), name=labels_name, scores_name=name))
+        labels = zero_one(
+            check_label_vector(labels, len(scores), name=labels_name, scores_name=name)
+        )
         if labels is None:
-            raise ValueError(f"{labels_name} must be 0 and 1 or booleans: compare them with the positive label first.")
-    return drop_zero_weight(check_sample_weight(sample_weight, len(scores)), scores, labels)
+            raise ValueError(
+                f"{labels_name} must be 0 and 1 or booleans: compare them with the positive label first."
+            )
+    return drop_zero_weight(
+        check_sample_weight(sample_weight, len(scores)), scores, labels
+    )
 
 
 def _positive_class(y_true, n_columns, pos_label, labels):
@@ -111,20 +160,32 @@ def _positive_class(y_true, n_columns, pos_label, labels):
     is_boolean = labels is None and y_true.dtype.kind == "b"
     positive = zero_one(y_true) if labels is None and pos_label is None else None
     if positive is not None and (is_boolean or (positive.any() and not positive.all())):
-        return positive, np.array([False, True] if is_boolean else [0, 1]), n_columns - 1
+        return (
+            positive,
+            np.array([False, True] if is_boolean else [0, 1]),
+            n_columns - 1,
+        )
     labels = [False, True] if is_boolean else labels
     if labels is not None:
-        classes, codes = encode_labels(y_true, n_columns, labels, name="y_true", classes_name="labels")
+        classes, codes = encode_labels(
+            y_true, n_columns, labels, name="y_true", classes_name="labels"
+        )
     else:
         classes, codes = unique_labels(y_true, "y_true")
         if len(classes) > 2:
             columns = "one column" if n_columns == 1 else "two columns"
-            raise ValueError(f"y_true has {len(classes)} classes but y_proba has {columns}. Give one column a class.")
+            raise ValueError(
+                f"y_true has {len(classes)} classes but y_proba has {columns}. Give one column a class."
+            )
         if len(classes) == 1:
             (label,) = classes.tolist()
             if n_columns == 2 or pos_label is None or label != pos_label:
                 raise _one_label_only(label, pos_label)
-            return codes == 0, np.array([None, pos_label], dtype=object), 0  # the other label is not known
+            return (
+                codes == 0,
+                np.array([None, pos_label], dtype=object),
+                0,
+            )  # the other label is not known
     positive_code = 1 if pos_label is None else _position(pos_label, classes)
     classes = classes if positive_code == 1 else classes[::-1]  # (negative, positive)
     return codes == positive_code, classes, positive_code if n_columns == 2 else 0
@@ -135,19 +196,29 @@ def _one_label_only(label, pos_label):
     label = int(label) if isinstance(label, float) else label  # fractions are no labels
     found = f"y_true has one class only ({label!r})"
     if pos_label is None or pos_label == label:
-        known = {0: "[0, 1]", 1: "[0, 1]", -1: "[-1, 1]"}.get(label, f"[{label!r}, other] or labels=[other, {label!r}]")
-        return ValueError(f"{found}. If that is meant, name both classes, sorted: labels={known}.")
+        known = {0: "[0, 1]", 1: "[0, 1]", -1: "[-1, 1]"}.get(
+            label, f"[{label!r}, other] or labels=[other, {label!r}]"
+        )
+        return ValueError(
+            f"{found}. If that is meant, name both classes, sorted: labels={known}."
+        )
     try:
         both = sorted([label, pos_label])
     except TypeError:
-        return ValueError(f"{found}, which is of another type than pos_label={pos_label!r}.")
-    return ValueError(f"{found}: no row has pos_label={pos_label!r}. If that is meant, name both: labels={both!r}.")
+        return ValueError(
+            f"{found}, which is of another type than pos_label={pos_label!r}."
+        )
+    return ValueError(
+        f"{found}: no row has pos_label={pos_label!r}. If that is meant, name both: labels={both!r}."
+    )
 
 
 def _position(pos_label, classes):
     match = np.flatnonzero(classes == pos_label) if np.ndim(pos_label) == 0 else ()
     if len(match) != 1:
-        raise ValueError(f"pos_label={pos_label!r} is not one of the labels {shown(classes)}.")
+        raise ValueError(
+            f"pos_label={pos_label!r} is not one of the labels {shown(classes)}."
+        )
     return int(match[0])
 
 
@@ -204,12 +275,16 @@ def expand_soft_labels(scores, soft_labels, sample_weight=None):
     scores, _ = as_array(scores)
     soft = check_scores(soft_labels, name="soft_labels")
     if len(soft) != len(scores):
-        raise ValueError(f"soft_labels has {len(soft)} rows but scores has {len(scores)}: their lengths must agree.")
+        raise ValueError(
+            f"soft_labels has {len(soft)} rows but scores has {len(scores)}: their lengths must agree."
+        )
     soft = soft.astype(np.float64)
     soft = np.column_stack((1 - soft[:, 0], soft[:, 0])) if soft.shape[1] == 1 else soft
     n_columns = scores.shape[1] if scores.ndim == 2 else 1
     if soft.shape[1] != max(n_columns, 2):
-        raise ValueError(f"soft_labels has {soft.shape[1]} classes but the scores have {max(n_columns, 2)}.")
+        raise ValueError(
+            f"soft_labels has {soft.shape[1]} classes but the scores have {max(n_columns, 2)}."
+        )
     weight = check_sample_weight(sample_weight, len(scores))
     row, label = np.nonzero(soft)
     value = soft[row, label] * (1.0 if weight is None else weight[row])
@@ -233,7 +308,11 @@ def hint_at_labels(y_proba, scores):
 
     Fractions of exactly 0 and 1 are no sign: a tree, and a recalibrator with pure bins, predict them.
     """
-    if len(scores) >= _FEW_ROWS and _only_zero_and_one(scores) and scores.min() < scores.max():
+    if (
+        len(scores) >= _FEW_ROWS
+        and _only_zero_and_one(scores)
+        and scores.min() < scores.max()
+    ):
         if np.asarray(y_proba).dtype.kind in "biu":
             warn(
                 "y_proba is exactly 0 or 1 in every row, as predicted labels are. A metric of calibration is for "
@@ -246,11 +325,20 @@ def hint_at_two_indices(**given):
 
     Labels that occur twice are no names of rows: nobody can have meant to match them.
     """
-    indices = {name: value.index for name, value in given.items() if hasattr(getattr(value, "index", None), "equals")}
+    indices = {
+        name: value.index
+        for name, value in given.items()
+        if hasattr(getattr(value, "index", None), "equals")
+    }
     names = list(indices)
     for first, second in zip(names, names[1:], strict=False):
         one, other = indices[first], indices[second]
-        if len(one) == len(other) and not one.equals(other) and one.is_unique and other.is_unique:
+        if (
+            len(one) == len(other)
+            and not one.equals(other)
+            and one.is_unique
+            and other.is_unique
+        ):
             warn(
                 f"{first} and {second} have different indices. Rows are matched by position: bring them into one order "
                 "first, or pass .to_numpy() if they are in one."
@@ -259,4 +347,7 @@ def hint_at_two_indices(**given):
 
 def _only_zero_and_one(scores):
     # The first rows mostly tell.
-    return all(bool(np.all((part == 0) | (part == 1))) for part in (scores[:_FIRST_ROWS], scores))
+    return all(
+        bool(np.all((part == 0) | (part == 1)))
+        for part in (scores[:_FIRST_ROWS], scores)
+    )

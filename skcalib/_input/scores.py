@@ -9,7 +9,12 @@ from skcalib._input.warn import warn
 from skcalib._rows.blocks import row_blocks
 
 # How far a probability or a row sum may be off by rounding: (refused beyond, left untouched within).
-_ROUNDING = {"bfloat16": (5e-2, 5e-3), "float16": (1e-2, 1e-3), "float32": (1e-3, 1e-6), "float64": (1e-6, 1e-12)}
+_ROUNDING = {
+    "bfloat16": (5e-2, 5e-3),
+    "float16": (1e-2, 1e-3),
+    "float32": (1e-3, 1e-6),
+    "float64": (1e-6, 1e-12),
+}
 
 # Larger logits, and weights that are larger or (the largest of them) smaller than the inverse, are refused: their
 # squares and sums would leave the range of float64.
@@ -26,7 +31,9 @@ _LOGIT_HINT = (
 
 def check_scores(scores, *, name, input="probability", rows_sum_to_one=True):
     """Return scores as float32 or float64 of shape (n, C): finite and, as probabilities, inside [0, 1]."""
-    return checked_scores(scores, name=name, input=input, rows_sum_to_one=rows_sum_to_one)[0]
+    return checked_scores(
+        scores, name=name, input=input, rows_sum_to_one=rows_sum_to_one
+    )[0]
 
 
 def check_estimator_scores(estimator, X, *, input, reset):
@@ -42,22 +49,33 @@ def check_estimator_scores(estimator, X, *, input, reset):
         _warn_of_probabilities(scores)
     refuse_repeated_names(X)
     has_names = hasattr(X, "columns") and len(getattr(X, "shape", ())) == 2
-    validate_data(estimator, X if has_names else scores, skip_check_array=True, reset=reset)
+    validate_data(
+        estimator, X if has_names else scores, skip_check_array=True, reset=reset
+    )
     return scores
 
 
 def _warn_of_probabilities(scores):
     """Warn of logits that look like probabilities: all in [0, 1], and rows of more than one that sum to 1."""
-    if len(scores) < _TELLING_ROWS or not (scores.min() >= 0 and scores.max() <= 1) or scores.min() == scores.max():
+    if (
+        len(scores) < _TELLING_ROWS
+        or not (scores.min() >= 0 and scores.max() <= 1)
+        or scores.min() == scores.max()
+    ):
         return
-    if scores.shape[1] == 1 or np.abs(scores.sum(axis=1) - 1).max() <= _ROUNDING[scores.dtype.name][0]:
+    if (
+        scores.shape[1] == 1
+        or np.abs(scores.sum(axis=1) - 1).max() <= _ROUNDING[scores.dtype.name][0]
+    ):
         warn(
             'X looks like probabilities, but input="logit": every score is in [0, 1]'
             f'{" and every row sums to 1" if scores.shape[1] > 1 else ""}. Set input="probability" if they are.'
         )
 
 
-def checked_scores(scores, *, name, input="probability", rows_sum_to_one=True, predict_from=np.inf):
+def checked_scores(
+    scores, *, name, input="probability", rows_sum_to_one=True, predict_from=np.inf
+):
     """Return the checked scores, and the column and the score of each row's prediction.
 
     Scores are validated as in `check_scores`. The prediction is the first of the row's largest scores. With fewer than
@@ -94,7 +112,9 @@ def refuse_repeated_names(X):
     names = list(getattr(X, "columns", ()))
     if len(set(names)) < len(names):
         repeated = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"X has {names.count(repeated)} columns of the name {repeated!r}: rename them.")
+        raise ValueError(
+            f"X has {names.count(repeated)} columns of the name {repeated!r}: rename them."
+        )
 
 
 def first_index(mask):
@@ -105,18 +125,26 @@ def first_index(mask):
 def _as_float_matrix(scores, name):
     """Return `scores` as floats of shape (n, C) and the name of the precision that they came in."""
     if sparse.issparse(scores):
-        raise TypeError(f"{name} must be dense scores, found a sparse matrix. Convert it with .toarray().")
+        raise TypeError(
+            f"{name} must be dense scores, found a sparse matrix. Convert it with .toarray()."
+        )
     refuse_masked(scores, name)
     try:
         array, precision = as_array(scores)
     except ValueError:
-        raise ValueError(f"{name} must be a rectangular array of scores, found rows of different lengths.") from None
+        raise ValueError(
+            f"{name} must be a rectangular array of scores, found rows of different lengths."
+        ) from None
     if array.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: {name} must hold real scores, found {array.dtype}.")
+        raise ValueError(
+            f"Complex data not supported: {name} must hold real scores, found {array.dtype}."
+        )
     if array.dtype.kind not in "biuf":
         array = _from_objects(array, name)
     if array.ndim not in (1, 2):
-        raise ValueError(f"{name} must have shape (n,) or (n, n_classes), found {array.shape}. Reshape your data.")
+        raise ValueError(
+            f"{name} must have shape (n,) or (n, n_classes), found {array.shape}. Reshape your data."
+        )
     array = array.reshape(-1, 1) if array.ndim == 1 else array
     if array.shape[0] == 0 or array.shape[1] == 0:
         raise ValueError(
@@ -124,7 +152,11 @@ def _as_float_matrix(scores, name):
             f"(shape={array.shape}) while a minimum of 1 is required."
         )
     precision = precision if precision in _ROUNDING else "float64"
-    target = np.float32 if array.dtype.itemsize <= 4 and array.dtype.kind == "f" else np.float64
+    target = (
+        np.float32
+        if array.dtype.itemsize <= 4 and array.dtype.kind == "f"
+        else np.float64
+    )
     return array.astype(target, copy=False), precision
 
 
@@ -134,12 +166,16 @@ def _from_objects(array, name):
         raise ValueError(f"{problem}. Encode or drop columns that are not scores.")
     string = first_string(array)
     if string is not None:
-        raise ValueError(f"{problem} with the string {string!r}. Encode or drop columns that are not scores.")
+        raise ValueError(
+            f"{problem} with the string {string!r}. Encode or drop columns that are not scores."
+        )
     try:
         return array.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"{problem} with values that are not: argument must be a string or a number ({error}).") from None
+        raise kind(
+            f"{problem} with values that are not: argument must be a string or a number ({error})."
+        ) from None
 
 
 def _row_summary(scores, add, predict):
@@ -150,7 +186,9 @@ def _row_summary(scores, add, predict):
     """
     n, dtype = len(scores), scores.dtype if scores.flags.c_contiguous else np.float64
     total = np.empty(n, dtype) if add else None
-    predicted, largest = (np.empty(n, np.intp), np.empty(n, scores.dtype)) if predict else (None, None)
+    predicted, largest = (
+        (np.empty(n, np.intp), np.empty(n, scores.dtype)) if predict else (None, None)
+    )
     for rows in row_blocks(*scores.shape):
         block = scores[rows]
         if predict:
@@ -161,7 +199,11 @@ def _row_summary(scores, add, predict):
         if add:
             np.einsum("nk->n", block, out=total[rows], dtype=dtype, casting="same_kind")
     # As unsigned integers the scores that are not in [0, 1] are the largest of their rows: the others need no look.
-    return None if predict and not inside_unit_interval(largest) else (total, predicted, largest)
+    return (
+        None
+        if predict and not inside_unit_interval(largest)
+        else (total, predicted, largest)
+    )
 
 
 def _doubtful_in_double(total, scores, untouched):
@@ -192,16 +234,26 @@ def _check_range(scores, name, input, refused):
         closed = np.isneginf(scores)
         if closed.all(axis=1).any():
             row = first_index(closed.all(axis=1))[0]
-            raise ValueError(f"{name} contains infinity alone in row {row}: a class must be possible. Drop such rows.")
+            raise ValueError(
+                f"{name} contains infinity alone in row {row}: a class must be possible. Drop such rows."
+            )
         low = scores.min(where=~closed, initial=np.inf)
     if not (np.isfinite(low) and np.isfinite(high)):
-        row, column = first_index(np.isnan(scores) if np.isnan(low) else ~np.isfinite(scores))
+        row, column = first_index(
+            np.isnan(scores) if np.isnan(low) else ~np.isfinite(scores)
+        )
         value = "NaN" if np.isnan(scores[row, column]) else "infinity"
-        raise ValueError(f"{name} contains {value} in row {row}: every score must be finite. Drop or impute such rows.")
+        raise ValueError(
+            f"{name} contains {value} in row {row}: every score must be finite. Drop or impute such rows."
+        )
     if input == "logit":
         if float(max(-low, high)) > MAX_MAGNITUDE:
-            row, column = first_index((np.abs(scores) > MAX_MAGNITUDE) & np.isfinite(scores))
-            raise ValueError(f"{name} holds the logit {scores[row, column]:.6g} in row {row}: rescale the logits.")
+            row, column = first_index(
+                (np.abs(scores) > MAX_MAGNITUDE) & np.isfinite(scores)
+            )
+            raise ValueError(
+                f"{name} holds the logit {scores[row, column]:.6g} in row {row}: rescale the logits."
+            )
         return scores
     if low < -refused or high > 1 + refused:
         row, column = first_index((scores < -refused) | (scores > 1 + refused))
@@ -230,9 +282,13 @@ def _normalize_rows(scores, total, name, refused, untouched):
 
 def as_array(values):
     """Return values as an array and the name of the type they came in; only tensors are copied to the processor."""
-    if all(callable(getattr(values, name, None)) for name in ("detach", "cpu", "float")):
+    if all(
+        callable(getattr(values, name, None)) for name in ("detach", "cpu", "float")
+    ):
         values = values.detach().cpu()  # without its gradient, wherever it lives
-        if str(getattr(values, "dtype", "")).endswith("bfloat16"):  # NumPy has none of its own
+        if str(getattr(values, "dtype", "")).endswith(
+            "bfloat16"
+        ):  # NumPy has none of its own
             return np.asarray(values.float()), "bfloat16"
     array = np.asarray(values)
     if array.dtype.name == "bfloat16":  # of the package ml_dtypes, as JAX gives it
@@ -247,16 +303,24 @@ def check_sample_weight(sample_weight, n_samples):
     refuse_masked(sample_weight, "sample_weight")
     weight = as_numbers(as_array(sample_weight)[0], "sample_weight")
     if weight.ndim != 1 or len(weight) != n_samples:
-        raise ValueError(f"sample_weight must have shape ({n_samples},), found {weight.shape}.")
+        raise ValueError(
+            f"sample_weight must have shape ({n_samples},), found {weight.shape}."
+        )
     low, high = weight.min(), weight.max()
     if not (np.isfinite(low) and np.isfinite(high) and low >= 0):
         row = first_index(~np.isfinite(weight) | (weight < 0))[0]
-        raise ValueError(f"sample_weight must be finite and not negative, but row {row} is {weight[row]}.")
+        raise ValueError(
+            f"sample_weight must be finite and not negative, but row {row} is {weight[row]}."
+        )
     if high == 0:
-        raise ValueError("sample_weight is zero in every row: at least one row must count.")
+        raise ValueError(
+            "sample_weight is zero in every row: at least one row must count."
+        )
     if not 1 / MAX_MAGNITUDE <= high <= MAX_MAGNITUDE:
         row = int(np.argmax(weight))
-        raise ValueError(f"sample_weight is out of range: the largest, in row {row}, is {high}. Rescale the weights.")
+        raise ValueError(
+            f"sample_weight is out of range: the largest, in row {row}, is {high}. Rescale the weights."
+        )
     return weight
 
 
@@ -265,4 +329,6 @@ def drop_zero_weight(sample_weight, *arrays):
     if sample_weight is None or sample_weight.min() > 0:
         return *arrays, sample_weight
     keep = sample_weight > 0
-    return *(None if array is None else array[keep] for array in arrays), sample_weight[keep]
+    return *(None if array is None else array[keep] for array in arrays), sample_weight[
+        keep
+    ]

@@ -2,14 +2,25 @@
 
 from sklearn.metrics._scorer import _BaseScorer as BaseScorer
 from sklearn.utils import _safe_indexing as safe_indexing
-from sklearn.utils._param_validation import HasMethods, Interval, InvalidParameterError, StrOptions
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
+    InvalidParameterError,
+    StrOptions,
+)
 from sklearn.utils.metaestimators import _safe_split as safe_split
 from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
 from sklearn.utils.validation import _check_method_params as check_method_params
 from sklearn.utils.validation import _num_samples as num_samples
 
 # Constraints of parameters that scikit-learn names by a text: in an annotation a text would be read as a type.
-ARRAY_LIKE, BOOLEAN, CV, RANDOM_STATE, VERBOSE = "array-like", "boolean", "cv_object", "random_state", "verbose"
+ARRAY_LIKE, BOOLEAN, CV, RANDOM_STATE, VERBOSE = (
+    "array-like",
+    "boolean",
+    "cv_object",
+    "random_state",
+    "verbose",
+)
 
 __all__ = [
     "ARRAY_LIKE",

@@ -15,7 +15,10 @@ from skcalib._rows.links import log_odds
 
 _MOST_SEGMENTS = 100  # that get a map of their own
 _FEW_SEGMENTS = 20  # that may have a map of more than two numbers
-_SHAPED = dict.fromkeys(("SplineCalibration", "IsotonicCalibration", "StackedRecalibrator"), "SplineCalibration")
+_SHAPED = dict.fromkeys(
+    ("SplineCalibration", "IsotonicCalibration", "StackedRecalibrator"),
+    "SplineCalibration",
+)
 _SHAPED["BetaCalibration"] = "BetaCalibration"
 _BEYOND_DOUBT = 0.001  # an adjusted p-value
 _FEWEST_SINCE = 200  # rows, that a change of the advice takes
@@ -23,7 +26,14 @@ _FEWEST_SIDE = 30  # rows of a segment on either side of its change
 _TINY, _RIDGE = 1e-12, 1e-9
 _FEWEST_ROWS = 50  # of a fit
 _LOST = 0.1  # share of the gain that the noise of a fit may cost
-_NONE = {"kind": "none", "recalibrator": None, "segments": [], "since": None, "rows_needed": None, "log_loss": None}
+_NONE = {
+    "kind": "none",
+    "recalibrator": None,
+    "segments": [],
+    "since": None,
+    "rows_needed": None,
+    "log_loss": None,
+}
 _NONE |= {"gain": None, "gain_low": None, "gain_high": None}
 
 
@@ -56,10 +66,17 @@ def _since(rows, chosen, changes, order):
         return None
     trials = later.maps()
     new, _ = _chosen(later, trials)
-    if later.rows.mean(rows.by_row(chosen)[kept] - later.by_row(new))[3] >= SIGNIFICANCE_LEVEL:
+    if (
+        later.rows.mean(rows.by_row(chosen)[kept] - later.by_row(new))[3]
+        >= SIGNIFICANCE_LEVEL
+    ):
         return None
     advice = _described(later, trials[0], new)
-    return {**advice, "kind": "none" if new is trials[0] else "map_since", "since": since}
+    return {
+        **advice,
+        "kind": "none" if new is trials[0] else "map_since",
+        "since": since,
+    }
 
 
 def _described(rows, before, chosen):
@@ -67,19 +84,46 @@ def _described(rows, before, chosen):
     if chosen is before:
         return _NONE
     gain, low, high, _ = rows.gain(before, chosen)
-    kind = "map_by_segment" if chosen.groups else "shift" if chosen.name == "PriorShift" else "map"
-    advice = {**_NONE, "kind": kind, "recalibrator": chosen.name, "segments": list(chosen.groups)}
-    advice |= {"gain": gain, "gain_low": low, "gain_high": high, "rows_needed": _rows_needed(rows, chosen, gain)}
+    kind = (
+        "map_by_segment"
+        if chosen.groups
+        else "shift"
+        if chosen.name == "PriorShift"
+        else "map"
+    )
+    advice = {
+        **_NONE,
+        "kind": kind,
+        "recalibrator": chosen.name,
+        "segments": list(chosen.groups),
+    }
+    advice |= {
+        "gain": gain,
+        "gain_low": low,
+        "gain_high": high,
+        "rows_needed": _rows_needed(rows, chosen, gain),
+    }
     return {**advice, "log_loss": mean(rows.by_row(before), rows.rows.sample_weight)}
 
 
 def _rows_needed(rows, chosen, gain):
     """Return the rows of a fit whose noise costs a tenth of the gain: the cost falls as 1 / n."""
-    fitted = np.array([loss[fold.train].mean() for loss, fold in zip(chosen.losses["log"], rows.folds, strict=True)])
+    fitted = np.array(
+        [
+            loss[fold.train].mean()
+            for loss, fold in zip(chosen.losses["log"], rows.folds, strict=True)
+        ]
+    )
     # Half of how much lower the loss is on the rows of the fit than on others is the cost of its noise.
-    cost = max(mean(rows.out_of_fold(chosen.losses["log"]), None) - fitted.mean(), 0.0) / 2
+    cost = (
+        max(mean(rows.out_of_fold(chosen.losses["log"]), None) - fitted.mean(), 0.0) / 2
+    )
     fewest = _FEWEST_ROWS * max(len(chosen.groups), 1)
-    return max(int(np.ceil(len(rows.codes) * cost / (_LOST * gain))), fewest) if gain > 0 else None
+    return (
+        max(int(np.ceil(len(rows.codes) * cost / (_LOST * gain))), fewest)
+        if gain > 0
+        else None
+    )
 
 
 def _simplest(rows, trials):
@@ -90,7 +134,9 @@ def _simplest(rows, trials):
     best = rows.best(trials)
     for trial in trials:
         within = trial is best or rows.gain(trial, best)[3] >= SIGNIFICANCE_LEVEL
-        if within and (trial is trials[0] or rows.gain(trials[0], trial)[3] < SIGNIFICANCE_LEVEL):
+        if within and (
+            trial is trials[0] or rows.gain(trials[0], trial)[3] < SIGNIFICANCE_LEVEL
+        ):
             return trial
     return trials[0]
 
@@ -103,12 +149,20 @@ def _chosen(rows, trials):
     after = _off(rows, one)
     if not any(after):
         return one, []
-    simple = catalogue.PlattScaling if rows.columns.shape[1] == 1 else catalogue.TemperatureScaling
+    simple = (
+        catalogue.PlattScaling
+        if rows.columns.shape[1] == 1
+        else catalogue.TemperatureScaling
+    )
     # All segments where the small differences count together: paired losses are slower to see these.
     owners = after[2:] if after[2] else (*_off(rows, trials[0])[:2], *after[:2])
     # If all segments but one have maps of their own, the shared map is that one's alone: as with a map for each.
     whole = len(np.unique(rows.rows.segments)) - 1
-    owners = {frozenset(own) if len(own) < whole else whole: own for own in sorted(owners, key=len) if own}
+    owners = {
+        frozenset(own) if len(own) < whole else whole: own
+        for own in sorted(owners, key=len)
+        if own
+    }
     owners = list(owners.values())
     kinds = [catalogue.PriorShift, simple]
     if one.name in _SHAPED and len(owners[-1]) <= _FEW_SEGMENTS:
@@ -127,9 +181,15 @@ def _off(rows, trial):
     statistics = _statistics(*(_sums(part, segment) for part in _score(rows, trial)))
     adjusted = holm(chdtrc(2, statistics))
     order, off = np.argsort(-statistics, kind="stable"), adjusted < SIGNIFICANCE_LEVEL
-    together = not off.all() and chdtrc(2 * np.sum(~off), statistics[~off].sum()) < SIGNIFICANCE_LEVEL
+    together = (
+        not off.all()
+        and chdtrc(2 * np.sum(~off), statistics[~off].sum()) < SIGNIFICANCE_LEVEL
+    )
     chosen = (adjusted < _BEYOND_DOUBT, off, np.full(len(names), together))
-    return [tuple(names[[i for i in order[:_MOST_SEGMENTS] if own[i]]].tolist()) for own in chosen]
+    return [
+        tuple(names[[i for i in order[:_MOST_SEGMENTS] if own[i]]].tolist())
+        for own in chosen
+    ]
 
 
 def _score(rows, trial):
@@ -139,20 +199,29 @@ def _score(rows, trial):
     """
     task = rows.predicted(trial)
     odds = log_odds(task.scores)
-    features = np.column_stack((np.ones(len(odds)), (odds - odds.mean()) / (odds.std() or 1.0)))
+    features = np.column_stack(
+        (np.ones(len(odds)), (odds - odds.mean()) / (odds.std() or 1.0))
+    )
     weight = np.ones(len(odds)) if task.sample_weight is None else task.sample_weight
     score = features * (weight * (task.labels - task.scores))[:, None]
     effect = 1.0
     if task.clusters is not None:
         sums = _sums(score, np.unique(task.clusters, return_inverse=True)[1])
-        effect = max(np.sum(sums[:, 0] ** 2) / max(np.sum(score[:, 0] ** 2), np.finfo(float).tiny), 1.0)
+        effect = max(
+            np.sum(sums[:, 0] ** 2)
+            / max(np.sum(score[:, 0] ** 2), np.finfo(float).tiny),
+            1.0,
+        )
     variance = effect * weight * task.scores * (1 - task.scores)
     return score, features[:, :, None] * features[:, None, :] * variance[:, None, None]
 
 
 def _sums(values, codes, n=0):
     """Return the sums of rows of values by code."""
-    columns = [np.bincount(codes, column, minlength=n) for column in values.reshape(len(values), -1).T]
+    columns = [
+        np.bincount(codes, column, minlength=n)
+        for column in values.reshape(len(values), -1).T
+    ]
     return np.stack(columns, axis=-1).reshape(-1, *values.shape[1:])
 
 
@@ -160,7 +229,9 @@ def _statistics(score, information):
     """Return the statistics, chi-square with 2 degrees, of scores (..., 2) with their information (..., 2, 2)."""
     size = np.trace(information, axis1=-2, axis2=-1)[..., None, None]
     padded = information + (_TINY + _RIDGE * size) * np.eye(2)
-    return np.einsum("...i,...i", score, np.linalg.solve(padded, score[..., None])[..., 0])
+    return np.einsum(
+        "...i,...i", score, np.linalg.solve(padded, score[..., None])[..., 0]
+    )
 
 
 def _changes(rows, chosen, order):
@@ -173,21 +244,38 @@ def _changes(rows, chosen, order):
     period = np.array([order.index(name) for name in tested.periods.tolist()])
     groups = [(None, np.ones(len(period), dtype=bool))]
     if tested.segments is not None:
-        groups += [(str(name), tested.segments == name) for name in np.unique(tested.segments)]
+        groups += [
+            (str(name), tested.segments == name) for name in np.unique(tested.segments)
+        ]
     score, information = _score(rows, chosen)
     bias, weight = tested.task.scores - tested.task.labels, tested.sample_weight
     for name, own in groups:
-        sums = [_sums(part[own], period[own], len(order)) for part in (np.ones((len(period), 1)), score, information)]
+        sums = [
+            _sums(part[own], period[own], len(order))
+            for part in (np.ones((len(period), 1)), score, information)
+        ]
         # sums of the rows from each period on
         number, after, known = (part[::-1].cumsum(axis=0)[::-1] for part in sums)
         share = known @ np.linalg.pinv(known[0])
-        pvalues = chdtrc(2, _statistics(after - share @ after[0], known - share @ known))
-        pvalues[np.minimum(number[:, 0], number[0, 0] - number[:, 0]) < _FEWEST_SIDE] = 1.0
+        pvalues = chdtrc(
+            2, _statistics(after - share @ after[0], known - share @ known)
+        )
+        pvalues[
+            np.minimum(number[:, 0], number[0, 0] - number[:, 0]) < _FEWEST_SIDE
+        ] = 1.0
         at = int(pvalues.argmin())
         adjusted = min(pvalues[at] * len(groups) * max(len(order) - 1, 1), 1.0)
         if adjusted < SIGNIFICANCE_LEVEL:
             sides = [own & (period < at), own & (period >= at)]
-            means = [mean(bias[side], None if weight is None else weight[side]) for side in sides]
-            row = {"group": name, "since": order[at], "bias_before": means[0], "bias_after": means[1]}
+            means = [
+                mean(bias[side], None if weight is None else weight[side])
+                for side in sides
+            ]
+            row = {
+                "group": name,
+                "since": order[at],
+                "bias_before": means[0],
+                "bias_after": means[1],
+            }
             found.append({**row, "adjusted_pvalue": float(adjusted)})
     return sorted(found, key=lambda row: row["adjusted_pvalue"])

@@ -58,7 +58,11 @@ def _labels(table):
     label, event = _column(table.label), table.event
     if event is None or event.lower() == "true":
         return label
-    return f"{label} == {float(event):.15g}" if _NUMBER.fullmatch(event) else f"{label} == {_quoted(event)}"
+    return (
+        f"{label} == {float(event):.15g}"
+        if _NUMBER.fullmatch(event)
+        else f"{label} == {_quoted(event)}"
+    )
 
 
 def _groups(table, model):
@@ -66,7 +70,9 @@ def _groups(table, model):
     segment, own = _column(table.segment_name), model["advice"]["segments"]
     if len(own) >= len(model["segments"]) - 1:
         return segment
-    return f'{segment}.astype(str).where(lambda name: name.isin({_quoted(own)}), "others")'
+    return (
+        f'{segment}.astype(str).where(lambda name: name.isin({_quoted(own)}), "others")'
+    )
 
 
 def _rows_since(table, since):

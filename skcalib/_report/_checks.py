@@ -10,13 +10,17 @@ from skcalib._report._reader import ReportError
 _MOST_SEGMENTS = 500
 _FEW_CLUSTERS = 20
 _EXACT = 1e-9  # how far a row's sum may be off by the rounding of sums
-_ROUNDED = 0.01  # how far a row's sum may be off where the scores of a file were rounded
+_ROUNDED = (
+    0.01  # how far a row's sum may be off where the scores of a file were rounded
+)
 _ID_WORDS = (
     "id|ids|uuid|guid|key|patient|subject|person|participant|user|customer|client|candidate|applicant|borrower|debtor|"
     "account|household|student|player|team|match|game|device|machine|site|hospital|centre|center|session|visit|"
     "question|document|doc|url"
 )
-_ID = re.compile(rf"(?i:(?:.*[\W_])?(?:{_ID_WORDS})(?:[\W_]*(?:id|no|nr|number|name|code))?)|.*[a-z]I[dD]")
+_ID = re.compile(
+    rf"(?i:(?:.*[\W_])?(?:{_ID_WORDS})(?:[\W_]*(?:id|no|nr|number|name|code))?)|.*[a-z]I[dD]"
+)
 COUNTING = "Rows are counted from 0, the header not included."
 
 
@@ -29,7 +33,9 @@ def distinct(column, name=None, what=""):
 
     places, values = pd.factorize(column)
     if name is not None and (places < 0).any():
-        raise ReportError(f"column {name!r}: row {int(places.argmin())} has no {what}. {COUNTING}")
+        raise ReportError(
+            f"column {name!r}: row {int(places.argmin())} has no {what}. {COUNTING}"
+        )
     return values.tolist(), places
 
 
@@ -46,23 +52,38 @@ def events(column, name, positive):
     values, places = distinct(column, name, "label")
     present = sorted(values, key=str)
     if positive is None:
-        numbers = {float(value) for value in present if isinstance(value, (bool, int, float))}
-        if len(numbers) < len(present) or not (numbers <= {0.0, 1.0} or numbers == {-1.0, 1.0}):
-            several = " Or give one score column a class: --score 'p_*'." if len(present) > 2 else ""
+        numbers = {
+            float(value) for value in present if isinstance(value, (bool, int, float))
+        }
+        if len(numbers) < len(present) or not (
+            numbers <= {0.0, 1.0} or numbers == {-1.0, 1.0}
+        ):
+            several = (
+                " Or give one score column a class: --score 'p_*'."
+                if len(present) > 2
+                else ""
+            )
             raise ReportError(
                 f"column {name!r} holds {shown(present)}: say with --positive which label is the event.{several}"
             )
         return column == 1, str(next((value for value in present if value == 1), 1))
     matching = np.array([is_same(value, positive) for value in values])
     if not matching.any():
-        raise ReportError(f"column {name!r} has no label {positive!r}; it holds {shown(present)}.")
+        raise ReportError(
+            f"column {name!r} has no label {positive!r}; it holds {shown(present)}."
+        )
     return matching[places], positive
 
 
 def class_codes(column, name, classes):
     """Return the position of each row's label among the classes."""
     values, places = distinct(column, name, "label")
-    codes = np.array([next((k for k, text in enumerate(classes) if is_same(value, text)), -1) for value in values])
+    codes = np.array(
+        [
+            next((k for k, text in enumerate(classes) if is_same(value, text)), -1)
+            for value in values
+        ]
+    )
     if -1 in codes:
         row = int(np.argmin(codes[places]))
         raise ReportError(
@@ -133,11 +154,19 @@ def cluster_column(column, name, notes):
             f"column {name!r} has one value, {column[0]!s}: how clusters differ cannot be seen. Leave --cluster out."
         )
     if len(values) == len(column):
-        notes.append(f"Each row has its own value of {name}, so that all rows are independent.")
+        notes.append(
+            f"Each row has its own value of {name}, so that all rows are independent."
+        )
         return None
     notes.append(
         f"Intervals and tests allow for rows of one {name} that depend on each other ({len(values):,} clusters)."
     )
     if len(values) < _FEW_CLUSTERS:
-        notes.append("So few clusters say little about how much they differ: the intervals are rough.")
-    return column if column.dtype.kind != "O" else np.array([str(value) for value in values])[places]
+        notes.append(
+            "So few clusters say little about how much they differ: the intervals are rough."
+        )
+    return (
+        column
+        if column.dtype.kind != "O"
+        else np.array([str(value) for value in values])[places]
+    )

@@ -18,16 +18,31 @@ from skcalib._report._reader import ReportError
 from skcalib._report._table import read_table
 
 _QUIET_SECONDS = 5  # work that is done by then shows no progress
-_OF_BOTH = ("label", "scores", "classes", "positive", "cluster", "seed", "names", "weight", "weight_type")
+_OF_BOTH = (
+    "label",
+    "scores",
+    "classes",
+    "positive",
+    "cluster",
+    "seed",
+    "names",
+    "weight",
+    "weight_type",
+)
 
 
 def add_report_command(commands):
     """Add the parser of the command."""
     parser = commands.add_parser(
-        "report", help="write a calibration report of the scores in a CSV or Parquet file, as one HTML page"
+        "report",
+        help="write a calibration report of the scores in a CSV or Parquet file, as one HTML page",
     )
     add, column = parser.add_argument, partial(parser.add_argument, metavar="COLUMN")
-    add("file", metavar="FILE", help="CSV (also .gz) or Parquet file with a header; with DuckDB a glob, too")
+    add(
+        "file",
+        metavar="FILE",
+        help="CSV (also .gz) or Parquet file with a header; with DuckDB a glob, too",
+    )
     column("--label", required=True, help="column of the labels")
     column(
         "--score",
@@ -45,15 +60,25 @@ def add_report_command(commands):
         "model then. Give it after FILE",
     )
     column("--segment", help="column by which the rows are divided")
-    column("--time", help="column of dates, quarters, months, weeks or numbered periods, to compare")
-    add("--baseline", metavar="FILE", help="earlier rows, of the same columns, to compare with")
+    column(
+        "--time",
+        help="column of dates, quarters, months, weeks or numbered periods, to compare",
+    )
+    add(
+        "--baseline",
+        metavar="FILE",
+        help="earlier rows, of the same columns, to compare with",
+    )
     column("--weight", help="column of weights")
     add(
         "--weight-type",
         choices=("frequency", "importance"),
         help="what weights are: repeated rows, or corrections of one row each (default: frequency for integers)",
     )
-    column("--cluster", help="column of what dependent rows have in common: a patient, a match, a site")
+    column(
+        "--cluster",
+        help="column of what dependent rows have in common: a patient, a match, a site",
+    )
     add(
         "--threshold",
         type=float,
@@ -63,10 +88,29 @@ def add_report_command(commands):
         help="score from which a row is treated, above 0 and below 1; may be given several times",
     )
     add("--title", help="title of the page")
-    add("--name", dest="names", action="append", default=[], help="what the page calls a model, once for each --score")
-    add("--positive", metavar="LABEL", help="the label that is the event (not needed for 0 and 1)")
-    add("-o", "--output", metavar="FILE", help="where the page goes (default: report.html)")
-    add("--json", action="store_true", help="print the numbers; write a page only with -o")
+    add(
+        "--name",
+        dest="names",
+        action="append",
+        default=[],
+        help="what the page calls a model, once for each --score",
+    )
+    add(
+        "--positive",
+        metavar="LABEL",
+        help="the label that is the event (not needed for 0 and 1)",
+    )
+    add(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="where the page goes (default: report.html)",
+    )
+    add(
+        "--json",
+        action="store_true",
+        help="print the numbers; write a page only with -o",
+    )
     add("--seed", type=int, default=0, help="seed of resamples and folds (default: 0)")
     parser.set_defaults(run=run_report)
 
@@ -82,26 +126,49 @@ def run_report(arguments):
 
 
 def _report(arguments):
-    output, seed = arguments.output or (None if arguments.json else "report.html"), arguments.seed
+    output, seed = (
+        arguments.output or (None if arguments.json else "report.html"),
+        arguments.seed,
+    )
     if output is not None:
         _check_output(Path(output), arguments)
-    arguments.classes, thresholds = given_classes(arguments.classes), sorted(set(arguments.threshold))
+    arguments.classes, thresholds = (
+        given_classes(arguments.classes),
+        sorted(set(arguments.threshold)),
+    )
     if not all(0 < threshold < 1 for threshold in thresholds):
-        raise ReportError(f"--threshold {thresholds[0]:g} or {thresholds[-1]:g} is no score above 0 and below 1.")
+        raise ReportError(
+            f"--threshold {thresholds[0]:g} or {thresholds[-1]:g} is no score above 0 and below 1."
+        )
     columns = {name: getattr(arguments, name) for name in _OF_BOTH}
     with _progress() as step:
         step(f"reading {arguments.file}")
-        table, baseline = read_table(arguments.file, segment=arguments.segment, time=arguments.time, **columns), None
+        table, baseline = (
+            read_table(
+                arguments.file,
+                segment=arguments.segment,
+                time=arguments.time,
+                **columns,
+            ),
+            None,
+        )
         if arguments.baseline is not None:
             step(f"reading {arguments.baseline}")
             baseline = read_table(arguments.baseline, **columns)
         if thresholds and table.classes is not None:
-            raise ReportError("--threshold is for one event, but each class has a score here: leave it out.")
+            raise ReportError(
+                "--threshold is for one event, but each class has a score here: leave it out."
+            )
         try:
-            numbers = report_numbers(table, baseline=baseline, thresholds=thresholds, seed=seed, step=step)
+            numbers = report_numbers(
+                table, baseline=baseline, thresholds=thresholds, seed=seed, step=step
+            )
         except ValueError as error:  # the columns are valid; a number of the report is not defined for them
             raise ReportError(error) from error
-        numbers |= {"title": arguments.title, "command": " ".join(["python -m skcalib", *map(quote, arguments.argv)])}
+        numbers |= {
+            "title": arguments.title,
+            "command": " ".join(["python -m skcalib", *map(quote, arguments.argv)]),
+        }
         if output is not None:
             _write_page(output, numbers, table, seed, step)
     if arguments.json:
@@ -118,13 +185,17 @@ def _check_output(output, arguments):
     """Refuse a page that would replace an input, and one that cannot be drawn."""
     for given in map(Path, filter(None, (arguments.file, arguments.baseline))):
         if output.exists() and given.exists() and output.samefile(given):
-            raise ReportError(f"-o {output} is the input: the page would overwrite it. Name another file.")
+            raise ReportError(
+                f"-o {output} is the input: the page would overwrite it. Name another file."
+            )
     folder = output.absolute().parent
     if not folder.is_dir():
         raise ReportError(f"{output} cannot be written: there is no folder {folder}.")
     for package in ("matplotlib", "jinja2"):
         if find_spec(package) is None:
-            raise ReportError(f'the page needs {package}: pip install "skcalib[report]", or ask for --json.')
+            raise ReportError(
+                f'the page needs {package}: pip install "skcalib[report]", or ask for --json.'
+            )
 
 
 def _write_page(output, numbers, table, seed, step):
@@ -134,7 +205,9 @@ def _write_page(output, numbers, table, seed, step):
     pictures = {"reliability": reliability_picture(table, seed)}
     for model in numbers["models"] if numbers["classes"] else ():
         step(f"pictures of the classes of {model['name']}")
-        pictures["classes", model["name"]] = class_pictures(table, model["name"], model["classes"], seed)
+        pictures["classes", model["name"]] = class_pictures(
+            table, model["name"], model["classes"], seed
+        )
     step("page")
     page, path = report_page(numbers, pictures), Path(output).resolve()
     try:
@@ -149,7 +222,9 @@ def _write_page(output, numbers, table, seed, step):
         finally:
             beside.unlink(missing_ok=True)
     except OSError as error:
-        raise ReportError(f"{output} cannot be written: {error.strerror or error}.") from error
+        raise ReportError(
+            f"{output} cannot be written: {error.strerror or error}."
+        ) from error
 
 
 @contextmanager
@@ -161,7 +236,11 @@ def _progress():
     def write():
         nonlocal written
         written = monotonic()
-        print(f"skcalib report: {steps[-1]} ({written - begun:.0f} s)", file=sys.stderr, flush=True)
+        print(
+            f"skcalib report: {steps[-1]} ({written - begun:.0f} s)",
+            file=sys.stderr,
+            flush=True,
+        )
 
     def step(what):
         steps.append(what)

@@ -15,13 +15,30 @@ def decision_rows(table, name, thresholds, seed):
     of fold. It is None where a class has fewer rows than there are folds.
     """
     task, rows = table.task(name), []
-    against_none, against_all = (_benefits(task, thresholds, reference) for reference in ("none", "all"))
+    against_none, against_all = (
+        _benefits(task, thresholds, reference) for reference in ("none", "all")
+    )
     costs = _costs(TrialRows.of(table, name, seed), thresholds)
-    for threshold, *found in zip(thresholds, against_none, against_all, costs, strict=True):
+    for threshold, *found in zip(
+        thresholds, against_none, against_all, costs, strict=True
+    ):
         treated = task.scores >= threshold
-        shares = {"treated": treated, "false_alarms": treated & ~task.labels, "misses": ~treated & task.labels}
-        row = {"threshold": threshold, **{key: task.interval(share.astype(float)) for key, share in shares.items()}}
-        benefits = zip(("net_benefit", "against_treating_all", "cost_of_miscalibration"), found, strict=True)
+        shares = {
+            "treated": treated,
+            "false_alarms": treated & ~task.labels,
+            "misses": ~treated & task.labels,
+        }
+        row = {
+            "threshold": threshold,
+            **{
+                key: task.interval(share.astype(float)) for key, share in shares.items()
+            },
+        }
+        benefits = zip(
+            ("net_benefit", "against_treating_all", "cost_of_miscalibration"),
+            found,
+            strict=True,
+        )
         rows.append(row | dict(benefits))
     return rows
 
@@ -29,7 +46,9 @@ def decision_rows(table, name, thresholds, seed):
 def _costs(rows, thresholds):
     if rows.folds is None:
         return [None] * len(thresholds)
-    return _benefits(rows.predicted(rows.trial(SplineCalibration())), thresholds, rows.tested.scores)
+    return _benefits(
+        rows.predicted(rows.trial(SplineCalibration())), thresholds, rows.tested.scores
+    )
 
 
 def _benefits(task, thresholds, reference):
@@ -37,7 +56,17 @@ def _benefits(task, thresholds, reference):
     clusters = task.clusters
     if clusters is None and task.weight_type == "importance":
         clusters = np.arange(len(task.labels))
-    options = {"thresholds": thresholds, "reference": reference, "confidence_level": CONFIDENCE_LEVEL}
-    options |= {"sample_weight": task.sample_weight, "clusters": clusters, "pos_label": True}
+    options = {
+        "thresholds": thresholds,
+        "reference": reference,
+        "confidence_level": CONFIDENCE_LEVEL,
+    }
+    options |= {
+        "sample_weight": task.sample_weight,
+        "clusters": clusters,
+        "pos_label": True,
+    }
     found = net_benefit(task.labels, task.scores, **options)
-    return records({"estimate": found.net_benefit, "low": found.low, "high": found.high})
+    return records(
+        {"estimate": found.net_benefit, "low": found.low, "high": found.high}
+    )

@@ -88,7 +88,13 @@ class ReportTable:
 
     def forecasts(self, name):
         """Return all rows of a model."""
-        return Rows(self.scores[name], self.labels, self.weight, self.clusters, weight_type=self.weight_type)
+        return Rows(
+            self.scores[name],
+            self.labels,
+            self.weight,
+            self.clusters,
+            weight_type=self.weight_type,
+        )
 
     def task(self, name):
         """Return the binary problem of a model: the event, or whether the predicted class is right."""
@@ -99,27 +105,41 @@ class ReportTable:
         if self.classes is None:
             return None
         n_classes = len(self.classes)
-        rows = self.forecasts(name).at(self.sample(_MOST_CLASS_SCORES // n_classes, seed))
+        rows = self.forecasts(name).at(
+            self.sample(_MOST_CLASS_SCORES // n_classes, seed)
+        )
         each = rows._replace(
             scores=np.ascontiguousarray(rows.scores.T).ravel(),
             labels=(rows.labels == np.arange(n_classes)[:, None]).ravel(),
-            sample_weight=None if rows.sample_weight is None else np.tile(rows.sample_weight, n_classes),
-            clusters=None if rows.clusters is None else np.tile(rows.clusters, n_classes),
+            sample_weight=None
+            if rows.sample_weight is None
+            else np.tile(rows.sample_weight, n_classes),
+            clusters=None
+            if rows.clusters is None
+            else np.tile(rows.clusters, n_classes),
         )
         return each, np.repeat(np.array(self.classes), len(rows.labels))
 
     def losses(self, name):
         """Return the Brier score and the log-loss with their intervals, by the names in `LOSSES`."""
         rows = self.forecasts(name)
-        return {key: rows.interval(loss(rows.scores, rows.labels)) for key, loss in LOSSES.items()}
+        return {
+            key: rows.interval(loss(rows.scores, rows.labels))
+            for key, loss in LOSSES.items()
+        }
 
     def brier_difference(self, name):
         """Return how much larger the Brier score of a model is than that of the first, with its interval."""
-        one, other = (LOSSES["brier"](self.scores[key], self.labels) for key in (name, self.names[0]))
+        one, other = (
+            LOSSES["brier"](self.scores[key], self.labels)
+            for key in (name, self.names[0])
+        )
         return self.forecasts(name).interval(one - other)
 
     def sample(self, most, seed):
         """Return the places of a random sample of at most this many rows: a slice where these are all."""
         if self.n_rows <= most:
             return slice(None)
-        return np.sort(np.random.default_rng(seed).choice(self.n_rows, most, replace=False))
+        return np.sort(
+            np.random.default_rng(seed).choice(self.n_rows, most, replace=False)
+        )

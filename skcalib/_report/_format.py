@@ -53,7 +53,8 @@ def saved(row, before, key, score):
     if row is before or not before[score]:
         return None
     return {
-        name: row[key + end] / before[score] for name, end in (("estimate", ""), ("low", "_low"), ("high", "_high"))
+        name: row[key + end] / before[score]
+        for name, end in (("estimate", ""), ("low", "_low"), ("high", "_high"))
     }
 
 
@@ -69,4 +70,8 @@ def n_shown(classes):
 
 def tight(words):
     """Return words in which no line ends before a sign that belongs to a number."""
-    return words.replace(" %", _PERCENT).replace(" = ", "\u00a0=\u00a0").replace(" ≤ ", "\u00a0≤\u00a0")
+    return (
+        words.replace(" %", _PERCENT)
+        .replace(" = ", "\u00a0=\u00a0")
+        .replace(" ≤ ", "\u00a0≤\u00a0")
+    )

@@ -14,7 +14,9 @@ def given_classes(arguments):
     names = tuple(name.strip() for name in names)
     twice = [name for name in names if names.count(name) > 1]
     if twice:
-        raise ReportError(f"--classes names {twice[0]!r} {names.count(twice[0])} times: name each class once.")
+        raise ReportError(
+            f"--classes names {twice[0]!r} {names.count(twice[0])} times: name each class once."
+        )
     if len(names) < 3:
         raise ReportError(
             f"--classes names {', '.join(names)}: it takes three classes at least. For two give the column of the "
@@ -52,13 +54,18 @@ def score_models(specs, classes, header, others, path):
         return {spec: (spec,) for spec in specs}, None
     if not patterns:
         columns = _by_class(specs, classes, "--score was given")
-        return {commonprefix(specs).rstrip("_-. ") or "scores": tuple(columns.values())}, classes
+        return {
+            commonprefix(specs).rstrip("_-. ") or "scores": tuple(columns.values())
+        }, classes
     if len(patterns) < len(specs):
         plain = next(spec for spec in specs if spec not in patterns)
         raise ReportError(
             f"--score {plain} is one column and --score '{patterns[0]}' one column a class: give a report one kind."
         )
-    found = {pattern: _matched(pattern, classes, header, others, path) for pattern in patterns}
+    found = {
+        pattern: _matched(pattern, classes, header, others, path)
+        for pattern in patterns
+    }
     classes = tuple(found[patterns[0]])
     for pattern, columns in found.items():
         if set(columns) != set(classes):
@@ -66,7 +73,10 @@ def score_models(specs, classes, header, others, path):
                 f"--score '{patterns[0]}' and --score '{pattern}' are of other classes: {', '.join(classes)} and "
                 f"{', '.join(columns)}."
             )
-    return {pattern: tuple(columns[name] for name in classes) for pattern, columns in found.items()}, classes
+    return {
+        pattern: tuple(columns[name] for name in classes)
+        for pattern, columns in found.items()
+    }, classes
 
 
 def renamed(models, names):
@@ -84,12 +94,20 @@ def renamed(models, names):
 def _matched(pattern, classes, header, others, path):
     """Return the columns of a pattern by class, which the option names or the star stands for."""
     if pattern.count("*") > 1:
-        raise ReportError(f"--score '{pattern}' has {pattern.count('*')} stars: one stands for the name of the class.")
+        raise ReportError(
+            f"--score '{pattern}' has {pattern.count('*')} stars: one stands for the name of the class."
+        )
     before, after = map(re.escape, pattern.split("*"))
-    matches = {name: re.fullmatch(f"{before}(.+){after}", name) for name in header if name not in others}
+    matches = {
+        name: re.fullmatch(f"{before}(.+){after}", name)
+        for name in header
+        if name not in others
+    }
     found = {match.group(1): name for name, match in matches.items() if match}
     if not found:
-        raise ReportError(f"{path} has no column like '{pattern}'; its columns are {shown(header, 12)}.")
+        raise ReportError(
+            f"{path} has no column like '{pattern}'; its columns are {shown(header, 12)}."
+        )
     if len(found) < 3:
         raise ReportError(
             f"--score '{pattern}' finds {shown(found.values())}, and classes take three columns at least. For two "

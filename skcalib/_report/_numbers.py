@@ -11,7 +11,12 @@ from skcalib._report._advice import advised
 from skcalib._report._advice_code import advice_code
 from skcalib._report._decisions import decision_rows
 from skcalib._report._periods import monitor_rows, period_rows
-from skcalib._report._sentences import SIGNIFICANCE_LEVEL, advice_words, pvalue_words, summary_sentence
+from skcalib._report._sentences import (
+    SIGNIFICANCE_LEVEL,
+    advice_words,
+    pvalue_words,
+    summary_sentence,
+)
 from skcalib._report._statistics import (
     CONFIDENCE_LEVEL,
     MEAN_ABSOLUTE,
@@ -23,7 +28,11 @@ from skcalib._report._statistics import (
 )
 from skcalib.binning import EqualWidth, MinimumMass
 from skcalib.evaluation import calibration_summary
-from skcalib.guarantees import conditional_epsilon, expected_error_bound, marginal_epsilon
+from skcalib.guarantees import (
+    conditional_epsilon,
+    expected_error_bound,
+    marginal_epsilon,
+)
 from skcalib.metrics import (
     calibration_error,
     calibration_error_interval,
@@ -34,7 +43,9 @@ from skcalib.metrics import (
     reliability_curve,
 )
 
-SMALL_SEGMENT = 100  # rows below which the place of a segment in the table may well be chance
+SMALL_SEGMENT = (
+    100  # rows below which the place of a segment in the table may well be chance
+)
 SMALL_CLASS = 30  # rows of a class, the same
 _N_RESAMPLES = 999
 _N_CLUSTER_DRAWS = 199  # of dependent labels, which take 50 times as long
@@ -66,7 +77,9 @@ def report_numbers(table, *, seed, step, baseline=None, thresholds=()):
     models = []
     with warnings.catch_warnings():
         # A note of the report says it of clusters; a segment that a fold has not seen has the fit of all rows.
-        warnings.filterwarnings("ignore", r"clusters=|\d+ rows? uses? the pooled fit", UserWarning)
+        warnings.filterwarnings(
+            "ignore", r"clusters=|\d+ rows? uses? the pooled fit", UserWarning
+        )
         for name in table.names:
             models.append(_model_numbers(table, name, baseline, thresholds, seed, step))
     return _plain(
@@ -80,17 +93,23 @@ def report_numbers(table, *, seed, step, baseline=None, thresholds=()):
             "n_rows": table.n_rows,
             "total_weight": table.total_weight,
             "weighted": table.is_weighted,
-            "event_frequency": None if table.classes is not None else models[0]["event_frequency"],
+            "event_frequency": None
+            if table.classes is not None
+            else models[0]["event_frequency"],
             "weight_type": table.weight_type if table.is_weighted else None,
             "cluster": table.cluster_name,
-            "n_clusters": None if table.clusters is None else len(np.unique(table.clusters)),
+            "n_clusters": None
+            if table.clusters is None
+            else len(np.unique(table.clusters)),
             "segment": table.segment_name,
             "time": table.time_name,
             "baseline": None if baseline is None else baseline.source,
             "confidence_level": CONFIDENCE_LEVEL,
             "notes": [*table.notes, *_few_events(table)],
             "models": models,
-            "certificates": [] if table.is_weighted or table.clusters is not None else _certificates(table.n_rows),
+            "certificates": []
+            if table.is_weighted or table.clusters is not None
+            else _certificates(table.n_rows),
         }
     )
 
@@ -98,8 +117,15 @@ def report_numbers(table, *, seed, step, baseline=None, thresholds=()):
 def _model_numbers(table, name, baseline, thresholds, seed, step):
     step(f"errors of {name}")
     task, losses = table.task(name), table.losses(name)
-    model = {"name": name, **_bias(task, table.classes), "errors": _errors(task, seed, table.classes)}
-    model["proper_scores"] = [{"name": "Brier score", **losses["brier"]}, {"name": "log-loss", **losses["log"]}]
+    model = {
+        "name": name,
+        **_bias(task, table.classes),
+        "errors": _errors(task, seed, table.classes),
+    }
+    model["proper_scores"] = [
+        {"name": "Brier score", **losses["brier"]},
+        {"name": "log-loss", **losses["log"]},
+    ]
     step(f"test of {name}")
     model["test"] = _test(task, seed)
     model["bins"] = _bins(task)
@@ -123,17 +149,25 @@ def _model_numbers(table, name, baseline, thresholds, seed, step):
     model["paper"] = _paper(table, task, model, seed)
     if name != table.names[0]:
         model["brier_difference"] = table.brier_difference(name)
-    words = summary_sentence(model, table.total_weight), *advice_words(model, table.segment_name)
+    words = (
+        summary_sentence(model, table.total_weight),
+        *advice_words(model, table.segment_name),
+    )
     model["summary"] = "\n".join(filter(None, words))
     return model
 
 
 def _few_events(table):
     """Return the note that takes the place of the library's warning of clusters with few events."""
-    expected = min(min(rows.scores.sum(), (1 - rows.scores).sum()) for rows in map(table.task, table.names))
+    expected = min(
+        min(rows.scores.sum(), (1 - rows.scores).sum())
+        for rows in map(table.task, table.names)
+    )
     if table.clusters is None or expected >= FEW_EVENTS:
         return []
-    return [f"With fewer than {FEW_EVENTS} expected events or non-events, intervals of clusters may be too short."]
+    return [
+        f"With fewer than {FEW_EVENTS} expected events or non-events, intervals of clusters may be too short."
+    ]
 
 
 def _bias(task, classes):
@@ -150,9 +184,15 @@ def _bias(task, classes):
 def _errors(task, seed, classes):
     """Return calibration errors with their intervals; the first is the one of the summary."""
     of_rows = {"confidence_level": CONFIDENCE_LEVEL, **task.dependence}
-    options = {"random_state": seed, "n_resamples": 1000 if task.clusters is None else _N_CLUSTER_DRAWS, **of_rows}
+    options = {
+        "random_state": seed,
+        "n_resamples": 1000 if task.clusters is None else _N_CLUSTER_DRAWS,
+        **of_rows,
+    }
     # One cell with a few rows would decide the largest gap: bins are merged until each holds enough of the weight.
-    enough = _FEWEST_IN_BIN * (task.sample_weight.mean() if task.weight_type == "importance" else 1)
+    enough = _FEWEST_IN_BIN * (
+        task.sample_weight.mean() if task.weight_type == "importance" else 1
+    )
     total = len(task.labels) if task.sample_weight is None else task.sample_weight.sum()
     kinds = {
         "mean absolute calibration error": MEAN_ABSOLUTE,
@@ -160,19 +200,33 @@ def _errors(task, seed, classes):
         "expected calibration error": {"metric": expected_calibration_error},
     }
     if total >= 2 * enough:
-        metric = partial(maximum_calibration_error, binning=MinimumMass(EqualWidth(15), min_weight=enough))
+        metric = partial(
+            maximum_calibration_error,
+            binning=MinimumMass(EqualWidth(15), min_weight=enough),
+        )
         kinds["maximum calibration error"] = {"metric": metric}
     errors = []
     for name, kind in kinds.items():
-        interval = calibration_error_interval(task.labels, task.scores, **kind, **options)
-        errors.append({"name": name, **interval._asdict(), "reason": _reason(*interval, interval.reason)})
+        interval = calibration_error_interval(
+            task.labels, task.scores, **kind, **options
+        )
+        errors.append(
+            {
+                "name": name,
+                **interval._asdict(),
+                "reason": _reason(*interval, interval.reason),
+            }
+        )
     if classes is not None:  # a slope is one of the log-odds of an event
         return errors
     try:
         slope = calibration_slope_intercept(task.labels, task.scores, **of_rows)
     except ValueError:  # one class only, separated classes, or equal scores: no slope is the most likely
         return errors
-    named = {"calibration slope": slope.slope, "calibration in the large": slope.intercept}
+    named = {
+        "calibration slope": slope.slope,
+        "calibration in the large": slope.intercept,
+    }
     return errors + [{"name": name, **found._asdict()} for name, found in named.items()]
 
 
@@ -187,17 +241,35 @@ def _test(task, seed):
     """Return the test of the first error: it rejects exactly where the interval of that error excludes 0."""
     n_resamples = _N_RESAMPLES if task.clusters is None else _N_CLUSTER_DRAWS
     metric = partial(calibration_error, **MEAN_ABSOLUTE)
-    options = {"metric": metric, "n_resamples": n_resamples, "random_state": seed, **task.dependence}
+    options = {
+        "metric": metric,
+        "n_resamples": n_resamples,
+        "random_state": seed,
+        **task.dependence,
+    }
     result = calibration_test(task.labels, task.scores, **options)
     found = {"name": "resampling test of the calibration error", **result._asdict()}
-    return {**found, "smallest_pvalue": 1 / (n_resamples + 1), "rejects": result.pvalue < SIGNIFICANCE_LEVEL}
+    return {
+        **found,
+        "smallest_pvalue": 1 / (n_resamples + 1),
+        "rejects": result.pvalue < SIGNIFICANCE_LEVEL,
+    }
 
 
 def _bins(task):
-    bins = reliability_curve(task.labels, task.scores, binning=REPORT_BINNING, **task.given)
+    bins = reliability_curve(
+        task.labels, task.scores, binning=REPORT_BINNING, **task.given
+    )
     low, high = bins.interval(CONFIDENCE_LEVEL)
-    means = {"mean_score": bins.mean_score, "event_frequency": bins.event_frequency, "low": low, "high": high}
-    return records({"from": bins.edges[:-1], "to": bins.edges[1:], **means, "weight": bins.weight})
+    means = {
+        "mean_score": bins.mean_score,
+        "event_frequency": bins.event_frequency,
+        "low": low,
+        "high": high,
+    }
+    return records(
+        {"from": bins.edges[:-1], "to": bins.edges[1:], **means, "weight": bins.weight}
+    )
 
 
 def segment_rows(task, groups, seed, kind="segment"):
@@ -208,7 +280,11 @@ def segment_rows(task, groups, seed, kind="segment"):
     for row in rows:
         row["n_events"] = row["n_rows"] * row["event_frequency"]
         row["reason"] = _reason(row["estimate"], row["low"], row["high"])
-        row["is_small"] = row["n_rows"] < SMALL_SEGMENT if kind == "segment" else row["n_events"] < SMALL_CLASS
+        row["is_small"] = (
+            row["n_rows"] < SMALL_SEGMENT
+            if kind == "segment"
+            else row["n_events"] < SMALL_CLASS
+        )
     return sorted(rows, key=lambda row: (row["pvalue"], -abs(row["bias"])))
 
 
@@ -224,12 +300,18 @@ def class_rows(task, names, seed):
         if task.clusters is None:
             own = task.at(names == row["class"])
             given = {**own.given, "weight_type": own.weight_type}
-            row["error_pvalue"] = calibration_test(own.labels, own.scores, method="kuiper", **given).pvalue
+            row["error_pvalue"] = calibration_test(
+                own.labels, own.scores, method="kuiper", **given
+            ).pvalue
     adjust(rows, "error_pvalue", "adjusted_error_pvalue")
 
     def place(row):
         error = np.nan_to_num(row["estimate"])
-        return (0, -error) if row["adjusted_error_pvalue"] < SIGNIFICANCE_LEVEL else (1, row["error_pvalue"])
+        return (
+            (0, -error)
+            if row["adjusted_error_pvalue"] < SIGNIFICANCE_LEVEL
+            else (1, row["error_pvalue"])
+        )
 
     return sorted(rows, key=place)
 
@@ -243,7 +325,11 @@ def _paper(table, task, model, seed):
             return str(calibration_summary(task.labels, task.scores, **options))
         except ValueError:  # one class only
             return None
-    error, (brier, nats), test = model["errors"][0], model["proper_scores"], model["test"]
+    error, (brier, nats), test = (
+        model["errors"][0],
+        model["proper_scores"],
+        model["test"],
+    )
 
     def shown(found, digits):
         return f"{found['estimate']:.{digits}f} ({found['low']:.{digits}f} to {found['high']:.{digits}f})"
@@ -267,8 +353,12 @@ def _certificates(n_rows):
     rows = [
         {
             "n_bins": count,
-            "conditional": conditional_epsilon(n_rows, count, confidence_level=CONFIDENCE_LEVEL),
-            "marginal": marginal_epsilon(n_rows, count, confidence_level=CONFIDENCE_LEVEL),
+            "conditional": conditional_epsilon(
+                n_rows, count, confidence_level=CONFIDENCE_LEVEL
+            ),
+            "marginal": marginal_epsilon(
+                n_rows, count, confidence_level=CONFIDENCE_LEVEL
+            ),
             "expected_error": expected_error_bound(n_rows, count),
         }
         for count in _BIN_COUNTS

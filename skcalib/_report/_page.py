@@ -79,21 +79,34 @@ def report_page(numbers, pictures):
 
 def _error_lines(models):
     """Return the name of each measure, its explanation, and what the models have of it, if any has."""
-    measured = [{part["name"]: part for part in [*model["errors"], *model["proper_scores"]]} for model in models]
+    measured = [
+        {part["name"]: part for part in [*model["errors"], *model["proper_scores"]]}
+        for model in models
+    ]
     explained = {**_EXPLAINED, **(_EXPLAINED_CLASSES if "classes" in models[0] else {})}
-    lines = [(name, words, [parts.get(name) for parts in measured]) for name, words in explained.items()]
+    lines = [
+        (name, words, [parts.get(name) for parts in measured])
+        for name, words in explained.items()
+    ]
     return [line for line in lines if any(line[-1])]
 
 
 def _data_sentence(numbers):
     """Return what the report is about."""
-    weighted = f" of total weight {show.count(numbers['total_weight'])}" if numbers["weighted"] else ""
+    weighted = (
+        f" of total weight {show.count(numbers['total_weight'])}"
+        if numbers["weighted"]
+        else ""
+    )
     written = f" of {numbers['modified']}" if numbers["modified"] else ""
     if numbers["classes"] is None:
         event = f"{numbers['label']} = {numbers['event']}, in {show.percent(numbers['event_frequency'])} of them"
         about = f"; the event is {event}."
     else:
-        n_classes, named = len(numbers["classes"]), say.listed(numbers["classes"], _MOST_CLASSES_NAMED)
+        n_classes, named = (
+            len(numbers["classes"]),
+            say.listed(numbers["classes"], _MOST_CLASSES_NAMED),
+        )
         about = f"; the column {numbers['label']} holds {n_classes} classes: {named}."
     size = f"{numbers['source']}{written}: {numbers['n_rows']:,} rows{weighted}"
     return " ".join([size + about, *numbers["notes"]])

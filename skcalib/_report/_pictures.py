@@ -12,7 +12,12 @@ from skcalib.displays._words import percent
 from skcalib.metrics import calibration_error
 
 # Fonts and sizes are the page's: a matplotlibrc is ignored.
-_STYLE = {"font.size": 10, "font.family": "sans-serif", "svg.fonttype": "path", "figure.facecolor": "white"}
+_STYLE = {
+    "font.size": 10,
+    "font.family": "sans-serif",
+    "svg.fonttype": "path",
+    "figure.facecolor": "white",
+}
 
 
 class Picture(NamedTuple):
@@ -26,7 +31,11 @@ class Picture(NamedTuple):
 def reliability_picture(table, seed):
     """Return the reliability diagram of all scores, with their histograms."""
     # The error of the summary; a diagram knows no clusters, and its interval would be another one.
-    metric = None if table.clusters is not None else partial(calibration_error, **MEAN_ABSOLUTE)
+    metric = (
+        None
+        if table.clusters is not None
+        else partial(calibration_error, **MEAN_ABSOLUTE)
+    )
     options = {"metric": metric, "random_state": seed, "sample_weight": table.weight}
     options["labels"] = LABELS if table.classes is None else range(len(table.classes))
     display, svg = _drawn((5.2, 7.0), table.labels, table.scores, **options)
@@ -59,7 +68,15 @@ def class_pictures(table, name, rows, seed):
     for row in rows[: n_shown(rows)]:
         own = task.at(groups == row["class"])
         models = {row["class"]: own.scores}
-        _, svg = _drawn((3.0, 3.3), own.labels, models, **own.given, metric=None, random_state=seed, legend=False)
+        _, svg = _drawn(
+            (3.0, 3.3),
+            own.labels,
+            models,
+            **own.given,
+            metric=None,
+            random_state=seed,
+            legend=False,
+        )
         bias = percent(row["bias"])
         alt = f"Reliability diagram of the class {row['class']}: mean score minus frequency {bias} points on average."
         pictures.append(Picture(svg, alt, ""))

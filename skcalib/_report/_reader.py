@@ -67,9 +67,13 @@ def opened(path):
     except ReportError:
         raise
     except ImportError as error:
-        raise ReportError(f'{path} needs pandas and pyarrow to be read: pip install "skcalib[report]".') from error
+        raise ReportError(
+            f'{path} needs pandas and pyarrow to be read: pip install "skcalib[report]".'
+        ) from error
     except Exception as error:  # the readers' errors have no common class
-        raise ReportError(f"{path} cannot be read: {str(error) or type(error).__name__}") from error
+        raise ReportError(
+            f"{path} cannot be read: {str(error) or type(error).__name__}"
+        ) from error
 
 
 def _binary(path):
@@ -94,10 +98,17 @@ def _csv(path, file):
         import pandas as pd
 
         missing = {name: [""] if name in words else list(_MISSING) for name in header}
-        options = {"na_values": missing, "keep_default_na": False, "low_memory": False, "encoding": "utf-8-sig"}
+        options = {
+            "na_values": missing,
+            "keep_default_na": False,
+            "low_memory": False,
+            "encoding": "utf-8-sig",
+        }
         file.seek(0)
         with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)  # values without a column
+            warnings.simplefilter(
+                "error", pd.errors.ParserWarning
+            )  # values without a column
             # All columns, for with usecols= a row of too many values goes unnoticed.
             columns = pd.read_csv(file, sep=separator, index_col=False, **options)
         return columns, len(columns)
@@ -107,7 +118,9 @@ def _csv(path, file):
 
 def _parquet(path, file):
     """Return the names of a Parquet file's columns and its reader; None of another file."""
-    if path.suffix.lower() not in _PARQUET and file.read(4) != b"PAR1":  # a pipe has no name
+    if (
+        path.suffix.lower() not in _PARQUET and file.read(4) != b"PAR1"
+    ):  # a pipe has no name
         return None
     from pyarrow.parquet import ParquetFile
 
@@ -115,7 +128,9 @@ def _parquet(path, file):
 
     def table(names, words, most, seed):
         # Without its metadata a column that pandas wrote as an index is a column.
-        return whole.read(columns=names).to_pandas(ignore_metadata=True), whole.metadata.num_rows
+        return whole.read(columns=names).to_pandas(
+            ignore_metadata=True
+        ), whole.metadata.num_rows
 
     return whole.schema_arrow.names, table
 
@@ -145,15 +160,25 @@ def _scanned(path):
         # The hash of a row's number decides: the same sample each time, whatever the threads do.
         rows = f"SELECT {wanted}, row_number() OVER () AS skcalib_row FROM skcalib_file"
         chosen = f"hash(skcalib_row + {int(seed) * 2**32}) % {2**32} < {int(2**32 * most / n_rows)}"
-        return relation.query("skcalib_file", f"SELECT {wanted} FROM ({rows}) WHERE {chosen}").df(), n_rows
+        return relation.query(
+            "skcalib_file", f"SELECT {wanted} FROM ({rows}) WHERE {chosen}"
+        ).df(), n_rows
 
-    return None if is_parquet and is_file and n_rows <= _MOST_ROWS else (list(relation.columns), table)
+    return (
+        None
+        if is_parquet and is_file and n_rows <= _MOST_ROWS
+        else (list(relation.columns), table)
+    )
 
 
 def _from_series(series):
     """Return a pandas column as an array, missing values of every kind as NaN or None."""
     values = series.to_numpy()
-    return values if values.dtype.kind != "O" else np.where(series.isna().to_numpy(), None, values)
+    return (
+        values
+        if values.dtype.kind != "O"
+        else np.where(series.isna().to_numpy(), None, values)
+    )
 
 
 def _check_names(path, names, present):
@@ -161,7 +186,11 @@ def _check_names(path, names, present):
     missing = [name for name in names if name not in present]
     if missing:
         shown = ", ".join(map(str, present[:12])) + ", ..." * (len(present) > 12)
-        raise ReportError(f"{path} has no column {missing[0]!r}; its columns are {shown}.")
+        raise ReportError(
+            f"{path} has no column {missing[0]!r}; its columns are {shown}."
+        )
     twice = [name for name in names if present.count(name) > 1]
     if twice:
-        raise ReportError(f"{path} has {present.count(twice[0])} columns called {twice[0]!r}: rename all but one.")
+        raise ReportError(
+            f"{path} has {present.count(twice[0])} columns called {twice[0]!r}: rename all but one."
+        )

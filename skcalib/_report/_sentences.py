@@ -16,14 +16,22 @@ def summary_sentence(model, n_rows):
     percent = _decimals(error["high"])
     found = "more than noise" if test["rejects"] else "no more than noise can be"
     named = shift or _is_sure(model["over_confidence"])
-    apart = "; beyond what the first sentence says, the rows show no miscalibration" * (named and not test["rejects"])
+    apart = "; beyond what the first sentence says, the rows show no miscalibration" * (
+        named and not test["rejects"]
+    )
     bias = abs(model["score_minus_frequency"]["estimate"])
-    below = shift and test["rejects"] and float(percent(bias)) > float(percent(error["estimate"]))
+    below = (
+        shift
+        and test["rejects"]
+        and float(percent(bias)) > float(percent(error["estimate"]))
+    )
     words = [
         _direction(model, is_shift=shift),
         f"The mean absolute calibration error{of} is {percent(error['estimate'])} % ({percent(error['low'])} to "
         f"{percent(error['high'])} %), {found} at n = {n_rows:,.0f} ({pvalue}){apart}.",
-        "It is below the average because noise is taken away from it." if below else None,
+        "It is below the average because noise is taken away from it."
+        if below
+        else None,
         class_sentence(model["classes"]) if "classes" in model else None,
     ]
     return " ".join(filter(None, words))
@@ -93,14 +101,21 @@ def rest_sentence(rows):
     """Return what the classes that a page leaves out have in common."""
     errors = [row["estimate"] for row in rows if row["estimate"] is not None]
     off = sum(row["adjusted_error_pvalue"] < SIGNIFICANCE_LEVEL for row in rows)
-    between = f" have errors from {100 * min(errors):.1f} to {100 * max(errors):.1f} %" if errors else ""
+    between = (
+        f" have errors from {100 * min(errors):.1f} to {100 * max(errors):.1f} %"
+        if errors
+        else ""
+    )
     verb = "is" if off == 1 else "are"
     return f"The other {len(rows)} classes{between}; {off or 'none'} of these {verb} more than noise."
 
 
 def decision_sentence(row):
     """Return whether scores are of use at a threshold, and what their miscalibration costs there."""
-    benefit, against, cost = (row[key] for key in ("net_benefit", "against_treating_all", "cost_of_miscalibration"))
+    benefit, against, cost = (
+        row[key]
+        for key in ("net_benefit", "against_treating_all", "cost_of_miscalibration")
+    )
     other = "none" if benefit["estimate"] < against["estimate"] else "all rows"
     if benefit["low"] > 0 and against["low"] > 0:
         words = "the scores are better than treating all rows and than treating none"
@@ -133,7 +148,11 @@ def certificate_sentence(rows, of_classes):
     if not rows:
         return None
     row = next((row for row in rows if row["n_bins"] == 10), rows[-1])
-    event = "the frequency with which the predicted class is right" if of_classes else "the frequency of the event"
+    event = (
+        "the frequency with which the predicted class is right"
+        if of_classes
+        else "the frequency of the event"
+    )
     return (
         f"For example, with {row['n_bins']} bins each recalibrated probability lies within "
         f"{100 * row['conditional']:.2f} percentage points of {event} in its bin."
@@ -142,7 +161,9 @@ def certificate_sentence(rows, of_classes):
 
 def advice_words(model, segment=None):
     """Return the two paragraphs that follow the errors: segments and changes; advice, gain and cost."""
-    return " ".join([*worst_segments(model, segment), *changes(model)]), " ".join(advice(model, segment))
+    return " ".join([*worst_segments(model, segment), *changes(model)]), " ".join(
+        advice(model, segment)
+    )
 
 
 def worst_segments(model, segment):
@@ -153,13 +174,26 @@ def worst_segments(model, segment):
         return []
     biased = [row for row in off if row["bias_low"] > 0 or row["bias_high"] < 0]
     biased.sort(key=lambda row: -abs(row["bias"]))
-    named = "; ".join(f"{row['segment']} {_bias(row['bias'])}" for row in biased[:_MOST_WORST])
-    worst = ("" if not named else f": {named}") if len(biased) < 2 else f". The worst: {named}"
+    named = "; ".join(
+        f"{row['segment']} {_bias(row['bias'])}" for row in biased[:_MOST_WORST]
+    )
+    worst = (
+        ("" if not named else f": {named}")
+        if len(biased) < 2
+        else f". The worst: {named}"
+    )
     verb = "is" if len(off) == 1 else "are"
-    words = [f"By {segment}, {share_of(off, rows)} segments {verb} off by more than chance{worst}."]
+    words = [
+        f"By {segment}, {share_of(off, rows)} segments {verb} off by more than chance{worst}."
+    ]
     overall = model["score_minus_frequency"]["estimate"]
-    if biased and (abs(biased[0]["bias"]) > _HIDDEN * abs(overall) or any(row["bias"] * overall < 0 for row in biased)):
-        words.append(f"The average of all rows ({100 * overall:+.1f} points) hides how they differ.")
+    if biased and (
+        abs(biased[0]["bias"]) > _HIDDEN * abs(overall)
+        or any(row["bias"] * overall < 0 for row in biased)
+    ):
+        words.append(
+            f"The average of all rows ({100 * overall:+.1f} points) hides how they differ."
+        )
     return words
 
 
@@ -167,7 +201,11 @@ def changes(model):
     """Return since when the calibration of all rows, or of the segments that changed most clearly, is another one."""
     rows = model["changes"]
     # What changed most clearly: all rows together, or some segments.
-    rows = [row for row in rows if row["group"] is not None] if rows and rows[0]["group"] is not None else rows[:1]
+    rows = (
+        [row for row in rows if row["group"] is not None]
+        if rows and rows[0]["group"] is not None
+        else rows[:1]
+    )
     return [
         f"Since {row['since']} {'the scores' if row['group'] is None else 'the scores of ' + row['group']} are "
         f"{_bias(row['bias_after'])} on average; before, they were {_bias(row['bias_before'])}."
@@ -185,14 +223,22 @@ def advice(model, segment):
         before, best = _best(model["recalibrators"])
         most = max(_gains(best, before["log_loss"])[2], 0.0)
         most = "" if since else f" (at most {most:.1g} % of the log-loss)"
-        return [f"Leave the scores as they are: no recalibrator gains more than noise{since}{most}."]
+        return [
+            f"Leave the scores as they are: no recalibrator gains more than noise{since}{most}."
+        ]
     name = found["recalibrator"]
     if name == "PriorShift" and "classes" in model:
         what = f"Shift the class frequencies{since} with PriorShift()"
     elif name == "PriorShift":
-        what = f"Shift the base rate{since}: PriorShift() adds one number to all log-odds"
+        what = (
+            f"Shift the base rate{since}: PriorShift() adds one number to all log-odds"
+        )
     elif found["segments"]:
-        own = "needs a map of its own" if len(found["segments"]) == 1 else "need maps of their own"
+        own = (
+            "needs a map of its own"
+            if len(found["segments"]) == 1
+            else "need maps of their own"
+        )
         whose = f"{listed(found['segments'])} {own}; the other segments share one"
         if len(found["segments"]) >= len(model["segments"]) - 1:
             whose = "each segment needs a map of its own"
@@ -200,7 +246,9 @@ def advice(model, segment):
     else:
         what = f"Recalibrate{since} with {name}()"
     gain, low, high = (f"{share:.2g}" for share in _gains(found, found["log_loss"]))
-    unit = 10 ** (len(str(found["rows_needed"])) - 2)  # two digits of the number are enough
+    unit = 10 ** (
+        len(str(found["rows_needed"])) - 2
+    )  # two digits of the number are enough
     needed = -(-found["rows_needed"] // unit) * unit
     return [
         f"{what}.",
@@ -216,7 +264,8 @@ def monitor_sentence(rows):
     if not off:
         return "No monitor raised an alarm."
     named = "; ".join(
-        f"{row['group']} in {row['alarm_time']}, the change at about {row['change_time']}" for row in off[:_MOST_WORST]
+        f"{row['group']} in {row['alarm_time']}, the change at about {row['change_time']}"
+        for row in off[:_MOST_WORST]
     )
     more = f"; and {len(off) - _MOST_WORST} more" * (len(off) > _MOST_WORST)
     return f"{len(off)} of {len(rows)} monitors raised an alarm: {named}{more}."
@@ -226,7 +275,9 @@ def pvalue_words(pvalue, smallest=0.0):
     """Return a p-value as papers print it, p = .31 or p < .001; the smallest that resampling can give is "at most"."""
     if pvalue < 0.001:
         return "p < .001"
-    digits = 3 if pvalue < 0.0095 or 0.045 <= pvalue < 0.055 else 2  # on which side of the level it lies
+    digits = (
+        3 if pvalue < 0.0095 or 0.045 <= pvalue < 0.055 else 2
+    )  # on which side of the level it lies
     relation = "≤" if pvalue <= smallest else "="
     return f"p {relation} " + f"{pvalue:.{digits}f}".removeprefix("0")
 
@@ -275,18 +326,31 @@ def _direction(model, *, is_shift):
 
 def share_of(some, rows):
     """Return how many of the rows some are, in words that a noun follows."""
-    return f"all {len(rows)}" if len(some) == len(rows) > 1 else f"{len(some)} of {len(rows)}"
+    return (
+        f"all {len(rows)}"
+        if len(some) == len(rows) > 1
+        else f"{len(some)} of {len(rows)}"
+    )
 
 
 def listed(names, most=_MOST_NAMED):
     """Return the first of some names, and how many more there are."""
-    return ", ".join(names[:most]) + f" and {len(names) - most} more" * (len(names) > most)
+    return ", ".join(names[:most]) + f" and {len(names) - most} more" * (
+        len(names) > most
+    )
 
 
 def _decimals(largest):
     """Return a function that writes shares as percentages, with as many digits as the largest of them needs."""
     size = abs(largest)
-    digits = next((k for k, limit in enumerate((0.0095, 0.00095, 0.000095), start=1) if size >= limit), 4)
+    digits = next(
+        (
+            k
+            for k, limit in enumerate((0.0095, 0.00095, 0.000095), start=1)
+            if size >= limit
+        ),
+        4,
+    )
     return lambda share: f"{100 * share:.{1 if size == 0 else digits}f}"
 
 

@@ -45,16 +45,25 @@ class Rows(NamedTuple):
     @property
     def dependence(self):
         """What an interval or a test of an event is told besides labels and scores."""
-        return {**self.given, "weight_type": self.weight_type, "clusters": self.clusters}
+        return {
+            **self.given,
+            "weight_type": self.weight_type,
+            "clusters": self.clusters,
+        }
 
     def at(self, rows):
         """Return some of the rows."""
         *columns, weight_type = self
-        return Rows(*(None if column is None else column[rows] for column in columns), weight_type)
+        return Rows(
+            *(None if column is None else column[rows] for column in columns),
+            weight_type,
+        )
 
     def interval(self, values):
         """Return the mean of a value a row, with its interval."""
-        return dict(zip(("estimate", "low", "high"), self.mean(values)[:3], strict=True))
+        return dict(
+            zip(("estimate", "low", "high"), self.mean(values)[:3], strict=True)
+        )
 
     def mean(self, values, more_variance=0.0):
         """Return the mean of a value a row, its interval, and the one-sided p-value of a mean that is not above 0.
@@ -68,36 +77,56 @@ class Rows(NamedTuple):
         if self.clusters is None and self.weight_type == "frequency":
             variance = weight @ residual**2 / total**2
         else:
-            unit = np.arange(n_rows) if self.clusters is None else np.unique(self.clusters, return_inverse=True)[1]
+            unit = (
+                np.arange(n_rows)
+                if self.clusters is None
+                else np.unique(self.clusters, return_inverse=True)[1]
+            )
             sums = np.bincount(unit, weight * residual)
             degrees = max(len(sums) - 1, 1)
             variance = sums @ sums / total**2 * len(sums) / degrees
         error = np.sqrt(variance + more_variance)
         half = float(stdtrit(degrees, (1 + CONFIDENCE_LEVEL) / 2) * error)
-        return centre, centre - half, centre + half, float(stdtr(degrees, -centre / error)) if error > 0 else 1.0
+        return (
+            centre,
+            centre - half,
+            centre + half,
+            float(stdtr(degrees, -centre / error)) if error > 0 else 1.0,
+        )
 
 
 def records(columns):
     """Return columns, by name, as one dict a row of Python's own numbers and words."""
-    rows = zip(*(np.asarray(column).tolist() for column in columns.values()), strict=True)
+    rows = zip(
+        *(np.asarray(column).tolist() for column in columns.values()), strict=True
+    )
     return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def group_records(task, groups, kind, seed):
     """Return the numbers of each group (segment, class or period) as one dict each, sorted by name."""
-    options = {**MEAN_ABSOLUTE, "confidence_level": CONFIDENCE_LEVEL, "random_state": seed, **task.dependence}
+    options = {
+        **MEAN_ABSOLUTE,
+        "confidence_level": CONFIDENCE_LEVEL,
+        "random_state": seed,
+        **task.dependence,
+    }
     found = calibration_by_group(task.labels, task.scores, groups, **options)
     names = {kind: found.group.astype(str), "n_rows": found.n.astype(float)}
     names |= {name: getattr(found, name) for name in ("mean_score", "event_frequency")}
     names |= {name: getattr(found, name) for name in ("bias", "bias_low", "bias_high")}
     names |= {"estimate": found.error, "low": found.error_low, "high": found.error_high}
-    return records({**names, "pvalue": found.pvalue, "adjusted_pvalue": found.adjusted_pvalue})
+    return records(
+        {**names, "pvalue": found.pvalue, "adjusted_pvalue": found.adjusted_pvalue}
+    )
 
 
 def adjust(rows, key, adjusted):
     """Add to rows of a table their p-values, where these are known, adjusted for their number."""
     known = [row for row in rows if row[key] is not None]
-    for row, pvalue in zip(known, holm(np.array([row[key] for row in known])).tolist(), strict=True):
+    for row, pvalue in zip(
+        known, holm(np.array([row[key] for row in known])).tolist(), strict=True
+    ):
         row[adjusted] = pvalue
 
 

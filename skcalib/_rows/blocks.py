@@ -16,7 +16,9 @@ _FEWEST_ROWS, _ROWS_A_CELL, _MOST_CELLS = 1 << 15, 4, 1 << 15
 _WIDEST = 80.0
 
 
-def condensed(log_odds, labels, sample_weight, *, fewest_rows=_FEWEST_ROWS, most_cells=_MOST_CELLS):
+def condensed(
+    log_odds, labels, sample_weight, *, fewest_rows=_FEWEST_ROWS, most_cells=_MOST_CELLS
+):
     """Return log-odds, labels and weights of fewer rows, for fits of a smooth function of the log-odds.
 
     The range is cut into cells of equal width, at most .005 for 32,768 rows and .0025 from 131,072 on. The rows of a
@@ -53,7 +55,9 @@ def condensed(log_odds, labels, sample_weight, *, fewest_rows=_FEWEST_ROWS, most
 
 
 # Odd constants of SplitMix64.
-_STEP, _FIRST, _SECOND = map(np.uint64, (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+_STEP, _FIRST, _SECOND = map(
+    np.uint64, (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+)
 
 
 def row_hash(scores, codes, sample_weight=None):
@@ -71,7 +75,10 @@ def row_hash(scores, codes, sample_weight=None):
         mixed = bits[:, 0] * _STEP if columns == 1 else bits @ factors
         mixed += codes[rows]
         if sample_weight is not None:
-            mixed ^= np.asarray(sample_weight[rows], dtype=np.float64).view(np.uint64) * _FIRST
+            mixed ^= (
+                np.asarray(sample_weight[rows], dtype=np.float64).view(np.uint64)
+                * _FIRST
+            )
         for shift, factor in ((32, _FIRST), (29, _SECOND)):
             mixed ^= mixed >> np.uint64(shift)
             mixed *= factor

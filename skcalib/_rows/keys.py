@@ -11,7 +11,10 @@ HEX_DIGITS = 13  # 52 bits: each such number is a float64 exactly
 def row_keys(salt, ids):
     """Return ``md5(salt + ":" + text of the id)`` by its first 13 hexadecimal digits, divided by 16**13 (n,)."""
     texts = (f"{salt}:{one}".encode() for one in ids)
-    numbers = [int(md5(text, usedforsecurity=False).hexdigest()[:HEX_DIGITS], 16) for text in texts]
+    numbers = [
+        int(md5(text, usedforsecurity=False).hexdigest()[:HEX_DIGITS], 16)
+        for text in texts
+    ]
     return np.array(numbers, dtype=np.float64) / 16.0**HEX_DIGITS
 
 

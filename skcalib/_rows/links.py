@@ -12,7 +12,11 @@ PROBABILITY_CLIP = 2.0**-52
 
 def clip_probability(probability):
     """Return probabilities as float64 inside [2^-52, 1 - 2^-52]."""
-    return np.clip(np.asarray(probability, dtype=np.float64), PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)
+    return np.clip(
+        np.asarray(probability, dtype=np.float64),
+        PROBABILITY_CLIP,
+        1 - PROBABILITY_CLIP,
+    )
 
 
 def row_sums(values):
@@ -26,7 +30,9 @@ def row_softmax(logits):
         difference = np.subtract(logits[:, 1], logits[:, 0], dtype=np.float64)
         probability = np.column_stack((expit(-difference), expit(difference)))
     else:
-        probability = np.subtract(logits, logits.max(axis=1, keepdims=True), dtype=np.float64)
+        probability = np.subtract(
+            logits, logits.max(axis=1, keepdims=True), dtype=np.float64
+        )
         np.exp(probability, out=probability)
         probability /= row_sums(probability)
     return np.clip(probability, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP, out=probability)
@@ -89,7 +95,9 @@ def possible(logits):
     if logits.shape[1] == 1 or logits.min() > -np.inf:
         return logits, None
     closed = np.isneginf(logits)
-    lowest = logsumexp(logits.astype(np.float64), axis=1, keepdims=True) + np.log(PROBABILITY_CLIP)
+    lowest = logsumexp(logits.astype(np.float64), axis=1, keepdims=True) + np.log(
+        PROBABILITY_CLIP
+    )
     return np.where(closed, lowest, logits), closed
 
 
@@ -102,5 +110,7 @@ def without_impossible(probabilities, closed):
     kept = left.sum(axis=1, keepdims=True)
     # A map may give nothing to the classes that are possible: they share the row then.
     return np.where(
-        kept > 0, left * (total / np.where(kept > 0, kept, 1)), ~closed / (~closed).sum(axis=1, keepdims=True)
+        kept > 0,
+        left * (total / np.where(kept > 0, kept, 1)),
+        ~closed / (~closed).sum(axis=1, keepdims=True),
     )

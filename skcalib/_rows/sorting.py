@@ -21,7 +21,11 @@ _MOST_KEPT = 0.25  # if a larger share of the rows lies in the cells of the cuts
 def in_order(scores):
     """Return whether scores never fall. A few scores are looked at first: they mostly decide it."""
     rows = len(scores)
-    return all(bool(np.all(scores[: end - 1] <= scores[1:end])) for end in (min(64, rows), rows) if end > 1)
+    return all(
+        bool(np.all(scores[: end - 1] <= scores[1:end]))
+        for end in (min(64, rows), rows)
+        if end > 1
+    )
 
 
 def first_rows(ordered):
@@ -41,7 +45,9 @@ def sorted_rows(scores, labels):
     leave room for the label. So one sort of integers orders scores and labels together.
     """
     bits = f"u{scores.itemsize}"
-    if scores.view(bits).max() >= np.full(1, 2, scores.dtype).view(bits)[0]:  # negative, or 2 and more
+    if (
+        scores.view(bits).max() >= np.full(1, 2, scores.dtype).view(bits)[0]
+    ):  # negative, or 2 and more
         order = np.lexsort((labels, scores))
         return scores[order], labels[order]
     keys = scores.view(bits) << 1
@@ -60,7 +66,9 @@ def mid_rank_cells(scores, n_cells, weight=None):
     _, inverse = np.unique(scores, return_inverse=True)
     mass = np.bincount(inverse, weight)
     middle = np.cumsum(mass) - mass / 2
-    filled, cells = np.unique(np.floor(n_cells * middle / mass.sum()), return_inverse=True)
+    filled, cells = np.unique(
+        np.floor(n_cells * middle / mass.sum()), return_inverse=True
+    )
     return cells[inverse], len(filled)
 
 
@@ -87,10 +95,16 @@ class DistinctScores(NamedTuple):
             positives = np.zeros(len(scores) + 1, dtype=dtype)
             np.cumsum(labels, out=positives[1:])
             weight = np.arange(len(scores) + 1, dtype=dtype)
-            kept = np.ones(len(scores) + 1, dtype=bool)  # where a score has its last row
+            kept = np.ones(
+                len(scores) + 1, dtype=bool
+            )  # where a score has its last row
             np.not_equal(scores[1:], scores[:-1], out=kept[1:-1])
             if not kept.all():
-                scores, weight, positives = scores[kept[1:]], weight[kept], positives[kept]
+                scores, weight, positives = (
+                    scores[kept[1:]],
+                    weight[kept],
+                    positives[kept],
+                )
             return cls(scores, weight, positives)
         rounded = _exactly_summable(sample_weight)
         if not in_order(scores):
@@ -100,7 +114,9 @@ class DistinctScores(NamedTuple):
         weight = np.add.reduceat(rounded, first)
         positives = np.add.reduceat(rounded * labels, first)
         kept = weight > 0  # a weight below 2^-53 of the total is lost in every sum
-        cumulative = [np.append(0.0, np.cumsum(values[kept])) for values in (weight, positives)]
+        cumulative = [
+            np.append(0.0, np.cumsum(values[kept])) for values in (weight, positives)
+        ]
         return cls(scores[first[kept]], *cumulative)
 
     @property
@@ -146,9 +162,13 @@ def counting_pays(scores, cuts, *, is_weighted=False):
     sample = np.sort(scores[:: len(scores) // _SAMPLE])
     cells = score_cells(sample)
     near = np.unique(cells[cuts(np.arange(1, len(sample) + 1))])
-    first, last = (np.searchsorted(cells, near, side=side) for side in ("left", "right"))
+    first, last = (
+        np.searchsorted(cells, near, side=side) for side in ("left", "right")
+    )
     usual = sample[(first + last) // 2]
-    tied = np.searchsorted(sample, usual, side="right") - np.searchsorted(sample, usual, side="left")
+    tied = np.searchsorted(sample, usual, side="right") - np.searchsorted(
+        sample, usual, side="left"
+    )
     return np.sum(last - first - tied) < _MOST_KEPT * len(sample)
 
 
@@ -169,8 +189,12 @@ def scores_near(scores, sample_weight, cuts):
     """
     total = np.zeros(_N_CELLS, dtype=np.int64 if sample_weight is None else np.float64)
     for rows in row_blocks(len(scores), at_least=8 * _N_CELLS):
-        cells = np.concatenate([score_cells(scores[rows][part]) for part in row_blocks(len(scores[rows]))])
-        total += np.bincount(cells, None if sample_weight is None else sample_weight[rows], _N_CELLS)
+        cells = np.concatenate(
+            [score_cells(scores[rows][part]) for part in row_blocks(len(scores[rows]))]
+        )
+        total += np.bincount(
+            cells, None if sample_weight is None else sample_weight[rows], _N_CELLS
+        )
     held = np.flatnonzero(total)
     cut = cuts(np.cumsum(total[held]))
     last = len(held) - 1
@@ -201,7 +225,11 @@ def _rows_in_cells(scores, sample_weight, is_near, total):
     else:
         order = np.argsort(kept)
         kept, weight = kept[order], np.concatenate(weight)[order]
-    tied = np.flatnonzero(is_near & ~np.isnan(usual))  # cells, and so their usual scores in order
-    rest = total - np.bincount(score_cells(kept), None if sample_weight is None else weight, _N_CELLS)
+    tied = np.flatnonzero(
+        is_near & ~np.isnan(usual)
+    )  # cells, and so their usual scores in order
+    rest = total - np.bincount(
+        score_cells(kept), None if sample_weight is None else weight, _N_CELLS
+    )
     place = np.searchsorted(kept, usual[tied])
     return np.insert(kept, place, usual[tied]), np.insert(weight, place, rest[tied])

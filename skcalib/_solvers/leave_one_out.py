@@ -41,13 +41,18 @@ def leave_one_out_loss(affine_map, features, codes, sample_weight, parameters, p
     weight = np.ones(len(codes)) if sample_weight is None else sample_weight
     n_classes = len(affine_map.unpacked(parameters)[1])
     blocks = row_blocks(len(codes), n_classes * (n_classes + 1))
-    hessian = log_loss_hessian(affine_map, features, len(codes), sample_weight, parameters)
+    hessian = log_loss_hessian(
+        affine_map, features, len(codes), sample_weight, parameters
+    )
     inverse = damped_solution(hessian + 2 * np.diag(penalty), np.eye(len(hessian)))
     loss = 0.0
     for rows in blocks:
         block = features(rows)
         logits = affine_map.apply(parameters, block)
-        probability, label = softmax(logits, axis=0), (codes[rows], np.arange(logits.shape[1]))
+        probability, label = (
+            softmax(logits, axis=0),
+            (codes[rows], np.arange(logits.shape[1])),
+        )
         residual = probability.copy()
         residual[label] -= 1
         move = affine_map.moves(inverse, residual, block)
@@ -55,7 +60,9 @@ def leave_one_out_loss(affine_map, features, codes, sample_weight, parameters, p
         curvature = np.einsum("kn,kn->n", weighted, move) - weighted.sum(axis=0) ** 2
         gain = np.einsum("kn,kn->n", residual, move)
         left_out = np.minimum(weight[rows], 1)
-        leverage = left_out * np.divide(curvature, gain, out=np.zeros_like(gain), where=gain > 0)
+        leverage = left_out * np.divide(
+            curvature, gain, out=np.zeros_like(gain), where=gain > 0
+        )
         logits += move * (left_out / (1 - np.clip(leverage, 0, _LARGEST_LEVERAGE)))
         loss += weight[rows] @ (logsumexp(logits, axis=0) - logits[label])
     return float(loss)
@@ -83,12 +90,16 @@ def log_loss_hessian(affine_map, features, n_rows, sample_weight, parameters):
         Without the ridge's part.
     """
     hessian, n_classes = 0.0, len(affine_map.unpacked(parameters)[1])
-    for rows in row_blocks(n_rows, n_classes, at_least=n_classes):  # enough of them for one matrix product
+    for rows in row_blocks(
+        n_rows, n_classes, at_least=n_classes
+    ):  # enough of them for one matrix product
         block = features(rows)
         weight = 1.0 if sample_weight is None else sample_weight[rows]
         probability = softmax(affine_map.apply(parameters, block), axis=0)
         variance = weight * probability * (1 - probability)
-        hessian = hessian + affine_map.hessian(variance, probability * np.sqrt(weight), block)
+        hessian = hessian + affine_map.hessian(
+            variance, probability * np.sqrt(weight), block
+        )
     return hessian
 
 
@@ -119,7 +130,11 @@ def left_out_log_odds(features, targets, sample_weight, coef, inverse):
     leverage = np.einsum("in,in->n", inverse @ features, features)
     if sample_weight is not None:
         leverage *= np.minimum(sample_weight, 1)
-    log_odds += leverage * (probability - targets) / (1 - probability * (1 - probability) * leverage)
+    log_odds += (
+        leverage
+        * (probability - targets)
+        / (1 - probability * (1 - probability) * leverage)
+    )
     return log_odds
 
 

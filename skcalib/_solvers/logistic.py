@@ -13,12 +13,16 @@ from skcalib._solvers.newton import line_search
 # A start from every 16th row changes how many steps all rows take, and not where they end: fits of 1,000,000 rows take
 # .5 to .7 of the time.
 _SAMPLE_ROWS = 2000  # the least number of rows that a start is worth being fitted on
-_SAMPLE_STEP = 16  # a start is fitted to every 16th row, from a start of its own, and so on
+_SAMPLE_STEP = (
+    16  # a start is fitted to every 16th row, from a start of its own, and so on
+)
 _SETTLED_SAMPLE = 1e-2  # decrement of a start: far less than the log-likelihood that its rows are off by chance
 _LARGEST_LOG_ODDS = 700.0  # beyond it the exponential leaves the range of float64
 _MAX_STEPS = 100
 _NOISE = 1e-6  # a decrement below it that is not halved by a step is rounding: near the optimum steps square it
-_SHOWN = 128 * np.finfo(float).eps  # relative gain of a loss, a sum over the rows, that is above its rounding
+_SHOWN = (
+    128 * np.finfo(float).eps
+)  # relative gain of a loss, a sum over the rows, that is above its rounding
 _NO_ROOM = 1e-6
 _INDISTINCT = 1e-13  # relative curvature of a direction that is rounding alone
 # Slopes and places of the middle, quantiles of the rows, at which a sigmoid is tried; and the number of cells of rows.
@@ -29,7 +33,15 @@ _LEAST_CURVATURE = 1e-12  # relative curvature that is rounding alone, of square
 
 
 def fit_logistic(
-    features, targets, sample_weight=None, *, start=None, penalty=None, lower=None, offset=None, near=None
+    features,
+    targets,
+    sample_weight=None,
+    *,
+    start=None,
+    penalty=None,
+    lower=None,
+    offset=None,
+    near=None,
 ):
     """Return the coefficients that minimise the weighted log-loss, plus an optional ridge.
 
@@ -60,8 +72,16 @@ def fit_logistic(
         Coefficients. Where the classes are separable and nothing penalises, a finite point of tiny loss.
     """
     features = features if callable(features) else _feature_blocks(features)
-    centre = np.zeros(len(features(slice(0, 1)))) if start is None else np.asarray(start, dtype=np.float64)
-    ridge = np.zeros_like(centre) if penalty is None else np.asarray(penalty, dtype=np.float64)
+    centre = (
+        np.zeros(len(features(slice(0, 1))))
+        if start is None
+        else np.asarray(start, dtype=np.float64)
+    )
+    ridge = (
+        np.zeros_like(centre)
+        if penalty is None
+        else np.asarray(penalty, dtype=np.float64)
+    )
     ridge = np.diag(ridge) if ridge.ndim == 1 else ridge
     lower = np.full_like(centre, -np.inf) if lower is None else lower
     loss = _PenalisedLogLoss(features, targets, sample_weight, centre, ridge, offset)
@@ -78,7 +98,9 @@ def location_scale(values, sample_weight):
 
 def platt_targets(labels, sample_weight=None, counts=None):
     """Return Platt's smoothed targets, ``(N+ + 1) / (N+ + 2)`` and ``1 / (N- + 2)``; `counts` are other N- and N+."""
-    negatives, positives = np.bincount(labels, sample_weight, 2) if counts is None else counts
+    negatives, positives = (
+        np.bincount(labels, sample_weight, 2) if counts is None else counts
+    )
     return np.where(labels, (positives + 1) / (positives + 2), 1 / (negatives + 2))
 
 
@@ -115,8 +137,14 @@ class _PenalisedLogLoss(NamedTuple):
         for rows in row_blocks(len(self.targets), len(coef)):
             features = self.features(rows)
             weight = None if self.weight is None else self.weight[rows]
-            log_odds = coef @ features if self.offset is None else coef @ features + self.offset[rows]
-            row_loss, residual, curvature = _row_derivatives(log_odds, self.targets[rows])
+            log_odds = (
+                coef @ features
+                if self.offset is None
+                else coef @ features + self.offset[rows]
+            )
+            row_loss, residual, curvature = _row_derivatives(
+                log_odds, self.targets[rows]
+            )
             loss += row_loss.sum() if weight is None else weight @ row_loss
             if weight is not None:
                 residual *= weight
@@ -167,9 +195,13 @@ def minimised(loss, coef, at_coef, lower, settled=0.0):
         decrement = gradient @ step
         if decrement <= 1e-22 * loss.total_weight or before / 2 < decrement < _NOISE:
             break
-        if decrement <= max(_SHOWN * current, settled):  # also less than the loss can show
+        if decrement <= max(
+            _SHOWN * current, settled
+        ):  # also less than the loss can show
             return np.maximum(coef - step, lower)
-        coef, at_coef = line_search(loss.derivatives, coef, step, current, lower, loss_of=itemgetter(0))
+        coef, at_coef = line_search(
+            loss.derivatives, coef, step, current, lower, loss_of=itemgetter(0)
+        )
         if at_coef is None:
             break
     return coef
@@ -186,7 +218,9 @@ def _newton_step(hessian, gradient, room):
     step = np.where(free, 0, room)
     while free.any():
         lowest = np.where(free, 0, step)
-        lowest[free] = _solved(hessian[np.ix_(free, free)], (gradient - hessian @ lowest)[free])
+        lowest[free] = _solved(
+            hessian[np.ix_(free, free)], (gradient - hessian @ lowest)[free]
+        )
         beyond = np.flatnonzero(free & (lowest > room))
         if not len(beyond):
             return lowest
@@ -201,7 +235,12 @@ def _solved(hessian, gradient):
     """Return Newton's step. Directions that rows do not tell from each other, as for equal scores, are shared alike."""
     curvature = hessian.diagonal()
     scale = 1 / np.sqrt(np.where(curvature > 0, curvature, 1))
-    return scale * np.linalg.lstsq(hessian * scale * scale[:, None], scale * gradient, rcond=_INDISTINCT)[0]
+    return (
+        scale
+        * np.linalg.lstsq(
+            hessian * scale * scale[:, None], scale * gradient, rcond=_INDISTINCT
+        )[0]
+    )
 
 
 def fit_squared_sigmoid(position, labels, sample_weight=None):
@@ -262,9 +301,17 @@ class _SquaredLoss:
 
     def derivatives(self, coef):
         """Return the loss, its gradient, and its Hessian: where that is not convex the part of Gauss and Newton."""
-        loss, gradient, whole, part = 0.0, np.zeros(2), np.zeros((2, 2)), np.zeros((2, 2))
+        loss, gradient, whole, part = (
+            0.0,
+            np.zeros(2),
+            np.zeros((2, 2)),
+            np.zeros((2, 2)),
+        )
         for rows in row_blocks(len(self.position)):
-            features, weight = np.stack((self.position[rows], np.ones(len(self.weight[rows])))), self.weight[rows]
+            features, weight = (
+                np.stack((self.position[rows], np.ones(len(self.weight[rows])))),
+                self.weight[rows],
+            )
             probability = expit(coef @ features)
             residual = probability - self.labels[rows]
             slope = probability * (1 - probability)

@@ -34,10 +34,14 @@ def fit_mixture_weights(likelihoods, sample_weight=None):
     """
     share = np.ones(len(likelihoods)) if sample_weight is None else sample_weight
     share = share / share.sum()
-    likelihoods = likelihoods / likelihoods.max(axis=1, keepdims=True)  # a factor a row moves no optimum
+    likelihoods = likelihoods / likelihoods.max(
+        axis=1, keepdims=True
+    )  # a factor a row moves no optimum
 
     def loss(weights):
-        with np.errstate(divide="ignore"):  # a step may give a row probability 0: infinite loss, and a shorter step
+        with np.errstate(
+            divide="ignore"
+        ):  # a step may give a row probability 0: infinite loss, and a shorter step
             return weights.sum() - share @ np.log(likelihoods @ weights)
 
     weights = np.full(likelihoods.shape[1], 1 / likelihoods.shape[1])
@@ -45,12 +49,16 @@ def fit_mixture_weights(likelihoods, sample_weight=None):
     for _ in range(_MAX_STEPS):
         ratio = likelihoods / (likelihoods @ weights)[:, None]
         gradient = 1 - share @ ratio
-        step = _quadratic_minimiser((ratio.T * share) @ ratio, gradient, weights) - weights
+        step = (
+            _quadratic_minimiser((ratio.T * share) @ ratio, gradient, weights) - weights
+        )
         if -gradient @ step <= _LEAST_DECREMENT:
             weights = weights + step  # gains less than the loss can show
             break
         proposals = (weights + step * 0.5**halving for halving in range(_MAX_HALVINGS))
-        weights = next((proposal for proposal in proposals if loss(proposal) < current), weights)
+        weights = next(
+            (proposal for proposal in proposals if loss(proposal) < current), weights
+        )
         current = loss(weights)
     return weights / weights.sum()
 

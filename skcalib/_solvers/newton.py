@@ -36,15 +36,27 @@ def minimise_convex(derivatives, start, bounds, tolerance=1e-6):
     """
     low, high = bounds
     at = np.clip(start, low, high)
-    below, above, settled = np.full_like(at, low), np.full_like(at, high), np.zeros(len(at), dtype=bool)
+    below, above, settled = (
+        np.full_like(at, low),
+        np.full_like(at, high),
+        np.zeros(len(at), dtype=bool),
+    )
     for _ in range(_MAX_STEPS):
         slope, curvature = derivatives(at)
         below, above = np.where(slope < 0, at, below), np.where(slope > 0, at, above)
-        with np.errstate(over="ignore"):  # of a curvature that is next to nothing: the step is cut below
-            newton = at - np.divide(slope, curvature, out=np.copysign(np.inf, slope), where=curvature > 0)
-        newton = np.minimum(np.maximum(newton, np.maximum(at / 10, low)), np.minimum(at * 10, high))
+        with np.errstate(
+            over="ignore"
+        ):  # of a curvature that is next to nothing: the step is cut below
+            newton = at - np.divide(
+                slope, curvature, out=np.copysign(np.inf, slope), where=curvature > 0
+            )
+        newton = np.minimum(
+            np.maximum(newton, np.maximum(at / 10, low)), np.minimum(at * 10, high)
+        )
         inside = (below < newton) & (newton < above)
-        inside |= (newton == below) & (below == low) | (newton == above) & (above == high)
+        inside |= (newton == below) & (below == low) | (newton == above) & (
+            above == high
+        )
         proposal = np.where(inside, newton, np.sqrt(below) * np.sqrt(above))
         # A step that rounding swallows is none, though it is not inside the bracket, which begins or ends here.
         proposal = np.where(settled | (slope == 0) | (newton == at), at, proposal)
@@ -82,4 +94,6 @@ def damped_solution(hessian, right):
         np.fill_diagonal(hessian, 1 + damping)
         with suppress(LinAlgError):
             return (scale * cho_solve(cho_factor(hessian), (scale * right.T).T).T).T
-    raise AssertionError("a matrix of numbers up to 1 with 1e10 on its diagonal is positive definite")
+    raise AssertionError(
+        "a matrix of numbers up to 1 with 1e10 on its diagonal is positive definite"
+    )

@@ -20,7 +20,9 @@ _LEAST_SPREAD = 1e-3  # of a feature about its mean, relative to its square
 _LEAST_WEIGHT = 1e-30  # relative to the sum: single precision has little below
 _LARGEST_DENSE_HESSIAN = 500  # parameters, or twice as many where rows are no fewer
 _RIDGE_FOR_SINGLE_PRECISION = 1e-6  # of the curvature
-MOST_KEPT = 1 << 27  # numbers: of more logits the probabilities are computed again where they are needed
+MOST_KEPT = (
+    1 << 27
+)  # numbers: of more logits the probabilities are computed again where they are needed
 
 
 class DiagonalMap:
@@ -50,7 +52,9 @@ class DiagonalMap:
 
     @staticmethod
     def adjoint(residual, features):
-        return np.concatenate((np.vecdot(residual, features[:-1]), residual @ features[-1]))
+        return np.concatenate(
+            (np.vecdot(residual, features[:-1]), residual @ features[-1])
+        )
 
     @staticmethod
     def hessian(variance, root, features):
@@ -61,10 +65,15 @@ class DiagonalMap:
         both = np.concatenate((root * features[:-1], root))
         hessian = both @ both.T
         np.negative(hessian, out=hessian)
-        quadrants, diagonal = hessian.reshape(2, len(root), 2, len(root)), np.arange(len(root))
+        quadrants, diagonal = (
+            hessian.reshape(2, len(root), 2, len(root)),
+            np.arange(len(root)),
+        )
         weighted = variance * features[:-1]
         quadrants[0, diagonal, 0, diagonal] = np.vecdot(weighted, features[:-1])
-        quadrants[0, diagonal, 1, diagonal] = quadrants[1, diagonal, 0, diagonal] = weighted.sum(axis=1)
+        quadrants[0, diagonal, 1, diagonal] = quadrants[1, diagonal, 0, diagonal] = (
+            weighted.sum(axis=1)
+        )
         quadrants[1, diagonal, 1, diagonal] = variance.sum(axis=1)
         return hessian
 
@@ -72,7 +81,9 @@ class DiagonalMap:
     def moves(inverse, residual, features):
         """Return how the logits of each column move by a matrix times the adjoint of its own residual, (K, n)."""
         x = features[:-1]
-        coef, intercept = np.split(inverse @ np.concatenate((residual * x, residual)), 2)
+        coef, intercept = np.split(
+            inverse @ np.concatenate((residual * x, residual)), 2
+        )
         return coef * x + intercept
 
 
@@ -92,7 +103,9 @@ class MatrixMap:
 
     @staticmethod
     def unpacked(parameters):
-        matrix = parameters.reshape(math.isqrt(len(parameters)), -1)  # of K (K + 1) numbers
+        matrix = parameters.reshape(
+            math.isqrt(len(parameters)), -1
+        )  # of K (K + 1) numbers
         return matrix[:, :-1], matrix[:, -1]
 
     @staticmethod
@@ -111,7 +124,9 @@ class MatrixMap:
         for rows in row_blocks(root.shape[1], 2 * len(columns[0])):
             covariance = -root[classes[0], rows] * root[classes[1], rows]
             covariance[classes[0] == classes[1]] = variance[:, rows]
-            sums += covariance @ (features[columns[0], rows] * features[columns[1], rows]).T
+            sums += (
+                covariance @ (features[columns[0], rows] * features[columns[1], rows]).T
+            )
         hessian = sums[_square(classes)[:, None, :, None], _square(columns)[:, None, :]]
         return hessian.reshape(root.shape[0] * features.shape[0], -1)
 
@@ -119,7 +134,11 @@ class MatrixMap:
     def moves(inverse, residual, features):
         """Return how the logits of each column move by a matrix times the adjoint of its own residual, (K, n)."""
         gradients = (residual[:, None] * features).reshape(len(inverse), -1)
-        return np.einsum("kjn,jn->kn", (inverse @ gradients).reshape(len(residual), *features.shape), features)
+        return np.einsum(
+            "kjn,jn->kn",
+            (inverse @ gradients).reshape(len(residual), *features.shape),
+            features,
+        )
 
 
 def _square(pairs):
@@ -176,7 +195,9 @@ def fit_softmax_regression(
     parameters : ndarray of shape (n_parameters,)
         Where the classes are separable and nothing penalises, a finite point of tiny loss.
     """
-    loss = _PenalisedLogLoss(affine_map, features, codes, sample_weight, centre, penalty, tolerance)
+    loss = _PenalisedLogLoss(
+        affine_map, features, codes, sample_weight, centre, penalty, tolerance
+    )
     parameters = centre if start is None else start
     if loss.dtype == np.float32:
         loss.preconditioner = preconditioner
@@ -184,9 +205,7 @@ def fit_softmax_regression(
         loss.dtype = np.float64
     parameters, left = _minimised(loss, parameters, tolerance)
     if left > _WORTH_A_WARNING:
-        why = (
-            "without a ridge the optimum lies at infinity where classes are separable. A positive alpha makes it finite"
-        )
+        why = "without a ridge the optimum lies at infinity where classes are separable. A positive alpha makes it finite"
         warn(
             f"The fit stopped with about {left / 2:.1g} nats a row still to be gained"
             f"{': ' + why if penalty.min() == 0 else ''}.",
@@ -209,7 +228,9 @@ def _minimised(loss, parameters, tolerance):
             left = decrement * (residual + reach) ** 2
             if reach < 0.1 and left <= tolerance:
                 return parameters - step, left
-        if decrement <= max(tolerance, np.finfo(loss.dtype).eps * current):  # less than the loss can show
+        if decrement <= max(
+            tolerance, np.finfo(loss.dtype).eps * current
+        ):  # less than the loss can show
             break
         parameters, proposed = line_search(loss.evaluate, parameters, step, current)
         if proposed is None:
@@ -225,38 +246,69 @@ class _PenalisedLogLoss:
     is in single precision throughout if there is a ridge that keeps it from being close to singular.
     """
 
-    def __init__(self, affine_map, features, codes, sample_weight, centre, penalty, tolerance=TOLERANCE):
+    def __init__(
+        self,
+        affine_map,
+        features,
+        codes,
+        sample_weight,
+        centre,
+        penalty,
+        tolerance=TOLERANCE,
+    ):
         self.tolerance = tolerance
         weight = np.ones(len(codes)) if sample_weight is None else sample_weight
-        self.centre, self.penalty = centre, 2 * penalty / weight.sum()  # the curvature of the ridge
+        self.centre, self.penalty = (
+            centre,
+            2 * penalty / weight.sum(),
+        )  # the curvature of the ridge
         weight = np.maximum(weight / weight.sum(), _LEAST_WEIGHT)
         self.affine_map, n_classes = affine_map, len(affine_map.unpacked(centre)[1])
         self.blocks = [
             _BlockLoss(
-                affine_map, partial(features, rows), codes[rows], weight[rows], len(codes) * n_classes <= MOST_KEPT
+                affine_map,
+                partial(features, rows),
+                codes[rows],
+                weight[rows],
+                len(codes) * n_classes <= MOST_KEPT,
             )
-            for rows in row_blocks(len(codes), (n_classes + 1) // 2)  # of half a megabyte in single precision
+            for rows in row_blocks(
+                len(codes), (n_classes + 1) // 2
+            )  # of half a megabyte in single precision
         ]
         self.dtype = np.float32 if self._can_be_single() else np.float64
         for block in self.blocks:
             block.dtype = self.dtype
-        largest = _LARGEST_DENSE_HESSIAN * (2 if len(codes) >= _LARGEST_DENSE_HESSIAN else 1)
+        largest = _LARGEST_DENSE_HESSIAN * (
+            2 if len(codes) >= _LARGEST_DENSE_HESSIAN else 1
+        )
         self.is_dense = self.dtype == np.float64 and len(penalty) <= largest
         self.norm = 1.0  # of the gradient at the last step by conjugate gradients
-        self.preconditioner = self.near = None  # what was given, and that of the last step
+        self.preconditioner = self.near = (
+            None  # what was given, and that of the last step
+        )
 
     def _can_be_single(self):
         """Return whether the ridge is large enough beside the curvature for single precision."""
         least = self.penalty.min()
         if least == 0:
             return False
-        curvature = sum(np.max(np.square(block.features()) @ block.weight) for block in self.blocks) / 4  # at most
+        curvature = (
+            sum(
+                np.max(np.square(block.features()) @ block.weight)
+                for block in self.blocks
+            )
+            / 4
+        )  # at most
         return least > _RIDGE_FOR_SINGLE_PRECISION * curvature
 
     def evaluate(self, parameters):
         """Return the loss, and keep its gradient, and the probabilities for the Hessian."""
         deviation, rounded = parameters - self.centre, parameters.astype(self.dtype)
-        value, self.gradient = 0.5 * self.penalty @ deviation**2, self.penalty * deviation
+        value, self.gradient = (
+            0.5 * self.penalty @ deviation**2,
+            self.penalty * deviation,
+        )
         for block in self.blocks:
             block_value, block_gradient = block.evaluate(rounded)
             value += block_value
@@ -265,7 +317,9 @@ class _PenalisedLogLoss:
 
     def newton_step(self):
         """Return Newton's step, twice the loss that it promises to gain, and the relative residual."""
-        step, residual = self._dense_step() if self.is_dense else self._conjugate_gradient_step()
+        step, residual = (
+            self._dense_step() if self.is_dense else self._conjugate_gradient_step()
+        )
         return step, self.gradient @ step, residual
 
     def reach(self, direction):
@@ -278,21 +332,37 @@ class _PenalisedLogLoss:
         return damped_solution(hessian, self.gradient), 0.0
 
     def _conjugate_gradient_step(self):
-        if self.near is None or self.dtype == self.blocks[0].dtype:  # in the last steps it hardly changes
-            second, first = (sum(sums) for sums in zip(*(block.moments() for block in self.blocks), strict=True))
+        if (
+            self.near is None or self.dtype == self.blocks[0].dtype
+        ):  # in the last steps it hardly changes
+            second, first = (
+                sum(sums)
+                for sums in zip(
+                    *(block.moments() for block in self.blocks), strict=True
+                )
+            )
             self.near = _Preconditioner(self.affine_map, second, first, self.penalty)
         ridge = self.penalty + _DAMPING * self.near.diagonal
-        solve = self.near.solve if self.preconditioner is None else self.preconditioner.__matmul__
+        solve = (
+            self.near.solve
+            if self.preconditioner is None
+            else self.preconditioner.__matmul__
+        )
         norm = np.sqrt(self.gradient @ solve(self.gradient))
         if norm == 0:
             return self.gradient, 0.0
 
         def hessian_product(direction):
-            return sum(block.hessian_product(direction) for block in self.blocks) + ridge * direction
+            return (
+                sum(block.hessian_product(direction) for block in self.blocks)
+                + ridge * direction
+            )
 
         # Eisenstat and Walker (1996): solve only as accurately as the outer iteration can use. The squared residual is
         # the gain that is left over, so a hundredth of the tolerance is small enough.
-        residual = min(0.1, max((norm / self.norm) ** 2, 0.1 * self.tolerance**0.5 / norm))
+        residual = min(
+            0.1, max((norm / self.norm) ** 2, 0.1 * self.tolerance**0.5 / norm)
+        )
         self.norm = norm
         return _conjugate_gradients(hessian_product, solve, self.gradient, residual)
 
@@ -319,9 +389,13 @@ class _Preconditioner:
         coef, total = affine_map.unpacked(second)  # the feature of the intercept is 1
         classes = np.arange(len(total))
         # The class that each parameter belongs to.
-        self.owner = affine_map.packed((np.zeros_like(coef, dtype=np.intp).T + classes).T, classes)
+        self.owner = affine_map.packed(
+            (np.zeros_like(coef, dtype=np.intp).T + classes).T, classes
+        )
         total = np.where(total > 0, total, 1)[self.owner]
-        self.spread = np.maximum(second - first**2 / total, _LEAST_SPREAD * second) + penalty
+        self.spread = (
+            np.maximum(second - first**2 / total, _LEAST_SPREAD * second) + penalty
+        )
         self.spread[self.spread == 0] = 1
         mean = first / np.sqrt(total)
         self.scaled = mean / self.spread
@@ -363,7 +437,12 @@ class _BlockLoss:
     """
 
     def __init__(self, affine_map, features, codes, weight, keeps=True):
-        self.affine_map, self.features, self.weight, self.keeps = affine_map, features, weight, keeps
+        self.affine_map, self.features, self.weight, self.keeps = (
+            affine_map,
+            features,
+            weight,
+            keeps,
+        )
         self.label = codes, np.arange(len(codes))
         self.dtype = np.float64  # of the Hessian
 
@@ -381,7 +460,11 @@ class _BlockLoss:
     @property
     def weighted(self):
         """The weighted probabilities at the parameters of the last `evaluate`."""
-        return self._evaluated(self.at.astype(self.dtype))[2] if self.kept is None else self.kept
+        return (
+            self._evaluated(self.at.astype(self.dtype))[2]
+            if self.kept is None
+            else self.kept
+        )
 
     def _evaluated(self, parameters):
         features = self._features(parameters.dtype)
@@ -390,7 +473,9 @@ class _BlockLoss:
         true -= top
         likelihood -= top
         np.exp(likelihood, out=likelihood)
-        np.maximum(likelihood, 1e8 * np.finfo(self.dtype).tiny, out=likelihood)  # subnormal numbers are slow
+        np.maximum(
+            likelihood, 1e8 * np.finfo(self.dtype).tiny, out=likelihood
+        )  # subnormal numbers are slow
         likelihood[self.label] = 0
         others = np.ones(len(likelihood), parameters.dtype) @ likelihood
         # log(exp(true) + the others) as log1p, since of a sure and right row only the others count
@@ -408,14 +493,17 @@ class _BlockLoss:
         """Return the diagonal of the Hessian at the last parameters, and its part for the features themselves."""
         features, variance = self._features(self.dtype), self._variance(self.weighted)
         return [
-            self.affine_map.adjoint(variance, power).astype(np.float64) for power in (features * features, features)
+            self.affine_map.adjoint(variance, power).astype(np.float64)
+            for power in (features * features, features)
         ]
 
     def hessian(self):
         """Return the Hessian, at the parameters of the last `evaluate`."""
         weighted = self.weighted
         root = weighted / np.sqrt(self.weight)
-        return self.affine_map.hessian(self._variance(weighted), root, self._features(self.dtype))
+        return self.affine_map.hessian(
+            self._variance(weighted), root, self._features(self.dtype)
+        )
 
     def hessian_product(self, direction):
         """Return the Hessian, at the parameters of the last `evaluate`, times a direction."""
@@ -430,10 +518,16 @@ class _BlockLoss:
     def reach(self, direction):
         """Return how far a direction moves a logit, at most."""
         features = self._features(self.dtype)
-        return np.abs(self.affine_map.apply(direction.astype(self.dtype), features)).max()
+        return np.abs(
+            self.affine_map.apply(direction.astype(self.dtype), features)
+        ).max()
 
     def _features(self, dtype):
-        return self.single if dtype == np.float32 and self.keeps else self.features().astype(dtype, copy=False)
+        return (
+            self.single
+            if dtype == np.float32 and self.keeps
+            else self.features().astype(dtype, copy=False)
+        )
 
     def _variance(self, weighted):
         """Return weight * probability * (1 - probability)."""

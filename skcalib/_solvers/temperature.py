@@ -16,7 +16,10 @@ _SMOOTHED_BOUNDS = (1e-3, 1e6)
 # The Brier score is looked at for so many logits, at these octaves of 1 / (largest spread of a row of logits).
 _SAMPLE_LOGITS = 1_000_000
 _OCTAVES = (-6, 20)
-_GOOD, _MOST_CANDIDATES = 0.1, 6  # minima there, up to this share of the range above the least, that are refined
+_GOOD, _MOST_CANDIDATES = (
+    0.1,
+    6,
+)  # minima there, up to this share of the range above the least, that are refined
 
 
 def fit_inverse_temperature(logits, codes, sample_weight=None, bounds=None):
@@ -29,13 +32,21 @@ def fit_inverse_temperature(logits, codes, sample_weight=None, bounds=None):
     if bounds is None:
         doubt_slope = _doubt_slope(logits, codes, sample_weight)
         spread = largest_spread(logits)
-        bounds = tuple(bound / spread for bound in RELATIVE_BOUNDS) if spread > 0 else (1.0, 1.0)
+        bounds = (
+            tuple(bound / spread for bound in RELATIVE_BOUNDS)
+            if spread > 0
+            else (1.0, 1.0)
+        )
     inverse = 1.0
     step = _warm_start_step(logits, codes)
     if step > 1:
         weight = None if sample_weight is None else sample_weight[::step]
-        warm = _minimum(inverse, bounds, logits[::step], codes[::step], weight, tolerance=1e-2)
-        inverse = warm if bounds[0] < warm < bounds[1] else inverse  # on a bound the few rows were separable
+        warm = _minimum(
+            inverse, bounds, logits[::step], codes[::step], weight, tolerance=1e-2
+        )
+        inverse = (
+            warm if bounds[0] < warm < bounds[1] else inverse
+        )  # on a bound the few rows were separable
     return _minimum(inverse, bounds, logits, codes, sample_weight, doubt_slope)
 
 
@@ -47,12 +58,25 @@ def smoothed_inverse_temperature(log_odds, labels, sample_weight, few=None):
     scale = root_mean_square(log_odds, sample_weight)
     if scale == 0:
         return 1.0
-    start = smoothed_inverse_temperature(*few) if few is not None and len(few[0]) < len(log_odds) else 1 / scale
+    start = (
+        smoothed_inverse_temperature(*few)
+        if few is not None and len(few[0]) < len(log_odds)
+        else 1 / scale
+    )
     codes = labels.astype(np.int8)
     counts = np.bincount(codes, sample_weight, 2)
-    total = np.bincount(codes, log_odds if sample_weight is None else sample_weight * log_odds, 2)
+    total = np.bincount(
+        codes, log_odds if sample_weight is None else sample_weight * log_odds, 2
+    )
     bounds = [bound / scale for bound in _SMOOTHED_BOUNDS]
-    return _minimum(start, bounds, log_odds[:, None], codes, sample_weight, float(total / (counts + 2) @ [-1, 1]))
+    return _minimum(
+        start,
+        bounds,
+        log_odds[:, None],
+        codes,
+        sample_weight,
+        float(total / (counts + 2) @ [-1, 1]),
+    )
 
 
 def root_mean_square(values, sample_weight):
@@ -67,7 +91,9 @@ def platt_doubt(codes, weight, n_classes):
     """
     if n_classes == 2:
         return 1 / (np.bincount(codes, weight, 2)[codes] + 2)
-    return np.full(len(codes), 1 / ((len(codes) if weight is None else weight.sum()) + 2))
+    return np.full(
+        len(codes), 1 / ((len(codes) if weight is None else weight.sum()) + 2)
+    )
 
 
 def _doubt_slope(logits, codes, sample_weight):
@@ -79,12 +105,18 @@ def _doubt_slope(logits, codes, sample_weight):
     n_classes, slope, doubt = logits.shape[1], 0.0, None
     for rows in row_blocks(*logits.shape):
         true = logits[rows][np.arange(len(codes[rows])), codes[rows]].astype(np.float64)
-        if (true < logits[rows].max(axis=1)).any():  # hardly a cost: mostly the first block has such a row
+        if (
+            true < logits[rows].max(axis=1)
+        ).any():  # hardly a cost: mostly the first block has such a row
             return 0.0
         if doubt is None:
             doubt = platt_doubt(codes, sample_weight, n_classes)
-        margin = (true * n_classes - logits[rows].sum(axis=1, dtype=np.float64)) / (n_classes - 1)
-        slope += margin @ (doubt[rows] if sample_weight is None else doubt[rows] * sample_weight[rows])
+        margin = (true * n_classes - logits[rows].sum(axis=1, dtype=np.float64)) / (
+            n_classes - 1
+        )
+        slope += margin @ (
+            doubt[rows] if sample_weight is None else doubt[rows] * sample_weight[rows]
+        )
     return float(slope)
 
 
@@ -95,16 +127,24 @@ def _warm_start_step(logits, codes):
     """
     looked_at = slice(None, None, max(len(codes) // _LOOKED_AT, 1))
     errors = np.mean(logits[looked_at].argmax(axis=1) != codes[looked_at])
-    return int(len(codes) / max(_WARM_START_ROWS, _WARM_START_ERRORS / errors)) if errors > 0 else 0
+    return (
+        int(len(codes) / max(_WARM_START_ROWS, _WARM_START_ERRORS / errors))
+        if errors > 0
+        else 0
+    )
 
 
-def _minimum(start, bounds, logits, codes, sample_weight, doubt_slope=0.0, tolerance=1e-6):
+def _minimum(
+    start, bounds, logits, codes, sample_weight, doubt_slope=0.0, tolerance=1e-6
+):
     """Return the inverse temperature of least log-loss, whose derivative is monotone."""
     weight = np.ones(len(logits)) if sample_weight is None else sample_weight
 
     def derivatives(inverse):
         slope, curvature = np.full(1, doubt_slope), np.zeros(1)
-        for rows, row_slope, row_curvature in row_derivatives(inverse[0], logits, codes):
+        for rows, row_slope, row_curvature in row_derivatives(
+            inverse[0], logits, codes
+        ):
             slope += weight[rows] @ row_slope
             curvature += weight[rows] @ row_curvature
         return slope, curvature
@@ -115,9 +155,16 @@ def _minimum(start, bounds, logits, codes, sample_weight, doubt_slope=0.0, toler
 def largest_spread(logits):
     """Return the largest difference between two logits of a row."""
     if logits.shape[1] == 2:
-        return float(np.abs(np.subtract(logits[:, 1], logits[:, 0], dtype=np.float64)).max())
-    ends = ((logits[rows].max(axis=1), logits[rows].min(axis=1)) for rows in row_blocks(*logits.shape))
-    return max(float(np.subtract(high, low, dtype=np.float64).max()) for high, low in ends)
+        return float(
+            np.abs(np.subtract(logits[:, 1], logits[:, 0], dtype=np.float64)).max()
+        )
+    ends = (
+        (logits[rows].max(axis=1), logits[rows].min(axis=1))
+        for rows in row_blocks(*logits.shape)
+    )
+    return max(
+        float(np.subtract(high, low, dtype=np.float64).max()) for high, low in ends
+    )
 
 
 def row_derivatives(inverse, logits, codes):
@@ -169,9 +216,13 @@ def fit_brier_temperature(logits, codes, sample_weight=None):
         log_odds = np.subtract(logits[:, 1], logits[:, 0], dtype=np.float64)
         few, is_second, weight = condensed(log_odds, codes == 1, sample_weight)
         if len(few) < len(logits):
-            start, bounds = _least_minimum(np.column_stack((0 * few, few)), is_second.astype(np.intp), weight)
+            start, bounds = _least_minimum(
+                np.column_stack((0 * few, few)), is_second.astype(np.intp), weight
+            )
             score = _BrierScore(logits, codes, sample_weight)
-            return float(minimise_convex(score.derivatives, np.array([start]), bounds)[0])
+            return float(
+                minimise_convex(score.derivatives, np.array([start]), bounds)[0]
+            )
     return _least_minimum(logits, codes, sample_weight)[0]
 
 
@@ -179,20 +230,39 @@ def _least_minimum(logits, codes, sample_weight):
     """Return the inverse temperature of least Brier score, and a lower and an upper bound of that minimum."""
     spread = largest_spread(logits)
     every = slice(None, None, max(logits.size // _SAMPLE_LOGITS, 1))
-    sample = _BrierScore(logits[every], codes[every], None if sample_weight is None else sample_weight[every])
-    grid = 2.0 ** (np.arange(2 * np.subtract(*_OCTAVES[::-1]) + 1) / 2 + _OCTAVES[0]) / spread
+    sample = _BrierScore(
+        logits[every],
+        codes[every],
+        None if sample_weight is None else sample_weight[every],
+    )
+    grid = (
+        2.0 ** (np.arange(2 * np.subtract(*_OCTAVES[::-1]) + 1) / 2 + _OCTAVES[0])
+        / spread
+    )
     scores = sample.at_half_octaves(grid)
     padded = np.pad(scores, 1, constant_values=np.inf)
-    good = (scores <= padded[:-2]) & (scores <= padded[2:]) & (scores <= scores.min() + _GOOD * np.ptp(scores))
-    candidates = np.flatnonzero(good)[np.argsort(scores[good], kind="stable")[:_MOST_CANDIDATES]]
+    good = (
+        (scores <= padded[:-2])
+        & (scores <= padded[2:])
+        & (scores <= scores.min() + _GOOD * np.ptp(scores))
+    )
+    candidates = np.flatnonzero(good)[
+        np.argsort(scores[good], kind="stable")[:_MOST_CANDIDATES]
+    ]
     score = _BrierScore(logits, codes, sample_weight)
-    lower = np.append(RELATIVE_BOUNDS[0] / spread, grid[:-2])[np.maximum(candidates - 1, 0)]
-    upper = np.append(grid[2:], RELATIVE_BOUNDS[1] / spread)[np.minimum(candidates, len(grid) - 2)]
+    lower = np.append(RELATIVE_BOUNDS[0] / spread, grid[:-2])[
+        np.maximum(candidates - 1, 0)
+    ]
+    upper = np.append(grid[2:], RELATIVE_BOUNDS[1] / spread)[
+        np.minimum(candidates, len(grid) - 2)
+    ]
     found = [
         float(minimise_convex(score.derivatives, grid[[k]], bounds)[0])
         for k, *bounds in zip(candidates, lower, upper, strict=True)
     ]
-    best = min(range(len(found)), key=lambda k: score(found[k])) if len(found) > 1 else 0
+    best = (
+        min(range(len(found)), key=lambda k: score(found[k])) if len(found) > 1 else 0
+    )
     return found[best], (lower[best], upper[best])
 
 
@@ -201,11 +271,18 @@ class _BrierScore:
 
     def __init__(self, logits, codes, sample_weight):
         self.logits, self.codes = logits, codes
-        self.weight = np.ones(len(codes)) if sample_weight is None else sample_weight / sample_weight.max()
+        self.weight = (
+            np.ones(len(codes))
+            if sample_weight is None
+            else sample_weight / sample_weight.max()
+        )
 
     def __call__(self, inverse):
         """Return the score at one inverse temperature."""
-        return sum(weight @ (_dot(p, p) - 2 * p[label] + 1) for p, _, label, weight in self._blocks(inverse))
+        return sum(
+            weight @ (_dot(p, p) - 2 * p[label] + 1)
+            for p, _, label, weight in self._blocks(inverse)
+        )
 
     def at_half_octaves(self, grid):
         """Return the scores on a grid of factors of sqrt(2): squared probabilities are those an octave up."""
@@ -245,7 +322,12 @@ class _BrierScore:
             logits -= logits.max(axis=0)
             p = np.exp(inverse * logits)
             p /= p.sum(axis=0)
-            yield p, logits, (self.codes[rows], np.arange(p.shape[1])), self.weight[rows]
+            yield (
+                p,
+                logits,
+                (self.codes[rows], np.arange(p.shape[1])),
+                self.weight[rows],
+            )
 
 
 def _dot(a, b):

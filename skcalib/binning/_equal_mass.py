@@ -5,8 +5,19 @@ from numbers import Integral
 
 import numpy as np
 
-from skcalib._rows.sorting import FEWEST_ROWS, counting_pays, in_order, scores_near, sorted_scores
-from skcalib.binning._base import WEIGHT_TOLERANCE, BaseBinning, edges_above, resolve_n_bins
+from skcalib._rows.sorting import (
+    FEWEST_ROWS,
+    counting_pays,
+    in_order,
+    scores_near,
+    sorted_scores,
+)
+from skcalib.binning._base import (
+    WEIGHT_TOLERANCE,
+    BaseBinning,
+    edges_above,
+    resolve_n_bins,
+)
 from skcalib.binning._equal_width import EqualWidth
 
 
@@ -52,7 +63,9 @@ class EqualMass(BaseBinning):
         options = {"maximum": 2**53} if sample_weight is None else {}
         n_bins = resolve_n_bins(self.n_bins, len(scores), sample_weight, **options)
         cuts = partial(equal_mass_cuts, n_bins=n_bins)
-        if not in_order(scores) and counting_pays(scores, cuts, is_weighted=sample_weight is not None):
+        if not in_order(scores) and counting_pays(
+            scores, cuts, is_weighted=sample_weight is not None
+        ):
             ordered, cumulative = scores_near(scores, sample_weight, cuts)
         elif sample_weight is None:
             return edges_above(sorted_scores(scores), _ranks(len(scores), n_bins) - 1)
@@ -67,7 +80,9 @@ def equal_mass_cuts(cumulative, n_bins):
     if cumulative.dtype.kind == "i":
         reached = _ranks(int(cumulative[-1]), n_bins)
     else:
-        reached = np.arange(1, n_bins) * (cumulative[-1] * (1 - WEIGHT_TOLERANCE)) / n_bins
+        reached = (
+            np.arange(1, n_bins) * (cumulative[-1] * (1 - WEIGHT_TOLERANCE)) / n_bins
+        )
     return np.searchsorted(cumulative, reached, side="left")
 
 

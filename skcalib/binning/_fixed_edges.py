@@ -31,6 +31,14 @@ class FixedEdges(BaseBinning):
 
     def _edges(self, scores, y, sample_weight):
         edges = as_numbers(self.edges, "edges of FixedEdges")
-        if edges.ndim != 1 or len(edges) < 2 or edges[0] != 0 or edges[-1] != 1 or not np.all(np.diff(edges) > 0):
-            raise ValueError(f"edges of FixedEdges must increase from 0 to 1, found {self.edges!r}.")
+        if (
+            edges.ndim != 1
+            or len(edges) < 2
+            or edges[0] != 0
+            or edges[-1] != 1
+            or not np.all(np.diff(edges) > 0)
+        ):
+            raise ValueError(
+                f"edges of FixedEdges must increase from 0 to 1, found {self.edges!r}."
+            )
         return edges

@@ -59,9 +59,19 @@ class InformationPreserving(BaseBinning):
         if self.max_loss is not None:
             check_number(self.max_loss, "max_loss", above=0)
         as_many_as_needed = self.n_bins is None and self.max_loss is not None
-        rule = (lambda n_rows: math.ceil(4 * math.cbrt(n_rows) - 1e-9)) if self.n_bins is None else self.n_bins
-        n_bins = None if as_many_as_needed else resolve_n_bins(rule, len(scores), sample_weight)
-        table = DistinctScores.from_rows(scores, np.zeros(len(scores), dtype=bool), sample_weight)
+        rule = (
+            (lambda n_rows: math.ceil(4 * math.cbrt(n_rows) - 1e-9))
+            if self.n_bins is None
+            else self.n_bins
+        )
+        n_bins = (
+            None
+            if as_many_as_needed
+            else resolve_n_bins(rule, len(scores), sample_weight)
+        )
+        table = DistinctScores.from_rows(
+            scores, np.zeros(len(scores), dtype=bool), sample_weight
+        )
         below = least_loss_cuts(table, n_bins, self.max_loss or 0.0)
         return edges_above(table.scores, below[1:-1] - 1)
 
@@ -99,12 +109,20 @@ def least_loss_cuts(table, n_bins, max_loss=0.0):
     parts = np.diff(table.weight) * np.stack((scores, 1 - scores))
     sums = np.concatenate((np.zeros((2, 1)), np.cumsum(parts, axis=1)), axis=1)
     entropy = _entropy(sums, slice(-1), slice(1, None)).sum()
-    cells = _cells(table, _N_CELLS if n_bins is None else max(_N_CELLS, _CELLS_PER_BIN * n_bins))
-    while n_bins is None and _entropy(sums, cells[:-1], cells[1:]).sum() - entropy > _CELL_SHARE * max_loss * entropy:
+    cells = _cells(
+        table, _N_CELLS if n_bins is None else max(_N_CELLS, _CELLS_PER_BIN * n_bins)
+    )
+    while (
+        n_bins is None
+        and _entropy(sums, cells[:-1], cells[1:]).sum() - entropy
+        > _CELL_SHARE * max_loss * entropy
+    ):
         cells = _cells(table, 2 * len(cells))
     n_bins = len(cells) - 1 if n_bins is None else min(n_bins, len(cells) - 1)
 
-    least = _entropy(sums, 0, cells)  # entropy of the best bins for the first cells, one bin to start with
+    least = _entropy(
+        sums, 0, cells
+    )  # entropy of the best bins for the first cells, one bin to start with
     last_cuts = []
     while len(last_cuts) + 1 < n_bins and least[-1] - entropy > max_loss * entropy:
         least, last_cut = _with_one_bin_more(least, cells, sums)
@@ -151,7 +169,9 @@ def _with_one_bin_more(least, cells, sums):
         step //= 2
         i = np.arange(step, n_cells + 1, 2 * step)
         low = last_cut[i - step]
-        high = np.where(i + step <= n_cells, last_cut[np.minimum(i + step, n_cells)], n_cells)
+        high = np.where(
+            i + step <= n_cells, last_cut[np.minimum(i + step, n_cells)], n_cells
+        )
         lengths = np.minimum(high, i) - low + 1
         starts = np.cumsum(lengths) - lengths
         j = np.arange(lengths.sum()) - np.repeat(starts - low, lengths)

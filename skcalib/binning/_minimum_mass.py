@@ -34,7 +34,9 @@ class MinimumMass(BaseBinning):
     --------
     >>> import numpy as np
     >>> from skcalib.binning import EqualWidth, MinimumMass
-    >>> MinimumMass(EqualWidth(4), min_weight=2).bin_edges(np.array([0.1, 0.3, 0.9, 0.95])).tolist()
+    >>> MinimumMass(EqualWidth(4), min_weight=2).bin_edges(
+    ...     np.array([0.1, 0.3, 0.9, 0.95])
+    ... ).tolist()
     [0.0, 0.5, 1.0]
     """
 
@@ -59,8 +61,12 @@ class MinimumMass(BaseBinning):
 
     def _edges(self, scores, y, sample_weight):
         check_number(self.min_weight, "min_weight", above=0, infinite=True)
-        edges = np.asarray(self._base()._edges(scores, y, sample_weight), dtype=np.float64)
-        mass = np.bincount(assign_bins(scores, edges), weights=sample_weight, minlength=len(edges) - 1)
+        edges = np.asarray(
+            self._base()._edges(scores, y, sample_weight), dtype=np.float64
+        )
+        mass = np.bincount(
+            assign_bins(scores, edges), weights=sample_weight, minlength=len(edges) - 1
+        )
         closed, held = [], 0.0
         for j, weight in enumerate(mass):
             held += weight

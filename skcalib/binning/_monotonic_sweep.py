@@ -41,7 +41,10 @@ class MonotonicSweep(BaseBinning):
 
     >>> import numpy as np
     >>> from skcalib.binning import MonotonicSweep
-    >>> scores, y = np.array([0.1, 0.2, 0.4, 0.5, 0.7, 0.8]), np.array([0, 0, 0, 1, 0, 0], dtype=bool)
+    >>> scores, y = (
+    ...     np.array([0.1, 0.2, 0.4, 0.5, 0.7, 0.8]),
+    ...     np.array([0, 0, 0, 1, 0, 0], dtype=bool),
+    ... )
     >>> MonotonicSweep().bin_edges(scores, y).round(6).tolist()
     [0.0, 0.45, 1.0]
     """
@@ -69,10 +72,15 @@ class MonotonicSweep(BaseBinning):
 
 def cuts_of(base):
     """Return the function that finds the cuts that a sweep with this base goes through."""
-    for strategy, below in ((EqualMass, equal_mass_below), (EqualWidth, equal_width_below)):
+    for strategy, below in (
+        (EqualMass, equal_mass_below),
+        (EqualWidth, equal_width_below),
+    ):
         if isinstance(EqualMass() if base is None else base, strategy):
             return below
-    raise TypeError(f"base of MonotonicSweep must be EqualMass() or EqualWidth(), found {base!r}.")
+    raise TypeError(
+        f"base of MonotonicSweep must be EqualMass() or EqualWidth(), found {base!r}."
+    )
 
 
 def equal_mass_below(table, n_bins, cut):
@@ -82,7 +90,9 @@ def equal_mass_below(table, n_bins, cut):
         reached = -(-cut * int(weight[-1]) // n_bins)
     else:
         reached = cut * (weight[-1] * (1 - WEIGHT_TOLERANCE)) / n_bins
-    below = np.searchsorted(weight, np.asarray(reached, dtype=weight.dtype), side="left")
+    below = np.searchsorted(
+        weight, np.asarray(reached, dtype=weight.dtype), side="left"
+    )
     return np.where(cut == n_bins, len(table.scores), below)
 
 
@@ -119,18 +129,34 @@ def sweep(table, below):
     """
     limit = len(table.scores)
     parts = (slice(_BLOCK_CUTS), slice(None))  # the first part mostly tells
-    if all(in_order(np.diff(table.positives[part]) / np.diff(table.weight[part])) for part in parts):
-        return limit, finest_cuts(table, below)  # averages of rising frequencies rise, for every B
+    if all(
+        in_order(np.diff(table.positives[part]) / np.diff(table.weight[part]))
+        for part in parts
+    ):
+        return limit, finest_cuts(
+            table, below
+        )  # averages of rising frequencies rise, for every B
     # Bins left of the first positive have frequency 0 and bins right of the last negative 1: nothing falls there.
     first = np.searchsorted(table.positives, table.positives[:1], side="right")[0] - 1
     negatives = table.weight[-1] - table.positives[-1]
-    last = bisect_left(range(limit), negatives, key=lambda k: table.weight[k] - table.positives[k]) - 1
+    last = (
+        bisect_left(
+            range(limit), negatives, key=lambda k: table.weight[k] - table.positives[k]
+        )
+        - 1
+    )
     of_mass = below is equal_mass_below
-    share = table.weight[[first, last + 1]] / table.weight[-1] if of_mass else table.scores[[first, last]].astype(float)
+    share = (
+        table.weight[[first, last + 1]] / table.weight[-1]
+        if of_mass
+        else table.scores[[first, last]].astype(float)
+    )
     start, falling = 2, None
     while start <= limit and falling is None:
         size = min(start, max(1, _BLOCK_CUTS // int(start * (share[1] - share[0]) + 5)))
-        falling = _first_falling(table, below, np.arange(start, min(start + size, limit + 1)), *share)
+        falling = _first_falling(
+            table, below, np.arange(start, min(start + size, limit + 1)), *share
+        )
         start += size
     n_bins = limit if falling is None else falling - 1
     return n_bins, below(table, n_bins, np.arange(n_bins + 1))
@@ -148,8 +174,12 @@ def _first_falling(table, below, n_bins, low, high):
     owner = np.repeat(np.arange(len(n_bins)), n_cuts)
     cut = np.arange(len(owner)) + np.repeat(low - (np.cumsum(n_cuts) - n_cuts), n_cuts)
     below = below(table, n_bins[owner], cut)
-    filled = np.flatnonzero((owner[1:] == owner[:-1]) & (below[1:] > below[:-1]))  # empty bins are skipped
+    filled = np.flatnonzero(
+        (owner[1:] == owner[:-1]) & (below[1:] > below[:-1])
+    )  # empty bins are skipped
     left, right, owner = below[filled], below[filled + 1], owner[filled]
-    frequency = (table.positives[right] - table.positives[left]) / (table.weight[right] - table.weight[left])
+    frequency = (table.positives[right] - table.positives[left]) / (
+        table.weight[right] - table.weight[left]
+    )
     falls = (frequency[1:] < frequency[:-1]) & (owner[1:] == owner[:-1])
     return int(n_bins[owner[1:][np.argmax(falls)]]) if falls.any() else None

@@ -36,5 +36,7 @@ class PoolAdjacentViolators(BaseBinning):
 
     def _edges(self, scores, y, sample_weight):
         table = DistinctScores.from_rows(scores, y, sample_weight)
-        blocks = isotonic_regression(table.event_frequency, weights=np.diff(table.weight)).blocks
+        blocks = isotonic_regression(
+            table.event_frequency, weights=np.diff(table.weight)
+        ).blocks
         return edges_above(table.scores, blocks[1:-1] - 1)

@@ -1,7 +1,10 @@
 """From a probability to a decision: thresholds with a promise, costs, net benefit."""
 
 from skcalib.decisions._certified import CertifiedThreshold
-from skcalib.decisions._certified_threshold import certified_routing, certified_threshold
+from skcalib.decisions._certified_threshold import (
+    certified_routing,
+    certified_threshold,
+)
 from skcalib.decisions._classifier import CertifiedThresholdClassifier
 from skcalib.decisions._expected_cost import ExpectedCostClassifier, mean_cost
 from skcalib.decisions._net_benefit import net_benefit

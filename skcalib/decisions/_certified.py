@@ -5,7 +5,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from skcalib._inference.results import ResultTable
-from skcalib._input.scalars import check_confidence_level, check_int, check_number, check_option, invalid
+from skcalib._input.scalars import (
+    check_confidence_level,
+    check_int,
+    check_number,
+    check_option,
+    invalid,
+)
 from skcalib._input.scores import check_scores, checked_scores
 from skcalib.guarantees._certificate import sentences_html
 
@@ -16,14 +22,40 @@ _ROUTE = "Let the small model answer where its confidence is at least {t}, and t
 _ANSWERED = "answered ({share}), {w} of them wrongly."
 _PREDICTED = "predicted to be events ({share})"
 _FALSE = f"{_PREDICTED}, and {{w}} of them are not."
-_LOST = "left to the small model ({share}), and {w} correct answers are lost on balance."
+_LOST = (
+    "left to the small model ({share}), and {w} correct answers are lost on balance."
+)
 PROMISES = {
-    "error_when_answered": (_ANSWER, "at most {target} of the answers are wrong", _ANSWERED),
-    "answered_and_wrong": (_ANSWER, "at most {target} of all rows are answered wrongly", _ANSWERED),
-    "precision": (_EVENT, "at least {target} of the predicted events are events", _FALSE),
-    "recall": (_EVENT, "at least {target} of the events are predicted", f"{_PREDICTED}; {{w}} events are missed."),
-    "false_positive_rate": (_EVENT, "at most {target} of the rows without the event are predicted to be one", _FALSE),
-    "routing": (_ROUTE, "at most {target} of the answers are lost against the large model alone", _LOST),
+    "error_when_answered": (
+        _ANSWER,
+        "at most {target} of the answers are wrong",
+        _ANSWERED,
+    ),
+    "answered_and_wrong": (
+        _ANSWER,
+        "at most {target} of all rows are answered wrongly",
+        _ANSWERED,
+    ),
+    "precision": (
+        _EVENT,
+        "at least {target} of the predicted events are events",
+        _FALSE,
+    ),
+    "recall": (
+        _EVENT,
+        "at least {target} of the events are predicted",
+        f"{_PREDICTED}; {{w}} events are missed.",
+    ),
+    "false_positive_rate": (
+        _EVENT,
+        "at most {target} of the rows without the event are predicted to be one",
+        _FALSE,
+    ),
+    "routing": (
+        _ROUTE,
+        "at most {target} of the answers are lost against the large model alone",
+        _LOST,
+    ),
 }
 MODEL = (
     "The probabilities come from one model that was fitted on other rows. A recalibrator that was fitted on these rows "
@@ -31,7 +63,10 @@ MODEL = (
     "their own (fit the recalibrator on one half of the rows, find the threshold on the other)."
 )
 FIXED = "The promise, its target and the thresholds were fixed before the labels of these rows were seen."
-ANSWERS = ("error_when_answered", "answered_and_wrong")  # about the predicted class; the others are about an event
+ANSWERS = (
+    "error_when_answered",
+    "answered_and_wrong",
+)  # about the predicted class; the others are about an event
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,11 +123,20 @@ class CertifiedThreshold(ResultTable):
         check_option(self.promise, "promise", tuple(PROMISES))
         check_number(self.target, "target", above=0, below=1)
         check_confidence_level(self.confidence_level)
-        check_int(self.n_accepted, "n_accepted", minimum=0, maximum=check_int(self.n_samples, "n_samples"))
-        check_int(self.n_wrong, "n_wrong", minimum=-self.n_samples, maximum=self.n_samples)
+        check_int(
+            self.n_accepted,
+            "n_accepted",
+            minimum=0,
+            maximum=check_int(self.n_samples, "n_samples"),
+        )
+        check_int(
+            self.n_wrong, "n_wrong", minimum=-self.n_samples, maximum=self.n_samples
+        )
         check_number(self.threshold, "threshold", at_least=0, infinite=True)
         check_number(self.pvalue, "pvalue", at_least=0, at_most=1)
-        if not isinstance(self.assumptions, tuple) or not all(isinstance(one, str) for one in self.assumptions):
+        if not isinstance(self.assumptions, tuple) or not all(
+            isinstance(one, str) for one in self.assumptions
+        ):
             raise invalid("assumptions", "a tuple of sentences", self.assumptions)
         if self.n_needed is not None:
             check_int(self.n_needed, "n_needed")
@@ -136,16 +180,25 @@ class CertifiedThreshold(ResultTable):
         columns : dict
             From each name to a list of its value.
         """
-        return {name: [getattr(self, name)] for name in ("found", "accepted", *vars(self)) if name != "assumptions"}
+        return {
+            name: [getattr(self, name)]
+            for name in ("found", "accepted", *vars(self))
+            if name != "assumptions"
+        }
 
     def __str__(self):
         """Say rule, promise, what was seen, and the assumptions in sentences."""
         rule, promise, seen = PROMISES[self.promise]
-        level, target = f"{100 * self.confidence_level:.10g} %", f"{100 * self.target:.10g} %"
+        level, target = (
+            f"{100 * self.confidence_level:.10g} %",
+            f"{100 * self.target:.10g} %",
+        )
         promise = f"With {level} confidence (right for at least {level} of calibration samples), {promise}."
         promise = promise.format(target=target)
         if self.found:
-            seen = seen.format(share=f"{100 * self.accepted:.3g} %", w=f"{self.n_wrong:,}")
+            seen = seen.format(
+                share=f"{100 * self.accepted:.3g} %", w=f"{self.n_wrong:,}"
+            )
             counted = f"Of {self.n_samples:,} calibration rows, {self.n_accepted:,} are {seen}"
             lines = [rule.format(t=repr(self.threshold)), promise, counted]
         else:
@@ -154,7 +207,13 @@ class CertifiedThreshold(ResultTable):
                 needed = f"About {self.n_needed:,} calibration rows are needed, if the rates stay as they are here."
             none = f"No threshold is found on these {self.n_samples:,} rows, so that no row is accepted."
             lines = [none, f"The promise would be: w{promise[1:]}", needed]
-        return "\n".join([*lines, "This holds provided that:", *(f"- {one}" for one in self.assumptions)])
+        return "\n".join(
+            [
+                *lines,
+                "This holds provided that:",
+                *(f"- {one}" for one in self.assumptions),
+            ]
+        )
 
     def _repr_html_(self):
         return sentences_html(str(self))
@@ -164,8 +223,12 @@ def deciding_scores(y_proba, promise, column=1):
     """Return the score that is compared with the threshold: of the predicted class, of the event, or as it is given."""
     if promise in ANSWERS:
         scores, _, largest = checked_scores(y_proba, name="y_proba", predict_from=2)
-        return np.maximum(scores[:, 0], 1 - scores[:, 0]) if largest is None else largest
-    scores = check_scores(y_proba, name="confidence" if promise == "routing" else "y_proba")
+        return (
+            np.maximum(scores[:, 0], 1 - scores[:, 0]) if largest is None else largest
+        )
+    scores = check_scores(
+        y_proba, name="confidence" if promise == "routing" else "y_proba"
+    )
     if scores.shape[1] > (1 if promise == "routing" else 2):
         raise ValueError(
             f"promise={promise!r} is about one score a row, found {scores.shape[1]} columns: give the probability of "

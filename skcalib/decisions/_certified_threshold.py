@@ -9,17 +9,32 @@ from scipy.stats import binom
 
 from skcalib._cells.reductions import one_task
 from skcalib._input.labels import check_label_vector, zero_one
-from skcalib._input.scalars import as_numbers, check_confidence_level, check_number, check_option
+from skcalib._input.scalars import (
+    as_numbers,
+    check_confidence_level,
+    check_number,
+    check_option,
+)
 from skcalib._input.scored_labels import check_one_event, check_scored_labels
 from skcalib._input.scores import first_index
 from skcalib._rows.sorting import sorted_rows
-from skcalib.decisions._certified import ANSWERS, FIXED, MODEL, PROMISES, CertifiedThreshold, deciding_scores
+from skcalib.decisions._certified import (
+    ANSWERS,
+    FIXED,
+    MODEL,
+    PROMISES,
+    CertifiedThreshold,
+    deciding_scores,
+)
 from skcalib.guarantees._certificate import INDEPENDENT_ROWS
 
 _POWER = 0.9  # predicted chance that the test at the start rejects
 _ROUNDING = 1e-9  # of a limit such as 1 - .9
 _GUIDED = 0.75  # share of the level for the start that the scores suggest; the rest is for the strictest possible one
-_ORDERED = ("recall", "false_positive_rate")  # decided by an order statistic of one class's scores
+_ORDERED = (
+    "recall",
+    "false_positive_rate",
+)  # decided by an order statistic of one class's scores
 _EXACT = "Exact for any number of rows and any distribution: {reason}."
 _GUIDED_EXACTNESS = (
     "Exact given the scores, for the mean error probability of the accepted calibration rows. For new rows it is "
@@ -34,7 +49,16 @@ _ASYMPTOTIC = (
 
 
 def certified_threshold(
-    y_true, y_proba, *, promise, target, confidence_level=0.9, thresholds=None, start=None, pos_label=None, labels=None
+    y_true,
+    y_proba,
+    *,
+    promise,
+    target,
+    confidence_level=0.9,
+    thresholds=None,
+    start=None,
+    pos_label=None,
+    labels=None,
 ):
     r"""Threshold that keeps a promise with a wanted confidence: a limit for errors, or a floor for precision or recall.
 
@@ -126,22 +150,47 @@ def certified_threshold(
     This holds provided that:
     - The probabilities come from one model that was fitted on other rows. ...
     """
-    check_option(promise, "promise", tuple(name for name in PROMISES if name != "routing"))
+    check_option(
+        promise, "promise", tuple(name for name in PROMISES if name != "routing")
+    )
     target = check_number(target, "target", above=0, below=1)
     level = 1 - check_confidence_level(confidence_level)
     if promise in _ORDERED and not (thresholds is None and start is None):
-        raise ValueError(f"promise={promise!r} is decided by the scores of one class: leave thresholds and start out.")
+        raise ValueError(
+            f"promise={promise!r} is decided by the scores of one class: leave thresholds and start out."
+        )
     data, scores, wrong = scores_and_errors(y_true, y_proba, promise, pos_label, labels)
-    descending = data.is_binary and data.classes[0] is not None and data.classes[1] < data.classes[0]
-    promised = {"promise": promise, "target": target, "confidence_level": float(confidence_level)}
-    promised |= {"n_samples": len(scores), "column": 0 if descending else 1}  # where accepts() is given two columns
+    descending = (
+        data.is_binary
+        and data.classes[0] is not None
+        and data.classes[1] < data.classes[0]
+    )
+    promised = {
+        "promise": promise,
+        "target": target,
+        "confidence_level": float(confidence_level),
+    }
+    promised |= {
+        "n_samples": len(scores),
+        "column": 0 if descending else 1,
+    }  # where accepts() is given two columns
     if promise in _ORDERED:
         return _by_order(data, promised, level)
     limit = 1 - target if promise == "precision" else target
-    return _by_search(scores, wrong, limit, check_thresholds(thresholds), start, promised, level)
+    return _by_search(
+        scores, wrong, limit, check_thresholds(thresholds), start, promised, level
+    )
 
 
-def certified_routing(correct_small, correct_large, confidence, *, max_loss, confidence_level=0.9, thresholds=None):
+def certified_routing(
+    correct_small,
+    correct_large,
+    confidence,
+    *,
+    max_loss,
+    confidence_level=0.9,
+    thresholds=None,
+):
     r"""Threshold of a small model's confidence from which it may answer instead of a large one.
 
     Parameters
@@ -205,8 +254,15 @@ def certified_routing(correct_small, correct_large, confidence, *, max_loss, con
     level = 1 - check_confidence_level(confidence_level)
     scores = deciding_scores(confidence, "routing")
     n, answers = len(scores), []
-    for name, correct in (("correct_small", correct_small), ("correct_large", correct_large)):
-        answers.append(zero_one(check_label_vector(correct, n, name=name, scores_name="confidence")))
+    for name, correct in (
+        ("correct_small", correct_small),
+        ("correct_large", correct_large),
+    ):
+        answers.append(
+            zero_one(
+                check_label_vector(correct, n, name=name, scores_name="confidence")
+            )
+        )
         if answers[-1] is None:
             raise ValueError(f"{name} must be booleans, or 0 (wrong) and 1 (correct).")
     small, large = answers
@@ -214,25 +270,39 @@ def certified_routing(correct_small, correct_large, confidence, *, max_loss, con
     lost = AcceptedSets.from_rows(scores, large & ~small, grid)
     gained = AcceptedSets.from_rows(scores, small & ~large, grid)
     pvalue = score_pvalue(lost.n_wrong, gained.n_wrong, n, max_loss)
-    promised = {"promise": "routing", "target": max_loss, "confidence_level": float(confidence_level), "n_samples": n}
+    promised = {
+        "promise": "routing",
+        "target": max_loss,
+        "confidence_level": float(confidence_level),
+        "n_samples": n,
+    }
     asymptotic = _ASYMPTOTIC.format(needed=np.ceil(20 / max_loss), n=n)
     promised["assumptions"] = _MODELS, INDEPENDENT_ROWS, FIXED, asymptotic
     sets = lost._replace(n_wrong=lost.n_wrong - gained.n_wrong)
-    return certified(promised, sets, np.full(len(grid), n), pvalue, [(0, level)], max_loss)
+    return certified(
+        promised, sets, np.full(len(grid), n), pvalue, [(0, level)], max_loss
+    )
 
 
 def score_pvalue(lost, gained, n, max_loss):
     """Return the p-value of "the mean loss is at least `max_loss`" (Tango 1998)."""
     linear = (2 * n - (lost - gained)) * max_loss - (lost + gained)
     constant = gained * max_loss * (1 - max_loss)
-    share = (np.sqrt(linear**2 + 8 * n * constant) - linear) / (4 * n)  # of gains, under the hypothesis
-    return ndtr((lost - gained - n * max_loss) / np.sqrt(n * (2 * share + max_loss * (1 - max_loss))))
+    share = (np.sqrt(linear**2 + 8 * n * constant) - linear) / (
+        4 * n
+    )  # of gains, under the hypothesis
+    return ndtr(
+        (lost - gained - n * max_loss)
+        / np.sqrt(n * (2 * share + max_loss * (1 - max_loss)))
+    )
 
 
 def scores_and_errors(y_true, y_proba, promise, pos_label=None, labels=None):
     """Return the checked data, the score of each row that a threshold is put on, and whether accepting it is wrong."""
     kind = "top_label" if promise in ANSWERS and np.ndim(y_proba) == 2 else "auto"
-    data = check_scored_labels(y_true, y_proba, multiclass=kind, pos_label=pos_label, labels=labels)
+    data = check_scored_labels(
+        y_true, y_proba, multiclass=kind, pos_label=pos_label, labels=labels
+    )
     if promise in ANSWERS:
         task = one_task(data, "top_label")
         return data, task.scores, ~task.labels
@@ -244,12 +314,21 @@ def _by_order(data, promised, level):
     """Return the threshold of a promise about one class: an order statistic of its scores."""
     promise, target, scores = promised["promise"], promised["target"], data.scores
     is_recall = promise == "recall"
-    own, limit = np.sort(scores[data.labels == is_recall]), 1 - target if is_recall else target
+    own, limit = (
+        np.sort(scores[data.labels == is_recall]),
+        1 - target if is_recall else target,
+    )
     name = "events" if is_recall else "rows without the event"
-    exactness = _EXACT.format(reason=f"the threshold is an order statistic of the scores of the {name}")
+    exactness = _EXACT.format(
+        reason=f"the threshold is an order statistic of the scores of the {name}"
+    )
     if len(own) == 0:
-        raise ValueError(f"y_true has no {name}: the {promise.replace('_', ' ')} cannot be seen on these rows.")
-    most = most_errors(len(own), limit, level).item()  # as many may lie on the wrong side of the threshold
+        raise ValueError(
+            f"y_true has no {name}: the {promise.replace('_', ' ')} cannot be seen on these rows."
+        )
+    most = most_errors(
+        len(own), limit, level
+    ).item()  # as many may lie on the wrong side of the threshold
     threshold = inf
     if most >= 0:
         above = scores if is_recall else scores[scores > own[-1 - most]]
@@ -262,27 +341,42 @@ def _by_order(data, promised, level):
         n_accepted=int(np.count_nonzero(accepted)),
         n_wrong=int(np.count_nonzero(wrong)),
         pvalue=float(bdtr(most, len(own), limit)) if threshold < inf else 1.0,
-        n_needed=ceil(log(level) / log1p(-limit) * len(scores) / len(own)) if most < 0 else None,
+        n_needed=ceil(log(level) / log1p(-limit) * len(scores) / len(own))
+        if most < 0
+        else None,
         assumptions=(MODEL, INDEPENDENT_ROWS, FIXED, exactness),
     )
 
 
 def _by_search(scores, wrong, limit, grid, start, promised, level):
     """Return the most lenient threshold that passes a binomial test."""
-    of_all, at_number = promised["promise"] == "answered_and_wrong", start is not None and np.ndim(start) == 0
+    of_all, at_number = (
+        promised["promise"] == "answered_and_wrong",
+        start is not None and np.ndim(start) == 0,
+    )
     if of_all and start is not None:
-        raise ValueError("promise='answered_and_wrong' begins at the strictest threshold: leave start out.")
+        raise ValueError(
+            "promise='answered_and_wrong' begins at the strictest threshold: leave start out."
+        )
     if at_number:
         start = check_number(start, "start", at_least=0, at_most=1)
         grid = np.union1d(grid[grid < start], start)
     sets = AcceptedSets.from_rows(scores, wrong, grid)
     trials = np.full(len(grid), len(scores)) if of_all else np.maximum(sets.n_rows, 1)
-    pvalue = np.where(sets.n_wrong <= trials * limit - 1 + _ROUNDING, bdtr(sets.n_wrong, trials, limit), 1.0)
+    pvalue = np.where(
+        sets.n_wrong <= trials * limit - 1 + _ROUNDING,
+        bdtr(sets.n_wrong, trials, limit),
+        1.0,
+    )
     exactness = _EXACT.format(reason="the search begins where it was fixed beforehand")
     if start is None and not of_all:
         exactness = _GUIDED_EXACTNESS
     promised["assumptions"] = MODEL, INDEPENDENT_ROWS, FIXED, exactness
-    starts = [(0, level)] if of_all or at_number else _starts(sets, start, promised, limit, grid, level)
+    starts = (
+        [(0, level)]
+        if of_all or at_number
+        else _starts(sets, start, promised, limit, grid, level)
+    )
     return certified(promised, sets, trials, pvalue, starts, limit)
 
 
@@ -293,7 +387,10 @@ def _starts(sets, other, promised, limit, grid, level):
     if other is not None:
         other = deciding_scores(other, promised["promise"], promised["column"])
         of_other = AcceptedSets.from_rows(other, np.zeros(len(other), dtype=bool), grid)
-        n_rows, predicted = np.rint(n_rows[-1] * (of_other.n_rows / len(other))).astype(np.int64), of_other.predicted
+        n_rows, predicted = (
+            np.rint(n_rows[-1] * (of_other.n_rows / len(other))).astype(np.int64),
+            of_other.predicted,
+        )
         fewest += 2 * fewest**0.5  # their number in these rows is not known beforehand
     enough = np.flatnonzero(n_rows >= fewest)
     return [
@@ -309,14 +406,25 @@ def check_thresholds(thresholds, *, below_one=False):
     """
     if thresholds is None:
         digits, unit = np.arange(10, 100), 10.0 ** np.arange(10, 2, -1)[:, None]
-        thresholds = np.concatenate(([0.0, 1.0], np.arange(100, 901) / 1000, *digits / unit, *(unit - digits) / unit))
+        thresholds = np.concatenate(
+            (
+                [0.0, 1.0],
+                np.arange(100, 901) / 1000,
+                *digits / unit,
+                *(unit - digits) / unit,
+            )
+        )
     found = np.atleast_1d(as_numbers(thresholds, "thresholds"))
     if found.ndim != 1 or len(found) == 0:
-        raise ValueError(f"thresholds must be a list of numbers, found the shape {found.shape}.")
+        raise ValueError(
+            f"thresholds must be a list of numbers, found the shape {found.shape}."
+        )
     outside = ~((found >= 0) & ((found < 1) if below_one else (found <= 1)))
     if outside.any():
         entry, end = first_index(outside)[0], "below 1" if below_one else "at most 1"
-        raise ValueError(f"thresholds must be at least 0 and {end}, but entry {entry} is {found[entry]:g}.")
+        raise ValueError(
+            f"thresholds must be at least 0 and {end}, but entry {entry} is {found[entry]:g}."
+        )
     return np.unique(found)
 
 
@@ -338,15 +446,22 @@ class AcceptedSets(NamedTuple):
         thresholds = thresholds[::-1]
         # In the precision of the scores, as `scores >= float(threshold)` compares them.
         first = np.searchsorted(ordered, thresholds.astype(scores.dtype))
-        n_rows, n_wrong = len(scores) - first, np.append(np.cumsum(wrong[::-1])[::-1], 0)[first]
-        predicted = np.append(np.cumsum(1 - ordered[::-1], dtype=np.float64)[::-1], 0)[first]
+        n_rows, n_wrong = (
+            len(scores) - first,
+            np.append(np.cumsum(wrong[::-1])[::-1], 0)[first],
+        )
+        predicted = np.append(np.cumsum(1 - ordered[::-1], dtype=np.float64)[::-1], 0)[
+            first
+        ]
         return cls(thresholds, n_rows, n_wrong, predicted / np.maximum(n_rows, 1))
 
 
 def most_errors(n_rows, target, level):
     """Return the largest c with P(Bin(n_rows, target) <= c) <= level, -1 where there is none."""
     quantile = binom.ppf(level, n_rows, target)
-    return np.where(bdtr(quantile, n_rows, target) <= level, quantile, quantile - 1).astype(int)
+    return np.where(
+        bdtr(quantile, n_rows, target) <= level, quantile, quantile - 1
+    ).astype(int)
 
 
 def guided_start(n_rows, predicted, target, level):
@@ -356,10 +471,14 @@ def guided_start(n_rows, predicted, target, level):
     the largest number of errors that passes and r the mean of 1 - s. Labels have no say in it.
     """
     sizes, at = np.unique(np.maximum(n_rows, 1), return_inverse=True)
-    most = np.minimum(most_errors(sizes, target, level), np.floor(sizes * target - 1))[at]
+    most = np.minimum(most_errors(sizes, target, level), np.floor(sizes * target - 1))[
+        at
+    ]
     mean = n_rows * predicted
     spread = np.sqrt(np.maximum(mean * (1 - predicted), np.finfo(np.float64).tiny))
-    power = np.where((n_rows > 0) & (most >= 0), ndtr((most + 0.5 - mean) / spread), 0.0)
+    power = np.where(
+        (n_rows > 0) & (most >= 0), ndtr((most + 0.5 - mean) / spread), 0.0
+    )
     if not power.any():
         return None
     return int(np.argmax(n_rows == n_rows[power >= min(_POWER, power.max())].max()))
@@ -369,10 +488,30 @@ def certified(promised, sets, trials, pvalue, starts, limit):
     """Return the most lenient of the tested thresholds that passes; see `most_lenient` for the starts."""
     best = most_lenient(pvalue, sets.n_rows, starts)
     if best is None:
-        needed = rows_needed(promised["n_samples"], trials, sets.n_wrong, limit, min(level for _, level in starts))
-        return CertifiedThreshold(**promised, threshold=np.inf, n_accepted=0, n_wrong=0, pvalue=1.0, n_needed=needed)
-    seen = {"threshold": sets.threshold, "n_accepted": sets.n_rows, "n_wrong": sets.n_wrong, "pvalue": pvalue}
-    return CertifiedThreshold(**promised, **{name: values[best].item() for name, values in seen.items()})
+        needed = rows_needed(
+            promised["n_samples"],
+            trials,
+            sets.n_wrong,
+            limit,
+            min(level for _, level in starts),
+        )
+        return CertifiedThreshold(
+            **promised,
+            threshold=np.inf,
+            n_accepted=0,
+            n_wrong=0,
+            pvalue=1.0,
+            n_needed=needed,
+        )
+    seen = {
+        "threshold": sets.threshold,
+        "n_accepted": sets.n_rows,
+        "n_wrong": sets.n_wrong,
+        "pvalue": pvalue,
+    }
+    return CertifiedThreshold(
+        **promised, **{name: values[best].item() for name, values in seen.items()}
+    )
 
 
 def most_lenient(pvalue, n_rows, starts):
@@ -399,5 +538,7 @@ def rows_needed(n_samples, trials, n_wrong, target, level):
     if not below.any():
         return None
     fewest = np.log(level) / np.log1p(-target)
-    needed = np.maximum(fewest, ndtri(level) ** 2 * target * (1 - target) / (target - rate[below]) ** 2)
+    needed = np.maximum(
+        fewest, ndtri(level) ** 2 * target * (1 - target) / (target - rate[below]) ** 2
+    )
     return max(n_samples + 1, int(np.ceil(np.min(needed * n_samples / trials[below]))))

@@ -137,7 +137,11 @@ default="error_when_answered"
         TypeError
             If `estimator` has no `predict_proba`.
         """
-        check_option(self.promise, "promise", tuple(name for name in PROMISES if name != "routing"))
+        check_option(
+            self.promise,
+            "promise",
+            tuple(name for name in PROMISES if name != "routing"),
+        )
         fits = self._checked_fits(X, y, fit_params)
         if self.promise in ANSWERS:
             self._abstain_label()
@@ -145,7 +149,9 @@ default="error_when_answered"
             model, X_test, y_test = self.estimator, fits.X, fits.y
         else:
             rows = np.arange(len(fits.y))
-            train, test = train_test_split(rows, test_size=self.test_size, random_state=self.random_state)
+            train, test = train_test_split(
+                rows, test_size=self.test_size, random_state=self.random_state
+            )
             if len(np.unique(fits.y[train])) < 2:
                 raise ValueError(
                     f"The {len(train)} rows for the classifier have one class only ({shown(fits.y[train[:1]])}): give "
@@ -153,8 +159,14 @@ default="error_when_answered"
                 )
             (model, X_test), y_test = fits.on_fold(train, test), fits.y[test]
         y_proba = classifier_scores(model, X_test, self.classes_, "predict_proba")
-        promised = {"promise": self.promise, "target": self.target, "confidence_level": self.confidence_level}
-        self.certificate_ = certified_threshold(y_test, y_proba, **promised, labels=self.classes_)
+        promised = {
+            "promise": self.promise,
+            "target": self.target,
+            "confidence_level": self.confidence_level,
+        }
+        self.certificate_ = certified_threshold(
+            y_test, y_proba, **promised, labels=self.classes_
+        )
         self.threshold_ = self.certificate_.threshold
         if not self.certificate_.found:
             said = str(self.certificate_).split("\n")
@@ -180,7 +192,9 @@ default="error_when_answered"
             return self.classes_[accepted.astype(np.intp)]
         labels = np.append(self.classes_, [self._abstain_label()])
         if labels.dtype.kind != self.classes_.dtype.kind:
-            labels = np.array([*self.classes_.tolist(), self.abstain_label], dtype=object)
+            labels = np.array(
+                [*self.classes_.tolist(), self.abstain_label], dtype=object
+            )
         return labels[np.where(accepted, np.argmax(proba, axis=1), -1)]
 
     def _binary_by(self):
@@ -191,8 +205,12 @@ default="error_when_answered"
         classes, label = self.classes_, self.abstain_label
         if label is None and classes.dtype.kind in "iu" and classes[0] >= 0:
             return -1
-        if label is None and (classes.dtype.kind in "UT" or all(isinstance(one, str) for one in classes)):
+        if label is None and (
+            classes.dtype.kind in "UT" or all(isinstance(one, str) for one in classes)
+        ):
             label = "abstain"
         if label is None or label in classes.tolist():
-            raise ValueError(f"abstain_label must be a label beside {shown(classes)}, found {self.abstain_label!r}.")
+            raise ValueError(
+                f"abstain_label must be a label beside {shown(classes)}, found {self.abstain_label!r}."
+            )
         return label

@@ -122,8 +122,13 @@ class ExpectedCostClassifier(WrappedClassifier):
     >>> X, y = data.data[:, :2], data.target_names[data.target]
     >>> costs = [[0, 1], [9, 0]]  # rows: benign, malignant; columns: wait, treat
     >>> model = make_pipeline(StandardScaler(), LogisticRegression())
-    >>> model = ExpectedCostClassifier(model, costs, actions=["wait", "treat"]).fit(X[::2], y[::2])
-    >>> int((model.predict(X[1::2]) == "treat").sum()), int((y[1::2] == "malignant").sum())
+    >>> model = ExpectedCostClassifier(model, costs, actions=["wait", "treat"]).fit(
+    ...     X[::2], y[::2]
+    ... )
+    >>> (
+    ...     int((model.predict(X[1::2]) == "treat").sum()),
+    ...     int((y[1::2] == "malignant").sum()),
+    ... )
     (165, 110)
     """
 
@@ -161,10 +166,14 @@ class ExpectedCostClassifier(WrappedClassifier):
         fits = self._checked_fits(X, y, fit_params)
         actions = self.classes_ if self.actions is None else np.asarray(self.actions)
         if actions.ndim != 1 or len(set(actions.tolist())) < len(actions):
-            raise ValueError(f"actions must be a list of different labels, found {self.actions!r}.")
+            raise ValueError(
+                f"actions must be a list of different labels, found {self.actions!r}."
+            )
         self.actions_ = actions
         if not callable(self.cost_matrix):
-            _check_costs(self.cost_matrix, (len(self.classes_), len(actions)), self.classes_)
+            _check_costs(
+                self.cost_matrix, (len(self.classes_), len(actions)), self.classes_
+            )
         return self._set_fitted(fits.on_all_rows())
 
     def predict(self, X):
@@ -199,18 +208,24 @@ class ExpectedCostClassifier(WrappedClassifier):
         return self._expected_costs(X).min(axis=1)
 
     def _binary_by(self):
-        return "a cost_matrix of two rows" * (np.ndim(self.cost_matrix) == 2 == len(self.cost_matrix))
+        return "a cost_matrix of two rows" * (
+            np.ndim(self.cost_matrix) == 2 == len(self.cost_matrix)
+        )
 
     def _expected_costs(self, X):
         proba = self.predict_proba(X)
         shape = len(self.classes_), len(self.actions_)
         if callable(self.cost_matrix):
-            costs = _check_costs(self.cost_matrix(X), (len(proba), *shape), self.classes_)
+            costs = _check_costs(
+                self.cost_matrix(X), (len(proba), *shape), self.classes_
+            )
             return np.einsum("nk,nka->na", proba, costs)
         return proba @ _check_costs(self.cost_matrix, shape, self.classes_)
 
 
-def mean_cost(y_true, action, cost_matrix, *, actions=None, labels=None, sample_weight=None):
+def mean_cost(
+    y_true, action, cost_matrix, *, actions=None, labels=None, sample_weight=None
+):
     """Mean cost of the actions that were taken; smaller is better.
 
     Parameters
@@ -258,13 +273,24 @@ def mean_cost(y_true, action, cost_matrix, *, actions=None, labels=None, sample_
     As a scorer for a search; labels are named, because a fold may lack a class.
 
     >>> from sklearn.metrics import make_scorer
-    >>> scorer = make_scorer(mean_cost, greater_is_better=False, cost_matrix=[[0, 1], [9, 0]], labels=[0, 1])
+    >>> scorer = make_scorer(
+    ...     mean_cost,
+    ...     greater_is_better=False,
+    ...     cost_matrix=[[0, 1], [9, 0]],
+    ...     labels=[0, 1],
+    ... )
     """
     costs = np.asarray(cost_matrix)
     if costs.ndim not in (2, 3):
-        raise ValueError(f"cost_matrix must have a row a class and a column an action, found {costs.shape}.")
-    y_true = check_label_vector(y_true, np.size(action), name="y_true", scores_name="action")
-    classes, codes = encode_labels(y_true, costs.shape[-2], labels, name="y_true", classes_name="labels")
+        raise ValueError(
+            f"cost_matrix must have a row a class and a column an action, found {costs.shape}."
+        )
+    y_true = check_label_vector(
+        y_true, np.size(action), name="y_true", scores_name="action"
+    )
+    classes, codes = encode_labels(
+        y_true, costs.shape[-2], labels, name="y_true", classes_name="labels"
+    )
     actions = classes if actions is None else np.asarray(actions)
     shape = len(codes), len(classes), len(actions)
     costs = _check_costs(costs, shape[-costs.ndim :], classes)
@@ -273,9 +299,15 @@ def mean_cost(y_true, action, cost_matrix, *, actions=None, labels=None, sample_
     unknown = ~np.any(is_taken, axis=1)
     if unknown.any():
         row = first_index(unknown)[0]
-        raise ValueError(f"action has {shown(action[row : row + 1])} in row {row}; the actions are {shown(actions)}.")
-    cost = np.broadcast_to(costs, shape)[np.arange(len(codes)), codes, np.argmax(is_taken, axis=1)]
-    return float(np.average(cost, weights=check_sample_weight(sample_weight, len(cost))))
+        raise ValueError(
+            f"action has {shown(action[row : row + 1])} in row {row}; the actions are {shown(actions)}."
+        )
+    cost = np.broadcast_to(costs, shape)[
+        np.arange(len(codes)), codes, np.argmax(is_taken, axis=1)
+    ]
+    return float(
+        np.average(cost, weights=check_sample_weight(sample_weight, len(cost)))
+    )
 
 
 def _check_costs(costs, shape, classes):

@@ -56,8 +56,15 @@ class NetBenefit(ResultTable):
 
     def __str__(self):
         """Say where the model is better than the reference, and where worse."""
-        against = {"none": "treating nobody", "all": "treating everybody", "model": "the other model"}[self.reference]
-        level = f"{100 * self.confidence_level:.10g} % confidence" + ", all at once" * self.simultaneous
+        against = {
+            "none": "treating nobody",
+            "all": "treating everybody",
+            "model": "the other model",
+        }[self.reference]
+        level = (
+            f"{100 * self.confidence_level:.10g} % confidence"
+            + ", all at once" * self.simultaneous
+        )
         return (
             f"Net benefit against {against} at {len(self)} threshold{'s' * (len(self) > 1)}, from "
             f"{self.n_samples:,.10g} rows with {100 * self.event_frequency:.3g} % events.\n"
@@ -67,8 +74,13 @@ class NetBenefit(ResultTable):
     def _where(self, mask):
         """Return the ranges of thresholds of a mask in words."""
         edges = np.flatnonzero(np.diff(np.concatenate(([0], mask, [0]))))
-        ranges = [self.thresholds[[start, stop - 1]] for start, stop in edges.reshape(-1, 2)]
-        return ", ".join(f"{a:g}" if a == b else f"{a:g} to {b:g}" for a, b in ranges) or "at no threshold"
+        ranges = [
+            self.thresholds[[start, stop - 1]] for start, stop in edges.reshape(-1, 2)
+        ]
+        return (
+            ", ".join(f"{a:g}" if a == b else f"{a:g} to {b:g}" for a, b in ranges)
+            or "at no threshold"
+        )
 
 
 def net_benefit(
@@ -167,23 +179,40 @@ def net_benefit(
     >>> risk = rng.beta(1, 4, 2000)
     >>> relapse = rng.random(2000) < risk
     >>> found = net_benefit(relapse, risk, thresholds=[0.2])
-    >>> found.net_benefit.round(3).tolist(), found.low.round(3).tolist(), found.high.round(3).tolist()
+    >>> (
+    ...     found.net_benefit.round(3).tolist(),
+    ...     found.low.round(3).tolist(),
+    ...     found.high.round(3).tolist(),
+    ... )
     ([0.084], [0.07], [0.099])
 
     It is the number of treated patients with a relapse, minus a quarter of the other treated patients, per patient:
 
     >>> treated = risk >= 0.2
-    >>> round(float((treated & relapse).sum() - (treated & ~relapse).sum() / 4) / 2000, 3)
+    >>> round(
+    ...     float((treated & relapse).sum() - (treated & ~relapse).sum() / 4) / 2000, 3
+    ... )
     0.084
 
     Treating everybody is worse, by as much as finding 78 fewer of 1,000 patients with a relapse:
 
-    >>> net_benefit(relapse, risk, thresholds=[0.2], reference="all").net_benefit.round(3).tolist()
+    >>> net_benefit(relapse, risk, thresholds=[0.2], reference="all").net_benefit.round(
+    ...     3
+    ... ).tolist()
     [0.078]
     """
     level = check_confidence_level(confidence_level)
-    t = np.arange(1, 100) / 100 if thresholds is None else check_thresholds(thresholds, below_one=True)
-    options = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels, "drop": False}
+    t = (
+        np.arange(1, 100) / 100
+        if thresholds is None
+        else check_thresholds(thresholds, below_one=True)
+    )
+    options = {
+        "sample_weight": sample_weight,
+        "pos_label": pos_label,
+        "labels": labels,
+        "drop": False,
+    }
     data = check_scored_labels(y_true, y_proba, **options)
     events, places, against = data.labels, [_places(data, t)], "model"
     if isinstance(reference, str):
@@ -194,9 +223,15 @@ def net_benefit(
     weight = np.ones(len(events)) if data.sample_weight is None else data.sample_weight
     is_clustered = clusters is not None
     if is_clustered:
-        unit = cluster_codes(check_groups(clusters, len(events), name="clusters")[1], "frequency", len(events))
+        unit = cluster_codes(
+            check_groups(clusters, len(events), name="clusters")[1],
+            "frequency",
+            len(events),
+        )
     else:  # rows that no threshold tells apart count as one unit with their weight
-        unit = np.ravel_multi_index((events.astype(np.intp), *places), (2, *[len(t) + 1] * len(places)))
+        unit = np.ravel_multi_index(
+            (events.astype(np.intp), *places), (2, *[len(t) + 1] * len(places))
+        )
         unit = np.unique(unit, return_inverse=True)[1]
     price = t / (1 - t)
     gain = 0.0
@@ -205,10 +240,17 @@ def net_benefit(
         gain -= sign * price * _treated(place, unit, weight * ~events, len(t))
     mass, of_events = np.bincount(unit, weight), np.bincount(unit, weight * events)
     if standardize and not of_events.any():
-        raise ValueError("y_true has no events: a standardised net benefit divides by their share.")
-    n_samples, event_frequency = float(weight.sum()), float(np.average(events, weights=weight))
+        raise ValueError(
+            "y_true has no events: a standardised net benefit divides by their share."
+        )
+    n_samples, event_frequency = (
+        float(weight.sum()),
+        float(np.average(events, weights=weight)),
+    )
     estimate = gain.sum(axis=0) / n_samples / (event_frequency if standardize else 1.0)
-    if against != "model":  # a row with and one without the event, on which the two strategies differ
+    if (
+        against != "model"
+    ):  # a row with and one without the event, on which the two strategies differ
         row = weight.mean() if is_clustered else 1.0
         sign = row if against == "none" else -row
         gain = np.vstack((gain, np.full(len(t), sign), -sign * np.minimum(price, 1)))
@@ -216,25 +258,45 @@ def net_benefit(
     centre, error, residual = _moments(gain, mass, of_events, is_clustered, standardize)
     tail = (1 + level) / 2
     width = stdtrit(unit.max(), tail) if is_clustered else ndtri(tail)
-    if simultaneous:  # by a normal factor for each unit, in place of the normal quantile
-        rng, n_resamples = check_random_state(random_state), check_int(n_resamples, "n_resamples")
-        largest = [np.abs(rng.standard_normal(len(residual)) @ residual).max() for _ in range(n_resamples)]
+    if (
+        simultaneous
+    ):  # by a normal factor for each unit, in place of the normal quantile
+        rng, n_resamples = (
+            check_random_state(random_state),
+            check_int(n_resamples, "n_resamples"),
+        )
+        largest = [
+            np.abs(rng.standard_normal(len(residual)) @ residual).max()
+            for _ in range(n_resamples)
+        ]
         width *= np.quantile(largest, level) / ndtri(tail)
-    columns = t, estimate, centre - width * error, centre + width * error, _treated(places[0], 0, weight, len(t))[0]
+    columns = (
+        t,
+        estimate,
+        centre - width * error,
+        centre + width * error,
+        _treated(places[0], 0, weight, len(t))[0],
+    )
     options = against, bool(standardize), level, bool(simultaneous)
     return NetBenefit(*columns, n_samples, event_frequency, *options)
 
 
 def _places(data, thresholds):
     """Return how many thresholds each row's probability reaches, compared in the precision of the probabilities."""
-    check_one_event(data, "net benefit (ExpectedCostClassifier decides between more classes)")
-    return np.searchsorted(thresholds.astype(data.scores.dtype), data.scores, side="right")
+    check_one_event(
+        data, "net benefit (ExpectedCostClassifier decides between more classes)"
+    )
+    return np.searchsorted(
+        thresholds.astype(data.scores.dtype), data.scores, side="right"
+    )
 
 
 def _treated(place, unit, weight, n_thresholds):
     """Return the weight of the rows of each unit that are treated at each threshold, (n_units, n_thresholds)."""
     shape = (int(np.max(unit)) + 1, n_thresholds + 1)
-    table = np.bincount(unit * shape[1] + place, weight, shape[0] * shape[1]).reshape(shape)
+    table = np.bincount(unit * shape[1] + place, weight, shape[0] * shape[1]).reshape(
+        shape
+    )
     return table[:, :0:-1].cumsum(axis=1)[:, ::-1]
 
 
@@ -242,7 +304,9 @@ def _moments(gain, mass, of_events, is_clustered, standardize):
     """Return mean, standard error, and the residual of each unit in units of the standard error."""
     total = mass.sum()
     # Standardised it is the ratio of two means.
-    share, counted = (of_events.sum() / total, of_events) if standardize else (1.0, mass)
+    share, counted = (
+        (of_events.sum() / total, of_events) if standardize else (1.0, mass)
+    )
     centre = gain.sum(axis=0) / total / share
     residual = (gain - centre * counted[:, None]) / share
     if is_clustered:

@@ -12,7 +12,13 @@ from skcalib._progress import Progress
 from skcalib.binning import UniqueScores
 from skcalib.displays._frames import finish, pair_frame
 from skcalib.displays._predictions import FromEstimator, named_models
-from skcalib.displays._style import count_axis, curve_styles, draw_curve, reference_style, styled
+from skcalib.displays._style import (
+    count_axis,
+    curve_styles,
+    draw_curve,
+    reference_style,
+    styled,
+)
 from skcalib.displays._words import format_count, model_label, plural
 from skcalib.guarantees import max_n_bins
 from skcalib.guarantees._uniform_mass import uniform_mass_epsilon
@@ -110,7 +116,15 @@ class BinCountDisplay(FromEstimator):
 
     @classmethod
     def from_guarantee(
-        cls, n_samples, *, epsilon=None, confidence_level=0.9, kind="conditional", n_bins=None, ax=None, **plot_options
+        cls,
+        n_samples,
+        *,
+        epsilon=None,
+        confidence_level=0.9,
+        kind="conditional",
+        n_bins=None,
+        ax=None,
+        **plot_options,
     ):
         """Draw the tolerance that uniform-mass binning promises, for each number of calibration rows.
 
@@ -143,7 +157,9 @@ class BinCountDisplay(FromEstimator):
         """
         check_option(kind, "kind", ("conditional", "marginal"))
         curves = [
-            _promised(check_int(n, "n_samples"), kind, confidence_level, epsilon, n_bins)
+            _promised(
+                check_int(n, "n_samples"), kind, confidence_level, epsilon, n_bins
+            )
             for n in np.atleast_1d(n_samples).tolist()
         ]
         caption = f"{kind} guarantee, {100 * confidence_level:g} % confidence"
@@ -210,21 +226,50 @@ class BinCountDisplay(FromEstimator):
             outside [0, 1], or weights are negative or all zero. Also if a fold has fewer rows than bins.
         """
         if "sample_weight" in plot_options:
-            raise TypeError(f"{cls.__name__} takes no sample_weight: it cross-validates rows.")
-        data = check_scored_labels(y_true, y_proba, multiclass=multiclass, pos_label=pos_label, labels=labels)
+            raise TypeError(
+                f"{cls.__name__} takes no sample_weight: it cross-validates rows."
+            )
+        data = check_scored_labels(
+            y_true, y_proba, multiclass=multiclass, pos_label=pos_label, labels=labels
+        )
         tasks = list(binary_tasks(data, multiclass))
         n_rows = len(data.scores)
         splitter = check_cv(cv, tasks[0].labels, classifier=True)
-        n_bins = _checked_n_bins(n_bins, n_rows, splitter.get_n_splits(tasks[0].scores, tasks[0].labels))
+        n_bins = _checked_n_bins(
+            n_bins, n_rows, splitter.get_n_splits(tasks[0].scores, tasks[0].labels)
+        )
         if recalibrators is None:
-            recalibrators = {"histogram binning": HistogramBinning(), "scaling-binning": ScalingBinning()}
-        models = named_models(recalibrators, None if isinstance(recalibrators, dict) else type(recalibrators).__name__)
-        measured = (_measured(*one, tasks, n_bins, splitter, max_error, n_jobs) for one in models.items())
-        curves = list(Progress("BinCountDisplay", verbose).over(measured, len(models), "recalibrators"))
+            recalibrators = {
+                "histogram binning": HistogramBinning(),
+                "scaling-binning": ScalingBinning(),
+            }
+        models = named_models(
+            recalibrators,
+            None if isinstance(recalibrators, dict) else type(recalibrators).__name__,
+        )
+        measured = (
+            _measured(*one, tasks, n_bins, splitter, max_error, n_jobs)
+            for one in models.items()
+        )
+        curves = list(
+            Progress("BinCountDisplay", verbose).over(
+                measured, len(models), "recalibrators"
+            )
+        )
         caption = f"n = {format_count(n_rows)}, {resolve_multiclass(multiclass, data).replace('_', '-')} calibration"
         return cls(curves, limit=max_error, caption=caption).plot(ax, **plot_options)
 
-    def plot(self, ax=None, *, legend=True, line_kw=None, band_kw=None, chosen_kw=None, limit_kw=None, legend_kw=None):
+    def plot(
+        self,
+        ax=None,
+        *,
+        legend=True,
+        line_kw=None,
+        band_kw=None,
+        chosen_kw=None,
+        limit_kw=None,
+        legend_kw=None,
+    ):
         """Draw the stored numbers.
 
         Parameters
@@ -245,27 +290,59 @@ class BinCountDisplay(FromEstimator):
         parts = _GUARANTEED if self.curves[0].tolerance is not None else _MEASURED
         frame = pair_frame(ax, len(parts))
         styles = curve_styles(len(self.curves), marked=parts is _MEASURED)
-        self.lines_, self.bands_, self.chosen_, self.limit_line_, keys = [], [], [], None, {}
+        self.lines_, self.bands_, self.chosen_, self.limit_line_, keys = (
+            [],
+            [],
+            [],
+            None,
+            {},
+        )
         if self.limit is not None:  # first, so that the axes reach up to it
-            self.limit_line_ = frame.axes[0].axhline(self.limit, **reference_style(limit_kw))
+            self.limit_line_ = frame.axes[0].axhline(
+                self.limit, **reference_style(limit_kw)
+            )
             keys[f"wanted: at most {self.limit:g}"] = self.limit_line_
         for axes, (label, part) in zip(frame.axes, parts.items(), strict=True):
             for curve, style in zip(self.curves, styles, strict=True):
                 self._draw(axes, curve, part(curve), style, line_kw, band_kw, chosen_kw)
             axes.set(ylabel=label, ylim=(0, min(1.0, axes.get_ylim()[1])))
             count_axis(axes)
-        words = {"legend": legend, "with_curves": legend, "note": self.caption if legend else None}
-        return finish(self, frame, keys, "Number of bins", next(iter(parts)), legend_kw=legend_kw, **words)
+        words = {
+            "legend": legend,
+            "with_curves": legend,
+            "note": self.caption if legend else None,
+        }
+        return finish(
+            self,
+            frame,
+            keys,
+            "Number of bins",
+            next(iter(parts)),
+            legend_kw=legend_kw,
+            **words,
+        )
 
     def _draw(self, ax, curve, values, style, line_kw, band_kw, chosen_kw):
-        chosen = "no number of bins" if curve.chosen is None else f"{curve.chosen} {plural('bin', curve.chosen)}"
+        chosen = (
+            "no number of bins"
+            if curve.chosen is None
+            else f"{curve.chosen} {plural('bin', curve.chosen)}"
+        )
         style["label"] = model_label(curve.name, None if self.limit is None else chosen)
         draw_curve(self, ax, curve.n_bins, values, style, line_kw, band_kw)
         if curve.chosen is not None:
-            circle = {"color": style["color"], "marker": "o", "markersize": 11, "fillstyle": "none", "zorder": 4}
+            circle = {
+                "color": style["color"],
+                "marker": "o",
+                "markersize": 11,
+                "fillstyle": "none",
+                "zorder": 4,
+            }
             circle |= {"linestyle": "none", "markeredgewidth": 1.8}
             at = np.flatnonzero(curve.n_bins == curve.chosen)
-            self.chosen_ += ax.plot(curve.n_bins[at], values[0][at], **styled(chosen_kw, **circle))
+            self.chosen_ += ax.plot(
+                curve.n_bins[at], values[0][at], **styled(chosen_kw, **circle)
+            )
 
 
 def _tolerance(curve):
@@ -278,9 +355,13 @@ def _error(curve):
 
     The debiased square of a small error is as often below 0 as above: its root alone would zigzag between 0 and noise.
     """
-    weight = np.convolve(np.ones(len(curve.n_bins)), [1, 2, 1])[1:-1]  # a value has weight 2 and its neighbours 1
+    weight = np.convolve(np.ones(len(curve.n_bins)), [1, 2, 1])[
+        1:-1
+    ]  # a value has weight 2 and its neighbours 1
     both = curve.squared_error, curve.squared_error_deviation
-    square, deviation = (np.convolve(values, [1, 2, 1])[1:-1] / weight for values in both)
+    square, deviation = (
+        np.convolve(values, [1, 2, 1])[1:-1] / weight for values in both
+    )
     return np.sqrt(np.maximum([square, square - deviation, square + deviation], 0))
 
 
@@ -289,7 +370,10 @@ def _sharpness(curve):
 
 
 _GUARANTEED = {"Tolerance ε (probability)": _tolerance}
-_MEASURED = {"Calibration error (l2)": _error, "Sharpness (share of variance)": _sharpness}
+_MEASURED = {
+    "Calibration error (l2)": _error,
+    "Sharpness (share of variance)": _sharpness,
+}
 
 
 def _promised(n_samples, kind, confidence_level, epsilon, n_bins):
@@ -300,15 +384,27 @@ def _promised(n_samples, kind, confidence_level, epsilon, n_bins):
             f"n_samples={n_samples} is too few for a guarantee with {fewest} {plural('bin', fewest)}, which takes two "
             "rows in each bin."
         )
-    chosen, options = None, {"confidence_level": confidence_level, "kind": kind, "keep_boundary": False}
+    chosen, options = (
+        None,
+        {"confidence_level": confidence_level, "kind": kind, "keep_boundary": False},
+    )
     if epsilon is not None and uniform_mass_epsilon(n_samples, 1, **options) <= epsilon:
         chosen = max_n_bins(n_samples, epsilon, **options)
     if n_bins is None:
         n_bins = np.geomspace(1, max(100, 2 * (chosen or 1)), 200).round()
-    counts = np.union1d(np.asarray(n_bins, dtype=np.int64), [] if chosen is None else [chosen]).astype(np.int64)
+    counts = np.union1d(
+        np.asarray(n_bins, dtype=np.int64), [] if chosen is None else [chosen]
+    ).astype(np.int64)
     counts = counts[2 * counts <= n_samples]  # a bin takes two rows
-    tolerance = [uniform_mass_epsilon(n_samples, count, **options) for count in counts.tolist()]
-    return BinCountCurve(f"n = {format_count(n_samples)}", counts, tolerance=np.array(tolerance), chosen=chosen)
+    tolerance = [
+        uniform_mass_epsilon(n_samples, count, **options) for count in counts.tolist()
+    ]
+    return BinCountCurve(
+        f"n = {format_count(n_samples)}",
+        counts,
+        tolerance=np.array(tolerance),
+        chosen=chosen,
+    )
 
 
 def _checked_n_bins(n_bins, n_rows, n_folds):
@@ -326,7 +422,9 @@ def _checked_n_bins(n_bins, n_rows, n_folds):
 
 def _measured(name, recalibrator, tasks, n_bins, splitter, max_error, n_jobs):
     """Return cross-validated error and sharpness for each number of bins, means over the binary problems."""
-    rule = sharpest_within(1.0 if max_error is None else max_error, binning=UniqueScores())
+    rule = sharpest_within(
+        1.0 if max_error is None else max_error, binning=UniqueScores()
+    )
     parameter = "n_bins" if "n_bins" in recalibrator.get_params() else "binning__n_bins"
     search = GridSearchCV(
         recalibrator,
@@ -338,23 +436,46 @@ def _measured(name, recalibrator, tasks, n_bins, splitter, max_error, n_jobs):
         error_score="raise",
     )
     results = [search.fit(task.scores, task.labels).cv_results_ for task in tasks]
-    scores = {key: np.mean([result[key] for result in results], axis=0) for key in results[0] if "_test_" in key}
-    square, brier = -_by_fold(scores, "squared_calibration_error"), -_by_fold(scores, "objective")
+    scores = {
+        key: np.mean([result[key] for result in results], axis=0)
+        for key in results[0]
+        if "_test_" in key
+    }
+    square, brier = (
+        -_by_fold(scores, "squared_calibration_error"),
+        -_by_fold(scores, "objective"),
+    )
     variance = _by_fold(scores, "variance")
     # Kumar et al.: mean squared error = variance of the labels - sharpness + squared calibration error
     sharpness = (variance - brier + square) / variance.mean()
-    deviation = [part.std(axis=1, ddof=1) / np.sqrt(part.shape[1]) for part in (square, sharpness)]
+    deviation = [
+        part.std(axis=1, ddof=1) / np.sqrt(part.shape[1])
+        for part in (square, sharpness)
+    ]
     chosen = None
     if max_error is not None:
-        within = square.mean(axis=1) + rule.n_standard_errors * deviation[0] <= max_error**2
+        within = (
+            square.mean(axis=1) + rule.n_standard_errors * deviation[0] <= max_error**2
+        )
         chosen = int(n_bins[rule(scores)]) if within.any() else None
     return BinCountCurve(
-        name, n_bins, None, square.mean(axis=1), deviation[0], sharpness.mean(axis=1), deviation[1], chosen
+        name,
+        n_bins,
+        None,
+        square.mean(axis=1),
+        deviation[0],
+        sharpness.mean(axis=1),
+        deviation[1],
+        chosen,
     )
 
 
 def _by_fold(scores, name):
-    folds = [key for key in scores if key.startswith("split") and key.endswith(f"_test_{name}")]
+    folds = [
+        key
+        for key in scores
+        if key.startswith("split") and key.endswith(f"_test_{name}")
+    ]
     return np.column_stack([scores[key] for key in folds])
 
 

@@ -6,7 +6,13 @@ from skcalib._cells.statistics import bin_statistics
 from skcalib._input.scalars import check_confidence_level
 from skcalib.binning import EqualMass, check_binning
 from skcalib.displays._frames import finish, frame_of_panels
-from skcalib.displays._style import curve_styles, error_bars, neutral, reference_style, styled
+from skcalib.displays._style import (
+    curve_styles,
+    error_bars,
+    neutral,
+    reference_style,
+    styled,
+)
 from skcalib.displays._words import format_count
 from skcalib.monitoring import calibration_change
 from skcalib.monitoring._change import two_samples
@@ -70,7 +76,9 @@ class ChangeDisplay:
     >>> rng = np.random.default_rng(0)
     >>> before, after = rng.random(2000), rng.random(2000)
     >>> y_before, y_after = rng.random(2000) < before, rng.random(2000) < 0.8 * after
-    >>> display = ChangeDisplay.from_predictions(y_before, before, y_after, after, random_state=0)
+    >>> display = ChangeDisplay.from_predictions(
+    ...     y_before, before, y_after, after, random_state=0
+    ... )
     >>> bool(display.difference[-1] < -0.1), len(display.scores)
     (True, 10)
     """
@@ -82,11 +90,19 @@ class ChangeDisplay:
         self.confidence_level = confidence_level
         both = np.logical_and(*(one.weight > 0 for one in self.statistics))
         weight, score = (
-            sum(getattr(one, sums)[both] for one in self.statistics) for sums in ("weight", "weighted_score")
+            sum(getattr(one, sums)[both] for one in self.statistics)
+            for sums in ("weight", "weighted_score")
         )
-        before, after = ((one.event_frequency - one.mean_score)[both] for one in self.statistics)
-        limits = (one.interval(confidence_level, interval="wilson") - one.event_frequency for one in self.statistics)
-        (below_before, above_before), (below_after, above_after) = (np.abs(part[:, both]) for part in limits)
+        before, after = (
+            (one.event_frequency - one.mean_score)[both] for one in self.statistics
+        )
+        limits = (
+            one.interval(confidence_level, interval="wilson") - one.event_frequency
+            for one in self.statistics
+        )
+        (below_before, above_before), (below_after, above_after) = (
+            np.abs(part[:, both]) for part in limits
+        )
         self.scores, self.difference = score / weight, after - before
         self.low = self.difference - np.hypot(below_after, above_before)
         self.high = self.difference + np.hypot(above_after, below_before)
@@ -150,14 +166,30 @@ class ChangeDisplay:
         level = check_confidence_level(confidence_level)
         samples = y_before, y_proba_before, y_after, y_proba_after
         given = {"multiclass": multiclass, "pos_label": pos_label, "labels": labels}
-        change = calibration_change(*samples, confidence_level=level, **given, **options)
-        given |= {name: options[name] for name in ("sample_weight", "weight_type") if name in options}
-        statistics, histograms = _binned(two_samples(*samples, binning, **given), binning)
+        change = calibration_change(
+            *samples, confidence_level=level, **given, **options
+        )
+        given |= {
+            name: options[name]
+            for name in ("sample_weight", "weight_type")
+            if name in options
+        }
+        statistics, histograms = _binned(
+            two_samples(*samples, binning, **given), binning
+        )
         display = cls(change, statistics, histograms=histograms, confidence_level=level)
         return display.plot(ax, **(plot_options or {}))
 
     def plot(
-        self, ax=None, *, histogram=True, legend=True, line_kw=None, interval_kw=None, histogram_kw=None, legend_kw=None
+        self,
+        ax=None,
+        *,
+        histogram=True,
+        legend=True,
+        line_kw=None,
+        interval_kw=None,
+        histogram_kw=None,
+        legend_kw=None,
     ):
         """Draw the stored numbers.
 
@@ -182,32 +214,68 @@ class ChangeDisplay:
 
         frame = frame_of_panels(ax, 1, (_HISTOGRAM_HEIGHT,) if histogram else ())
         (axes,) = frame.axes
-        scores, difference, low, high = self.scores, 100 * self.difference, 100 * self.low, 100 * self.high
-        style = {**curve_styles(1, marked=True)[0], "color": curve_styles(2)[1]["color"]}
+        scores, difference, low, high = (
+            self.scores,
+            100 * self.difference,
+            100 * self.low,
+            100 * self.high,
+        )
+        style = {
+            **curve_styles(1, marked=True)[0],
+            "color": curve_styles(2)[1]["color"],
+        }
         zero = axes.axhline(0, **reference_style())
-        self.intervals_ = error_bars(axes, scores, difference, low, high, style["color"], interval_kw)
-        (self.line_,) = axes.plot(scores, difference, **styled(line_kw, **style, label="after minus before"))
-        keys = {"no change": zero, f"{100 * self.confidence_level:g} % interval": self.intervals_}
-        self.histograms_, looks = [], ({"facecolor": neutral(0.3), "fill": True}, {"edgecolor": style["color"]})
+        self.intervals_ = error_bars(
+            axes, scores, difference, low, high, style["color"], interval_kw
+        )
+        (self.line_,) = axes.plot(
+            scores, difference, **styled(line_kw, **style, label="after minus before")
+        )
+        keys = {
+            "no change": zero,
+            f"{100 * self.confidence_level:g} % interval": self.intervals_,
+        }
+        self.histograms_, looks = (
+            [],
+            ({"facecolor": neutral(0.3), "fill": True}, {"edgecolor": style["color"]}),
+        )
         for strip in frame.below if histogram else ():
             for look, one in zip(looks, self.histograms, strict=True):
                 look = styled(histogram_kw, linewidth=1.2, **look)
-                self.histograms_.append(strip.stairs(100 * one.count / one.count.sum(), one.edges, **look))
+                self.histograms_.append(
+                    strip.stairs(100 * one.count / one.count.sum(), one.edges, **look)
+                )
             strip.set(yticks=[], ylabel="Rows")
         keys |= dict(zip(("before", "after"), self.histograms_, strict=False))
-        filled, edges = np.flatnonzero(sum(one.count for one in self.histograms)), self.histograms[0].edges
+        filled, edges = (
+            np.flatnonzero(sum(one.count for one in self.histograms)),
+            self.histograms[0].edges,
+        )
         low, high = edges[filled[0]], edges[filled[-1] + 1]
         axes.set_xlim(low - 0.02 * (high - low), high + 0.02 * (high - low))
-        axes.xaxis.set_major_locator(MaxNLocator(4 if frame.width < 3 else "auto", steps=[1, 2, 5, 10]))
+        axes.xaxis.set_major_locator(
+            MaxNLocator(4 if frame.width < 3 else "auto", steps=[1, 2, 5, 10])
+        )
         words = {"legend": legend, "caption": self._captions(), "legend_kw": legend_kw}
-        return finish(self, frame, keys, "Score", "Change of event frequency\nat equal scores (points)", **words)
+        return finish(
+            self,
+            frame,
+            keys,
+            "Score",
+            "Change of event frequency\nat equal scores (points)",
+            **words,
+        )
 
     def _captions(self):
         change = self.change
         rows = f"{format_count(change.n_before)} rows before, {format_count(change.n_after)} after"
         shift, low, high = (f"{100 * value:+.1f}" for value in change.shift)
         tested = f"same curve: p = {change.pvalue:.2g}"
-        return [f"{rows}\nshift {shift} points ({low} to {high}), {tested}", f"shift {shift} points\n{tested}", tested]
+        return [
+            f"{rows}\nshift {shift} points ({low} to {high}), {tested}",
+            f"shift {shift} points\n{tested}",
+            tested,
+        ]
 
 
 def _binned(samples, binning):
@@ -217,10 +285,18 @@ def _binned(samples, binning):
         return statistics, statistics
     scores = np.concatenate([sample.task.scores for sample in samples])
     labels = np.concatenate([sample.task.labels for sample in samples])
-    weights = [np.ones(len(one.task.scores)) if one.task.weight is None else one.task.weight for one in samples]
-    edges = check_binning(binning, EqualMass(10))._edges_of(scores, labels, np.concatenate(weights))
+    weights = [
+        np.ones(len(one.task.scores)) if one.task.weight is None else one.task.weight
+        for one in samples
+    ]
+    edges = check_binning(binning, EqualMass(10))._edges_of(
+        scores, labels, np.concatenate(weights)
+    )
     even = np.unique(np.clip(np.histogram_bin_edges(scores, _HISTOGRAM_BINS), 0, 1))
     return tuple(
-        tuple(bin_statistics(*sample.task[:2], cuts, sample.task.weight) for sample in samples)
+        tuple(
+            bin_statistics(*sample.task[:2], cuts, sample.task.weight)
+            for sample in samples
+        )
         for cuts in (edges, even)
     )

@@ -40,7 +40,9 @@ class ComparisonDisplay:
     >>> rng = np.random.default_rng(0)
     >>> s = rng.random(1000)
     >>> models = {"calibrated": s, "too sure": s**2 / (s**2 + (1 - s) ** 2)}
-    >>> display = ComparisonDisplay.from_predictions(rng.random(1000) < s, models, metrics="brier_score")
+    >>> display = ComparisonDisplay.from_predictions(
+    ...     rng.random(1000) < s, models, metrics="brier_score"
+    ... )
     >>> [text.get_text() for text in display.ax_.get_yticklabels()]
     ['too sure']
     """
@@ -77,7 +79,16 @@ class ComparisonDisplay:
         """
         return cls(compare(y_true, models, **options)).plot(ax, **(plot_options or {}))
 
-    def plot(self, ax=None, *, metric=None, significance_level=0.05, legend=True, bar_kw=None, legend_kw=None):
+    def plot(
+        self,
+        ax=None,
+        *,
+        metric=None,
+        significance_level=0.05,
+        legend=True,
+        bar_kw=None,
+        legend_kw=None,
+    ):
         """Draw the stored differences.
 
         Parameters
@@ -106,16 +117,29 @@ class ComparisonDisplay:
         table = self.comparison
         names = tuple(dict.fromkeys(table.metric.tolist()))
         metric = names[0] if metric is None else check_option(metric, "metric", names)
-        shown = np.flatnonzero((table.metric == metric) & (table.model != table.reference))
-        limits = np.stack((table.difference, table.difference_low, table.difference_high))[:, shown]
+        shown = np.flatnonzero(
+            (table.metric == metric) & (table.model != table.reference)
+        )
+        limits = np.stack(
+            (table.difference, table.difference_low, table.difference_high)
+        )[:, shown]
         significant = table.adjusted_pvalue[shown] < significance_level
-        options = {"significance_level": significance_level, "legend": legend, "bar_kw": bar_kw, "legend_kw": legend_kw}
+        options = {
+            "significance_level": significance_level,
+            "legend": legend,
+            "bar_kw": bar_kw,
+            "legend_kw": legend_kw,
+        }
         names = [short_name(table.model[i]) for i in shown]
         level = f"{100 * table.confidence_level:g} % intervals"
 
         def words(frame):
             gap = "\n" if frame.width < 4 else " "
-            difference = f"{short_name(metric)}: difference to{gap}{short_name(table.reference)}"
+            difference = (
+                f"{short_name(metric)}: difference to{gap}{short_name(table.reference)}"
+            )
             return f"{difference}\nleft of 0 is better;{gap}{level}"
 
-        return draw_forest(self, ax, {None: (limits, significant)}, names, words, **options)
+        return draw_forest(
+            self, ax, {None: (limits, significant)}, names, words, **options
+        )

@@ -5,11 +5,23 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from skcalib._inference.closed_form import asymptotic, cumulative_differences, maximum_pvalue, range_pvalue
+from skcalib._inference.closed_form import (
+    asymptotic,
+    cumulative_differences,
+    maximum_pvalue,
+    range_pvalue,
+)
 from skcalib._input.scalars import check_confidence_level, check_option
 from skcalib.displays._frames import finish, pair_frame
 from skcalib.displays._predictions import FromEstimator, cells_of_models, named_models
-from skcalib.displays._style import colors, curve_styles, draw_curve, neutral, reference_style, styled
+from skcalib.displays._style import (
+    colors,
+    curve_styles,
+    draw_curve,
+    neutral,
+    reference_style,
+    styled,
+)
 from skcalib.displays._words import captions, model_label
 
 _MOST_POINTS = 2000  # of a curve that are drawn, its extremes among them
@@ -47,7 +59,9 @@ class CumulativeCurve(NamedTuple):
     @property
     def kolmogorov_smirnov(self):
         """The largest absolute difference, and its asymptotic p-value."""
-        return asymptotic(float(np.abs(self.difference).max()), self.deviation, maximum_pvalue)
+        return asymptotic(
+            float(np.abs(self.difference).max()), self.deviation, maximum_pvalue
+        )
 
 
 class CumulativeDifferenceDisplay(FromEstimator):
@@ -159,13 +173,31 @@ class CumulativeDifferenceDisplay(FromEstimator):
             For labels and probabilities that do not fit together, and for ``multiclass="marginal"``.
         """
         level = check_confidence_level(confidence_level)
-        refusal = 'multiclass="marginal" has one curve a class: draw the classes one by one.'
-        given = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
-        cells = cells_of_models(y_true, named_models(y_proba, name), multiclass, refusal, **given)
+        refusal = (
+            'multiclass="marginal" has one curve a class: draw the classes one by one.'
+        )
+        given = {
+            "sample_weight": sample_weight,
+            "pos_label": pos_label,
+            "labels": labels,
+        }
+        cells = cells_of_models(
+            y_true, named_models(y_proba, name), multiclass, refusal, **given
+        )
         curves = [_curve(model, of_model) for model, of_model in cells.items()]
         return cls(curves, confidence_level=level).plot(ax, **plot_options)
 
-    def plot(self, ax=None, *, x="share", legend=True, line_kw=None, band_kw=None, mark_kw=None, legend_kw=None):
+    def plot(
+        self,
+        ax=None,
+        *,
+        x="share",
+        legend=True,
+        line_kw=None,
+        band_kw=None,
+        mark_kw=None,
+        legend_kw=None,
+    ):
         """Draw the stored numbers.
 
         Parameters
@@ -195,8 +227,12 @@ class CumulativeDifferenceDisplay(FromEstimator):
         axes.margins(x=0.02, y=0.08)
         self.lines_, self.marks_, self.band_ = [], [], None
         keys = {"calibrated on average": axes.axhline(0, **reference_style())}
-        for curve, style in zip(self.curves, curve_styles(len(self.curves)), strict=True):
-            at, difference = _thinned(curve.share if x == "share" else curve.scores, 100 * curve.difference)
+        for curve, style in zip(
+            self.curves, curve_styles(len(self.curves)), strict=True
+        ):
+            at, difference = _thinned(
+                curve.share if x == "share" else curve.scores, 100 * curve.difference
+            )
             style["label"] = model_label(curve.model, _tested("Kuiper", curve.kuiper))
             draw_curve(self, axes, at, [difference], style, line_kw)
         caption = None
@@ -204,14 +240,20 @@ class CumulativeDifferenceDisplay(FromEstimator):
             half = 100 * curve.deviation * _band_quantile(self.confidence_level)
             style = {"facecolor": neutral(0.16), "linewidth": 0, "zorder": 1}
             self.band_ = axes.axhspan(-half, half, **styled(band_kw, **style))
-            keys[f"band of a calibrated model ({100 * self.confidence_level:g} %)"] = self.band_
+            keys[f"band of a calibrated model ({100 * self.confidence_level:g} %)"] = (
+                self.band_
+            )
             # Kuiper's range at the right border, and the largest distance from 0 where it is.
             style = {"color": colors(2)[1], "linewidth": 1.4, "zorder": 2.5}
             right, peak = at[0] + 1.02 * (at[-1] - at[0]), np.argmax(np.abs(difference))
             kuiper = [right] * 2, [difference.min(), difference.max()]
-            self.marks_ = axes.plot(*kuiper, **styled(mark_kw, **style, marker="_", markersize=7))
+            self.marks_ = axes.plot(
+                *kuiper, **styled(mark_kw, **style, marker="_", markersize=7)
+            )
             distance = [at[peak]] * 2, [0, difference[peak]]
-            self.marks_ += axes.plot(*distance, **styled(mark_kw, **style, linestyle=(0, (2, 1.5))))
+            self.marks_ += axes.plot(
+                *distance, **styled(mark_kw, **style, linestyle=(0, (2, 1.5)))
+            )
             error = _tested("Kuiper", curve.kuiper)
             named = error, _tested("Kolmogorov-Smirnov", curve.kolmogorov_smirnov)
             keys |= dict(zip(named, self.marks_, strict=True))
@@ -225,7 +267,12 @@ def _curve(model, cells):
     sums, deviation = cumulative_differences(cells)
     scores, share = cells.mean_score, np.cumsum(cells.share)
     starts = (min(0.0, scores[0]), scores), (0.0, share), (0.0, sums)
-    return CumulativeCurve(model, *(np.append(*one) for one in starts), float(deviation), cells.total_weight)
+    return CumulativeCurve(
+        model,
+        *(np.append(*one) for one in starts),
+        float(deviation),
+        cells.total_weight,
+    )
 
 
 def _band_quantile(confidence_level):
@@ -237,7 +284,9 @@ def _thinned(at, difference):
     """Return at most some thousand points of a curve, with its first, last, lowest and highest one."""
     if len(at) <= _MOST_POINTS:
         return at, difference
-    even = np.searchsorted(at, np.linspace(at[0], at[-1], _MOST_POINTS)).clip(0, len(at) - 1)
+    even = np.searchsorted(at, np.linspace(at[0], at[-1], _MOST_POINTS)).clip(
+        0, len(at) - 1
+    )
     extremes = [0, len(at) - 1, np.argmin(difference), np.argmax(difference)]
     kept = np.unique(np.concatenate((even, extremes)))
     return at[kept], difference[kept]

@@ -57,7 +57,9 @@ class DecisionCurveDisplay(FromEstimator):
     >>> from skcalib.displays import DecisionCurveDisplay
     >>> scores = np.random.default_rng(0).beta(1, 3, 500)
     >>> y = np.random.default_rng(1).random(500) < scores
-    >>> display = DecisionCurveDisplay.from_predictions(y, {"logistic": scores}, threshold=0.2)
+    >>> display = DecisionCurveDisplay.from_predictions(
+    ...     y, {"logistic": scores}, threshold=0.2
+    ... )
     >>> display.ax_.get_xlabel()
     'Threshold (probability)'
     """
@@ -67,7 +69,17 @@ class DecisionCurveDisplay(FromEstimator):
         self.threshold = threshold
 
     @classmethod
-    def from_predictions(cls, y_true, y_proba, *, threshold=None, name=None, ax=None, plot_options=None, **options):
+    def from_predictions(
+        cls,
+        y_true,
+        y_proba,
+        *,
+        threshold=None,
+        name=None,
+        ax=None,
+        plot_options=None,
+        **options,
+    ):
         """Draw the decision curves of probabilities.
 
         Parameters
@@ -99,12 +111,26 @@ class DecisionCurveDisplay(FromEstimator):
         """
         thresholds = options.pop("thresholds", None)
         grid = np.arange(1, 100) / 100 if thresholds is None else thresholds
-        options["thresholds"] = grid if threshold is None else np.union1d(grid, threshold)
+        options["thresholds"] = (
+            grid if threshold is None else np.union1d(grid, threshold)
+        )
         models = named_models(y_proba, name)
-        curves = {model: net_benefit(y_true, proba, **options) for model, proba in models.items()}
+        curves = {
+            model: net_benefit(y_true, proba, **options)
+            for model, proba in models.items()
+        }
         return cls(curves, threshold=threshold).plot(ax, **(plot_options or {}))
 
-    def plot(self, ax=None, *, legend=True, line_kw=None, band_kw=None, reference_kw=None, legend_kw=None):
+    def plot(
+        self,
+        ax=None,
+        *,
+        legend=True,
+        line_kw=None,
+        band_kw=None,
+        reference_kw=None,
+        legend_kw=None,
+    ):
         """Draw the stored numbers.
 
         Parameters
@@ -126,15 +152,30 @@ class DecisionCurveDisplay(FromEstimator):
         (axes,) = frame.axes
         first = next(iter(self.curves.values()))
         most = 1.0 if first.standardize else first.event_frequency
-        drawn = {name: curve.n_treated >= min(_FEWEST_TREATED, first.n_samples) for name, curve in self.curves.items()}
+        drawn = {
+            name: curve.n_treated >= min(_FEWEST_TREATED, first.n_samples)
+            for name, curve in self.curves.items()
+        }
         seen = np.any(list(drawn.values()), axis=0)
         end = first.thresholds[seen][-1] if seen.any() else first.thresholds[-1]
         self.lines_, self.bands_ = [], []
-        for (name, curve), style in zip(self.curves.items(), curve_styles(len(self.curves)), strict=True):
-            values = [one[drawn[name]] for one in (curve.net_benefit, curve.low, curve.high)]
+        for (name, curve), style in zip(
+            self.curves.items(), curve_styles(len(self.curves)), strict=True
+        ):
+            values = [
+                one[drawn[name]] for one in (curve.net_benefit, curve.low, curve.high)
+            ]
             worth = None if self.threshold is None else self._worth(curve)
             style["label"] = model_label(name, worth)
-            draw_curve(self, axes, curve.thresholds[drawn[name]], values, style, line_kw, band_kw)
+            draw_curve(
+                self,
+                axes,
+                curve.thresholds[drawn[name]],
+                values,
+                style,
+                line_kw,
+                band_kw,
+            )
         share, t = first.event_frequency, np.linspace(0, min(end, 0.999), 400)
         treat_all = (share - (1 - share) * t / (1 - t)) * (most / share if share else 1)
         self.reference_lines_ = []
@@ -143,20 +184,45 @@ class DecisionCurveDisplay(FromEstimator):
             self.reference_lines_ += axes.plot(t, values, **style)
         self.threshold_line_ = None
         if self.threshold is not None:
-            self.threshold_line_ = axes.axvline(self.threshold, color=neutral(0.65), linestyle=":", linewidth=1)
-        highest = max([most, *(float(curve.high[drawn[name]].max(initial=0)) for name, curve in self.curves.items())])
+            self.threshold_line_ = axes.axvline(
+                self.threshold, color=neutral(0.65), linestyle=":", linewidth=1
+            )
+        highest = max(
+            [
+                most,
+                *(
+                    float(curve.high[drawn[name]].max(initial=0))
+                    for name, curve in self.curves.items()
+                ),
+            ]
+        )
         axes.set(xlim=(0, end), ylim=(-0.12 * most, 1.05 * min(highest, 1.3 * most)))
         level = f"{100 * first.confidence_level:.10g} % {'band' if first.simultaneous else 'interval'}"
-        keys = dict(zip(("treat all", "treat none"), self.reference_lines_, strict=True))
+        keys = dict(
+            zip(("treat all", "treat none"), self.reference_lines_, strict=True)
+        )
         keys[level] = self.bands_[0]
         at = None if self.threshold is None else f"at {self.threshold:g}"
         words = {"note": at and f"net benefit {at}"}
         if len(self.curves) == 1:
             words = {"caption": captions(name, first.n_samples, at and f"{worth} {at}")}
-        benefit, words["legend_kw"] = "Standardised net benefit" if first.standardize else "Net benefit", legend_kw
-        return finish(self, frame, keys, "Threshold (probability)", benefit, legend=legend, **words)
+        benefit, words["legend_kw"] = (
+            "Standardised net benefit" if first.standardize else "Net benefit",
+            legend_kw,
+        )
+        return finish(
+            self,
+            frame,
+            keys,
+            "Threshold (probability)",
+            benefit,
+            legend=legend,
+            **words,
+        )
 
     def _worth(self, curve):
         """Return the net benefit at the threshold of interest in words."""
         at = np.searchsorted(curve.thresholds, self.threshold)
-        return f"{curve.net_benefit[at]:.3f} ({curve.low[at]:.3f} to {curve.high[at]:.3f})"
+        return (
+            f"{curve.net_benefit[at]:.3f} ({curve.low[at]:.3f} to {curve.high[at]:.3f})"
+        )

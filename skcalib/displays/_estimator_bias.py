@@ -10,10 +10,20 @@ from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning import EqualWidth
 from skcalib.displays._frames import finish, fitting, pair_frame
 from skcalib.displays._predictions import FromEstimator
-from skcalib.displays._style import count_axis, curve_styles, draw_curve, reference_style, styled
+from skcalib.displays._style import (
+    count_axis,
+    curve_styles,
+    draw_curve,
+    reference_style,
+    styled,
+)
 from skcalib.displays._words import format_count, matplotlib_text
 from skcalib.metrics import calibration_error
-from skcalib.simulation import CalibrationModel, fit_calibration_curve, fit_score_distribution
+from skcalib.simulation import (
+    CalibrationModel,
+    fit_calibration_curve,
+    fit_score_distribution,
+)
 
 _BIAS = "Bias (percentage points)"
 _WIDTH_OF_NUMBER = 2.6  # of "-4.8", in units of the font size
@@ -76,11 +86,15 @@ class EstimatorBiasDisplay(FromEstimator):
     >>> display = EstimatorBiasDisplay.from_model(
     ...     model, n_bins=[2, 64], n_samples=[200], n_simulations=20, random_state=0
     ... )
-    >>> [bool(bias > 0) for bias in display.bias[:, 0]]  # two bins hide errors, many find noise
+    >>> [
+    ...     bool(bias > 0) for bias in display.bias[:, 0]
+    ... ]  # two bins hide errors, many find noise
     [False, True]
     """
 
-    def __init__(self, bias, standard_error, *, n_samples, estimators, true_error, n_simulations):
+    def __init__(
+        self, bias, standard_error, *, n_samples, estimators, true_error, n_simulations
+    ):
         self.bias = np.asarray(bias, dtype=np.float64)
         self.standard_error = np.asarray(standard_error, dtype=np.float64)
         self.n_samples = list(n_samples)
@@ -144,8 +158,16 @@ class EstimatorBiasDisplay(FromEstimator):
         """
         if metrics is None:
             metrics = {int(count): _plugin_error(int(count), norm) for count in n_bins}
-        options = {"norm": norm, "n_jobs": n_jobs, "random_state": random_state, "verbose": verbose}
-        columns = [model.estimator_bias(metrics, int(n), n_simulations, **options) for n in n_samples]
+        options = {
+            "norm": norm,
+            "n_jobs": n_jobs,
+            "random_state": random_state,
+            "verbose": verbose,
+        }
+        columns = [
+            model.estimator_bias(metrics, int(n), n_simulations, **options)
+            for n in n_samples
+        ]
         return cls(
             [[column[name].bias for column in columns] for name in metrics],
             [[column[name].standard_error for column in columns] for name in metrics],
@@ -156,7 +178,16 @@ class EstimatorBiasDisplay(FromEstimator):
         ).plot(ax, **plot_options)
 
     @classmethod
-    def from_predictions(cls, y_true, y_proba=None, *, multiclass="auto", pos_label=None, labels=None, **options):
+    def from_predictions(
+        cls,
+        y_true,
+        y_proba=None,
+        *,
+        multiclass="auto",
+        pos_label=None,
+        labels=None,
+        **options,
+    ):
         """Simulate and draw the bias for a model fitted to scores and labels.
 
         A Beta distribution is fitted to the scores and the best of the curves of Roelofs et al. to the labels.
@@ -188,13 +219,21 @@ class EstimatorBiasDisplay(FromEstimator):
             outside [0, 1], or weights are negative or all zero. Also if no such model can be fitted to the scores.
         """
         if "sample_weight" in options:
-            raise TypeError(f"{cls.__name__} takes no sample_weight: the simulated rows have none.")
+            raise TypeError(
+                f"{cls.__name__} takes no sample_weight: the simulated rows have none."
+            )
         if multiclass not in ("auto", "top_label"):
-            raise ValueError(f"multiclass must be 'auto' or 'top_label', found {multiclass!r}: it is about one event.")
-        data = check_scored_labels(y_true, y_proba, multiclass=multiclass, pos_label=pos_label, labels=labels)
+            raise ValueError(
+                f"multiclass must be 'auto' or 'top_label', found {multiclass!r}: it is about one event."
+            )
+        data = check_scored_labels(
+            y_true, y_proba, multiclass=multiclass, pos_label=pos_label, labels=labels
+        )
         task = next(binary_tasks(data, multiclass))
         curve = fit_calibration_curve(task.scores, task.labels).curve
-        return cls.from_model(CalibrationModel(fit_score_distribution(task.scores), curve), **options)
+        return cls.from_model(
+            CalibrationModel(fit_score_distribution(task.scores), curve), **options
+        )
 
     def plot(
         self,
@@ -229,7 +268,13 @@ class EstimatorBiasDisplay(FromEstimator):
         """
         check_option(kind, "kind", ("heatmap", "lines"))
         frame = pair_frame(ax)
-        self.mesh_, self.texts_, self.colorbar_, self.lines_, self.bands_ = None, [], None, [], []
+        self.mesh_, self.texts_, self.colorbar_, self.lines_, self.bands_ = (
+            None,
+            [],
+            None,
+            [],
+            [],
+        )
         note = f"true error {100 * self.true_error:.2f} %, {format_count(self.n_simulations)} simulations"
         are_bins = all(isinstance(name, int) for name in self.estimators)
         if kind == "heatmap":
@@ -239,13 +284,21 @@ class EstimatorBiasDisplay(FromEstimator):
             return finish(self, frame, {}, "Number of rows", y_label, titles=titles)
         styles = curve_styles(len(self.estimators), marked=True)
         for rank, (name, style) in enumerate(zip(self.estimators, styles, strict=True)):
-            style["label"] = f"{name} bins" if isinstance(name, int) else matplotlib_text(name)
+            style["label"] = (
+                f"{name} bins" if isinstance(name, int) else matplotlib_text(name)
+            )
             points, error = 100 * self.bias[rank], 200 * self.standard_error[rank]
             values = points, points - error, points + error
-            draw_curve(self, frame.axes[0], self.n_samples, values, style, line_kw, band_kw)
+            draw_curve(
+                self, frame.axes[0], self.n_samples, values, style, line_kw, band_kw
+            )
         frame.axes[0].axhline(0, **reference_style())
         count_axis(frame.axes[0])
-        words = {"note": note if legend else None, "with_curves": legend, "legend_kw": legend_kw}
+        words = {
+            "note": note if legend else None,
+            "with_curves": legend,
+            "legend_kw": legend_kw,
+        }
         return finish(self, frame, {}, "Number of rows", _BIAS, **words)
 
     def _draw_heatmap(self, frame, are_bins, mesh_kw, text_kw):
@@ -253,18 +306,25 @@ class EstimatorBiasDisplay(FromEstimator):
 
         (axes,), points = frame.axes, 100 * self.bias
         largest = max(np.abs(points).max(), 1e-9)
-        self.mesh_ = axes.pcolormesh(points, **styled(mesh_kw, cmap="PuOr_r", vmin=-largest, vmax=largest))
+        self.mesh_ = axes.pcolormesh(
+            points, **styled(mesh_kw, cmap="PuOr_r", vmin=-largest, vmax=largest)
+        )
         self.colorbar_ = axes.figure.colorbar(self.mesh_, ax=axes)
         self.colorbar_.set_label(_BIAS, size=frame.size)
         self.colorbar_.ax.tick_params(labelsize=0.9 * frame.size)
         widest = 72 * 0.7 * frame.width / points.shape[1] / _WIDTH_OF_NUMBER
         for (row, column), value in np.ndenumerate(points):
-            is_dark = self.mesh_.to_rgba(value)[:3] @ np.array([0.299, 0.587, 0.114]) < 0.5
+            is_dark = (
+                self.mesh_.to_rgba(value)[:3] @ np.array([0.299, 0.587, 0.114]) < 0.5
+            )
             style = {"ha": "center", "va": "center", "size": min(frame.size, widest)}
             style |= {"color": "white" if is_dark else "black", **text_kw}
             text = f"{value:.1f}" if round(value, 1) else "0.0"
             self.texts_.append(axes.text(column + 0.5, row + 0.5, text, **style))
-        axes.set_xticks(np.arange(len(self.n_samples)) + 0.5, map(EngFormatter(sep=""), self.n_samples))
+        axes.set_xticks(
+            np.arange(len(self.n_samples)) + 0.5,
+            map(EngFormatter(sep=""), self.n_samples),
+        )
         names = [matplotlib_text(str(name)) for name in self.estimators]
         axes.set_yticks(np.arange(len(names)) + 0.5, names)
         if not are_bins:
@@ -272,4 +332,10 @@ class EstimatorBiasDisplay(FromEstimator):
 
 
 def _plugin_error(n_bins, norm):
-    return partial(calibration_error, norm=norm, method="plugin", binning=EqualWidth(n_bins), labels=[False, True])
+    return partial(
+        calibration_error,
+        norm=norm,
+        method="plugin",
+        binning=EqualWidth(n_bins),
+        labels=[False, True],
+    )

@@ -3,48 +3,107 @@
 import numpy as np
 
 from skcalib.displays._frames import Frame, keep_inside, size_text
-from skcalib.displays._style import canonical_keywords, colors, mark, neutral, reference_style, require_matplotlib
+from skcalib.displays._style import (
+    canonical_keywords,
+    colors,
+    mark,
+    neutral,
+    reference_style,
+    require_matplotlib,
+)
 from skcalib.displays._words import format_count, matplotlib_text
 
 _LONGEST_NAME = 28  # letters of a line of a name that are shown
 
 
 def draw_forest(
-    display, ax, models, names, words, *, counts=None, significance_level, legend, bar_kw=None, legend_kw=None
+    display,
+    ax,
+    models,
+    names,
+    words,
+    *,
+    counts=None,
+    significance_level,
+    legend,
+    bar_kw=None,
+    legend_kw=None,
 ):
     """Draw one row for each name, the first at the top, and set the artists as attributes of the display.
 
     `models` has, by the name of the model, the estimates of all rows with their limits, shape (3, n_rows), and which
     rows are significant. `words` makes the text below the axes from the frame; `counts` stand at the right.
     """
-    frame = _frame(ax, len(names), max(max(name.count("\n") + 1 for name in names), 1 + len(models) // 2))
+    frame = _frame(
+        ax,
+        len(names),
+        max(max(name.count("\n") + 1 for name in names), 1 + len(models) // 2),
+    )
     (axes,), is_single = frame.axes, len(models) == 1
     display.ax_, display.figure_, display.intervals_ = axes, frame.figure, []
     axes.axvline(0, **reference_style())
-    offsets = 0.3 * (np.arange(len(models)) - (len(models) - 1) / 2) * min(1, 2.4 / len(models))
+    offsets = (
+        0.3
+        * (np.arange(len(models)) - (len(models) - 1) / 2)
+        * min(1, 2.4 / len(models))
+    )
     for rank, (model, (limits, significant)) in enumerate(models.items()):
-        label, color = None if is_single else matplotlib_text(model), colors(len(models))[rank]
+        label, color = (
+            None if is_single else matplotlib_text(model),
+            colors(len(models))[rank],
+        )
         for is_filled in (True, False):
             chosen = np.flatnonzero(significant == is_filled)
             if is_single:  # the significant ones have a colour
-                label = f"adjusted p < {significance_level:g}" if is_filled else "not significant"
+                label = (
+                    f"adjusted p < {significance_level:g}"
+                    if is_filled
+                    else "not significant"
+                )
                 color = colors(2)[1] if is_filled else neutral(0.6)
             if len(chosen):
-                style = {"color": color, "fmt": mark(rank)[1], "label": label, "markersize": 0.45 * frame.size}
-                style |= {"markerfacecolor": color if is_filled else "none", "elinewidth": 1.2}
-                estimate, low, high = limits[:, chosen]  # an estimate may lie outside its limits
+                style = {
+                    "color": color,
+                    "fmt": mark(rank)[1],
+                    "label": label,
+                    "markersize": 0.45 * frame.size,
+                }
+                style |= {
+                    "markerfacecolor": color if is_filled else "none",
+                    "elinewidth": 1.2,
+                }
+                estimate, low, high = limits[
+                    :, chosen
+                ]  # an estimate may lie outside its limits
                 style["xerr"] = np.maximum(0, [estimate - low, high - estimate])
                 keywords = {**style, **canonical_keywords(bar_kw)}
-                display.intervals_.append(axes.errorbar(estimate, chosen + offsets[rank], **keywords))
+                display.intervals_.append(
+                    axes.errorbar(estimate, chosen + offsets[rank], **keywords)
+                )
                 label = None  # once in the legend
     size_text(frame)
     _name_rows(frame, names, counts, words(frame))
-    options = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2, "frameon": False}
-    options |= {"fontsize": 0.85 * frame.size, "handletextpad": 0.3, "ncols": 1 if frame.width < 4 else 2}
+    options = {
+        "loc": "lower left",
+        "bbox_to_anchor": (0, 1),
+        "borderaxespad": 0.2,
+        "frameon": False,
+    }
+    options |= {
+        "fontsize": 0.85 * frame.size,
+        "handletextpad": 0.3,
+        "ncols": 1 if frame.width < 4 else 2,
+    }
     if not is_single:
         title = f"filled: adjusted p < {significance_level:g}"
-        options |= {"title": title, "title_fontsize": 0.85 * frame.size, "alignment": "left"}
-    display.legend_ = axes.legend(**{**options, **canonical_keywords(legend_kw)}) if legend else None
+        options |= {
+            "title": title,
+            "title_fontsize": 0.85 * frame.size,
+            "alignment": "left",
+        }
+    display.legend_ = (
+        axes.legend(**{**options, **canonical_keywords(legend_kw)}) if legend else None
+    )
     keep_inside(frame)
     return display
 
@@ -60,7 +119,9 @@ def _name_rows(frame, names, counts, words):
     if counts is not None:
         sizes = ax.secondary_yaxis("right")
         sizes.set_yticks(heights, [format_count(count) for count in counts])
-        sizes.tick_params(labelsize=0.8 * frame.size, length=0, labelcolor=neutral(0.75))
+        sizes.tick_params(
+            labelsize=0.8 * frame.size, length=0, labelcolor=neutral(0.75)
+        )
         sizes.set_ylabel("Rows", size=frame.size, color=neutral(0.75))
 
 
@@ -72,7 +133,9 @@ def _frame(ax, n_rows, lines):
         width = plt.rcParams["figure.figsize"][0]
         text = base * min(1, width / 4)  # in narrow figures it is smaller
         line = (0.3 + 1.4 * lines) * text / 72 * (1 if n_rows <= 30 else 0.75)
-        figure, ax = plt.subplots(figsize=(width, 1.3 + line * n_rows), layout="constrained")
+        figure, ax = plt.subplots(
+            figsize=(width, 1.3 + line * n_rows), layout="constrained"
+        )
     box = ax.get_window_extent()
     width, height = box.width / ax.figure.dpi, box.height / ax.figure.dpi
     room = 72 * height / n_rows / (1.25 * lines)
@@ -90,7 +153,12 @@ def short_name(name, *, separator=None):
     """Return a name as it is shown: its lines cut to some letters, a long one broken in two at a separator."""
     lines = [name]
     if separator is not None and separator in name and len(name) > _LONGEST_NAME:
-        at = len(separator) + max(name.rfind(separator, 0, _LONGEST_NAME + 1), name.find(separator))
+        at = len(separator) + max(
+            name.rfind(separator, 0, _LONGEST_NAME + 1), name.find(separator)
+        )
         lines = [name[:at].rstrip(), name[at:]]
-    lines = [line if len(line) <= _LONGEST_NAME else line[: _LONGEST_NAME - 1] + "…" for line in lines]
+    lines = [
+        line if len(line) <= _LONGEST_NAME else line[: _LONGEST_NAME - 1] + "…"
+        for line in lines
+    ]
     return "\n".join(map(matplotlib_text, lines))

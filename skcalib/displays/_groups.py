@@ -7,7 +7,10 @@ from skcalib.displays._forest import draw_forest, places, short_name
 from skcalib.displays._predictions import FromEstimator, named_models
 from skcalib.metrics import calibration_by_group
 
-_WORDS = {"bias": "Mean score minus event frequency (percentage points)", "error": "Calibration error (percent)"}
+_WORDS = {
+    "bias": "Mean score minus event frequency (percentage points)",
+    "error": "Calibration error (percent)",
+}
 
 
 class GroupDisplay(FromEstimator):
@@ -63,7 +66,15 @@ class GroupDisplay(FromEstimator):
 
     @classmethod
     def from_predictions(
-        cls, y_true, y_proba, groups="predicted_class", *, confidence_level=0.9, ax=None, plot_options=None, **options
+        cls,
+        y_true,
+        y_proba,
+        groups="predicted_class",
+        *,
+        confidence_level=0.9,
+        ax=None,
+        plot_options=None,
+        **options,
     ):
         """Compute the table of the groups and draw it.
 
@@ -96,8 +107,13 @@ class GroupDisplay(FromEstimator):
         """
         options |= {"groups": groups, "confidence_level": confidence_level}
         models = named_models(y_proba, None)
-        tables = {model: calibration_by_group(y_true, proba, **options) for model, proba in models.items()}
-        return cls.from_table(tables, confidence_level=confidence_level, ax=ax, **(plot_options or {}))
+        tables = {
+            model: calibration_by_group(y_true, proba, **options)
+            for model, proba in models.items()
+        }
+        return cls.from_table(
+            tables, confidence_level=confidence_level, ax=ax, **(plot_options or {})
+        )
 
     @classmethod
     def from_table(cls, table, *, confidence_level=0.9, ax=None, **plot_options):
@@ -125,7 +141,10 @@ class GroupDisplay(FromEstimator):
             If the tables are not about the same groups of the same rows.
         """
         tables = named_models(table, None)
-        first, *others = (dict(zip(one.group.tolist(), one.n.tolist(), strict=True)) for one in tables.values())
+        first, *others = (
+            dict(zip(one.group.tolist(), one.n.tolist(), strict=True))
+            for one in tables.values()
+        )
         if any(other != first for other in others):
             raise ValueError(
                 "The tables are about different groups: judge all models by the same rows and groups. "
@@ -134,7 +153,15 @@ class GroupDisplay(FromEstimator):
         return cls(tables, confidence_level=confidence_level).plot(ax, **plot_options)
 
     def plot(
-        self, ax=None, *, value="bias", significance_level=0.05, max_groups=60, legend=True, bar_kw=None, legend_kw=None
+        self,
+        ax=None,
+        *,
+        value="bias",
+        significance_level=0.05,
+        max_groups=60,
+        legend=True,
+        bar_kw=None,
+        legend_kw=None,
     ):
         """Draw the stored table.
 
@@ -169,14 +196,32 @@ class GroupDisplay(FromEstimator):
         groups, models = first.group[shown].tolist(), {}
         for model, table in self.tables.items():
             at = places(groups, table.group)
-            limits = 100 * np.stack([getattr(table, name)[at] for name in (value, f"{value}_low", f"{value}_high")])
+            limits = 100 * np.stack(
+                [
+                    getattr(table, name)[at]
+                    for name in (value, f"{value}_low", f"{value}_high")
+                ]
+            )
             models[model] = limits, table.adjusted_pvalue[at] < significance_level
         words = f"{_WORDS[value]}\n{100 * self.confidence_level:g} % intervals"
         left_out = len(first) - len(shown)
         words += f"; {left_out} of {len(first)} groups are not shown" * (left_out > 0)
-        options = {"significance_level": significance_level, "legend": legend, "bar_kw": bar_kw, "legend_kw": legend_kw}
+        options = {
+            "significance_level": significance_level,
+            "legend": legend,
+            "bar_kw": bar_kw,
+            "legend_kw": legend_kw,
+        }
         names = [short_name(str(group)) for group in groups]
-        draw_forest(self, ax, models, names, lambda frame: words, counts=first.n[shown], **options)
+        draw_forest(
+            self,
+            ax,
+            models,
+            names,
+            lambda frame: words,
+            counts=first.n[shown],
+            **options,
+        )
         if value == "error":
             self.ax_.set_xlim(left=0)
         return self
@@ -186,7 +231,11 @@ def _shown(table, value, max_groups):
     """Return the positions of the groups that are drawn, in the order of the table."""
     shown = np.flatnonzero(np.isfinite(getattr(table, value)))
     if len(shown) == 0:
-        raise ValueError(f"No group has enough rows for its {value}: draw the bias, or larger groups.")
+        raise ValueError(
+            f"No group has enough rows for its {value}: draw the bias, or larger groups."
+        )
     if len(shown) > max_groups:
-        shown = np.sort(shown[np.argsort(table.pvalue[shown], kind="stable")[:max_groups]])
+        shown = np.sort(
+            shown[np.argsort(table.pvalue[shown], kind="stable")[:max_groups]]
+        )
     return shown

@@ -88,19 +88,37 @@ class MonitorDisplay:
             If there is none.
         """
         if isinstance(monitor, GroupMonitors):
-            table = monitor.table_  # what counts is the evidence against the group's own threshold
-            worst = sorted(table.group, key=lambda group: _evidence(monitor.monitors_[group]), reverse=True)
-            monitor = {group: monitor.monitors_[group] for group in worst[:_MOST_GROUPS]}
+            table = (
+                monitor.table_
+            )  # what counts is the evidence against the group's own threshold
+            worst = sorted(
+                table.group,
+                key=lambda group: _evidence(monitor.monitors_[group]),
+                reverse=True,
+            )
+            monitor = {
+                group: monitor.monitors_[group] for group in worst[:_MOST_GROUPS]
+            }
         monitors = monitor if isinstance(monitor, dict) else {name: monitor}
         if not monitors:
             raise ValueError("There is no monitor to draw: the dict is empty.")
         for one in monitors.values():
             if not isinstance(one, CalibrationMonitor):
-                raise TypeError(f"monitor must be a CalibrationMonitor, or a dict of such, found {one!r}.")
+                raise TypeError(
+                    f"monitor must be a CalibrationMonitor, or a dict of such, found {one!r}."
+                )
         return cls(monitors).plot(ax, **plot_options)
 
     def plot(
-        self, ax=None, *, legend=True, line_kw=None, threshold_kw=None, alarm_kw=None, change_kw=None, legend_kw=None
+        self,
+        ax=None,
+        *,
+        legend=True,
+        line_kw=None,
+        threshold_kw=None,
+        alarm_kw=None,
+        change_kw=None,
+        legend_kw=None,
     ):
         """Draw what the monitors have seen so far.
 
@@ -129,36 +147,87 @@ class MonitorDisplay:
         histories = [monitor.history_ for monitor in self.monitors.values()]
         is_single = len(histories) == 1
         frame = pair_frame(ax) if is_single else frame_of_panels(ax, len(histories))
-        self.lines_, self.threshold_lines_, self.alarms_, self.change_lines_ = [], [], [], []
-        longest = 0.6 * frame.size / 72 * len(str(max(history.n_rows[-1] for history in histories)))
-        for panel, monitor, history in zip(frame.axes, self.monitors.values(), histories, strict=True):
+        self.lines_, self.threshold_lines_, self.alarms_, self.change_lines_ = (
+            [],
+            [],
+            [],
+            [],
+        )
+        longest = (
+            0.6
+            * frame.size
+            / 72
+            * len(str(max(history.n_rows[-1] for history in histories)))
+        )
+        for panel, monitor, history in zip(
+            frame.axes, self.monitors.values(), histories, strict=True
+        ):
             self._draw_evidence(panel, monitor, history, line_kw, threshold_kw)
             if monitor.alarm_:
                 color, at = colors(2)[1], ([monitor.alarm_row_], [monitor.threshold_])
-                style = {"color": color, "marker": "o", "markersize": 7, "linestyle": "none", "zorder": 4}
+                style = {
+                    "color": color,
+                    "marker": "o",
+                    "markersize": 7,
+                    "linestyle": "none",
+                    "zorder": 4,
+                }
                 self.alarms_ += panel.plot(*at, **styled(alarm_kw, **style))
-                self.change_lines_.append(panel.axvline(monitor.change_row_, **reference_style(change_kw, color=color)))
-            panel.xaxis.set_major_locator(MaxNLocator(int(np.clip(frame.width / (2 * longest), 1, 4)), integer=True))
+                self.change_lines_.append(
+                    panel.axvline(
+                        monitor.change_row_, **reference_style(change_kw, color=color)
+                    )
+                )
+            panel.xaxis.set_major_locator(
+                MaxNLocator(
+                    int(np.clip(frame.width / (2 * longest), 1, 4)), integer=True
+                )
+            )
             panel.yaxis.set_major_locator(LogLocator(numticks=5))
             panel.yaxis.set_minor_locator(NullLocator())
         named = {"alarm above this line": self.threshold_lines_, "alarm": self.alarms_}
         named["likely start of the change"] = self.change_lines_
         keys = {label: artists[0] for label, artists in named.items() if artists}
-        words = {"caption": _captions(*next(iter(self.monitors.items())))} if is_single else {}
-        words["titles"] = None if is_single else [matplotlib_text(str(name)) for name in self.monitors]
-        words["legend"] = legend and (frame.is_own or is_single)  # inside one of several panels there is no room
-        return finish(self, frame, keys, "Rows", "e-value", with_curves=is_single, legend_kw=legend_kw, **words)
+        words = (
+            {"caption": _captions(*next(iter(self.monitors.items())))}
+            if is_single
+            else {}
+        )
+        words["titles"] = (
+            None
+            if is_single
+            else [matplotlib_text(str(name)) for name in self.monitors]
+        )
+        words["legend"] = legend and (
+            frame.is_own or is_single
+        )  # inside one of several panels there is no room
+        return finish(
+            self,
+            frame,
+            keys,
+            "Rows",
+            "e-value",
+            with_curves=is_single,
+            legend_kw=legend_kw,
+            **words,
+        )
 
     def _draw_evidence(self, ax, monitor, history, line_kw, threshold_kw):
         first = 1.0 if monitor.average_run_length is None else history.e_value[0]
         rows, evidence = np.append(0, history.n_rows), np.append(first, history.e_value)
         (style,) = curve_styles(1)
-        self.lines_ += ax.plot(rows, np.maximum(evidence, 1e-12), **styled(line_kw, **style, label="e-value"))
+        self.lines_ += ax.plot(
+            rows,
+            np.maximum(evidence, 1e-12),
+            **styled(line_kw, **style, label="e-value"),
+        )
         style = reference_style(threshold_kw, linestyle=(0, (4, 2)))
         self.threshold_lines_.append(ax.axhline(monitor.threshold_, **style))
         ax.set_yscale("log")
         # The threshold is always seen; evidence far beyond it, or far below 1, leaves the axes.
-        top = max(3 * min(evidence.max(), 1e4 * monitor.threshold_), 3 * monitor.threshold_)
+        top = max(
+            3 * min(evidence.max(), 1e4 * monitor.threshold_), 3 * monitor.threshold_
+        )
         ax.set_ylim(min(max(evidence.min(), 1e-3), 1.0) / 2, top)
 
 
@@ -174,4 +243,7 @@ def _captions(name, monitor):
     if not monitor.alarm_:
         return [f"{first}\nno alarm"]
     alarm = f"alarm at row {format_count(monitor.alarm_row_)}"
-    return [f"{first}\n{alarm}, change at row {format_count(monitor.change_row_)}", f"{first}\n{alarm}"]
+    return [
+        f"{first}\n{alarm}, change at row {format_count(monitor.change_row_)}",
+        f"{first}\n{alarm}",
+    ]

@@ -5,7 +5,13 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from skcalib.displays._frames import finish, pair_frame
-from skcalib.displays._style import colors, curve_styles, error_bars, reference_style, styled
+from skcalib.displays._style import (
+    colors,
+    curve_styles,
+    error_bars,
+    reference_style,
+    styled,
+)
 from skcalib.displays._words import plural
 from skcalib.recalibrators import MulticalibratedRecalibrator
 
@@ -52,7 +58,9 @@ class MulticalibrationDisplay:
     >>> rng = np.random.default_rng(0)
     >>> scores, site = rng.random(1000), rng.integers(0, 2, 1000)
     >>> y = rng.random(1000) < np.where(site == 1, np.sqrt(scores), scores**2)
-    >>> fitted = MulticalibratedRecalibrator(features=1, max_rounds=3, cv=2).fit(np.column_stack((scores, site)), y)
+    >>> fitted = MulticalibratedRecalibrator(features=1, max_rounds=3, cv=2).fit(
+    ...     np.column_stack((scores, site)), y
+    ... )
     >>> display = MulticalibrationDisplay.from_estimator(fitted)
     >>> int(display.chosen_.get_xdata()[0]) == fitted.n_rounds_
     True
@@ -98,10 +106,23 @@ class MulticalibrationDisplay:
             )
         check_is_fitted(last)
         if len(last.gains_) == 0:
-            raise ValueError("There are no gains to draw: max_rounds=0, so that no round was tried.")
-        return cls(last.gains_, last.gain_errors_, last.n_rounds_).plot(ax, **plot_options)
+            raise ValueError(
+                "There are no gains to draw: max_rounds=0, so that no round was tried."
+            )
+        return cls(last.gains_, last.gain_errors_, last.n_rounds_).plot(
+            ax, **plot_options
+        )
 
-    def plot(self, ax=None, *, legend=True, line_kw=None, interval_kw=None, chosen_kw=None, legend_kw=None):
+    def plot(
+        self,
+        ax=None,
+        *,
+        legend=True,
+        line_kw=None,
+        interval_kw=None,
+        chosen_kw=None,
+        legend_kw=None,
+    ):
         """Draw the stored numbers.
 
         Parameters
@@ -122,23 +143,56 @@ class MulticalibrationDisplay:
 
         frame = pair_frame(ax)
         (axes,) = frame.axes
-        rounds, gains, errors = np.arange(len(self.gains) + 1), np.append(0, self.gains), np.append(0, self.gain_errors)
+        rounds, gains, errors = (
+            np.arange(len(self.gains) + 1),
+            np.append(0, self.gains),
+            np.append(0, self.gain_errors),
+        )
         color, chosen_color = colors(2)
         zero = axes.axhline(0, **reference_style())
-        limits = rounds[1:], gains[1:], *((gains + side * errors)[1:] for side in (-2, 2))
+        limits = (
+            rounds[1:],
+            gains[1:],
+            *((gains + side * errors)[1:] for side in (-2, 2)),
+        )
         self.intervals_ = error_bars(axes, *limits, color, interval_kw)
         (style,) = curve_styles(1, marked=True)
-        (self.line_,) = axes.plot(rounds, gains, **styled(line_kw, **style, label="gain on held-out rows"))
-        style = {"color": chosen_color, "marker": "D", "markersize": 7, "linestyle": "none", "zorder": 4}
-        (self.chosen_,) = axes.plot([self.n_rounds], [gains[self.n_rounds]], **styled(chosen_kw, **style))
+        (self.line_,) = axes.plot(
+            rounds, gains, **styled(line_kw, **style, label="gain on held-out rows")
+        )
+        style = {
+            "color": chosen_color,
+            "marker": "D",
+            "markersize": 7,
+            "linestyle": "none",
+            "zorder": 4,
+        }
+        (self.chosen_,) = axes.plot(
+            [self.n_rounds], [gains[self.n_rounds]], **styled(chosen_kw, **style)
+        )
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-        keys = {"global map": zero, "2 standard errors": self.intervals_, "rounds used": self.chosen_}
+        keys = {
+            "global map": zero,
+            "2 standard errors": self.intervals_,
+            "rounds used": self.chosen_,
+        }
         labels = "Rounds after the global map", "Held-out gain (nats per row)"
-        return finish(self, frame, keys, *labels, legend=legend, caption=self._captions(gains), legend_kw=legend_kw)
+        return finish(
+            self,
+            frame,
+            keys,
+            *labels,
+            legend=legend,
+            caption=self._captions(gains),
+            legend_kw=legend_kw,
+        )
 
     def _captions(self, gains):
         tried = f"{len(self.gains)} {plural('round', len(self.gains))} tried"
         if self.n_rounds == 0:
             return [f"{tried}, none used:\nno gain beyond noise", "no round used"]
         used = f"{self.n_rounds} {plural('round', self.n_rounds)} used"
-        return [f"{tried}, {self.n_rounds} used\ngain {gains[self.n_rounds]:.3g} nats a row", used]
+        return [
+            f"{tried}, {self.n_rounds} used\ngain {gains[self.n_rounds]:.3g} nats a row",
+            used,
+        ]

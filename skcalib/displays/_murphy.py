@@ -140,15 +140,32 @@ class MurphyDisplay(FromEstimator):
             with several models, whose events differ.
         """
         refusal = "A Murphy diagram needs the same event for all scores: draw one class at a time."
-        given = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
-        cells = cells_of_models(y_true, named_models(y_proba, name), multiclass, refusal, same_event=True, **given)
+        given = {
+            "sample_weight": sample_weight,
+            "pos_label": pos_label,
+            "labels": labels,
+        }
+        cells = cells_of_models(
+            y_true,
+            named_models(y_proba, name),
+            multiclass,
+            refusal,
+            same_event=True,
+            **given,
+        )
         thresholds = _thresholds(limits, cells.values())
-        curves = [_curve(model, of_model, thresholds) for model, of_model in cells.items()]
+        curves = [
+            _curve(model, of_model, thresholds) for model, of_model in cells.items()
+        ]
         first = next(iter(cells.values()))
         frequency = float(first.weighted_label.sum()) / first.total_weight
-        return cls(curves, thresholds, frequency, first.total_weight).plot(ax, **plot_options)
+        return cls(curves, thresholds, frequency, first.total_weight).plot(
+            ax, **plot_options
+        )
 
-    def plot(self, ax=None, *, legend=True, line_kw=None, reference_kw=None, legend_kw=None):
+    def plot(
+        self, ax=None, *, legend=True, line_kw=None, reference_kw=None, legend_kw=None
+    ):
         """Draw the stored numbers.
 
         Parameters
@@ -169,37 +186,69 @@ class MurphyDisplay(FromEstimator):
         (axes,) = frame.axes
         t, rate = self.thresholds, self.event_frequency
         never_or_always = 2 * np.minimum((1 - t) * rate, t * (1 - rate))
-        (self.reference_line_,) = axes.plot(t, never_or_always, **reference_style(reference_kw))
+        (self.reference_line_,) = axes.plot(
+            t, never_or_always, **reference_style(reference_kw)
+        )
         self.lines_ = []
-        for curve, style in zip(self.curves, curve_styles(len(self.curves)), strict=True):
+        for curve, style in zip(
+            self.curves, curve_styles(len(self.curves)), strict=True
+        ):
             style["label"] = model_label(curve.model, f"{curve.brier_score:.4g}")
             draw_curve(self, axes, t, [curve.loss], style, line_kw)
         words = {"note": "Brier score"}
         if len(self.curves) == 1:
             brier = f"{curve.brier_score:.4g}"
-            words = {"caption": captions(curve.model, self.n_rows, f"Brier score {brier}", f"Brier {brier}")}
-        highest = max(float(line.get_ydata().max()) for line in (*self.lines_, self.reference_line_))
-        axes.set_ylim(0, highest * (1.06 if "caption" in words or frame.is_own else 1.5))  # a legend inside needs room
-        keys, names = {"always or never acting": self.reference_line_}, ("Decision threshold", "Mean loss of decisions")
-        return finish(self, frame, keys, *names, legend=legend, legend_kw=legend_kw, **words)
+            words = {
+                "caption": captions(
+                    curve.model, self.n_rows, f"Brier score {brier}", f"Brier {brier}"
+                )
+            }
+        highest = max(
+            float(line.get_ydata().max())
+            for line in (*self.lines_, self.reference_line_)
+        )
+        axes.set_ylim(
+            0, highest * (1.06 if "caption" in words or frame.is_own else 1.5)
+        )  # a legend inside needs room
+        keys, names = (
+            {"always or never acting": self.reference_line_},
+            ("Decision threshold", "Mean loss of decisions"),
+        )
+        return finish(
+            self, frame, keys, *names, legend=legend, legend_kw=legend_kw, **words
+        )
 
 
 def _thresholds(limits, cells):
     if isinstance(limits, str):
         if limits != "auto":
-            raise ValueError(f'limits must be "auto" or a pair of numbers, found {limits!r}.')
+            raise ValueError(
+                f'limits must be "auto" or a pair of numbers, found {limits!r}.'
+            )
         highest = max(float(of_model.mean_score[-1]) for of_model in cells)
         limits = (0.0, 1.0 if highest >= 0.5 or highest == 0 else 1.05 * highest)
     low, high = limits
     if not 0 <= low < high <= 1:
-        raise ValueError(f"limits must be two thresholds with 0 <= low < high <= 1, found {limits!r}.")
+        raise ValueError(
+            f"limits must be two thresholds with 0 <= low < high <= 1, found {limits!r}."
+        )
     return np.linspace(low, high, _N_THRESHOLDS)
 
 
 def _curve(model, cells, thresholds):
-    scores, events, others = cells.mean_score, cells.weighted_label, cells.weight - cells.weighted_label
+    scores, events, others = (
+        cells.mean_score,
+        cells.weighted_label,
+        cells.weight - cells.weighted_label,
+    )
     below = np.searchsorted(scores, thresholds, side="right")
-    missed, ignored = (np.append(0, np.cumsum(part))[below] for part in (events, others))
-    loss = 2 * (thresholds * (others.sum() - ignored) + (1 - thresholds) * missed) / cells.total_weight
+    missed, ignored = (
+        np.append(0, np.cumsum(part))[below] for part in (events, others)
+    )
+    loss = (
+        2
+        * (thresholds * (others.sum() - ignored) + (1 - thresholds) * missed)
+        / cells.total_weight
+    )
     brier = (events @ (1 - scores) ** 2 + others @ scores**2) / cells.total_weight
     return MurphyCurve(model, loss, float(brier))

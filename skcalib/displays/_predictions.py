@@ -16,10 +16,16 @@ class FromEstimator:
     """
 
     def __init_subclass__(cls):
-        made = [getattr(cls, name) for name in dir(cls) if name.startswith("from_") and name != "from_estimator"]
+        made = [
+            getattr(cls, name)
+            for name in dir(cls)
+            if name.startswith("from_") and name != "from_estimator"
+        ]
         also = {}
         for one in made:
-            also |= {name: one.__name__ for name in parameters_of(one) if name not in also}
+            also |= {
+                name: one.__name__ for name in parameters_of(one) if name not in also
+            }
         cls.plot = hint_at_keywords(cls.plot, cls.__name__, also)
 
     @classmethod
@@ -66,8 +72,12 @@ def named_models(models, name):
         if not models:
             raise ValueError("There is no model to draw: the dict is empty.")
         if name is not None:
-            raise ValueError(f"name={name!r} is for one model; the keys of a dict are the names of several.")
-        return {None if key is None else str(key): model for key, model in models.items()}
+            raise ValueError(
+                f"name={name!r} is for one model; the keys of a dict are the names of several."
+            )
+        return {
+            None if key is None else str(key): model for key, model in models.items()
+        }
     return {None if name is None else str(name): models}
 
 
@@ -100,5 +110,7 @@ def predicted_probabilities(estimator, X, name):
     probabilities = {key: model.predict_proba(X) for key, model in estimators.items()}
     first, *others = (model.classes_ for model in estimators.values())
     if not all(np.array_equal(first, other) for other in others):
-        raise ValueError("The estimators must have the same classes_ to be drawn together.")
+        raise ValueError(
+            "The estimators must have the same classes_ to be drawn together."
+        )
     return probabilities, first

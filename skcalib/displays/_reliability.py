@@ -82,12 +82,23 @@ class ReliabilityDisplay(FromEstimator):
     >>> rng = np.random.default_rng(0)
     >>> y_proba = rng.random(500)
     >>> y_true = rng.random(500) < 0.2 + 0.6 * y_proba
-    >>> display = ReliabilityDisplay.from_predictions(y_true, y_proba, name="too sure", random_state=0)
+    >>> display = ReliabilityDisplay.from_predictions(
+    ...     y_true, y_proba, name="too sure", random_state=0
+    ... )
     >>> display.ax_.get_title(loc="left").splitlines()
     ['too sure, n = 500', 'calibration error 8.7 % (4.7 to 12.9)']
     """
 
-    def __init__(self, curves, *, confidence_level, kind="binary", error_name="error", n_panels_left_out=0, event=None):
+    def __init__(
+        self,
+        curves,
+        *,
+        confidence_level,
+        kind="binary",
+        error_name="error",
+        n_panels_left_out=0,
+        event=None,
+    ):
         self.curves = list(curves)
         self.confidence_level = confidence_level
         self.kind = kind
@@ -192,10 +203,30 @@ class ReliabilityDisplay(FromEstimator):
                 f"from_predictions needs y_true and y_proba, found one {type(y_true).__name__}. BinStatistics, or a "
                 "dict of them, are drawn by ReliabilityDisplay.from_statistics."
             )
-        maker = CurveMaker(binning, interval, confidence_level, n_resamples, metric, random_state, curve, statistics)
-        panels = {"multiclass": multiclass, "groups": groups, "order": order, "max_panels": max_panels}
-        given = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
-        numbers = maker.from_predictions(y_true, named_models(y_proba, name), **panels, **given)
+        maker = CurveMaker(
+            binning,
+            interval,
+            confidence_level,
+            n_resamples,
+            metric,
+            random_state,
+            curve,
+            statistics,
+        )
+        panels = {
+            "multiclass": multiclass,
+            "groups": groups,
+            "order": order,
+            "max_panels": max_panels,
+        }
+        given = {
+            "sample_weight": sample_weight,
+            "pos_label": pos_label,
+            "labels": labels,
+        }
+        numbers = maker.from_predictions(
+            y_true, named_models(y_proba, name), **panels, **given
+        )
         return cls(**numbers).plot(ax, **plot_options)
 
     @classmethod
@@ -248,8 +279,12 @@ class ReliabilityDisplay(FromEstimator):
         ValueError
             If the statistics hold no row.
         """
-        maker = CurveMaker(None, interval, confidence_level, n_resamples, metric, random_state)
-        return cls(**maker.from_statistics(named_models(statistics, name))).plot(ax, **plot_options)
+        maker = CurveMaker(
+            None, interval, confidence_level, n_resamples, metric, random_state
+        )
+        return cls(**maker.from_statistics(named_models(statistics, name))).plot(
+            ax, **plot_options
+        )
 
     def plot(
         self,
@@ -307,65 +342,137 @@ class ReliabilityDisplay(FromEstimator):
         """
         check_option(layout, "layout", ("overlay", "columns"))
         check_option(histogram_scale, "histogram_scale", ("auto", "linear", "log"))
-        scale = panel.histogram_scale_of(self.curves) if histogram_scale == "auto" else histogram_scale
-        places = [curve.model if layout == "columns" else curve.panel for curve in self.curves]
-        panels, models = list(dict.fromkeys(places)), list(dict.fromkeys(curve.model for curve in self.curves))
-        if layout == "columns" and any(curve.panel is not None for curve in self.curves):
-            raise ValueError('layout="columns" is for several models without groups or classes in panels.')
+        scale = (
+            panel.histogram_scale_of(self.curves)
+            if histogram_scale == "auto"
+            else histogram_scale
+        )
+        places = [
+            curve.model if layout == "columns" else curve.panel for curve in self.curves
+        ]
+        panels, models = (
+            list(dict.fromkeys(places)),
+            list(dict.fromkeys(curve.model for curve in self.curves)),
+        )
+        if layout == "columns" and any(
+            curve.panel is not None for curve in self.curves
+        ):
+            raise ValueError(
+                'layout="columns" is for several models without groups or classes in panels.'
+            )
         n_shared = 1 if layout == "columns" else len(models)
         strips = (_STRIP,) if histogram and n_shared == 1 else ()
-        if histogram and panels == [None] and 1 < n_shared <= _MOST_STRIPS and has_room(ax, _HEIGHT_OF_STRIPS):
+        if (
+            histogram
+            and panels == [None]
+            and 1 < n_shared <= _MOST_STRIPS
+            and has_room(ax, _HEIGHT_OF_STRIPS)
+        ):
             strips = (0.12,) * n_shared
         frame = frame_of_panels(ax, len(panels), strips)
         n_earlier = sum(line.get_gid() == CURVE for line in frame.axes[0].lines)
         alone = n_earlier + n_shared == 1
-        styles = dict(zip(models, curve_styles(n_earlier + len(models), marked=True)[n_earlier:], strict=True))
+        styles = dict(
+            zip(
+                models,
+                curve_styles(n_earlier + len(models), marked=True)[n_earlier:],
+                strict=True,
+            )
+        )
         limits = self._limits(limits)
-        self.reference_lines_ = [panel.draw_reference(one, limits, reference_kw) for one in frame.axes]
-        self.lines_, self.intervals_, self.consistency_bands_, self.histograms_ = [], [], [], []
+        self.reference_lines_ = [
+            panel.draw_reference(one, limits, reference_kw) for one in frame.axes
+        ]
+        self.lines_, self.intervals_, self.consistency_bands_, self.histograms_ = (
+            [],
+            [],
+            [],
+            [],
+        )
         for curve, place in zip(self.curves, places, strict=True):
-            i, style = panels.index(place), {**styles[curve.model], "label": panel.line_label(curve)}
+            i, style = (
+                panels.index(place),
+                {**styles[curve.model], "label": panel.line_label(curve)},
+            )
             if alone if consistency_band is None else consistency_band:
                 color = None if alone else style["color"]
-                self.consistency_bands_.append(panel.draw_consistency(frame.axes[i], curve, color, consistency_kw))
-            self.intervals_ += panel.draw_intervals(frame.axes[i], curve, style["color"], alone, interval_kw)
+                self.consistency_bands_.append(
+                    panel.draw_consistency(frame.axes[i], curve, color, consistency_kw)
+                )
+            self.intervals_ += panel.draw_intervals(
+                frame.axes[i], curve, style["color"], alone, interval_kw
+            )
             self.lines_.append(panel.draw_curve(frame.axes[i], curve, style, line_kw))
             if frame.strips[i]:
-                strip = frame.strips[i][models.index(curve.model) % len(frame.strips[i])]
-                look = {"split": split_histogram, "filled": alone or len(strips) > 1, "stairs_kw": histogram_kw}
+                strip = frame.strips[i][
+                    models.index(curve.model) % len(frame.strips[i])
+                ]
+                look = {
+                    "split": split_histogram,
+                    "filled": alone or len(strips) > 1,
+                    "stairs_kw": histogram_kw,
+                }
                 self.histograms_ += panel.draw_histogram(strip, curve, style, **look)
         for i, upper in enumerate(frame.axes):
             at_left = i % frame.n_columns == 0
             upper.tick_params(labelleft=at_left)
             for strip in frame.strips[i]:
-                panel.name_histogram(strip, scale, frame, is_one=len(strips) == 1, is_named=at_left)
+                panel.name_histogram(
+                    strip, scale, frame, is_one=len(strips) == 1, is_named=at_left
+                )
                 strip.tick_params(labelbottom=strip is frame.lowest[i])
         shown = {"legend": legend, "is_split": split_histogram, "legend_kw": legend_kw}
-        self._finish(frame, panels, with_curves=len(panels) == 1 or (not alone and layout == "overlay"), **shown)
+        self._finish(
+            frame,
+            panels,
+            with_curves=len(panels) == 1 or (not alone and layout == "overlay"),
+            **shown,
+        )
         return self
 
     def _finish(self, frame, panels, *, with_curves, legend, is_split, legend_kw):
         """Write what stands around the panels, and numbers in their corners."""
         is_single = len(self.curves) == 1 and panels == [None]
-        words = {"caption": panel.caption(self.curves[0], self.error_name) if is_single else None}
-        words["titles"] = None if panels == [None] else panel.panel_titles(self, frame, panels)
+        words = {
+            "caption": panel.caption(self.curves[0], self.error_name)
+            if is_single
+            else None
+        }
+        words["titles"] = (
+            None if panels == [None] else panel.panel_titles(self, frame, panels)
+        )
         # The titles of panels name the models that stand side by side; panels in given axes speak for themselves.
-        words |= {"with_curves": with_curves, "legend": legend and (panels == [None] or frame.is_own)}
+        words |= {
+            "with_curves": with_curves,
+            "legend": legend and (panels == [None] or frame.is_own),
+        }
         words |= {"note": panel.note(self, panels), "legend_kw": legend_kw}
-        finish(self, frame, self._keys(is_split), *panel.axis_labels(self, frame), **words)
+        finish(
+            self, frame, self._keys(is_split), *panel.axis_labels(self, frame), **words
+        )
         self.ax_ = self.ax_ if panels == [None] else frame.axes
         for place, curve in zip(frame.axes, self.curves, strict=False):
             if curve.numbers and len(panels) == len(self.curves):
                 add_numbers(place, panel.numbers_texts(curve), frame)
-        below = frame.below[0] if panels == [None] and len(frame.below) == 1 else np.array(frame.below, dtype=object)
+        below = (
+            frame.below[0]
+            if panels == [None] and len(frame.below) == 1
+            else np.array(frame.below, dtype=object)
+        )
         self.histogram_ax_ = below if frame.below else None
 
     def _limits(self, limits):
         if isinstance(limits, str) and limits == "auto":
             lows, highs = zip(*(curve.limits for curve in self.curves), strict=True)
             return readable_limits(min(lows), max(highs))
-        if isinstance(limits, str) or len(limits) != 2 or not 0 <= limits[0] < limits[1] <= 1:
-            raise ValueError(f'limits must be "auto" or two increasing probabilities, found {limits!r}.')
+        if (
+            isinstance(limits, str)
+            or len(limits) != 2
+            or not 0 <= limits[0] < limits[1] <= 1
+        ):
+            raise ValueError(
+                f'limits must be "auto" or two increasing probabilities, found {limits!r}.'
+            )
         return limits
 
     def _keys(self, is_split):
@@ -373,9 +480,18 @@ class ReliabilityDisplay(FromEstimator):
         from matplotlib.patches import Patch
 
         level = f"{100 * self.confidence_level:g} %"
-        named = {"perfect calibration": self.reference_lines_, f"{level} consistency band": self.consistency_bands_}
+        named = {
+            "perfect calibration": self.reference_lines_,
+            f"{level} consistency band": self.consistency_bands_,
+        }
         named[f"{level} interval"] = self.intervals_
         keys = {label: artists[0] for label, artists in named.items() if artists}
-        if len(self.curves) > 1 and hasattr(keys.get(f"{level} interval"), "get_facecolor"):  # bands of many colours
+        if len(self.curves) > 1 and hasattr(
+            keys.get(f"{level} interval"), "get_facecolor"
+        ):  # bands of many colours
             keys[f"{level} interval"] = Patch(facecolor=neutral(0.3))
-        return keys | (dict(zip(_CLASS_NAMES[self.kind], self.histograms_, strict=False)) if is_split else {})
+        return keys | (
+            dict(zip(_CLASS_NAMES[self.kind], self.histograms_, strict=False))
+            if is_split
+            else {}
+        )

@@ -18,15 +18,36 @@ from skcalib._input.scalars import check_confidence_level, check_int, check_opti
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.scores import drop_zero_weight
 from skcalib._intervals import binomial_interval
-from skcalib.binning import BaseBinning, EqualMass, MinimumMass, PoolAdjacentViolators, assign_bins, check_binning
+from skcalib.binning import (
+    BaseBinning,
+    EqualMass,
+    MinimumMass,
+    PoolAdjacentViolators,
+    assign_bins,
+    check_binning,
+)
 from skcalib.evaluation import calibration_summary
 from skcalib.metrics import calibration_error, calibration_error_interval
 
 # What pictures call the numbers of a `calibration_summary`.
-NUMBERS = {"observed_expected": "O/E", "intercept": "intercept", "slope": "slope", "ici": "ICI", "e50": "E50"}
-NUMBERS |= {"e90": "E90", "emax": "Emax", "brier_score": "Brier", "scaled_brier_score": "scaled Brier", "auc": "AUC"}
+NUMBERS = {
+    "observed_expected": "O/E",
+    "intercept": "intercept",
+    "slope": "slope",
+    "ici": "ICI",
+    "e50": "E50",
+}
+NUMBERS |= {
+    "e90": "E90",
+    "emax": "Emax",
+    "brier_score": "Brier",
+    "scaled_brier_score": "scaled Brier",
+    "auc": "AUC",
+}
 _N_BINS, _HISTOGRAM_BINS = 15, 40
-_COMPRESSED_BINS = 500  # rows are pooled to this many scores before a refitted binning is resampled
+_COMPRESSED_BINS = (
+    500  # rows are pooled to this many scores before a refitted binning is resampled
+)
 _BINOMIAL_INTERVALS = ("clopper_pearson", "wilson", "hoeffding")
 
 
@@ -45,7 +66,9 @@ class _SpreadBins(BaseBinning):
         for full in np.flatnonzero(n_parts > 1):
             inside = bins == full
             weight = None if sample_weight is None else sample_weight[inside]
-            parts.append(EqualMass(int(n_parts[full]))._edges(scores[inside], None, weight)[1:-1])
+            parts.append(
+                EqualMass(int(n_parts[full]))._edges(scores[inside], None, weight)[1:-1]
+            )
         return np.unique(np.concatenate(parts))
 
 
@@ -111,8 +134,21 @@ class ReliabilityCurve:
         """Smallest and largest probability that is drawn."""
         seen = self.statistics.weight > 0
         limits = [limit[seen] for limit in self.bars or ()]
-        band = [] if self.band is None else self.band if self.smooth is None else [self.smooth]  # its band may be cut
-        drawn = np.concatenate([self.consistency.scores, self.statistics.event_frequency[seen], *limits, *band])
+        band = (
+            []
+            if self.band is None
+            else self.band
+            if self.smooth is None
+            else [self.smooth]
+        )  # its band may be cut
+        drawn = np.concatenate(
+            [
+                self.consistency.scores,
+                self.statistics.event_frequency[seen],
+                *limits,
+                *band,
+            ]
+        )
         return float(drawn.min()), float(drawn.max())
 
 
@@ -132,33 +168,53 @@ class CurveMaker:
     def __post_init__(self):
         """Check the options and resolve the defaults."""
         check_option(self.curve, "curve", ("bins", "smooth", "both"))
-        self.statistics = (self.statistics,) if isinstance(self.statistics, str) else tuple(self.statistics)
+        self.statistics = (
+            (self.statistics,)
+            if isinstance(self.statistics, str)
+            else tuple(self.statistics)
+        )
         for name in self.statistics:
             check_option(name, "statistics", tuple(NUMBERS))
         self.strategy = check_binning(self.binning, DEFAULT_BINNING)
         refits = self.strategy.needs_labels
         if self.interval == "auto":
             self.interval = "bootstrap" if refits else "clopper_pearson"
-        check_option(self.interval, "interval", ("auto", "bootstrap", *_BINOMIAL_INTERVALS, None))
+        check_option(
+            self.interval, "interval", ("auto", "bootstrap", *_BINOMIAL_INTERVALS, None)
+        )
         if self.interval in _BINOMIAL_INTERVALS and refits:
             raise ValueError(
                 f'interval="{self.interval}" is not valid for bins that the labels made '
                 f'({type(self.strategy).__name__}): use interval="bootstrap".'
             )
         if not (self.metric is None or self.metric == "auto" or callable(self.metric)):
-            raise ValueError(f'metric must be "auto", a function or None, found {self.metric!r}.')
+            raise ValueError(
+                f'metric must be "auto", a function or None, found {self.metric!r}.'
+            )
         check_int(self.n_resamples, "n_resamples")
         self.confidence_level = check_confidence_level(self.confidence_level)
         # An error in bins that were made from the same labels would be biased. Without given bins the library's default
         # error is used.
-        self.error_binning = EqualMass(15) if self.binning is None or refits else self.strategy
+        self.error_binning = (
+            EqualMass(15) if self.binning is None or refits else self.strategy
+        )
         # One seed for all curves: a panel's limits do not depend on which other panels there are.
         self.seed = self.random_state
         if not isinstance(self.seed, Integral):
-            self.seed = int(check_random_state(self.seed).randint(np.iinfo(np.int32).max))
+            self.seed = int(
+                check_random_state(self.seed).randint(np.iinfo(np.int32).max)
+            )
 
     def from_predictions(
-        self, y_true, models, *, multiclass="auto", groups=None, order="sorted", max_panels=12, **given
+        self,
+        y_true,
+        models,
+        *,
+        multiclass="auto",
+        groups=None,
+        order="sorted",
+        max_panels=12,
+        **given,
     ):
         """Return what `ReliabilityDisplay` is made of: its arguments.
 
@@ -166,60 +222,114 @@ class CurveMaker:
         arguments see `ReliabilityDisplay.from_predictions`.
         """
         if groups is not None and multiclass == "marginal":
-            raise ValueError('groups and multiclass="marginal" exclude each other: both ask for a panel each.')
+            raise ValueError(
+                'groups and multiclass="marginal" exclude each other: both ask for a panel each.'
+            )
         if not max_panels >= 1:
             raise ValueError(f"max_panels must be at least 1, found {max_panels!r}.")
         check_option(order, "order", ("sorted", "given", "error"))
         tasks, kind, event = _tasks(y_true, models, multiclass, groups, order, given)
         panels = list(tasks)
         if order == "error" or len(tasks) > max_panels:
-            largest = {panel: max(map(self._rank, parts.values())) for panel, parts in tasks.items()}
+            largest = {
+                panel: max(map(self._rank, parts.values()))
+                for panel, parts in tasks.items()
+            }
             worst = sorted(panels, key=largest.get, reverse=True)[:max_panels]
-            panels = worst if order == "error" else [panel for panel in panels if panel in worst]
-        shown = [(panel, model, task) for panel in panels for model, task in tasks[panel].items()]
-        limits = readable_limits(*_ends(np.concatenate([_ends(task.scores) for *_, task in shown])))
+            panels = (
+                worst
+                if order == "error"
+                else [panel for panel in panels if panel in worst]
+            )
+        shown = [
+            (panel, model, task)
+            for panel in panels
+            for model, task in tasks[panel].items()
+        ]
+        limits = readable_limits(
+            *_ends(np.concatenate([_ends(task.scores) for *_, task in shown]))
+        )
         edges = np.linspace(*limits, _HISTOGRAM_BINS + 1)
-        curves = [self._of_task(model, panel, task, edges) for panel, model, task in shown]
-        return self._arguments(curves, kind=kind, n_panels_left_out=len(tasks) - len(panels), event=event)
+        curves = [
+            self._of_task(model, panel, task, edges) for panel, model, task in shown
+        ]
+        return self._arguments(
+            curves, kind=kind, n_panels_left_out=len(tasks) - len(panels), event=event
+        )
 
     def from_statistics(self, models):
         """Return what `ReliabilityDisplay` is made of, from the `BinStatistics` of each model by name."""
         for one in models.values():
             if not isinstance(one, BinStatistics):
-                raise TypeError(f"The first argument must be BinStatistics or a dict of them by name, found {one!r}.")
+                raise TypeError(
+                    f"The first argument must be BinStatistics or a dict of them by name, found {one!r}."
+                )
             if not one.weight.any():
                 raise ValueError("statistics hold no row: there is nothing to draw.")
         curves = [
-            ReliabilityCurve(model, None, one, histogram=one, error=self._error(one), **self._intervals(one))
+            ReliabilityCurve(
+                model,
+                None,
+                one,
+                histogram=one,
+                error=self._error(one),
+                **self._intervals(one),
+            )
             for model, one in models.items()
         ]
         return self._arguments(curves)
 
     def _arguments(self, curves, **others):
-        metric = calibration_error if self.metric in (None, "auto") else getattr(self.metric, "func", self.metric)
-        name = getattr(metric, "__name__", "error").replace("_", " ")  # `func` is that of a functools.partial
-        return {"curves": curves, "confidence_level": self.confidence_level, "error_name": name, **others}
+        metric = (
+            calibration_error
+            if self.metric in (None, "auto")
+            else getattr(self.metric, "func", self.metric)
+        )
+        name = getattr(metric, "__name__", "error").replace(
+            "_", " "
+        )  # `func` is that of a functools.partial
+        return {
+            "curves": curves,
+            "confidence_level": self.confidence_level,
+            "error_name": name,
+            **others,
+        }
 
     def _of_task(self, model, panel, task, histogram_edges):
         """Return the `ReliabilityCurve` of one binary problem."""
-        task = BinaryTask(*drop_zero_weight(task.sample_weight, task.scores, task.labels))
+        task = BinaryTask(
+            *drop_zero_weight(task.sample_weight, task.scores, task.labels)
+        )
         rows = {"weight_type": task.weight_type, **_row_arguments(task)}
         statistics = task.statistics(self.strategy)
-        drawn, has_bins, numbers = self._intervals(statistics, task), self.curve != "smooth", {}
+        drawn, has_bins, numbers = (
+            self._intervals(statistics, task),
+            self.curve != "smooth",
+            {},
+        )
         if self.curve != "bins":
-            drawn["smooth"], drawn["band"], even = _smooth_curve(task, self.confidence_level)
+            drawn["smooth"], drawn["band"], even = _smooth_curve(
+                task, self.confidence_level
+            )
             if not has_bins:
                 drawn |= {"bars": None, "consistency": even}
         if self.statistics:
-            options = {"confidence_level": self.confidence_level, "random_state": self.seed}
+            options = {
+                "confidence_level": self.confidence_level,
+                "random_state": self.seed,
+            }
             summary = calibration_summary(task.labels, task.scores, **options, **rows)
             numbers = {name: getattr(summary, name) for name in self.statistics}
         return ReliabilityCurve(
             model,
             panel,
             statistics,
-            histogram=bin_statistics(task.scores, task.labels, histogram_edges, task.sample_weight),
-            error=self._error(task.labels, task.scores, binning=self.error_binning, **rows),
+            histogram=bin_statistics(
+                task.scores, task.labels, histogram_edges, task.sample_weight
+            ),
+            error=self._error(
+                task.labels, task.scores, binning=self.error_binning, **rows
+            ),
             is_step=isinstance(self.strategy, PoolAdjacentViolators),
             has_bins=has_bins,
             numbers=numbers,
@@ -230,12 +340,19 @@ class CurveMaker:
         """Return the error with its interval, or None where it is refused because its bins hold too few rows."""
         if self.metric is None:
             return None
-        arguments |= {"confidence_level": self.confidence_level, "n_resamples": self.n_resamples}
+        arguments |= {
+            "confidence_level": self.confidence_level,
+            "n_resamples": self.n_resamples,
+        }
         if self.metric != "auto":
             arguments.pop("binning", None)
-            return calibration_error_interval(*data, metric=self.metric, random_state=self.seed, **arguments)
+            return calibration_error_interval(
+                *data, metric=self.metric, random_state=self.seed, **arguments
+            )
         try:
-            return calibration_error_interval(*data, random_state=self.seed, **arguments)
+            return calibration_error_interval(
+                *data, random_state=self.seed, **arguments
+            )
         except ValueError:  # the input is valid
             return None
 
@@ -243,7 +360,9 @@ class CurveMaker:
         """Return the error by which panels are ranked; minus infinity where the rows are too few for one."""
         metric = self.metric
         if metric in (None, "auto"):
-            metric = partial(calibration_error, squared=True, binning=self.error_binning)
+            metric = partial(
+                calibration_error, squared=True, binning=self.error_binning
+            )
         try:
             return metric(task.labels, task.scores, **_row_arguments(task))
         except ValueError:
@@ -259,7 +378,11 @@ class CurveMaker:
         refits = task is not None and self.strategy.needs_labels
         cells = task.statistics(EqualMass(_COMPRESSED_BINS)) if refits else statistics
         seen = cells.weight > 0
-        scores, weight, events = cells.mean_score[seen], cells.weight[seen], cells.weighted_label[seen]
+        scores, weight, events = (
+            cells.mean_score[seen],
+            cells.weight[seen],
+            cells.weighted_label[seen],
+        )
         low, high = _ends(scores if task is None else task.scores)
         if high - low <= 0.02:  # a band between them could not be seen
             low, high = max(low - 0.01, 0.0), min(high + 0.01, 1.0)
@@ -271,26 +394,48 @@ class CurveMaker:
             if refits:
                 frequency = _refitted(scores, counts, self.strategy)
             else:
-                total, observed = counts.sum(axis=1), np.broadcast_to(events / weight, counts[:, 1].shape)
-                frequency = np.divide(counts[:, 1], total, out=observed.copy(), where=total > 0)
-            return Band(drawn, *(np.interp(drawn, scores, one) for one in np.quantile(frequency, quantiles, axis=0)))
+                total, observed = (
+                    counts.sum(axis=1),
+                    np.broadcast_to(events / weight, counts[:, 1].shape),
+                )
+                frequency = np.divide(
+                    counts[:, 1], total, out=observed.copy(), where=total > 0
+                )
+            return Band(
+                drawn,
+                *(
+                    np.interp(drawn, scores, one)
+                    for one in np.quantile(frequency, quantiles, axis=0)
+                ),
+            )
 
         bars = bootstrap = None
         if self.interval in _BINOMIAL_INTERVALS:
             bars = statistics.interval(self.confidence_level, interval=self.interval)
         elif self.interval == "bootstrap":
             shares = np.concatenate((weight - events, events)) / weight.sum()
-            n_rows, rng = max(1, round(float(weight.sum()))), np.random.default_rng(self.seed)
+            n_rows, rng = (
+                max(1, round(float(weight.sum()))),
+                np.random.default_rng(self.seed),
+            )
             counts = rng.multinomial(n_rows, shares, size=self.n_resamples)
             bootstrap = band(counts.reshape(-1, 2, len(scores)).astype(np.float64))
         trials = np.maximum(1, np.round(weight)).astype(np.int64)
         if refits:
-            events = np.random.default_rng(self.seed).binomial(trials, scores, size=(self.n_resamples, len(scores)))
-            consistency = band(np.stack((trials - events, events), axis=1).astype(np.float64))
+            events = np.random.default_rng(self.seed).binomial(
+                trials, scores, size=(self.n_resamples, len(scores))
+            )
+            consistency = band(
+                np.stack((trials - events, events), axis=1).astype(np.float64)
+            )
         else:
-            limits = (binom.ppf(one, trials, scores) / trials - scores for one in quantiles)
+            limits = (
+                binom.ppf(one, trials, scores) / trials - scores for one in quantiles
+            )
             # Between the mean scores the distance from the diagonal is interpolated; beyond them it stays the same.
-            limits = (np.clip(drawn + np.interp(drawn, scores, one), 0, 1) for one in limits)
+            limits = (
+                np.clip(drawn + np.interp(drawn, scores, one), 0, 1) for one in limits
+            )
             consistency = Band(drawn, *limits)
         return {"bars": bars, "band": bootstrap, "consistency": consistency}
 
@@ -301,7 +446,9 @@ def _refitted(scores, counts, strategy):
     frequency = np.empty((len(counts), len(scores)))
     for row, weight in zip(frequency, counts.reshape(len(counts), -1), strict=True):
         drawn = weight > 0
-        resampled = BinaryTask(both[drawn], labels[drawn], weight[drawn]).statistics(strategy)
+        resampled = BinaryTask(both[drawn], labels[drawn], weight[drawn]).statistics(
+            strategy
+        )
         row[:] = resampled.event_frequency[assign_bins(scores, resampled.edges)]
     return frequency
 
@@ -315,13 +462,29 @@ def _smooth_curve(task, confidence_level):
     if task.weight_type == "importance":
         weight = weight * (weight.sum() / (weight @ weight))
     power = LoessPower.of_task(task._replace(sample_weight=weight))
-    curve, scores, share = power.curve(power.cells.event_frequency), power.scores, power.smoother.T**2 / power.weight
+    curve, scores, share = (
+        power.curve(power.cells.event_frequency),
+        power.scores,
+        power.smoother.T**2 / power.weight,
+    )
     variance = share @ (curve * (1 - curve))
     even = 1 / share.sum(axis=1)
-    trials = np.divide(curve * (1 - curve), variance, out=even, where=variance * curve * (1 - curve) > 0)
-    band = Band(scores, *binomial_interval(trials * curve, trials, confidence_level=confidence_level))
+    trials = np.divide(
+        curve * (1 - curve),
+        variance,
+        out=even,
+        where=variance * curve * (1 - curve) > 0,
+    )
+    band = Band(
+        scores,
+        *binomial_interval(trials * curve, trials, confidence_level=confidence_level),
+    )
     width = ndtri((1 + confidence_level) / 2) * np.sqrt(share @ (scores * (1 - scores)))
-    return curve, band, Band(scores, np.maximum(scores - width, 0), np.minimum(scores + width, 1))
+    return (
+        curve,
+        band,
+        Band(scores, np.maximum(scores - width, 0), np.minimum(scores + width, 1)),
+    )
 
 
 def _ends(values):
@@ -339,21 +502,37 @@ def _next_round(value):
     """Return the smallest round number that is not below a value, at most 1."""
     value = min(max(value, 1e-6), 1.0) * (1 - 1e-9)
     power = 10.0 ** np.floor(np.log10(value))
-    return float(power * next(step for step in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if step * power >= value))
+    return float(
+        power
+        * next(step for step in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if step * power >= value)
+    )
 
 
 def _row_arguments(task):
     arguments = {"labels": [False, True]}
-    return arguments if task.sample_weight is None else {**arguments, "sample_weight": task.sample_weight}
+    return (
+        arguments
+        if task.sample_weight is None
+        else {**arguments, "sample_weight": task.sample_weight}
+    )
 
 
 def _tasks(y_true, models, multiclass, groups, order, given):
     """Return the binary problems, by panel and model, what kind of event they are about, and its name if it has one."""
     tasks = {}
     for model, y_proba in models.items():
-        data = check_scored_labels(y_true, y_proba, multiclass=multiclass, drop=False, **given)
-        kind, problems = resolve_multiclass(multiclass, data), binary_tasks(data, multiclass)
-        parts = zip(map(str, data.classes.tolist()) if kind == "marginal" else [None], problems, strict=True)
+        data = check_scored_labels(
+            y_true, y_proba, multiclass=multiclass, drop=False, **given
+        )
+        kind, problems = (
+            resolve_multiclass(multiclass, data),
+            binary_tasks(data, multiclass),
+        )
+        parts = zip(
+            map(str, data.classes.tolist()) if kind == "marginal" else [None],
+            problems,
+            strict=True,
+        )
         if groups is not None:
             parts = _by_group(next(problems), groups, order)
         for panel, task in parts:
@@ -368,6 +547,8 @@ def _by_group(task, groups, order):
     names, codes = check_groups(groups, len(task.scores))
     present, first = np.unique(codes, return_index=True)
     for code in present[np.argsort(first)] if order == "given" else present:
-        part = BinaryTask(*(None if one is None else one[codes == code] for one in task))
+        part = BinaryTask(
+            *(None if one is None else one[codes == code] for one in task)
+        )
         if part.sample_weight is None or part.sample_weight.any():
             yield str(names[code]), part

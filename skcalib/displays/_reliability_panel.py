@@ -6,13 +6,28 @@ import numpy as np
 
 from skcalib.displays._frames import fitting
 from skcalib.displays._reliability_curves import NUMBERS
-from skcalib.displays._style import draw_band, error_bars, neutral, reference_style, styled
-from skcalib.displays._words import captions, format_count, matplotlib_text, model_label, percent
+from skcalib.displays._style import (
+    draw_band,
+    error_bars,
+    neutral,
+    reference_style,
+    styled,
+)
+from skcalib.displays._words import (
+    captions,
+    format_count,
+    matplotlib_text,
+    model_label,
+    percent,
+)
 
 # A mark by which a display drawn on top of another knows what is there.
 _REFERENCE = "skcalib-reference"
 _VISIBLE = 0.03  # of the largest bar: what can be told from none
-_WIDE, _SPARSE = 0.25, 0.1  # shares: of the axes, and of the rows that would be there if they were spread evenly
+_WIDE, _SPARSE = (
+    0.25,
+    0.1,
+)  # shares: of the axes, and of the rows that would be there if they were spread evenly
 _AXIS_LABELS = {
     "binary": ("Predicted probability", "Event frequency"),
     "top_label": ("Probability of the predicted class", "Frequency correct"),
@@ -25,7 +40,9 @@ def draw_reference(ax, limits, line_kw):
     from matplotlib.ticker import MaxNLocator
 
     earlier = [line for line in ax.lines if line.get_gid() == _REFERENCE]
-    (line,) = earlier or ax.plot([0, 1], [0, 1], **reference_style(line_kw, gid=_REFERENCE))
+    (line,) = earlier or ax.plot(
+        [0, 1], [0, 1], **reference_style(line_kw, gid=_REFERENCE)
+    )
     low, high = limits
     margin = 0.02 * (high - low)
     low, high = low - margin, high + margin
@@ -40,9 +57,17 @@ def draw_reference(ax, limits, line_kw):
 
 def draw_consistency(ax, curve, color, fill_kw):
     """Draw the band within which a calibrated model would stay and return it: only its outline under another band."""
-    style = {"facecolor": neutral(0.16)} if color is None else {"facecolor": color, "alpha": 0.12}
+    style = (
+        {"facecolor": neutral(0.16)}
+        if color is None
+        else {"facecolor": color, "alpha": 0.12}
+    )
     if curve.band is not None:
-        style = {"facecolor": "none", "edgecolor": neutral(0.5), "linestyle": (0, (4, 2))}
+        style = {
+            "facecolor": "none",
+            "edgecolor": neutral(0.5),
+            "linestyle": (0, (4, 2)),
+        }
     style |= {"linewidth": 0 if curve.band is None else 0.8, "zorder": 1}
     return ax.fill_between(*curve.consistency, **styled(fill_kw, **style))
 
@@ -60,7 +85,9 @@ def draw_intervals(ax, curve, color, alone, keywords):
         if lonely.any():  # a band needs neighbours
             error_bars(ax, *(part[lonely] for part in points), color, None)
     if curve.band is not None:  # the keywords are those of bars if there are bars
-        drawn.append(draw_band(ax, *curve.band, color, keywords if curve.bars is None else {}))
+        drawn.append(
+            draw_band(ax, *curve.band, color, keywords if curve.bars is None else {})
+        )
     return drawn
 
 
@@ -70,13 +97,23 @@ def draw_curve(ax, curve, style, line_kw):
     line_style = style | {"marker": "None"}
     if curve.smooth is not None:
         if curve.has_bins:
-            ax.plot(*points, **style | {"linestyle": "none", "label": None, "gid": None})
-        return ax.plot(curve.band.scores, curve.smooth, **styled(line_kw, **line_style))[0]
+            ax.plot(
+                *points, **style | {"linestyle": "none", "label": None, "gid": None}
+            )
+        return ax.plot(
+            curve.band.scores, curve.smooth, **styled(line_kw, **line_style)
+        )[0]
     if curve.is_step:
         # From the lowest to the highest score, not over bins without rows at either end.
-        edges = np.clip(statistics.edges, curve.consistency.scores[0], curve.consistency.scores[-1])
-        frequency = np.append(statistics.event_frequency, statistics.event_frequency[-1])
-        return ax.plot(edges, frequency, **styled(line_kw, **line_style, drawstyle="steps-post"))[0]
+        edges = np.clip(
+            statistics.edges, curve.consistency.scores[0], curve.consistency.scores[-1]
+        )
+        frequency = np.append(
+            statistics.event_frequency, statistics.event_frequency[-1]
+        )
+        return ax.plot(
+            edges, frequency, **styled(line_kw, **line_style, drawstyle="steps-post")
+        )[0]
     return ax.plot(*points, **styled(line_kw, **style))[0]
 
 
@@ -86,12 +123,25 @@ def _points(ax, curve, *columns):
     Where a line would cross a quarter of the axes with next to no rows, a missing point breaks it.
     """
     seen, histogram = curve.statistics.weight > 0, curve.histogram
-    columns = [part[seen] for part in (curve.statistics.mean_score, curve.statistics.event_frequency, *columns)]
+    columns = [
+        part[seen]
+        for part in (
+            curve.statistics.mean_score,
+            curve.statistics.event_frequency,
+            *columns,
+        )
+    ]
     gaps = []
     for i, (start, stop) in enumerate(itertools.pairwise(columns[0]), start=1):
-        between = histogram.weight[(histogram.edges[:-1] > start) & (histogram.edges[1:] < stop)]
+        between = histogram.weight[
+            (histogram.edges[:-1] > start) & (histogram.edges[1:] < stop)
+        ]
         width = (stop - start) / np.ptp(ax.get_xlim())
-        if width > _WIDE and len(between) and between.sum() < _SPARSE * width * histogram.weight.sum():
+        if (
+            width > _WIDE
+            and len(between)
+            and between.sum() < _SPARSE * width * histogram.weight.sum()
+        ):
             gaps.append(i)
     return [np.insert(column, gaps, np.nan) for column in columns]
 
@@ -99,20 +149,34 @@ def _points(ax, curve, *columns):
 def histogram_scale_of(curves):
     """Return "log" where most bars of a histogram could not be seen beside the largest, else "linear"."""
     bars = [curve.histogram.weight[curve.histogram.weight > 0] for curve in curves]
-    return "log" if any(np.median(one) < _VISIBLE * one.max() for one in bars) else "linear"
+    return (
+        "log"
+        if any(np.median(one) < _VISIBLE * one.max() for one in bars)
+        else "linear"
+    )
 
 
 def draw_histogram(ax, curve, style, *, split, filled, stairs_kw):
     """Draw the histogram of the scores, events upwards and the rest downwards if split; return the steps."""
     statistics = curve.histogram
     keywords = {"edgecolor": style["color"], "linewidth": 0.8, "fill": filled}
-    keywords |= {"facecolor": style["color"], "alpha": 0.75} if filled else {"linestyle": style["linestyle"]}
+    keywords |= (
+        {"facecolor": style["color"], "alpha": 0.75}
+        if filled
+        else {"linestyle": style["linestyle"]}
+    )
     drawn = [(statistics.weight, keywords)]
     if split:
         pale = keywords | ({"facecolor": "none", "hatch": "////"} if filled else {})
-        drawn = [(statistics.weighted_label, keywords), (statistics.weighted_label - statistics.weight, pale)]
+        drawn = [
+            (statistics.weighted_label, keywords),
+            (statistics.weighted_label - statistics.weight, pale),
+        ]
         ax.axhline(0, color=neutral(0.75), linewidth=0.8)
-    return [ax.stairs(values, statistics.edges, **styled(stairs_kw, **look)) for values, look in drawn]
+    return [
+        ax.stairs(values, statistics.edges, **styled(stairs_kw, **look))
+        for values, look in drawn
+    ]
 
 
 def name_histogram(strip, scale, frame, *, is_one, is_named):
@@ -121,12 +185,21 @@ def name_histogram(strip, scale, frame, *, is_one, is_named):
 
     if scale == "log":
         strip.set_yscale("symlog", linthresh=1)  # defined for empty bins, and downwards
-        strip.yaxis.set_major_locator(FixedLocator([0, *(sign * 10**k for k in range(1, 16, 2) for sign in (1, -1))]))
+        strip.yaxis.set_major_locator(
+            FixedLocator(
+                [0, *(sign * 10**k for k in range(1, 16, 2) for sign in (1, -1))]
+            )
+        )
     else:
         strip.yaxis.set_major_locator(MaxNLocator(2, integer=True))
-    short, height = EngFormatter(sep=""), strip.get_window_extent().height / frame.figure.figure.dpi
+    short, height = (
+        EngFormatter(sep=""),
+        strip.get_window_extent().height / frame.figure.figure.dpi,
+    )
     strip.yaxis.set_major_formatter(lambda number, _: short(abs(number)))
-    has_numbers = is_one and height >= 2.2 * frame.size / 72  # else there is no room for numbers above each other
+    has_numbers = (
+        is_one and height >= 2.2 * frame.size / 72
+    )  # else there is no room for numbers above each other
     if not has_numbers:
         strip.set_yticks([])
         strip.minorticks_off()
@@ -140,22 +213,33 @@ def axis_labels(display, frame):
     names = [[name, name.replace(" the ", " ")] for name in _AXIS_LABELS[display.kind]]
     if display.event is not None:
         event = matplotlib_text(display.event)
-        names = [[f"Probability of {event}", *names[0]], [f"Frequency of {event}", *names[1]]]
+        names = [
+            [f"Probability of {event}", *names[0]],
+            [f"Frequency of {event}", *names[1]],
+        ]
     return [fitting(variants, frame) for variants in names]
 
 
 def numbers_texts(curve):
     """Return the numbers of a curve with their intervals, one a line; without these; and all in one line."""
-    bare = [f"{NUMBERS[name]} {_digits(value[0])}" for name, value in curve.numbers.items()]
+    bare = [
+        f"{NUMBERS[name]} {_digits(value[0])}" for name, value in curve.numbers.items()
+    ]
     limits = ((_digits(low), _digits(high)) for _, low, high in curve.numbers.values())
-    full = [f"{words} ({low} to {high})" for words, (low, high) in zip(bare, limits, strict=True)]
+    full = [
+        f"{words} ({low} to {high})"
+        for words, (low, high) in zip(bare, limits, strict=True)
+    ]
     return ["\n".join(full), "\n".join(bare), ", ".join(bare)]
 
 
 def line_label(curve):
     """Return the entry of a curve in the legend."""
     parts = [] if curve.error is None else [_with_interval(curve.error)]
-    parts += [f"{NUMBERS[number]} {_digits(value[0])}" for number, value in curve.numbers.items()]
+    parts += [
+        f"{NUMBERS[number]} {_digits(value[0])}"
+        for number, value in curve.numbers.items()
+    ]
     return model_label(curve.model, ", ".join(parts) if curve.panel is None else None)
 
 
@@ -170,7 +254,11 @@ def note(display, panels):
     """Return the text of the legend above its entries."""
     if panels == [None] and len(display.curves) > 1:
         size = f"n = {format_count(display.curves[0].statistics.total_weight)}"
-        return size if all(curve.error is None for curve in display.curves) else f"{display.error_name}, {size}"
+        return (
+            size
+            if all(curve.error is None for curve in display.curves)
+            else f"{display.error_name}, {size}"
+        )
     if not display.n_panels_left_out:
         return None
     parts = "classes" if display.kind == "marginal" else "groups"
@@ -181,7 +269,10 @@ def panel_titles(display, frame, panels):
     """Return the titles of the panels, all in the longest words that fit."""
     size = 0.9 * frame.size
     for titles in zip(*(_titles(display, panel) for panel in panels), strict=True):
-        if all(fitting([title.split("\n")[1]], frame, size=size) in title for title in titles):
+        if all(
+            fitting([title.split("\n")[1]], frame, size=size) in title
+            for title in titles
+        ):
             break
     return [fitting([title], frame, size=size) for title in titles]
 
@@ -189,11 +280,17 @@ def panel_titles(display, frame, panels):
 def _titles(display, panel):
     """Return the name of a panel with its number of rows and its errors, in words for more and less room."""
     curves = [curve for curve in display.curves if panel in (curve.panel, curve.model)]
-    statistics, errors = curves[0].statistics, [curve.error for curve in curves if curve.error is not None]
+    statistics, errors = (
+        curves[0].statistics,
+        [curve.error for curve in curves if curve.error is not None],
+    )
     n_rows, name = format_count(statistics.total_weight), matplotlib_text(panel)
     size = long = f"n = {n_rows}"
     if display.kind == "marginal":
-        name, long = f"class {name}", f"{format_count(statistics.weighted_label.sum())} of {n_rows} rows"
+        name, long = (
+            f"class {name}",
+            f"{format_count(statistics.weighted_label.sum())} of {n_rows} rows",
+        )
     lines = [long, size, size, size]
     if errors:
         bare = f"{', '.join(percent(error[0]) for error in errors)} %"

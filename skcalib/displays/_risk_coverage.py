@@ -9,7 +9,13 @@ from skcalib.decisions import certified_threshold
 from skcalib.decisions._certified_threshold import AcceptedSets, scores_and_errors
 from skcalib.displays._frames import finish, pair_frame
 from skcalib.displays._predictions import FromEstimator, named_models
-from skcalib.displays._style import curve_styles, draw_curve, mark, reference_style, styled
+from skcalib.displays._style import (
+    curve_styles,
+    draw_curve,
+    mark,
+    reference_style,
+    styled,
+)
 from skcalib.displays._words import captions, model_label, percent
 
 _FEWEST_ANSWERED = 10  # rows: a curve begins there
@@ -97,7 +103,16 @@ class RiskCoverageDisplay(FromEstimator):
 
     @classmethod
     def from_predictions(
-        cls, y_true, y_proba, *, target=None, confidence_level=0.9, name=None, ax=None, plot_options=None, **options
+        cls,
+        y_true,
+        y_proba,
+        *,
+        target=None,
+        confidence_level=0.9,
+        name=None,
+        ax=None,
+        plot_options=None,
+        **options,
     ):
         """Draw errors against answers.
 
@@ -137,14 +152,32 @@ class RiskCoverageDisplay(FromEstimator):
             certified = None
             if target is not None:
                 levels = {"target": target, "confidence_level": confidence_level}
-                certified = certified_threshold(y_true, proba, promise=promise, **levels, **options)
+                certified = certified_threshold(
+                    y_true, proba, promise=promise, **levels, **options
+                )
             sets = AcceptedSets.from_rows(scores, wrong, np.unique(scores))
-            low, high = binomial_interval(sets.n_wrong, sets.n_rows, confidence_level=confidence_level)
+            low, high = binomial_interval(
+                sets.n_wrong, sets.n_rows, confidence_level=confidence_level
+            )
             answered = sets.n_rows / len(scores)
-            curves[model] = RiskCoverageCurve(answered, sets.n_wrong / sets.n_rows, low, high, certified)
-        return cls(curves, len(scores), confidence_level, target=target).plot(ax, **(plot_options or {}))
+            curves[model] = RiskCoverageCurve(
+                answered, sets.n_wrong / sets.n_rows, low, high, certified
+            )
+        return cls(curves, len(scores), confidence_level, target=target).plot(
+            ax, **(plot_options or {})
+        )
 
-    def plot(self, ax=None, *, legend=True, line_kw=None, band_kw=None, point_kw=None, target_kw=None, legend_kw=None):
+    def plot(
+        self,
+        ax=None,
+        *,
+        legend=True,
+        line_kw=None,
+        band_kw=None,
+        point_kw=None,
+        target_kw=None,
+        legend_kw=None,
+    ):
         """Draw the stored numbers.
 
         Parameters
@@ -175,9 +208,19 @@ class RiskCoverageDisplay(FromEstimator):
             draw_curve(self, axes, share, values, style, line_kw, band_kw)
             highest = max(highest, curve.error[shown].max())
             if self.target is not None and curve.certified.found:
-                style = {"color": style["color"], "marker": mark(rank)[1], "markersize": 7, "zorder": 4}
-                at = curve.certified.accepted, curve.certified.n_wrong / curve.certified.n_accepted
-                self.points_ += axes.plot(*at, **styled(point_kw, **style, linestyle="none"))
+                style = {
+                    "color": style["color"],
+                    "marker": mark(rank)[1],
+                    "markersize": 7,
+                    "zorder": 4,
+                }
+                at = (
+                    curve.certified.accepted,
+                    curve.certified.n_wrong / curve.certified.n_accepted,
+                )
+                self.points_ += axes.plot(
+                    *at, **styled(point_kw, **style, linestyle="none")
+                )
         keys = {f"{100 * self.confidence_level:.10g} % interval": self.bands_[0]}
         if self.target is not None:
             self.target_line_ = axes.axhline(self.target, **reference_style(target_kw))
@@ -185,11 +228,19 @@ class RiskCoverageDisplay(FromEstimator):
         if self.points_:
             keys["certified"] = self.points_[0]
         axes.set(xlim=(0, 1), ylim=(0, min(1.25 * highest or 0.1, 1)))
-        caption = captions(name, self.n_rows, answered) if len(self.curves) == 1 else None
+        caption = (
+            captions(name, self.n_rows, answered) if len(self.curves) == 1 else None
+        )
         words = {"legend": legend, "caption": caption, "legend_kw": legend_kw}
-        return finish(self, frame, keys, "Share of rows answered", "Errors among answers", **words)
+        return finish(
+            self, frame, keys, "Share of rows answered", "Errors among answers", **words
+        )
 
 
 def _answered(curve):
     found = curve.certified.found
-    return f"{percent(curve.certified.accepted)} % answered" if found else "no threshold found"
+    return (
+        f"{percent(curve.certified.accepted)} % answered"
+        if found
+        else "no threshold found"
+    )

@@ -58,7 +58,9 @@ class SegmentDisplay:
     >>> rng = np.random.default_rng(0)
     >>> age, y_proba = rng.integers(20, 70, 2000), rng.uniform(0.1, 0.6, 2000)
     >>> y_true = rng.random(2000) < y_proba + 0.2 * (age > 55)
-    >>> display = SegmentDisplay.from_predictions(y_true, y_proba, age[:, None], random_state=0)
+    >>> display = SegmentDisplay.from_predictions(
+    ...     y_true, y_proba, age[:, None], random_state=0
+    ... )
     >>> bool(display.results[None].segments.bias[0] < 0)
     True
     """
@@ -69,7 +71,16 @@ class SegmentDisplay:
 
     @classmethod
     def from_predictions(
-        cls, y_true, y_proba, X, *, name=None, confidence_level=0.9, ax=None, plot_options=None, **options
+        cls,
+        y_true,
+        y_proba,
+        X,
+        *,
+        name=None,
+        confidence_level=0.9,
+        ax=None,
+        plot_options=None,
+        **options,
     ):
         """Test the segments and draw the worst.
 
@@ -104,7 +115,10 @@ class SegmentDisplay:
         """
         level = check_confidence_level(confidence_level)
         models = named_models(y_proba, name)
-        results = {model: segment_calibration_test(y_true, proba, X, **options) for model, proba in models.items()}
+        results = {
+            model: segment_calibration_test(y_true, proba, X, **options)
+            for model, proba in models.items()
+        }
         return cls(results, confidence_level=level).plot(ax, **(plot_options or {}))
 
     @classmethod
@@ -138,10 +152,14 @@ class SegmentDisplay:
         """
         probabilities, classes = predicted_probabilities(estimator, X, name)
         options = {"labels": classes, **options}
-        return cls.from_predictions(y, probabilities, X if columns is None else columns, **options)
+        return cls.from_predictions(
+            y, probabilities, X if columns is None else columns, **options
+        )
 
     @classmethod
-    def from_result(cls, result, *, name=None, confidence_level=0.9, ax=None, **plot_options):
+    def from_result(
+        cls, result, *, name=None, confidence_level=0.9, ax=None, **plot_options
+    ):
         """Draw what `segment_calibration_test` has returned.
 
         Parameters
@@ -169,12 +187,25 @@ class SegmentDisplay:
         """
         level = check_confidence_level(confidence_level)
         results = named_models(result, name)
-        first, *others = (set(one.segments.segment.tolist()) for one in results.values())
+        first, *others = (
+            set(one.segments.segment.tolist()) for one in results.values()
+        )
         if any(other != first for other in others):
-            raise ValueError("The results are about different segments: test all models with the same X and min_size.")
+            raise ValueError(
+                "The results are about different segments: test all models with the same X and min_size."
+            )
         return cls(results, confidence_level=level).plot(ax, **plot_options)
 
-    def plot(self, ax=None, *, significance_level=0.05, max_segments=15, legend=True, bar_kw=None, legend_kw=None):
+    def plot(
+        self,
+        ax=None,
+        *,
+        significance_level=0.05,
+        max_segments=15,
+        legend=True,
+        bar_kw=None,
+        legend_kw=None,
+    ):
         """Draw the stored results.
 
         Parameters
@@ -203,23 +234,44 @@ class SegmentDisplay:
             at = places(shown, result.segments.segment)
             significant = result.segments.adjusted_pvalue[at] < significance_level
             models[model] = self._limits(result.segments, at), significant
-        options = {"significance_level": significance_level, "legend": legend, "bar_kw": bar_kw, "legend_kw": legend_kw}
+        options = {
+            "significance_level": significance_level,
+            "legend": legend,
+            "bar_kw": bar_kw,
+            "legend_kw": legend_kw,
+        }
         words = partial(self._words, n_shown=len(shown), n_segments=len(first))
-        return draw_forest(self, ax, models, names, words, counts=first.n[: len(shown)], **options)
+        return draw_forest(
+            self, ax, models, names, words, counts=first.n[: len(shown)], **options
+        )
 
     def _limits(self, table, at):
         """Return the bias and its limits, in percentage points."""
-        n, score, frequency = table.n[at], table.mean_score[at], table.event_frequency[at]
+        n, score, frequency = (
+            table.n[at],
+            table.mean_score[at],
+            table.event_frequency[at],
+        )
         options = {"confidence_level": self.confidence_level, "simultaneous": False}
         low, high = event_frequency_interval(np.clip(frequency, 0, 1) * n, n, **options)
         return 100 * np.stack((score - frequency, score - high, score - low))
 
     def _words(self, frame, n_shown, n_segments):
         level = f"{100 * self.confidence_level:g} % intervals"
-        of = f"the worst {n_shown} of {format_count(n_segments)} segments" if n_shown < n_segments else "all segments"
+        of = (
+            f"the worst {n_shown} of {format_count(n_segments)} segments"
+            if n_shown < n_segments
+            else "all segments"
+        )
         name, *others = self.results
         lines = [f"{level}; {of}"] if frame.width >= 4 else [level, of]
         if name is not None:
             words = f"for {matplotlib_text(name)}" if others else matplotlib_text(name)
-            lines = [f"{lines[0]} {words}"] if others and frame.width >= 4 else [*lines, shortened(words, frame)]
-        return "\n".join(["Mean score minus event frequency (percentage points)", *lines])
+            lines = (
+                [f"{lines[0]} {words}"]
+                if others and frame.width >= 4
+                else [*lines, shortened(words, frame)]
+            )
+        return "\n".join(
+            ["Mean score minus event frequency (percentage points)", *lines]
+        )

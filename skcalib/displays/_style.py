@@ -5,7 +5,15 @@ import numpy as np
 from skcalib.displays._words import format_count
 
 # Okabe and Ito (2008), without yellow, which vanishes on white, in an order whose greys differ, too.
-_OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+_OKABE_ITO = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#56B4E9",
+    "#E69F00",
+    "#000000",
+)
 # The second and third way to tell curves apart: line style and marker.
 _MARKS = (
     ("-", "o"),
@@ -27,7 +35,9 @@ def require_matplotlib():
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError('Displays need matplotlib: pip install "skcalib[plot]".') from error
+        raise ImportError(
+            'Displays need matplotlib: pip install "skcalib[plot]".'
+        ) from error
     return plt
 
 
@@ -37,7 +47,11 @@ def colors(n_colors):
     from matplotlib import rcParamsDefault
 
     cycle = plt.rcParams["axes.prop_cycle"]
-    own = cycle.by_key().get("color") if cycle != rcParamsDefault["axes.prop_cycle"] else None
+    own = (
+        cycle.by_key().get("color")
+        if cycle != rcParamsDefault["axes.prop_cycle"]
+        else None
+    )
     palette = own or _OKABE_ITO
     return [palette[i % len(palette)] for i in range(n_colors)]
 
@@ -52,7 +66,10 @@ def neutral(opacity):
     plt = require_matplotlib()
     from matplotlib.colors import to_hex, to_rgb
 
-    text, background = (np.array(to_rgb(plt.rcParams[name])) for name in ("axes.labelcolor", "axes.facecolor"))
+    text, background = (
+        np.array(to_rgb(plt.rcParams[name]))
+        for name in ("axes.labelcolor", "axes.facecolor")
+    )
     return to_hex(opacity * text + (1 - opacity) * background)
 
 
@@ -62,7 +79,11 @@ def canonical_keywords(given):
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    return {} if given is None else normalize_kwargs(normalize_kwargs(given, Line2D), Patch)
+    return (
+        {}
+        if given is None
+        else normalize_kwargs(normalize_kwargs(given, Line2D), Patch)
+    )
 
 
 def styled(given, **ours):
@@ -72,7 +93,12 @@ def styled(given, **ours):
 
 def reference_style(given=None, **ours):
     """Return the keywords of a line to compare with: thin, grey and dotted unless told otherwise."""
-    dotted = {"color": neutral(0.75), "linewidth": 1, "linestyle": (0, (1, 1.5)), "zorder": 1.5}
+    dotted = {
+        "color": neutral(0.75),
+        "linewidth": 1,
+        "linestyle": (0, (1, 1.5)),
+        "zorder": 1.5,
+    }
     return styled(given, **{**dotted, **ours})
 
 
@@ -81,7 +107,15 @@ def curve_styles(n_curves, *, marked=False):
     styles = []
     for rank, color in enumerate(colors(n_curves)):
         dashes, marker = mark(rank)
-        styles.append({"color": color, "linestyle": dashes, "linewidth": 1.6, "gid": CURVE, "zorder": 3})
+        styles.append(
+            {
+                "color": color,
+                "linestyle": dashes,
+                "linewidth": 1.6,
+                "gid": CURVE,
+                "zorder": 3,
+            }
+        )
         if marked:
             styles[-1] |= {"marker": marker, "markersize": 4.5, "markeredgewidth": 0}
     return styles
@@ -107,7 +141,12 @@ def draw_curve(display, ax, x, values, style, line_kw, band_kw=None):
 
 def draw_band(ax, x, low, high, color, band_kw):
     """Draw what lies between two limits, lightly and below the curves; return the artist."""
-    return ax.fill_between(x, low, high, **styled(band_kw, facecolor=color, alpha=0.18, linewidth=0, zorder=2))
+    return ax.fill_between(
+        x,
+        low,
+        high,
+        **styled(band_kw, facecolor=color, alpha=0.18, linewidth=0, zorder=2),
+    )
 
 
 def error_bars(ax, x, value, low, high, color, errorbar_kw):

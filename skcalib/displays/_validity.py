@@ -14,7 +14,9 @@ from skcalib.metrics import mean_validity_curve, validity_curve
 
 _KINDS = ("marginal", "conditional")
 _TITLES = {"marginal": "Share of the rows within ε", "conditional": "All bins within ε"}
-_LEVELS = np.linspace(0, 1, 402)[1:-1]  # confidence levels at which the guarantee is drawn
+_LEVELS = np.linspace(0, 1, 402)[
+    1:-1
+]  # confidence levels at which the guarantee is drawn
 
 
 class ValidityCurve(NamedTuple):
@@ -92,7 +94,10 @@ class ValidityDisplay(FromEstimator):
     >>> y_proba = np.repeat([0.2, 0.8], [90, 10])
     >>> y_true = np.concatenate((np.arange(90) < 27, np.arange(10) < 6))
     >>> display = ValidityDisplay.from_predictions(y_true, y_proba)
-    >>> display.curves[0].epsilons.round(6).tolist(), display.curves[0].validity.tolist()
+    >>> (
+    ...     display.curves[0].epsilons.round(6).tolist(),
+    ...     display.curves[0].validity.tolist(),
+    ... )
     ([0.0, 0.1, 0.2], [0.0, 0.9, 1.0])
     """
 
@@ -102,7 +107,9 @@ class ValidityDisplay(FromEstimator):
         self.guarantee_label = guarantee_label
 
     @classmethod
-    def from_predictions(cls, y_true, y_proba, *, kind="marginal", name=None, **options):
+    def from_predictions(
+        cls, y_true, y_proba, *, kind="marginal", name=None, **options
+    ):
         """Draw the exact validity curves of one sample.
 
         Parameters
@@ -129,7 +136,9 @@ class ValidityDisplay(FromEstimator):
             If labels and scores differ in length or are empty, a label is unknown, a score is missing or
             outside [0, 1], or weights are negative or all zero.
         """
-        samples = {key: [(y_true, proba)] for key, proba in named_models(y_proba, name).items()}
+        samples = {
+            key: [(y_true, proba)] for key, proba in named_models(y_proba, name).items()
+        }
         return cls.from_repeats(samples, kind=kind, **options)
 
     @classmethod
@@ -192,9 +201,16 @@ class ValidityDisplay(FromEstimator):
         """
         check_option(kind, "kind", (*_KINDS, "both"))
         if (n_samples is None) != (n_bins is None):
-            raise ValueError("n_samples and n_bins belong together: the guarantee depends on both.")
+            raise ValueError(
+                "n_samples and n_bins belong together: the guarantee depends on both."
+            )
         kinds = _KINDS if kind == "both" else (kind,)
-        options = {"binning": binning, "multiclass": multiclass, "pos_label": pos_label, "labels": labels}
+        options = {
+            "binning": binning,
+            "multiclass": multiclass,
+            "pos_label": pos_label,
+            "labels": labels,
+        }
         options["sample_weight"] = sample_weight
         curves = [
             _curve(model, repeats, part, epsilons, options)
@@ -204,10 +220,15 @@ class ValidityDisplay(FromEstimator):
         guarantees, label = {}, "guarantee"
         if n_samples is not None:
             for part in kinds:
-                promised = [uniform_mass_epsilon(n_samples, n_bins, level, part, False) for level in _LEVELS]
+                promised = [
+                    uniform_mass_epsilon(n_samples, n_bins, level, part, False)
+                    for level in _LEVELS
+                ]
                 guarantees[part] = np.array(promised), _LEVELS
             label = f"guarantee, {format_count(n_samples)} rows in {n_bins} bins"
-        return cls(curves, guarantees=guarantees, guarantee_label=label).plot(ax, **plot_options)
+        return cls(curves, guarantees=guarantees, guarantee_label=label).plot(
+            ax, **plot_options
+        )
 
     def plot(
         self,
@@ -253,37 +274,73 @@ class ValidityDisplay(FromEstimator):
         kinds = list(dict.fromkeys(curve.kind for curve in self.curves))
         models = list(dict.fromkeys(curve.model for curve in self.curves))
         frame, styles = pair_frame(ax, len(kinds)), curve_styles(len(models))
-        self.lines_, self.bands_, self.guarantee_lines_, self.epsilon_lines_ = [], [], [], []
+        self.lines_, self.bands_, self.guarantee_lines_, self.epsilon_lines_ = (
+            [],
+            [],
+            [],
+            [],
+        )
         right = self._max_epsilon(epsilon) if max_epsilon is None else max_epsilon
         for curve in self.curves:
-            style = {**styles[models.index(curve.model)], "label": _label(curve, epsilon)}
-            self._draw(frame.axes[kinds.index(curve.kind)], curve, style, right, line_kw, band_kw)
+            style = {
+                **styles[models.index(curve.model)],
+                "label": _label(curve, epsilon),
+            }
+            self._draw(
+                frame.axes[kinds.index(curve.kind)],
+                curve,
+                style,
+                right,
+                line_kw,
+                band_kw,
+            )
         for kind, axes in zip(kinds, frame.axes, strict=True):
             axes.set(xlim=(0, right), ylim=(-0.02, 1.02))
             if kind in self.guarantees:
-                style = reference_style(guarantee_kw, linewidth=1.5, label=self.guarantee_label)
+                style = reference_style(
+                    guarantee_kw, linewidth=1.5, label=self.guarantee_label
+                )
                 self.guarantee_lines_ += axes.plot(*self.guarantees[kind], **style)
             if epsilon is not None:
-                style = reference_style(epsilon_kw, linestyle=(0, (4, 2)), label=f"tolerance {epsilon:g}")
+                style = reference_style(
+                    epsilon_kw, linestyle=(0, (4, 2)), label=f"tolerance {epsilon:g}"
+                )
                 self.epsilon_lines_.append(axes.axvline(epsilon, **style))
-        keys = {line.get_label(): line for line in (*self.guarantee_lines_, *self.epsilon_lines_)}
+        keys = {
+            line.get_label(): line
+            for line in (*self.guarantee_lines_, *self.epsilon_lines_)
+        }
         titles = [_TITLES[kind] for kind in kinds]
         share, titles = ("Validity", titles) if len(kinds) > 1 else (titles[0], None)
-        words = {"titles": titles, "with_curves": legend, "legend": legend, "legend_kw": legend_kw}
+        words = {
+            "titles": titles,
+            "with_curves": legend,
+            "legend": legend,
+            "legend_kw": legend_kw,
+        }
         return finish(self, frame, keys, "Tolerance ε (probability)", share, **words)
 
     def _draw(self, ax, curve, style, right, line_kw, band_kw):
         epsilons, values = curve.epsilons, [curve.validity]
         if curve.n_repeats > 1:
-            values += [np.clip(curve.validity + side * curve.standard_error, 0, 1) for side in (-1, 1)]
+            values += [
+                np.clip(curve.validity + side * curve.standard_error, 0, 1)
+                for side in (-1, 1)
+            ]
         else:
             style["drawstyle"] = "steps-post"
-            epsilons, values = np.append(epsilons, max(1.0, right)), [np.append(curve.validity, curve.validity[-1])]
+            epsilons, values = (
+                np.append(epsilons, max(1.0, right)),
+                [np.append(curve.validity, curve.validity[-1])],
+            )
         draw_curve(self, ax, epsilons, values, style, line_kw, band_kw)
 
     def _max_epsilon(self, epsilon):
         """Return a tolerance a little beyond that at which all curves have come to their end."""
-        ends = [curve.epsilons[np.argmax(curve.validity >= curve.validity[-1])] for curve in self.curves]
+        ends = [
+            curve.epsilons[np.argmax(curve.validity >= curve.validity[-1])]
+            for curve in self.curves
+        ]
         return min(1.0, 1.15 * max(*ends, 0.02, epsilon or 0))
 
 
@@ -294,7 +351,9 @@ def _label(curve, epsilon):
         words += f", {curve.n_repeats} repeats"
     if epsilon is not None:
         at = np.searchsorted(curve.epsilons, epsilon, side="right") - 1
-        words += f": {100 * (curve.validity[at] if at >= 0 else 0):.0f} % within {epsilon:g}"
+        words += (
+            f": {100 * (curve.validity[at] if at >= 0 else 0):.0f} % within {epsilon:g}"
+        )
     return words if curve.model is None else f"{matplotlib_text(curve.model)}, {words}"
 
 
@@ -305,9 +364,23 @@ def _curve(model, repeats, kind, epsilons, options):
     given = {**options, "conditional": kind == "conditional"}
     if len(repeats) == 1:
         epsilons, validity = validity_curve(*repeats[0], epsilons=epsilons, **given)
-        return ValidityCurve(model, kind, epsilons, validity, np.zeros(len(epsilons)), float(len(repeats[0][0])), 1)
+        return ValidityCurve(
+            model,
+            kind,
+            epsilons,
+            validity,
+            np.zeros(len(epsilons)),
+            float(len(repeats[0][0])),
+            1,
+        )
     if given.pop("sample_weight") is not None:
         raise ValueError("sample_weight is for a single repeat.")
     epsilons = np.linspace(0, 0.2, 201) if epsilons is None else epsilons
     n_rows = float(np.mean([len(y_true) for y_true, _ in repeats]))
-    return ValidityCurve(model, kind, *mean_validity_curve(repeats, epsilons=epsilons, **given), n_rows, len(repeats))
+    return ValidityCurve(
+        model,
+        kind,
+        *mean_validity_curve(repeats, epsilons=epsilons, **given),
+        n_rows,
+        len(repeats),
+    )

@@ -3,7 +3,11 @@
 
 def format_count(number):
     """Return a number of rows as people write it."""
-    return f"{number:,.0f}" if float(number).is_integer() or number >= 100 else f"{number:,.4g}"
+    return (
+        f"{number:,.0f}"
+        if float(number).is_integer() or number >= 100
+        else f"{number:,.4g}"
+    )
 
 
 def plural(noun, number):
@@ -40,4 +44,6 @@ def captions(name, n_rows, *findings):
         short = matplotlib_text(name)
         long = f"{short}, {long}"
     names = [long] * max(1, len(findings) - 1) + [short]
-    return ["\n".join(filter(None, pair)) for pair in zip(names, findings, strict=False)]
+    return [
+        "\n".join(filter(None, pair)) for pair in zip(names, findings, strict=False)
+    ]

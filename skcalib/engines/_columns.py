@@ -17,7 +17,11 @@ _REASONS = ("missing", "score", "label", "weight")
 # How far a row sum may be off by rounding, in double and in single precision; the same as in metrics.
 _ROUNDING, _ROUNDING_SINGLE = 1e-6, 1e-3
 _INVALID = 2.0  # no score and no label: counted as such
-_TYPES = ((bool | np.bool_, "is_boolean"), (str, "is_text"), (int | float | np.number, "is_numeric"))
+_TYPES = (
+    (bool | np.bool_, "is_boolean"),
+    (str, "is_text"),
+    (int | float | np.number, "is_numeric"),
+)
 
 
 class PredictionColumns:
@@ -27,7 +31,9 @@ class PredictionColumns:
     of the frame that is not the user's.
     """
 
-    def __init__(self, frame, score, label, weight, by, on_invalid, own=None, event=None):
+    def __init__(
+        self, frame, score, label, weight, by, on_invalid, own=None, event=None
+    ):
         check_option(on_invalid, "on_invalid", ("raise", "drop"))
         self.frame, self.score, self.label, self.by, self.on_invalid, self.own = (
             frame,
@@ -39,7 +45,10 @@ class PredictionColumns:
         )
         self.weight = None if weight is None else nw.col(weight).cast(nw.Float64)
         self.event = event  # the label's column and the label that a user named
-        self.valid = {"score": (score >= 0) & (score <= 1), "label": (label == 0) | (label == 1)}
+        self.valid = {
+            "score": (score >= 0) & (score <= 1),
+            "label": (label == 0) | (label == 1),
+        }
         if weight is not None:
             self.valid["weight"] = (self.weight >= 0) & (self.weight < float("inf"))
 
@@ -52,18 +61,34 @@ class PredictionColumns:
         valid, keys = reduce(and_, self.valid.values()), self.keys("")
         if self.weight is not None:
             valid, own["weight"] = valid & (self.weight > 0), self.weight
-        return self.frame.lazy().filter(valid).select(**own, **keys), list(keys), self.segments(keys)
+        return (
+            self.frame.lazy().filter(valid).select(**own, **keys),
+            list(keys),
+            self.segments(keys),
+        )
 
     def segments(self, keys):
         """Return the segments of all rows, which are read faster than the valid ones alone."""
         try:
-            return Segments.of(self.frame.lazy().select(**keys), list(keys)) if keys else Segments([], [], [])
-        except (TypeError, NotImplementedError) as error:  # values that are lists, types that Arrow does not know
-            raise ValueError(f"by={self.by!r}: its values cannot name segments, cast them to text. {error}") from error
+            return (
+                Segments.of(self.frame.lazy().select(**keys), list(keys))
+                if keys
+                else Segments([], [], [])
+            )
+        except (
+            TypeError,
+            NotImplementedError,
+        ) as error:  # values that are lists, types that Arrow does not know
+            raise ValueError(
+                f"by={self.by!r}: its values cannot name segments, cast them to text. {error}"
+            ) from error
 
     def keys(self, prefix):
         """Return the columns of segments as expressions, by names of ours."""
-        return {f"{prefix}by{position}": self._key(name) for position, name in enumerate(self.by)}
+        return {
+            f"{prefix}by{position}": self._key(name)
+            for position, name in enumerate(self.by)
+        }
 
     def pooled(self):
         """Return the same columns without segments."""
@@ -74,7 +99,9 @@ class PredictionColumns:
     @property
     def names(self):
         """Names of the user's columns."""
-        return [name for name in self.frame.collect_schema().names() if name != self.own]
+        return [
+            name for name in self.frame.collect_schema().names() if name != self.own
+        ]
 
     def check_rows(self, sums):
         """Refuse invalid rows, which are looked for only where fewer rows were used than there are."""
@@ -82,11 +109,15 @@ class PredictionColumns:
         self._check_events(sums)
         if self.on_invalid == "drop":
             return
-        if n_used == int(fetched(self.frame.lazy().select(nw.len().alias("n")))["n"][0]):
+        if n_used == int(
+            fetched(self.frame.lazy().select(nw.len().alias("n")))["n"][0]
+        ):
             return
         counts = self._rows_by_reason()
         if any(counts[name] for name in _REASONS):
-            shown = ", ".join(f"{counts[name]} ({name})" for name in _REASONS if counts[name])
+            shown = ", ".join(
+                f"{counts[name]} ({name})" for name in _REASONS if counts[name]
+            )
             raise ValueError(
                 f"The table has invalid rows: {shown}. See invalid_rows(); on_invalid='drop' leaves them out."
             )
@@ -98,13 +129,21 @@ class PredictionColumns:
         with np.errstate(over="ignore"):
             is_too_large = any(np.isinf(values.sum()) for values in sums.values())
         if is_too_large:
-            raise ValueError("weight is too large: its sums are infinite. Divide the weights by a number.")
-        if self.event is None or not len(sums["count"]) or np.any(sums.get("label", sums.get("weighted_label")) > 0):
+            raise ValueError(
+                "weight is too large: its sums are infinite. Divide the weights by a number."
+            )
+        if (
+            self.event is None
+            or not len(sums["count"])
+            or np.any(sums.get("label", sums.get("weighted_label")) > 0)
+        ):
             return
         name, pos_label = self.event
         labels, _ = numbered(self.frame.lazy().select(name), name)
         shown = ", ".join(map(repr, labels[:10])) + ", ..." * (len(labels) > 10)
-        raise ValueError(f"pos_label={pos_label!r} does not occur in the column {name!r}, whose labels are {shown}.")
+        raise ValueError(
+            f"pos_label={pos_label!r} does not occur in the column {name!r}, whose labels are {shown}."
+        )
 
     def invalid_rows(self):
         """Return the number of invalid rows by reason."""
@@ -119,27 +158,42 @@ class PredictionColumns:
             values["weight"] = self.weight
             reason = nw.when(self.weight == 0).then(nw.lit(5)).otherwise(reason)
         for name, valid in reversed(self.valid.items()):
-            reason = nw.when(~valid).then(nw.lit(1 + _REASONS.index(name))).otherwise(reason)
-        missing = reduce(or_, (value.is_null() | value.is_nan() for value in values.values()))
+            reason = (
+                nw.when(~valid).then(nw.lit(1 + _REASONS.index(name))).otherwise(reason)
+            )
+        missing = reduce(
+            or_, (value.is_null() | value.is_nan() for value in values.values())
+        )
         reason = nw.when(missing).then(nw.lit(1)).otherwise(reason)
         sums = [nw.col(name).sum() for name in values]
         frame = self.frame.lazy().select(reason.alias("reason"), **values)
         result = fetched(frame.group_by("reason").agg(nw.len().alias("n"), *sums))
         check_no_hidden_nan(*(result[name][result["reason"] == 0] for name in values))
         counts = dict(zip(result["reason"].tolist(), result["n"].tolist(), strict=True))
-        return {name: counts.get(code, 0) for code, name in enumerate(("used", *_REASONS, "no weight"))}
+        return {
+            name: counts.get(code, 0)
+            for code, name in enumerate(("used", *_REASONS, "no weight"))
+        }
 
     def _key(self, name):
         """Return a segment column in which a missing value is NULL, -0.0 is 0.0, and categories are text."""
         column, dtype = nw.col(name), self.frame.collect_schema()[name]
         if dtype.is_float():
-            return nw.when(~column.is_nan()).then(nw.when(column != 0).then(column).otherwise(nw.lit(0.0).cast(dtype)))
-        if dtype.is_nested() or dtype == nw.Binary or (dtype == nw.Unknown and self._has_values(name)):
+            return nw.when(~column.is_nan()).then(
+                nw.when(column != 0).then(column).otherwise(nw.lit(0.0).cast(dtype))
+            )
+        if (
+            dtype.is_nested()
+            or dtype == nw.Binary
+            or (dtype == nw.Unknown and self._has_values(name))
+        ):
             raise ValueError(
                 f"by={name!r} is a column of {dtype}, whose values cannot name segments: cast it to text first."
             )
         if dtype == nw.Unknown:
-            return nw.when(~column.is_null()).then(nw.lit(""))  # a column without a type, and all of it NULL
+            return nw.when(~column.is_null()).then(
+                nw.lit("")
+            )  # a column without a type, and all of it NULL
         return column.cast(nw.String) if dtype in (nw.Categorical, nw.Enum) else column
 
     def _has_values(self, name):
@@ -195,31 +249,52 @@ class Segments:
             if len(values) > 1:
                 frame = frame.join(table, on=key, how="left")
                 place = nw.col(f"{key}_number").fill_null(-1)
-            place = nw.when(nw.col(key).is_null()).then(nw.lit(len(values) - 1)).otherwise(place)
+            place = (
+                nw.when(nw.col(key).is_null())
+                .then(nw.lit(len(values) - 1))
+                .otherwise(place)
+            )
             frame = frame.with_columns(place.alias(f"{key}_place"))
             place = nw.col(f"{key}_place")
-            segment = nw.when((segment >= 0) & (place >= 0)).then(segment * len(values) + place).otherwise(nw.lit(-1))
+            segment = (
+                nw.when((segment >= 0) & (place >= 0))
+                .then(segment * len(values) + place)
+                .otherwise(nw.lit(-1))
+            )
         is_small = (
             np.prod([len(own) for own in self.values], dtype=float) < 2**31
         )  # groups by small integers are quicker
-        frame = frame.with_columns(segment.cast(nw.Int32 if is_small else nw.Int64).alias(name))
-        added = [f"{key}{end}" for key in self.keys for end in ("", "_number", "_place")]
-        return frame.drop([column for column in added if column in frame.collect_schema()])
+        frame = frame.with_columns(
+            segment.cast(nw.Int32 if is_small else nw.Int64).alias(name)
+        )
+        added = [
+            f"{key}{end}" for key in self.keys for end in ("", "_number", "_place")
+        ]
+        return frame.drop(
+            [column for column in added if column in frame.collect_schema()]
+        )
 
     def found(self, sums):
         """Return the keys of the segments of some groups (tuples), in order, and the index of each group's."""
         if not self.values:
-            return [()] * bool(len(sums["count"])), np.zeros(len(sums["count"]), dtype=np.int64)
+            return [()] * bool(len(sums["count"])), np.zeros(
+                len(sums["count"]), dtype=np.int64
+            )
         if not np.all(sums["segment"] >= 0):
             raise table_changed()
         numbers, of = np.unique(sums["segment"].astype(np.int64), return_inverse=True)
         places = np.unravel_index(numbers, [len(values) for values in self.values])
-        columns = ([own[place] for place in of_key] for own, of_key in zip(self.values, places, strict=True))
+        columns = (
+            [own[place] for place in of_key]
+            for own, of_key in zip(self.values, places, strict=True)
+        )
         return list(zip(*columns, strict=True)), of
 
     def numbers(self, keys):
         """Return the numbers of those of some keys that are segments, a dict by key."""
-        places = [{value: place for place, value in enumerate(own)} for own in self.values]
+        places = [
+            {value: place for place, value in enumerate(own)} for own in self.values
+        ]
         shape, out = [len(own) for own in self.values], {}
         for key in keys:
             place = [of.get(value) for of, value in zip(places, key, strict=True)]
@@ -238,13 +313,18 @@ def free_name(names):
 
 def check_value(what, value, name, dtype):
     """Refuse a value that a column of this type cannot hold: some engines fail there, others find no row."""
-    kinds = {"is_boolean": dtype == nw.Boolean, "is_text": dtype in (nw.String, nw.Categorical, nw.Enum)}
+    kinds = {
+        "is_boolean": dtype == nw.Boolean,
+        "is_text": dtype in (nw.String, nw.Categorical, nw.Enum),
+    }
     kinds["is_numeric"] = dtype.is_numeric()
     expected = next((kind for types, kind in _TYPES if isinstance(value, types)), None)
     # A moment may be known by its text: see `numbered`.
     is_known = any(kinds.values()) or (expected != "is_text" and dtype.is_temporal())
     if is_known and expected is not None and not kinds[expected]:
-        raise ValueError(f"{what}={value!r} is no value of the column {name!r}, which is {dtype}.")
+        raise ValueError(
+            f"{what}={value!r} is no value of the column {name!r}, which is {dtype}."
+        )
 
 
 def check_no_hidden_nan(*sums):
@@ -258,22 +338,39 @@ def binary_columns(data, *, label, score, weight, by, pos_label, on_invalid):
     frame, schema, by = _checked(data, label, {"score": [score]}, weight, by)
     event = None if pos_label is None else (label, pos_label)
     found = _event(schema[label], label, pos_label)
-    return PredictionColumns(frame, nw.col(score).cast(nw.Float64), found, weight, by, on_invalid, event=event)
+    return PredictionColumns(
+        frame,
+        nw.col(score).cast(nw.Float64),
+        found,
+        weight,
+        by,
+        on_invalid,
+        event=event,
+    )
 
 
 def _checked(data, label, scores, weight, by):
     """Return the frame, its schema and the list of the columns of segments; `scores` is a dict of a list of names."""
     frame, by = wrapped(data), [] if by is None else [by] if isinstance(by, str) else by
     if not isinstance(by, list | tuple):
-        raise TypeError(f"by must be the name of a column or a list of names, found {by!r}.")
-    schema, numbers = frame.collect_schema(), scores | ({} if weight is None else {"weight": [weight]})
+        raise TypeError(
+            f"by must be the name of a column or a list of names, found {by!r}."
+        )
+    schema, numbers = (
+        frame.collect_schema(),
+        scores | ({} if weight is None else {"weight": [weight]}),
+    )
     for what, names in ({"label": [label]} | numbers | {"by": by}).items():
         for name in names:
             if name not in schema:
                 shown = ", ".join(list(schema)[:12]) + ", ..." * (len(schema) > 12)
-                raise ValueError(f"{what}={name!r} is not a column of the table; its columns are {shown}.")
+                raise ValueError(
+                    f"{what}={name!r} is not a column of the table; its columns are {shown}."
+                )
             if what in numbers and not schema[name].is_numeric():
-                raise ValueError(f"{what} must be numbers, but the column {name!r} is {schema[name]}.")
+                raise ValueError(
+                    f"{what} must be numbers, but the column {name!r} is {schema[name]}."
+                )
     return frame, schema, list(by)
 
 
@@ -290,12 +387,18 @@ def _event(dtype, name, pos_label):
         return label if dtype.is_integer() else label.cast(nw.Float64)
     check_value("pos_label", pos_label, name, dtype)
     if isinstance(pos_label, float) and pos_label != pos_label:
-        raise ValueError(f"pos_label=nan equals no label of the column {name!r}: missing labels are invalid rows.")
-    return nw.when(_present(label, dtype)).then((label == nw.lit(pos_label)).cast(nw.Float64))
+        raise ValueError(
+            f"pos_label=nan equals no label of the column {name!r}: missing labels are invalid rows."
+        )
+    return nw.when(_present(label, dtype)).then(
+        (label == nw.lit(pos_label)).cast(nw.Float64)
+    )
 
 
 def _present(column, dtype):
-    return ~column.is_null() & ~column.is_nan() if dtype.is_float() else ~column.is_null()
+    return (
+        ~column.is_null() & ~column.is_nan() if dtype.is_float() else ~column.is_null()
+    )
 
 
 def top_label_columns(data, *, label, scores, classes, weight, by, on_invalid):
@@ -310,12 +413,28 @@ def top_label_columns(data, *, label, scores, classes, weight, by, on_invalid):
     is_valid = reduce(and_, ((column >= 0) & (column <= 1) for column in columns))
     schema = frame.collect_schema()
     is_single = any(schema[name] == nw.Float32 for name in scores)
-    is_valid = is_valid & ((total - 1).abs() <= (_ROUNDING_SINGLE if is_single else _ROUNDING))
-    confidence = nw.when(known).then(nw.when(is_valid).then(largest).otherwise(nw.lit(_INVALID)))
+    is_valid = is_valid & (
+        (total - 1).abs() <= (_ROUNDING_SINGLE if is_single else _ROUNDING)
+    )
+    confidence = nw.when(known).then(
+        nw.when(is_valid).then(largest).otherwise(nw.lit(_INVALID))
+    )
     predicted = _first([column == largest for column in columns])
     code = _first([nw.col(label) == nw.lit(value) for value in classes])
-    right = nw.when(code < 0).then(nw.lit(_INVALID)).otherwise((code == predicted).cast(nw.Float64))
-    return PredictionColumns(frame, confidence, nw.when(present).then(right), weight, by, on_invalid, own=name)
+    right = (
+        nw.when(code < 0)
+        .then(nw.lit(_INVALID))
+        .otherwise((code == predicted).cast(nw.Float64))
+    )
+    return PredictionColumns(
+        frame,
+        confidence,
+        nw.when(present).then(right),
+        weight,
+        by,
+        on_invalid,
+        own=name,
+    )
 
 
 def marginal_columns(data, *, label, scores, classes, weight, by, on_invalid):
@@ -325,7 +444,9 @@ def marginal_columns(data, *, label, scores, classes, weight, by, on_invalid):
     out = {}
     for name, value in zip(scores, classes, strict=True):
         is_class = (nw.col(label) == nw.lit(value)).cast(nw.Float64)
-        event = nw.when(present).then(nw.when(is_known).then(is_class).otherwise(nw.lit(_INVALID)))
+        event = nw.when(present).then(
+            nw.when(is_known).then(is_class).otherwise(nw.lit(_INVALID))
+        )
         score = nw.col(name).cast(nw.Float64)
         out[value] = PredictionColumns(frame, score, event, weight, by, on_invalid)
     return out
@@ -334,9 +455,13 @@ def marginal_columns(data, *, label, scores, classes, weight, by, on_invalid):
 def _checked_classes(data, label, scores, classes, weight, by):
     """Return the frame, whether a row has a label, and the columns of segments."""
     if not isinstance(scores, list | tuple) or len(scores) < 2:
-        raise ValueError(f"scores must be a list that names one column a class, two at least, found {scores!r}.")
+        raise ValueError(
+            f"scores must be a list that names one column a class, two at least, found {scores!r}."
+        )
     if not hasattr(classes, "__len__") or isinstance(classes, str):
-        raise TypeError(f"classes must be a list of the labels that belong to the scores, found {classes!r}.")
+        raise TypeError(
+            f"classes must be a list of the labels that belong to the scores, found {classes!r}."
+        )
     if len(classes) != len(scores) or len(set(classes)) < len(classes):
         raise ValueError(
             f"classes must be the distinct labels of the {len(scores)} columns of scores, found {list(classes)!r}."

@@ -31,17 +31,27 @@ def fitted(columns, recalibrator):
 def fitted_groupwise(columns, recalibrator):
     """Return a fitted clone of a `GroupwiseRecalibrator`, whose groups are the segments: NULL is none."""
     if len(columns.by) != 1:
-        raise ValueError("GroupwiseRecalibrator takes the groups of rows from one column: name it with by=.")
+        raise ValueError(
+            "GroupwiseRecalibrator takes the groups of rows from one column: name it with by=."
+        )
     if recalibrator.merge_small_groups:
-        raise ValueError("GroupwiseRecalibrator(merge_small_groups=True) cannot be fitted to a table: set it to False.")
+        raise ValueError(
+            "GroupwiseRecalibrator(merge_small_groups=True) cannot be fitted to a table: set it to False."
+        )
     model = clone(recalibrator)
     model._validate_params()
     model._check_one_source(columns.by)
     inner = check_recalibrator(model._resolved("recalibrator"))
-    model.classes_ = np.array([0, 1]) if model.classes is None else np.asarray(model.classes)
+    model.classes_ = (
+        np.array([0, 1]) if model.classes is None else np.asarray(model.classes)
+    )
     inner.set_params(**class_parameters(inner, model.classes_))
-    parts = {key: part for key, part in _parts(columns, inner).items() if key != (None,)}
-    model.pooled_recalibrator_ = next(iter(fitted(columns.pooled(), inner).values()), None)
+    parts = {
+        key: part for key, part in _parts(columns, inner).items() if key != (None,)
+    }
+    model.pooled_recalibrator_ = next(
+        iter(fitted(columns.pooled(), inner).values()), None
+    )
     if not parts:
         raise ValueError("The table has no valid row with a group: see invalid_rows().")
     model.groups_, order = check_groups([group for (group,) in parts], len(parts))
@@ -49,7 +59,10 @@ def fitted_groupwise(columns, recalibrator):
     model.group_sizes_ = np.array([rows.sample_weight.sum() for _, (rows, _) in parts])
     model.n_features_in_ = 1
     of_part = model._parts(None, None, None)
-    parts = [parts[np.flatnonzero(of_part == number)[0]] for number in range(of_part.max() + 1)]
+    parts = [
+        parts[np.flatnonzero(of_part == number)[0]]
+        for number in range(of_part.max() + 1)
+    ]
     model._fit_parts(
         of_part,
         lambda number: _fit(inner, parts[number][0], columns, *parts[number][1]),
@@ -62,7 +75,9 @@ def fitted_groupwise(columns, recalibrator):
 def _parts(columns, recalibrator):
     """Return by segment the weighted rows that recalibrators are fitted to, and the statistics of bins or None."""
     if not hasattr(recalibrator, "get_params") or isinstance(recalibrator, type):
-        raise TypeError(f"recalibrator must be a recalibrator such as PlattScaling(), found {recalibrator!r}.")
+        raise TypeError(
+            f"recalibrator must be a recalibrator such as PlattScaling(), found {recalibrator!r}."
+        )
     rows = _ROWS.get(type(recalibrator))
     if rows is None:
         raise ValueError(
@@ -81,10 +96,14 @@ def _parts(columns, recalibrator):
 
 def _isotonic(columns, recalibrator):
     """Fit exactly: a block of cells in which the map cannot jump gives its ends, or with `centered` its mean."""
-    histogram = ScoreHistogram(columns, ("weighted_score",) if recalibrator.centered else ())
+    histogram = ScoreHistogram(
+        columns, ("weighted_score",) if recalibrator.centered else ()
+    )
     histogram.refine(_may_hold_jump, pool=True)
     cells = histogram.by_segment().items()
-    return {key: rows_of_cells(*_blocks(part, recalibrator.centered)) for key, part in cells}
+    return {
+        key: rows_of_cells(*_blocks(part, recalibrator.centered)) for key, part in cells
+    }
 
 
 def _blocks(cells, centered):
@@ -93,19 +112,32 @@ def _blocks(cells, centered):
     Half of each is at its least score and half at its greatest; with `centered` all of it is at the mean.
     """
     ends = _minorant(*_diagram(cells))
-    weight, events = (np.add.reduceat(sums, ends[:-1]) for sums in (cells.weight, cells.weighted_label))
+    weight, events = (
+        np.add.reduceat(sums, ends[:-1])
+        for sums in (cells.weight, cells.weighted_label)
+    )
     low, high = cells.low[ends[:-1]], cells.high[ends[1:] - 1]
     if centered:
-        return np.clip(np.add.reduceat(cells.weighted_score, ends[:-1]) / weight, low, high), weight, events
+        return (
+            np.clip(
+                np.add.reduceat(cells.weighted_score, ends[:-1]) / weight, low, high
+            ),
+            weight,
+            events,
+        )
     wide = low < high
     share = np.where(wide, 0.5, 1.0)
     score = np.concatenate((low, high[wide]))
-    return score, *(np.append(sums * share, (sums / 2)[wide]) for sums in (weight, events))
+    return score, *(
+        np.append(sums * share, (sums / 2)[wide]) for sums in (weight, events)
+    )
 
 
 def _diagram(cells):
     """Return the weight and the events before each cell and after the last."""
-    return np.append(0.0, np.cumsum(cells.weight)), np.append(0.0, np.cumsum(cells.weighted_label))
+    return np.append(0.0, np.cumsum(cells.weight)), np.append(
+        0.0, np.cumsum(cells.weighted_label)
+    )
 
 
 def _may_hold_jump(cells):
@@ -117,7 +149,10 @@ def _may_hold_jump(cells):
     weight, events = _diagram(cells)
     vertices = _minorant(weight, events)
     corner = weight[:-1] + cells.weight - cells.weighted_label
-    return events[:-1] <= np.interp(corner, weight[vertices], events[vertices]) + 1e-12 * weight[-1]
+    return (
+        events[:-1]
+        <= np.interp(corner, weight[vertices], events[vertices]) + 1e-12 * weight[-1]
+    )
 
 
 def _minorant(weight, events):
@@ -136,7 +171,9 @@ def _histogram(columns, recalibrator):
             "weighted_scores()."
         )
     parts = {}
-    for key, statistics in binned(columns, check_strategy(recalibrator._strategy())).items():
+    for key, statistics in binned(
+        columns, check_strategy(recalibrator._strategy())
+    ).items():
         filled = statistics.weight > 0
         sums = statistics.mean_score, statistics.weight, statistics.weighted_label
         parts[key] = rows_of_cells(*(values[filled] for values in sums)), statistics
@@ -152,7 +189,11 @@ def _spline(columns, recalibrator):
 
     def holds_knot(cells):
         mask = np.zeros(len(cells.low), dtype=bool)
-        mask[equal_mass_cells(cells, recalibrator.n_knots - 1, columns.weight is not None)] = mask[[0, -1]] = True
+        mask[
+            equal_mass_cells(
+                cells, recalibrator.n_knots - 1, columns.weight is not None
+            )
+        ] = mask[[0, -1]] = True
         return mask
 
     return label_pairs(columns, holds_knot)
@@ -168,9 +209,13 @@ def _fit(recalibrator, key, columns, rows, statistics):
     except ValueError as error:
         if not key:
             raise
-        where = ", ".join(f"{name} = {value!r}" for name, value in zip(columns.by, key, strict=True))
+        where = ", ".join(
+            f"{name} = {value!r}" for name, value in zip(columns.by, key, strict=True)
+        )
         raise ValueError(f"The segment {where} could not be fitted. {error}") from error
-    vars(fitted).pop("provenance_", None)  # it would count and hash cells in place of the table's rows
+    vars(fitted).pop(
+        "provenance_", None
+    )  # it would count and hash cells in place of the table's rows
     if statistics is not None:
         fitted._set_bins(statistics, weighted=columns.weight is not None)
     return fitted
@@ -185,5 +230,9 @@ _PARAMETRIC = (
     MatrixScaling,
     DirichletCalibration,
 )
-_ROWS = {IsotonicCalibration: _isotonic, HistogramBinning: _histogram, SplineCalibration: _spline}
+_ROWS = {
+    IsotonicCalibration: _isotonic,
+    HistogramBinning: _histogram,
+    SplineCalibration: _spline,
+}
 _ROWS |= dict.fromkeys(_PARAMETRIC, _pairs)

@@ -19,7 +19,9 @@ _SUMS = {
 SCORE_SUMS, MOMENTS = tuple(_SUMS)[:3], tuple(_SUMS)[3:]
 
 _CELLS, _CELLS_OF_SEGMENT = 2**14, 2**12  # of the first histogram
-_MOST_SPLIT = 2**26  # rows that are split at a time, about, into so many cells and with at least so many rows in each
+_MOST_SPLIT = (
+    2**26
+)  # rows that are split at a time, about, into so many cells and with at least so many rows in each
 _MOST_CELLS, _ROWS_OF_PART = 2**20, 16
 # Rows of split cells that are fetched as distinct scores; of more, a finer histogram comes first. To fetch a sixteenth
 # of the table takes about as long as one more pass.
@@ -62,11 +64,18 @@ def fine_cell(bits):
     for band in reversed(range(_LAST_BAND)):
         above = least >= 2.0 ** (-5 - 4 * band)
         cell = nw.when(above).then(_band(least, resolution, band)).otherwise(cell)
-    return nw.when(score <= 0.5).then(cell).otherwise(2.0 ** (resolution + 5) - cell).cast(nw.Int32)
+    return (
+        nw.when(score <= 0.5)
+        .then(cell)
+        .otherwise(2.0 ** (resolution + 5) - cell)
+        .cast(nw.Int32)
+    )
 
 
 def _band(least, resolution, band):
-    return (least * 2.0 ** (resolution + 4 + 4 * band)).floor() - band * 2.0 ** (resolution + 4)
+    return (least * 2.0 ** (resolution + 4 + 4 * band)).floor() - band * 2.0 ** (
+        resolution + 4
+    )
 
 
 def width_bin(n_bins):
@@ -74,7 +83,9 @@ def width_bin(n_bins):
 
     The product s B may round across an edge k (1 / B). The least and the greatest score of a bin tell.
     """
-    integer = nw.Int8 if n_bins < 127 else nw.Int32  # groups by small integers are quicker
+    integer = (
+        nw.Int8 if n_bins < 127 else nw.Int32
+    )  # groups by small integers are quicker
     return (nw.col("score") * float(n_bins)).ceil().cast(integer)
 
 
@@ -116,16 +127,34 @@ class Cells(Bunch):
 
     def joined(self, other):
         """Return the cells of both, in order. Each field is given up at once: there may be millions of cells."""
-        order = np.lexsort([np.concatenate((self[name], other[name])) for name in ("low", "segment")])
-        return Cells(**{name: np.concatenate((self.pop(name), other.pop(name)))[order] for name in list(self)})
+        order = np.lexsort(
+            [np.concatenate((self[name], other[name])) for name in ("low", "segment")]
+        )
+        return Cells(
+            **{
+                name: np.concatenate((self.pop(name), other.pop(name)))[order]
+                for name in list(self)
+            }
+        )
 
     def pooled(self, starts):
         """Return the cells with those between two starts as one; what was a cell's number has no meaning then."""
         first, sums = np.flatnonzero(starts), self.items()
         last = np.append(first[1:], len(starts))[: len(first)] - 1  # no cells: none
-        kept = {name: values[first] for name, values in sums if name in ("segment", "low", "number", "depth")}
+        kept = {
+            name: values[first]
+            for name, values in sums
+            if name in ("segment", "low", "number", "depth")
+        }
         kept["high"] = self.high[last]
-        return Cells(**kept, **{name: np.add.reduceat(values, first) for name, values in sums if name not in kept})
+        return Cells(
+            **kept,
+            **{
+                name: np.add.reduceat(values, first)
+                for name, values in sums
+                if name not in kept
+            },
+        )
 
 
 class ScoreHistogram:
@@ -145,10 +174,14 @@ class ScoreHistogram:
         rows, keys, segments = columns.rows()
         self.score_sums = score_sums
         self.weighted = columns.weight is not None
-        cell = coarse_cell(_CELLS_OF_SEGMENT if keys else _CELLS) if cell is None else cell
+        cell = (
+            coarse_cell(_CELLS_OF_SEGMENT if keys else _CELLS) if cell is None else cell
+        )
         rows = rows.with_columns(cell.alias("cell"))
         # By depth: the rows, with the columns by which the engine knows the cells.
-        self.frames = [(segments.attached(rows), ["segment", "cell"] if keys else ["cell"])]
+        self.frames = [
+            (segments.attached(rows), ["segment", "cell"] if keys else ["cell"])
+        ]
         sums = self._sums(rows, [*keys, "cell"], segments)
         columns.check_rows(sums)
         check_no_hidden_nan(sums["weighted_score"], sums["weight"])
@@ -160,7 +193,10 @@ class ScoreHistogram:
     def by_segment(self):
         """Return the cells of each segment, a dict whose keys are tuples."""
         ends = np.searchsorted(self.cells.segment, np.arange(len(self.segments) + 1))
-        return {key: self.cells.at(slice(*ends[code : code + 2])) for code, key in enumerate(self.segments)}
+        return {
+            key: self.cells.at(slice(*ends[code : code + 2]))
+            for code, key in enumerate(self.segments)
+        }
 
     def refine(self, is_needed, pool=False):
         """Split cells until those that are still needed are distinct scores.
@@ -171,7 +207,10 @@ class ScoreHistogram:
         """
         while True:
             masks = [is_needed(cells) for cells in self.by_segment().values()]
-            cells, needed = self.cells, np.concatenate([np.zeros(0, dtype=bool), *masks])
+            cells, needed = (
+                self.cells,
+                np.concatenate([np.zeros(0, dtype=bool), *masks]),
+            )
             needed &= cells.depth != _SETTLED
             cells.depth[~needed] = _SETTLED
             wide = np.flatnonzero(needed & (cells.low < cells.high))
@@ -191,22 +230,41 @@ class ScoreHistogram:
     def _parts(self, parents):
         """Return what the given cells hold: their distinct scores, or a finer histogram where these are too many."""
         n_rows, depth = parents.count.sum(), parents.depth[0]
-        n_parts = np.maximum(2, parents.count / max(_ROWS_OF_PART, n_rows / _MOST_CELLS))
+        n_parts = np.maximum(
+            2, parents.count / max(_ROWS_OF_PART, n_rows / _MOST_CELLS)
+        )
         with np.errstate(over="ignore"):
             scale = np.minimum(n_parts / (parents.high - parents.low), _LARGEST_SCALE)
         steps = np.floor((parents.high - parents.low) * scale)
-        first = np.append(0, np.cumsum(steps[:-1] + 1)).astype(np.int32)  # number of the first part of each
+        first = np.append(0, np.cumsum(steps[:-1] + 1)).astype(
+            np.int32
+        )  # number of the first part of each
         frame, (*by_segment, _) = self.frames[depth]
-        keys = {name: self.segment_numbers[parents.segment] for name in by_segment} | {"cell": parents.number}
+        keys = {name: self.segment_numbers[parents.segment] for name in by_segment} | {
+            "cell": parents.number
+        }
         small = {"first": first, "start": parents.low, "scale": scale}
-        score, kept = nw.col("score"), ["score", "label", *(["weight"] if self.weighted else [])]
+        score, kept = (
+            nw.col("score"),
+            ["score", "label", *(["weight"] if self.weighted else [])],
+        )
         # Rows of other scores are left out as the file is read, before their cell is looked up.
-        frame = frame.filter((score >= parents.low.min()) & (score <= parents.high.max()))
+        frame = frame.filter(
+            (score >= parents.low.min()) & (score <= parents.high.max())
+        )
         # The columns of the join are chosen before they are computed with: Ibis would join to the expressions.
-        frame = frame.join(beside(frame, keys | small), on=list(keys), how="inner").select(*kept, *small)
-        most_fetched = min(max(self.n_rows * _FETCHED_SHARE, _FEW_FETCHED), _MOST_FETCHED)
-        if n_rows <= most_fetched or not steps.all():  # a cell too narrow to be divided is fetched, whatever it holds
-            columns = self._sums(frame.select(*kept, nw.col("first").alias("cell")), ["cell", "score"])
+        frame = frame.join(
+            beside(frame, keys | small), on=list(keys), how="inner"
+        ).select(*kept, *small)
+        most_fetched = min(
+            max(self.n_rows * _FETCHED_SHARE, _FEW_FETCHED), _MOST_FETCHED
+        )
+        if (
+            n_rows <= most_fetched or not steps.all()
+        ):  # a cell too narrow to be divided is fetched, whatever it holds
+            columns = self._sums(
+                frame.select(*kept, nw.col("first").alias("cell")), ["cell", "score"]
+            )
         else:
             part = ((score - nw.col("start")) * nw.col("scale")).floor().cast(nw.Int32)
             frame = frame.select(*kept, (nw.col("first") + part).alias("cell"))
@@ -215,39 +273,71 @@ class ScoreHistogram:
         parent = np.searchsorted(first, columns["cell"], side="right") - 1
         # With weights of 0 and 1 for labels both sums are exact; events need not be with other weights.
         for name in ("count",) if self.weighted else ("count", "weighted_label"):
-            if not np.array_equal(np.bincount(parent, columns[name], len(first)), parents[name]):
+            if not np.array_equal(
+                np.bincount(parent, columns[name], len(first)), parents[name]
+            ):
                 raise table_changed()
         return self._cells(columns, parents.segment[parent], depth + 1)
 
     def _cells(self, columns, segment, depth):
-        names = ("low", "high", "count", "weight", "weighted_label", "weight_squared", *self.score_sums)
+        names = (
+            "low",
+            "high",
+            "count",
+            "weight",
+            "weighted_label",
+            "weight_squared",
+            *self.score_sums,
+        )
         sums = {name: columns[name] for name in names if name in columns}
         depth = np.full(len(segment), depth)
-        return Cells(segment=segment, number=columns["cell"], depth=depth, **sums).ordered()
+        return Cells(
+            segment=segment, number=columns["cell"], depth=depth, **sums
+        ).ordered()
 
     def _sums(self, frame, names, segments=None):
         """Return the sums of a group-by as a dict of arrays; those of the first one find NaN too."""
-        weight, score, label = nw.col("weight"), nw.col("score"), nw.col("label").cast(nw.Float64)
-        products = {"weight": weight, "weighted_label": weight * label} if self.weighted else {"weighted_label": label}
+        weight, score, label = (
+            nw.col("weight"),
+            nw.col("score"),
+            nw.col("label").cast(nw.Float64),
+        )
+        products = (
+            {"weight": weight, "weighted_label": weight * label}
+            if self.weighted
+            else {"weighted_label": label}
+        )
         if self.weighted and "weighted_score_squared" in self.score_sums:
             products["weight_squared"] = weight * weight
         extent, by_score = [], "score" in names
         if not by_score:
-            frame = frame.with_columns(nw.when(score <= 0.5).then(score).otherwise(1 - score).alias("of"))
+            frame = frame.with_columns(
+                nw.when(score <= 0.5).then(score).otherwise(1 - score).alias("of")
+            )
             for name in self.score_sums:
                 of, power, factor = _SUMS[name]
                 value = score if of == "score" else nw.col("of")
                 value = value * value if power == 2 else value
-                products[name] = value * products[factor] if factor in products else value
+                products[name] = (
+                    value * products[factor] if factor in products else value
+                )
             extent = [score.min().alias("low"), score.max().alias("high")]
         if segments is not None and "weighted_score" not in products:
             extent.append(score.sum().alias("weighted_score"))
         sums = [nw.col(name).sum().alias(f"sum_{name}") for name in products]
-        grouped = frame.with_columns(**products).group_by(names).agg(nw.len().alias("count"), *sums, *extent)
+        grouped = (
+            frame.with_columns(**products)
+            .group_by(names)
+            .agg(nw.len().alias("count"), *sums, *extent)
+        )
         columns = fetched(grouped if segments is None else segments.attached(grouped))
-        columns = {name.removeprefix("sum_"): values for name, values in columns.items()}
+        columns = {
+            name.removeprefix("sum_"): values for name, values in columns.items()
+        }
         columns.setdefault("weight", columns["count"].astype(np.float64))
         if by_score:  # `ordered` makes the sums
-            columns |= {name: np.zeros(len(columns["count"])) for name in self.score_sums}
+            columns |= {
+                name: np.zeros(len(columns["count"])) for name in self.score_sums
+            }
             columns["low"] = columns["high"] = columns["score"]
         return columns

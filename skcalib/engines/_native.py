@@ -18,7 +18,9 @@ class _Narwhals:
         try:
             module = import_module("narwhals.stable.v2")
         except ImportError as error:
-            raise ImportError('skcalib.engines needs narwhals: pip install "skcalib[engine]".') from error
+            raise ImportError(
+                'skcalib.engines needs narwhals: pip install "skcalib[engine]".'
+            ) from error
         vars(self).update(vars(module))
         return getattr(module, name)
 
@@ -31,7 +33,9 @@ def wrapped(data):
     try:
         return nw.from_native(data)
     except TypeError:
-        hint = " Open a file with skcalib.engines.scan." if isinstance(data, str) else ""
+        hint = (
+            " Open a file with skcalib.engines.scan." if isinstance(data, str) else ""
+        )
         raise TypeError(
             f"data must be a table that Narwhals knows (DuckDB, Polars, pandas, pyarrow, Dask, Ibis, Spark), found "
             f"{type(data).__name__}.{hint}"
@@ -57,8 +61,14 @@ def hidden_nan():
 
 
 def _numbers(column):
-    column = np.ma.filled(column.astype(np.float64), np.nan) if np.ma.is_masked(column) else np.asarray(column)
-    return column.astype(np.int64 if column.dtype.kind in "biu" else np.float64, copy=False)
+    column = (
+        np.ma.filled(column.astype(np.float64), np.nan)
+        if np.ma.is_masked(column)
+        else np.asarray(column)
+    )
+    return column.astype(
+        np.int64 if column.dtype.kind in "biu" else np.float64, copy=False
+    )
 
 
 def numbered(frame, name):
@@ -67,7 +77,12 @@ def numbered(frame, name):
     The table is a lazy frame of the same engine, with the columns `name` (the engine's own values) and `name`_number.
     """
     # Not `unique`, which on databases numbers all rows.
-    distinct = frame.group_by(name).agg(nw.len().alias("n")).select(name).filter(~nw.col(name).is_null())
+    distinct = (
+        frame.group_by(name)
+        .agg(nw.len().alias("n"))
+        .select(name)
+        .filter(~nw.col(name).is_null())
+    )
     if frame.implementation.is_duckdb():
         return _numbered_duckdb(distinct.to_native(), name)
     distinct = distinct.collect()
@@ -75,17 +90,25 @@ def numbered(frame, name):
         values = distinct[name].to_list()
     except ValueError:  # nanoseconds
         values = [None, None]  # not told apart
-    values, order = _ordered(values, lambda: distinct.select(nw.col(name).cast(nw.String))[name].to_list())
+    values, order = _ordered(
+        values, lambda: distinct.select(nw.col(name).cast(nw.String))[name].to_list()
+    )
     places = np.empty(len(order), dtype=np.int64)
     places[order] = np.arange(len(order))
-    numbers = nw.new_series(f"{name}_number", places, nw.Int64, backend=distinct.implementation)
-    return values, nw.from_native(_in_engine(frame, distinct.with_columns(numbers).to_native())).lazy()
+    numbers = nw.new_series(
+        f"{name}_number", places, nw.Int64, backend=distinct.implementation
+    )
+    return values, nw.from_native(
+        _in_engine(frame, distinct.with_columns(numbers).to_native())
+    ).lazy()
 
 
 def _numbered_duckdb(relation, name):
     """Number the values by texts, which DuckDB casts there and back without loss: a relation shows no connection."""
     column, kind = '"' + name.replace('"', '""') + '"', str(relation.types[0])
-    value = f"{column} AT TIME ZONE 'UTC'" if kind == "TIMESTAMP WITH TIME ZONE" else column
+    value = (
+        f"{column} AT TIME ZONE 'UTC'" if kind == "TIMESTAMP WITH TIME ZONE" else column
+    )
     found = relation.project(f"{column}::VARCHAR, {value}").fetchall()
     texts, values = [text for text, _ in found], [value for _, value in found]
     if value != column:
@@ -114,7 +137,9 @@ def beside(frame, columns):
     """
     schema = frame.collect_schema()
     table = nw.from_native(_native_table(frame, columns)).lazy()
-    return table.with_columns(*(nw.col(name).cast(schema[name]) for name in columns if name in schema))
+    return table.with_columns(
+        *(nw.col(name).cast(schema[name]) for name in columns if name in schema)
+    )
 
 
 def _native_table(frame, columns):
@@ -122,10 +147,18 @@ def _native_table(frame, columns):
     engine = frame.implementation
     if engine.is_duckdb():
         # Written into the query: a Python variable is found only by some connections, and after a table of its name.
-        lists = (f"'{values.tolist()}'::{_LISTS[values.dtype.kind]}" for values in columns.values())
-        shown = ", ".join(f'unnest({values}) AS "{name}"' for name, values in zip(columns, lists, strict=True))
+        lists = (
+            f"'{values.tolist()}'::{_LISTS[values.dtype.kind]}"
+            for values in columns.values()
+        )
+        shown = ", ".join(
+            f'unnest({values}) AS "{name}"'
+            for name, values in zip(columns, lists, strict=True)
+        )
         return frame.to_native().query("skcalib_relation", f"SELECT {shown}")
-    if engine.is_ibis() or engine.is_spark_like():  # Spark makes no process of Python for a table of Arrow
+    if (
+        engine.is_ibis() or engine.is_spark_like()
+    ):  # Spark makes no process of Python for a table of Arrow
         return _in_engine(frame, import_module("pyarrow").table(columns))
     if engine.is_dask():
         return _in_engine(frame, import_module("pandas").DataFrame(columns))
@@ -159,7 +192,11 @@ def with_sql(frame, expression, name, dialect):
         ibis, operations = import_module("ibis"), import_module("ibis.expr.operations")
         view, backend = f"skcalib_{uuid4().hex}", ibis.get_backend(native)
         query = f"SELECT *, {column} FROM {view}"
-        query = import_module("sqlglot").transpile(query, read="duckdb", write=backend.dialect)[0]
+        query = import_module("sqlglot").transpile(
+            query, read="duckdb", write=backend.dialect
+        )[0]
         schema = ibis.schema({**native.schema(), name: "float64"})
-        native = operations.SQLStringView(native.alias(view).op(), query, schema).to_expr()
+        native = operations.SQLStringView(
+            native.alias(view).op(), query, schema
+        ).to_expr()
     return nw.from_native(native)

@@ -54,22 +54,34 @@ def scan(path):
     try:
         duckdb = import_module("duckdb")
     except ImportError as error:
-        raise ImportError('scan needs DuckDB: pip install "skcalib[engine]".') from error
+        raise ImportError(
+            'scan needs DuckDB: pip install "skcalib[engine]".'
+        ) from error
     if not isinstance(path, str | Path):
-        raise TypeError(f"path must be a string or a Path, found {type(path).__name__}.")
+        raise TypeError(
+            f"path must be a string or a Path, found {type(path).__name__}."
+        )
     is_parquet = str(path).lower().endswith(_PARQUET)
     if Path(path).is_dir():
-        raise ValueError(f"{path} is a folder: name its files with a glob, such as {Path(path) / '*.parquet'}.")
+        raise ValueError(
+            f"{path} is a folder: name its files with a glob, such as {Path(path) / '*.parquet'}."
+        )
     try:
         # A path that exists is that file, and no pattern.
-        pattern = re.sub(r"[*?\[]", r"[\g<0>]", str(path)) if Path(path).exists() else str(path)
+        pattern = (
+            re.sub(r"[*?\[]", r"[\g<0>]", str(path))
+            if Path(path).exists()
+            else str(path)
+        )
         # By name, because otherwise the first file's types and places are all files': fractions become integers.
         kind = "read_parquet" if is_parquet else "read_csv"
-        reader = (
-            f"{kind}({_DUCKDB.text(pattern)}, union_by_name = true, {'can_have_nan' if is_parquet else 'header'} = true"
-        )
+        reader = f"{kind}({_DUCKDB.text(pattern)}, union_by_name = true, {'can_have_nan' if is_parquet else 'header'} = true"
         reader = _without_clash(duckdb, reader, pattern)
-        return duckdb.sql(f"SELECT * FROM {reader})") if is_parquet else _csv(duckdb, reader, path)
+        return (
+            duckdb.sql(f"SELECT * FROM {reader})")
+            if is_parquet
+            else _csv(duckdb, reader, path)
+        )
     except duckdb.IOException as error:
         if "No files found" in str(error):
             raise FileNotFoundError(f"There is no file {path}.") from None
@@ -80,10 +92,24 @@ def scan(path):
 
 def _without_clash(duckdb, reader, pattern):
     """Return a call without its bracket, in which no folder ``name=value`` replaces a column of the files."""
-    files = [pattern, *(file for (file,) in duckdb.sql(f"SELECT file FROM glob({_DUCKDB.text(pattern)})").fetchall())]
-    keys = {key.lower() for file in files for key in re.findall(r"([^/\\=]+)=[^/\\]*[/\\]", file)}
+    files = [
+        pattern,
+        *(
+            file
+            for (file,) in duckdb.sql(
+                f"SELECT file FROM glob({_DUCKDB.text(pattern)})"
+            ).fetchall()
+        ),
+    ]
+    keys = {
+        key.lower()
+        for file in files
+        for key in re.findall(r"([^/\\=]+)=[^/\\]*[/\\]", file)
+    }
     plain = f"{reader}, hive_partitioning = false"
-    if not keys or keys.isdisjoint(name.lower() for name in duckdb.sql(f"SELECT * FROM {plain})").columns):
+    if not keys or keys.isdisjoint(
+        name.lower() for name in duckdb.sql(f"SELECT * FROM {plain})").columns
+    ):
         return reader
     return plain
 
@@ -93,23 +119,35 @@ def _check_distinct(duckdb, reader, names, path):
     renamed = {name.lower().rpartition("_")[0] for name in names}
     if renamed.isdisjoint(name.lower() for name in names):
         return
-    row = duckdb.sql(f"SELECT * FROM {reader.replace('header = true', 'header = false')}, all_varchar = true) LIMIT 1")
+    row = duckdb.sql(
+        f"SELECT * FROM {reader.replace('header = true', 'header = false')}, all_varchar = true) LIMIT 1"
+    )
     header = [str(text).lower() for text in row.fetchall()[0]]
     twice = next((text for text in header if header.count(text) > 1), None)
     if twice is not None:
-        raise ValueError(f"{path} has {header.count(twice)} columns called {twice!r}: rename all but one.")
+        raise ValueError(
+            f"{path} has {header.count(twice)} columns called {twice!r}: rename all but one."
+        )
 
 
 def _csv(duckdb, reader, path):
     """Open CSV files so that a column that begins with integers fails at a fraction, which DuckDB would round."""
     sniffed = duckdb.sql(f"SELECT * FROM {reader})")
     _check_distinct(duckdb, reader, sniffed.columns, path)
-    names = [name for name, kind in zip(sniffed.columns, sniffed.types, strict=True) if str(kind) == "BIGINT"]
+    names = [
+        name
+        for name, kind in zip(sniffed.columns, sniffed.types, strict=True)
+        if str(kind) == "BIGINT"
+    ]
     if not names:
         return sniffed
     texts = ", ".join(f"{_DUCKDB.text(name)}: 'VARCHAR'" for name in names)
-    checked = ", ".join(f"{_whole_number(name, path)} AS {_DUCKDB.identifier(name)}" for name in names)
-    return duckdb.sql(f"SELECT * REPLACE ({checked}) FROM {reader}, types = {{{texts}}})")
+    checked = ", ".join(
+        f"{_whole_number(name, path)} AS {_DUCKDB.identifier(name)}" for name in names
+    )
+    return duckdb.sql(
+        f"SELECT * REPLACE ({checked}) FROM {reader}, types = {{{texts}}})"
+    )
 
 
 def _whole_number(name, path):

@@ -6,7 +6,14 @@ from numbers import Integral
 import numpy as np
 
 from skcalib._cells.statistics import BinStatistics, unchecked_statistics
-from skcalib.binning import EqualMass, EqualWidth, FixedEdges, UniqueScores, assign_bins, check_binning
+from skcalib.binning import (
+    EqualMass,
+    EqualWidth,
+    FixedEdges,
+    UniqueScores,
+    assign_bins,
+    check_binning,
+)
 from skcalib.binning._base import edges_above, resolve_n_bins
 from skcalib.binning._equal_mass import equal_mass_cuts
 from skcalib.engines._histogram import ScoreHistogram, width_bin
@@ -37,17 +44,30 @@ def binned(columns, strategy):
     if type(strategy) is UniqueScores:
         _check_few_scores(histogram)
     weighted = histogram.weighted
-    n_bins = [_n_bins(cells, strategy, weighted) for cells in histogram.by_segment().values()]
-    histogram.refine(lambda cells: _is_cut(cells, strategy, n_bins[cells.segment[0]], weighted))
+    n_bins = [
+        _n_bins(cells, strategy, weighted) for cells in histogram.by_segment().values()
+    ]
+    histogram.refine(
+        lambda cells: _is_cut(cells, strategy, n_bins[cells.segment[0]], weighted)
+    )
     parts = zip(histogram.by_segment().items(), n_bins, strict=True)
-    return {key: statistics_of(cells, _edges(cells, strategy, n, weighted)) for (key, cells), n in parts}
+    return {
+        key: statistics_of(cells, _edges(cells, strategy, n, weighted))
+        for (key, cells), n in parts
+    }
 
 
 def statistics_of(cells, edges):
     """Return the bin statistics of cells that no edge cuts."""
     bins = assign_bins(cells.high, edges)
-    sums = {name: np.bincount(bins, cells[name], len(edges) - 1) for name in _SUMS if name in cells}
-    return unchecked_statistics(edges, **sums | {"count": sums["count"].astype(np.int64)})
+    sums = {
+        name: np.bincount(bins, cells[name], len(edges) - 1)
+        for name in _SUMS
+        if name in cells
+    }
+    return unchecked_statistics(
+        edges, **sums | {"count": sums["count"].astype(np.int64)}
+    )
 
 
 def equal_mass_cells(cells, n_bins, weighted):
@@ -73,7 +93,11 @@ def _edges(cells, strategy, n_bins, weighted):
         return EqualWidth(n_bins)._edges_of(cells.low)
     if type(strategy) is FixedEdges:
         return strategy._edges_of(cells.low)
-    cuts = np.arange(len(cells.low)) if n_bins is None else equal_mass_cells(cells, n_bins, weighted)
+    cuts = (
+        np.arange(len(cells.low))
+        if n_bins is None
+        else equal_mass_cells(cells, n_bins, weighted)
+    )
     scores = np.unique(np.append(cells.low, cells.high))
     edges = edges_above(scores, np.searchsorted(scores, cells.low[cuts]))
     edges[[0, -1]] = 0, 1
@@ -86,7 +110,12 @@ def _n_bins(cells, strategy, weighted):
         return None
     # More equal-mass bins than rows are one per row, however many are asked for.
     bound = {"maximum": 2**53} if type(strategy) is EqualMass and not weighted else {}
-    return resolve_n_bins(strategy.n_bins, int(cells.count.sum()), cells.weight if weighted else None, **bound)
+    return resolve_n_bins(
+        strategy.n_bins,
+        int(cells.count.sum()),
+        cells.weight if weighted else None,
+        **bound,
+    )
 
 
 def _check_few_scores(histogram):

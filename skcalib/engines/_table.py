@@ -9,7 +9,10 @@ from skcalib.engines._fit import fitted, fitted_groupwise
 from skcalib.engines._native import hidden_nan
 from skcalib.engines._statistics import binned, check_strategy
 from skcalib.engines._weighted import exact_cumulative_error, pooled
-from skcalib.metrics import kolmogorov_smirnov_calibration_error, kuiper_calibration_error
+from skcalib.metrics import (
+    kolmogorov_smirnov_calibration_error,
+    kuiper_calibration_error,
+)
 from skcalib.recalibrators import GroupwiseRecalibrator
 
 _LEAST_BITS, _MOST_BITS = 8, 24
@@ -25,7 +28,12 @@ def clear_errors():
             raise
         kind, text = type(error).__name__, str(error)
         if "CSV" in text:
-            shown = " ".join(text.split("Error: ", 1)[-1].split("Possible ")[0].split("Column ")[0].split())
+            shown = " ".join(
+                text.split("Error: ", 1)[-1]
+                .split("Possible ")[0]
+                .split("Column ")[0]
+                .split()
+            )
             raise ValueError(f"The file cannot be read: {shown}") from error
         if kind == "ConversionException" and "nan" in text.lower():
             raise hidden_nan() from error
@@ -87,14 +95,35 @@ class PredictionTable:
     ([0.3, 0.85], [0.5, 1.0])
     """
 
-    def __init__(self, data, *, label, score, weight=None, by=None, pos_label=None, on_invalid="raise"):
-        self._by_is_one, self._names = isinstance(by, str), {"label": label, "score": score, "weight": weight, "by": by}
+    def __init__(
+        self,
+        data,
+        *,
+        label,
+        score,
+        weight=None,
+        by=None,
+        pos_label=None,
+        on_invalid="raise",
+    ):
+        self._by_is_one, self._names = (
+            isinstance(by, str),
+            {"label": label, "score": score, "weight": weight, "by": by},
+        )
         self._columns = binary_columns(
-            data, label=label, score=score, weight=weight, by=by, pos_label=pos_label, on_invalid=on_invalid
+            data,
+            label=label,
+            score=score,
+            weight=weight,
+            by=by,
+            pos_label=pos_label,
+            on_invalid=on_invalid,
         )
 
     @classmethod
-    def top_label(cls, data, *, label, scores, classes, weight=None, by=None, on_invalid="raise"):
+    def top_label(
+        cls, data, *, label, scores, classes, weight=None, by=None, on_invalid="raise"
+    ):
         """Return the table of the question whether the predicted class is right, from one score column per class.
 
         Parameters
@@ -124,20 +153,39 @@ class PredictionTable:
         --------
         >>> import pandas as pd
         >>> from skcalib.engines import PredictionTable
-        >>> log = pd.DataFrame({"cat": [0.7, 0.2], "dog": [0.2, 0.2], "fish": [0.1, 0.6], "is": ["cat", "dog"]})
+        >>> log = pd.DataFrame(
+        ...     {
+        ...         "cat": [0.7, 0.2],
+        ...         "dog": [0.2, 0.2],
+        ...         "fish": [0.1, 0.6],
+        ...         "is": ["cat", "dog"],
+        ...     }
+        ... )
         >>> names = ["cat", "dog", "fish"]
-        >>> table = PredictionTable.top_label(log, label="is", scores=names, classes=names)
+        >>> table = PredictionTable.top_label(
+        ...     log, label="is", scores=names, classes=names
+        ... )
         >>> statistics = table.bin_statistics(1)
         >>> statistics.mean_score.round(3).tolist(), statistics.event_frequency.tolist()
         ([0.65], [0.5])
         """
         columns = top_label_columns(
-            data, label=label, scores=scores, classes=classes, weight=weight, by=by, on_invalid=on_invalid
+            data,
+            label=label,
+            scores=scores,
+            classes=classes,
+            weight=weight,
+            by=by,
+            on_invalid=on_invalid,
         )
-        return cls._of(columns, by, {"label": label, "scores": scores, "weight": weight, "by": by})
+        return cls._of(
+            columns, by, {"label": label, "scores": scores, "weight": weight, "by": by}
+        )
 
     @classmethod
-    def marginal(cls, data, *, label, scores, classes, weight=None, by=None, on_invalid="raise"):
+    def marginal(
+        cls, data, *, label, scores, classes, weight=None, by=None, on_invalid="raise"
+    ):
         """Return the tables of each class against the rest, from one score column per class.
 
         Parameters
@@ -164,11 +212,25 @@ class PredictionTable:
             For columns that are not there or of a wrong type, and for `classes` that are not one per column.
         """
         columns = marginal_columns(
-            data, label=label, scores=scores, classes=classes, weight=weight, by=by, on_invalid=on_invalid
+            data,
+            label=label,
+            scores=scores,
+            classes=classes,
+            weight=weight,
+            by=by,
+            on_invalid=on_invalid,
         )
         return {
             value: cls._of(
-                of_class, by, {"label": label, "score": score, "pos_label": value, "weight": weight, "by": by}
+                of_class,
+                by,
+                {
+                    "label": label,
+                    "score": score,
+                    "pos_label": value,
+                    "weight": weight,
+                    "by": by,
+                },
             )
             for score, (value, of_class) in zip(scores, columns.items(), strict=True)
         }
@@ -176,11 +238,19 @@ class PredictionTable:
     @classmethod
     def _of(cls, columns, by, names):
         table = object.__new__(cls)
-        table._columns, table._by_is_one, table._names = columns, isinstance(by, str), names
+        table._columns, table._by_is_one, table._names = (
+            columns,
+            isinstance(by, str),
+            names,
+        )
         return table
 
     def __repr__(self):
-        shown = ", ".join(f"{name}={value!r}" for name, value in self._names.items() if value is not None)
+        shown = ", ".join(
+            f"{name}={value!r}"
+            for name, value in self._names.items()
+            if value is not None
+        )
         return f"PredictionTable({self._columns.frame.implementation}, {shown})"
 
     @clear_errors()
@@ -258,7 +328,11 @@ class PredictionTable:
         ValueError
             For invalid rows, and for a table without a valid row.
         """
-        return self._by_key(exact_cumulative_error(self._columns, kuiper_calibration_error, two_sided=True))
+        return self._by_key(
+            exact_cumulative_error(
+                self._columns, kuiper_calibration_error, two_sided=True
+            )
+        )
 
     @clear_errors()
     def kolmogorov_smirnov(self):
@@ -275,7 +349,9 @@ class PredictionTable:
             For invalid rows, and for a table without a valid row.
         """
         metric = kolmogorov_smirnov_calibration_error
-        return self._by_key(exact_cumulative_error(self._columns, metric, two_sided=False))
+        return self._by_key(
+            exact_cumulative_error(self._columns, metric, two_sided=False)
+        )
 
     @clear_errors()
     def fit(self, recalibrator):
@@ -341,7 +417,9 @@ class PredictionTable:
         >>> from skcalib.engines import PredictionTable
         >>> log = pd.DataFrame({"p": [0.2, 0.4, 0.8, 0.9], "clicked": [0, 1, 1, 1]})
         >>> table = PredictionTable(log, label="clicked", score="p")
-        >>> table.apply(table.fit(HistogramBinning(2)), output="calibrated")["calibrated"].tolist()
+        >>> table.apply(table.fit(HistogramBinning(2)), output="calibrated")[
+        ...     "calibrated"
+        ... ].tolist()
         [0.5, 0.5, 1.0, 1.0]
         """
         if isinstance(recalibrator, dict) and self._by_is_one:
@@ -354,4 +432,6 @@ class PredictionTable:
             if not parts:
                 raise ValueError("The table has no valid row: see invalid_rows().")
             return parts[()]
-        return {key[0]: part for key, part in parts.items()} if self._by_is_one else parts
+        return (
+            {key[0]: part for key, part in parts.items()} if self._by_is_one else parts
+        )

@@ -31,7 +31,9 @@ def label_pairs(columns, is_apart=None):
         heavy = cells.weight > _LARGEST_SHARE * cells.weight.sum()
         return heavy if is_apart is None else heavy | is_apart(cells)
 
-    histogram = ScoreHistogram(columns, MOMENTS, fine_cell(_BITS_OF_SEGMENT if columns.by else _BITS))
+    histogram = ScoreHistogram(
+        columns, MOMENTS, fine_cell(_BITS_OF_SEGMENT if columns.by else _BITS)
+    )
     histogram.refine(is_needed)
     return {key: _pairs(cells) for key, cells in histogram.by_segment().items()}
 
@@ -40,7 +42,10 @@ def _pairs(cells):
     """Return two scores a cell and label as weighted rows."""
     events = (cells.weighted_label, cells.distance_label, cells.distance_squared_label)
     others = (
-        sums - own for sums, own in zip((cells.weight, cells.distance, cells.distance_squared), events, strict=True)
+        sums - own
+        for sums, own in zip(
+            (cells.weight, cells.distance, cells.distance_squared), events, strict=True
+        )
     )
     mirrored = cells.low > 0.5
     low, high = (np.where(mirrored, 1 - end, end) for end in (cells.low, cells.high))
@@ -50,8 +55,12 @@ def _pairs(cells):
         total, distances, squares = sums
         divisor = np.where(total > 0, total, 1.0)
         mean = np.clip(distances / divisor, low, high)
-        for weight, distance in two_points(total, mean, squares / divisor - mean**2, low, high):
-            score = np.where(mirrored, 1 - distance, distance).clip(cells.low, cells.high)
+        for weight, distance in two_points(
+            total, mean, squares / divisor - mean**2, low, high
+        ):
+            score = np.where(mirrored, 1 - distance, distance).clip(
+                cells.low, cells.high
+            )
             parts.append((np.full(len(score), label), score, weight))
     labels, scores, weights = map(np.concatenate, zip(*parts, strict=True))
     kept = weights > 0
@@ -66,7 +75,9 @@ def pooled(columns, bits):
 
 def mean_rows(cells):
     """Return cells as weighted rows at their mean scores."""
-    mean = np.clip(cells.weighted_score / cells.weight, cells.low, cells.high)  # the quotient may round
+    mean = np.clip(
+        cells.weighted_score / cells.weight, cells.low, cells.high
+    )  # the quotient may round
     return rows_of_cells(mean, cells.weight, cells.weighted_label)
 
 

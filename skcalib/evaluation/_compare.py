@@ -25,7 +25,12 @@ from skcalib.metrics._interval import unwrapped_metric
 from skcalib.metrics._table import metric_of, scorers
 
 _FEW = 1e-9  # pairs of different units in a bin, as a share of all, below which there are none
-_LATEX = {**{mark: f"\\{mark}" for mark in "&%$#_{}"}, "\\": r"\textbackslash{}", "~": r"\~{}", "^": r"\^{}"}
+_LATEX = {
+    **{mark: f"\\{mark}" for mark in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\~{}",
+    "^": r"\^{}",
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,21 +87,39 @@ class ModelComparison(ResultTable):
         table : str
             A star marks an adjusted p-value of .05 or less for the difference to the reference.
         """
-        head, *rows = self._cells(r"\textbf{{{}}}", lambda name: "".join(_LATEX.get(mark, mark) for mark in name))
+        head, *rows = self._cells(
+            r"\textbf{{{}}}",
+            lambda name: "".join(_LATEX.get(mark, mark) for mark in name),
+        )
         lines = [f"{' & '.join(line)} \\\\" for line in (head, *rows)]
         begin = f"\\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}"
-        return "\n".join([begin, r"\toprule", lines[0], r"\midrule", *lines[1:], r"\bottomrule", r"\end{tabular}"])
+        return "\n".join(
+            [
+                begin,
+                r"\toprule",
+                lines[0],
+                r"\midrule",
+                *lines[1:],
+                r"\bottomrule",
+                r"\end{tabular}",
+            ]
+        )
 
     def _cells(self, bold, name):
         """Return the texts of a table by model and metric."""
-        models, metrics = (list(dict.fromkeys(getattr(self, axis).tolist())) for axis in ("model", "metric"))
+        models, metrics = (
+            list(dict.fromkeys(getattr(self, axis).tolist()))
+            for axis in ("model", "metric")
+        )
         table = [["model", *map(name, metrics)], *([name(model)] for model in models)]
         numbers = self.estimate, self.low, self.high, self.adjusted_pvalue
         for k, (estimate, low, high, pvalue) in enumerate(zip(*numbers, strict=True)):
             text = f"{estimate:.4g} ({low:.4g} to {high:.4g})"
             best = self.estimate[self.metric == self.metric[k]].min()
             star = "*" if pvalue <= 0.05 else ""
-            table[1 + k % len(models)].append((bold.format(text) if estimate == best else text) + star)
+            table[1 + k % len(models)].append(
+                (bold.format(text) if estimate == best else text) + star
+            )
         return table
 
     def __str__(self):
@@ -106,9 +129,17 @@ class ModelComparison(ResultTable):
             if model == self.reference:
                 continue
             verdict = "lower" if difference < 0 else "higher"
-            seen = f"has a {verdict} {metric} than" if pvalue <= 0.05 else f"is not seen to differ in {metric} from"
-            numbers = f"{level} interval {low:.3g} to {high:.3g}, adjusted p = {pvalue:.2g}"
-            said.append(f"{model} {seen} {self.reference} (difference {difference:.3g}, {numbers}).")
+            seen = (
+                f"has a {verdict} {metric} than"
+                if pvalue <= 0.05
+                else f"is not seen to differ in {metric} from"
+            )
+            numbers = (
+                f"{level} interval {low:.3g} to {high:.3g}, adjusted p = {pvalue:.2g}"
+            )
+            said.append(
+                f"{model} {seen} {self.reference} (difference {difference:.3g}, {numbers})."
+            )
         return " ".join(said)
 
 
@@ -205,7 +236,11 @@ def compare(
     >>> s = rng.random(1000)
     >>> y_true, sure = rng.random(1000) < s, s**2 / (s**2 + (1 - s) ** 2)
     >>> found = compare(y_true, {"calibrated": s, "sure": sure}, metrics="brier_score")
-    >>> found.model.tolist(), found.difference.round(3).tolist(), bool(found.adjusted_pvalue[1] < 0.001)
+    >>> (
+    ...     found.model.tolist(),
+    ...     found.difference.round(3).tolist(),
+    ...     bool(found.adjusted_pvalue[1] < 0.001),
+    ... )
     (['calibrated', 'sure'], [0.0, 0.012], True)
     >>> print(found.to_markdown())
     | model | brier_score |
@@ -213,14 +248,33 @@ def compare(
     | calibrated | **0.166 (0.1561 to 0.176)** |
     | sure | 0.1783 (0.164 to 0.1925)* |
     """
-    level, given = check_confidence_level(confidence_level), {"pos_label": pos_label, "labels": labels}
+    level, given = (
+        check_confidence_level(confidence_level),
+        {"pos_label": pos_label, "labels": labels},
+    )
     check_int(n_resamples, "n_resamples")
-    given = {name: one for name, one in {"sample_weight": sample_weight, **given}.items() if one is not None}
+    given = {
+        name: one
+        for name, one in {"sample_weight": sample_weight, **given}.items()
+        if one is not None
+    }
     data, reference = _check_models(y_true, models, reference, given)
-    cluster = None if clusters is None else check_groups(clusters, len(data[reference].scores), name="clusters")[1]
+    cluster = (
+        None
+        if clusters is None
+        else check_groups(clusters, len(data[reference].scores), name="clusters")[1]
+    )
     weight = data[reference].sample_weight
-    options = {"weight_type": "importance" if weight is not None and np.any(weight % 1) else "frequency"}
-    options |= {"clusters": cluster, "confidence_level": level, "n_resamples": n_resamples}
+    options = {
+        "weight_type": "importance"
+        if weight is not None and np.any(weight % 1)
+        else "frequency"
+    }
+    options |= {
+        "clusters": cluster,
+        "confidence_level": level,
+        "n_resamples": n_resamples,
+    }
     options["random_state"] = check_random_state(random_state).randint(2**31)
     rows, table = _Rows(y_true, models, data, reference, given, options), []
     others = np.array([name != reference for name in models])
@@ -228,39 +282,70 @@ def compare(
         found = rows.compared(metric)
         adjusted = np.ones(len(models))
         adjusted[others] = holm(np.array([pvalue for *_, pvalue in found])[others])
-        table += zip(models, [label] * len(models), *zip(*found, strict=True), adjusted, strict=True)
-    return ModelComparison(*map(np.array, zip(*table, strict=True)), reference=reference, confidence_level=level)
+        table += zip(
+            models,
+            [label] * len(models),
+            *zip(*found, strict=True),
+            adjusted,
+            strict=True,
+        )
+    return ModelComparison(
+        *map(np.array, zip(*table, strict=True)),
+        reference=reference,
+        confidence_level=level,
+    )
 
 
 def _check_models(y_true, models, reference, given):
-    if not isinstance(models, dict) or len(models) < 2 or any(not isinstance(name, str) for name in models):
-        raise ValueError(f"models must be a dict from names (str) to probabilities, two or more, found {models!r:.80}.")
+    if (
+        not isinstance(models, dict)
+        or len(models) < 2
+        or any(not isinstance(name, str) for name in models)
+    ):
+        raise ValueError(
+            f"models must be a dict from names (str) to probabilities, two or more, found {models!r:.80}."
+        )
     reference = next(iter(models)) if reference is None else reference
     if reference not in models:
-        raise ValueError(f"reference must be one of the models {list(models)}, found {reference!r}.")
+        raise ValueError(
+            f"reference must be one of the models {list(models)}, found {reference!r}."
+        )
     data = {}
     for name, y_proba in models.items():
         try:
             data[name] = check_scored_labels(y_true, y_proba, drop=False, **given)
         except (TypeError, ValueError) as error:
             text = f"models[{name!r}]: {error}"
-            raise (TypeError if isinstance(error, TypeError) else ValueError)(text) from None
+            raise (TypeError if isinstance(error, TypeError) else ValueError)(
+                text
+            ) from None
     return data, reference
 
 
 def _check_metrics(metrics):
     """Return the metrics by the names that the table gives them."""
-    known = {name.removeprefix("neg_"): partial(metric, **options) for name, (metric, options) in scorers().items()}
+    known = {
+        name.removeprefix("neg_"): partial(metric, **options)
+        for name, (metric, options) in scorers().items()
+    }
     found = {}
-    for metric in [metrics] if isinstance(metrics, str) or callable(metrics) else metrics:
+    for metric in (
+        [metrics] if isinstance(metrics, str) or callable(metrics) else metrics
+    ):
         if isinstance(metric, str):
             if metric not in known:
-                raise ValueError(f"metrics: there is no {metric!r}. The names are {', '.join(sorted(known))}.")
+                raise ValueError(
+                    f"metrics: there is no {metric!r}. The names are {', '.join(sorted(known))}."
+                )
             name, metric = metric, known[metric]
         else:
             function, params = unwrapped_metric(metric, {})
-            options = ", ".join(f"{option}={value!r}" for option, value in params.items())
-            name = getattr(function, "__name__", type(function).__name__) + f"({options})" * bool(options)
+            options = ", ".join(
+                f"{option}={value!r}" for option, value in params.items()
+            )
+            name = getattr(
+                function, "__name__", type(function).__name__
+            ) + f"({options})" * bool(options)
         if name in found:
             raise ValueError(f"metrics holds {name!r} twice.")
         found[name] = metric
@@ -283,7 +368,10 @@ class _Rows(NamedTuple):
         """Return (estimate, low, high, difference, low, high, pvalue) of each model."""
         own, difference = self._method(metric)
         none = 0.0, 0.0, 0.0, 1.0
-        return [(*own[name], *(none if name == self.reference else difference(name))) for name in self.models]
+        return [
+            (*own[name], *(none if name == self.reference else difference(name)))
+            for name in self.models
+        ]
 
     def _method(self, metric):
         """Return (estimate, low, high) by model, and what gives (difference, low, high, pvalue) of a model."""
@@ -292,29 +380,55 @@ class _Rows(NamedTuple):
         if function in (log_loss, brier_score):
             loss = LOSSES["log" if function is log_loss else "brier"]
             means = {name: self._losses(loss, data) for name, data in self.data.items()}
-            widths = {name: half_width(influence, level, *units) for name, (_, influence, units, _) in means.items()}
-            own = {name: (mean, mean - widths[name], mean + widths[name]) for name, (mean, *_) in means.items()}
+            widths = {
+                name: half_width(influence, level, *units)
+                for name, (_, influence, units, _) in means.items()
+            }
+            own = {
+                name: (mean, mean - widths[name], mean + widths[name])
+                for name, (mean, *_) in means.items()
+            }
         elif row is None:
             return self._bootstrapped(partial(function, **params))
         else:
-            given, error = {"metric": metric, **self.given, **self.options}, row.error(params)
-            own = {name: calibration_error_interval(self.y_true, s, **given) for name, s in self.models.items()}
+            given, error = (
+                {"metric": metric, **self.given, **self.options},
+                row.error(params),
+            )
+            own = {
+                name: calibration_error_interval(self.y_true, s, **given)
+                for name, s in self.models.items()
+            }
             if not _is_mean_over_pairs(error):
-                return own, lambda name: _with_pvalue(*square_and_add(own[name], own[self.reference]), level)
+                return own, lambda name: _with_pvalue(
+                    *square_and_add(own[name], own[self.reference]), level
+                )
             means = {name: self._pairs(error, data) for name, data in self.data.items()}
-            own = {name: (means[name][0], *limits) for name, (_, *limits) in own.items()}
+            own = {
+                name: (means[name][0], *limits) for name, (_, *limits) in own.items()
+            }
         return own, lambda name: _paired(means[name], means[self.reference], level)
 
     def _bootstrapped(self, metric):
         """Compare a function of labels and probabilities that is no error of the library by a basic bootstrap."""
-        values = {name: partial(metric, self.y_true, y_proba, **self.given) for name, y_proba in self.models.items()}
+        values = {
+            name: partial(metric, self.y_true, y_proba, **self.given)
+            for name, y_proba in self.models.items()
+        }
         level, base = self.options["confidence_level"], values[self.reference]
 
         def interval(function):
-            estimate, rng = float(function()), check_random_state(self.options["random_state"])
+            estimate, rng = (
+                float(function()),
+                check_random_state(self.options["random_state"]),
+            )
             options = level, self.options["n_resamples"], rng
             limits = basic_limits(
-                function, self.data[self.reference], estimate, *options, cluster=self.options["clusters"]
+                function,
+                self.data[self.reference],
+                estimate,
+                *options,
+                cluster=self.options["clusters"],
             )
             return IntervalEstimate(estimate, *limits)
 
@@ -322,7 +436,9 @@ class _Rows(NamedTuple):
             found = interval(lambda **weight: values[name](**weight) - base(**weight))
             return _with_pvalue(found, found.estimate, level)
 
-        return {name: interval(function) for name, function in values.items()}, difference
+        return {
+            name: interval(function) for name, function in values.items()
+        }, difference
 
     def _kept(self, data):
         """Return the rows of positive weight, and their clusters."""
@@ -334,25 +450,42 @@ class _Rows(NamedTuple):
         data, cluster = self._kept(data)
         losses = loss(data.scores, data.labels)
         mean = float(np.average(losses, weights=data.sample_weight))
-        units = data.sample_weight, cluster_codes(cluster, self.options["weight_type"], len(losses))
+        units = (
+            data.sample_weight,
+            cluster_codes(cluster, self.options["weight_type"], len(losses)),
+        )
         return mean, losses - mean, units, None
 
     def _pairs(self, error, data):
         """Return the signed square as a mean over pairs of units in a bin, its influence by the jackknife, and sums."""
         data, unit = self._kept(data)
         if unit is None:
-            if data.sample_weight is not None and self.options["weight_type"] == "frequency":  # each copy is a unit
-                data = data.at(np.repeat(np.arange(len(data.scores)), data.sample_weight.astype(np.intp)))
+            if (
+                data.sample_weight is not None
+                and self.options["weight_type"] == "frequency"
+            ):  # each copy is a unit
+                data = data.at(
+                    np.repeat(
+                        np.arange(len(data.scores)), data.sample_weight.astype(np.intp)
+                    )
+                )
                 data = data._replace(sample_weight=None)
             unit = np.arange(len(data.scores))
         names, unit = np.unique(unit, return_inverse=True)
         tasks = binary_tasks(data, error.multiclass, pooled=True)
-        parts = [_mean_over_pairs(task, np.repeat(unit, task.n_columns), len(names), error) for task in tasks]
+        parts = [
+            _mean_over_pairs(task, np.repeat(unit, task.n_columns), len(names), error)
+            for task in tasks
+        ]
         *values, sums = zip(*parts, strict=True)
         classes = ClassPowers.of(data, error)
-        whole, influence = (classes.combine(np.stack(value, axis=-1)) for value in values)
+        whole, influence = (
+            classes.combine(np.stack(value, axis=-1)) for value in values
+        )
         weights = [1.0] if classes.weight is None else np.sqrt(classes.weight)
-        sums = hstack([root * one for root, one in zip(weights, sums, strict=True)], format="csr")
+        sums = hstack(
+            [root * one for root, one in zip(weights, sums, strict=True)], format="csr"
+        )
         return float(whole), influence, (None, np.arange(len(names))), sums
 
 
@@ -363,9 +496,14 @@ def square_and_add(one, other):
     """
     (estimate, low, high), (base, base_low, base_high) = one, other
     first, second = min(max(estimate, low), high), min(max(base, base_low), base_high)
-    below, above = np.hypot(first - low, base_high - second), np.hypot(high - first, second - base_low)
+    below, above = (
+        np.hypot(first - low, base_high - second),
+        np.hypot(high - first, second - base_low),
+    )
     centre = first - second
-    return IntervalEstimate(estimate - base, float(centre - below), float(centre + above)), centre
+    return IntervalEstimate(
+        estimate - base, float(centre - below), float(centre + above)
+    ), centre
 
 
 def _with_pvalue(difference, centre, level):
@@ -378,18 +516,30 @@ def _with_pvalue(difference, centre, level):
 def _paired(one, other, level):
     """Return the difference of two means with its limits and p-value, by what each unit of rows adds to it."""
     (estimate, influence, units, sums), (base, of_base, _, of_reference) = one, other
-    difference, (error, freedom) = estimate - base, standard_error(influence - of_base, *units)
-    if sums is not None:  # the jackknife counts the part of the variance that is of pairs twice
+    difference, (error, freedom) = (
+        estimate - base,
+        standard_error(influence - of_base, *units),
+    )
+    if (
+        sums is not None
+    ):  # the jackknife counts the part of the variance that is of pairs twice
         of_pairs = _variance_of_pairs(sums, of_reference)
         error = np.sqrt(max(error**2 - of_pairs, of_pairs))
     width = stdtrit(freedom, (1 + level) / 2) * error
-    pvalue = 2 * stdtr(freedom, -abs(difference) / error) if error > 0 else difference == 0
+    pvalue = (
+        2 * stdtr(freedom, -abs(difference) / error) if error > 0 else difference == 0
+    )
     return difference, difference - width, difference + width, float(pvalue)
 
 
 def _is_mean_over_pairs(error):
     """Return whether an error is the unbiased signed square."""
-    if error is None or error.power is not BinnedPower or error.groups is not None or not error.squared:
+    if (
+        error is None
+        or error.power is not BinnedPower
+        or error.groups is not None
+        or not error.squared
+    ):
         return False
     return resolved_method(error.params["method"], error.norm) == "unbiased"
 
@@ -402,7 +552,10 @@ def _mean_over_pairs(task, unit, n_units, error):
     """
     strategy = error.params["binning"]
     edges = strategy._edges_of(*task.sorted_for(strategy))
-    n_bins, weight = len(edges) - 1, np.ones(len(unit)) if task.sample_weight is None else task.sample_weight
+    n_bins, weight = (
+        len(edges) - 1,
+        np.ones(len(unit)) if task.sample_weight is None else task.sample_weight,
+    )
     code = np.searchsorted(edges[1:-1], task.scores)
     cells, index = np.unique(unit * n_bins + code, return_inverse=True)
     residual = task.labels - task.scores.astype(np.float64)
@@ -411,10 +564,15 @@ def _mean_over_pairs(task, unit, n_units, error):
     unit, code = np.divmod(cells, n_bins)
     of_bins = np.stack([np.bincount(code, moment, n_bins) for moment in moments])
     terms = _terms(*of_bins)
-    change = np.bincount(unit, terms[code] - _terms(*(of_bins[:, code] - moments)), n_units)
+    change = np.bincount(
+        unit, terms[code] - _terms(*(of_bins[:, code] - moments)), n_units
+    )
     without = (terms.sum() - change) / (weight.sum() - np.bincount(unit, mass, n_units))
     pairs, held = of_bins[0] ** 2 - of_bins[2], np.maximum(of_bins[0], 1e-300)
-    scale = np.sqrt(np.divide(held, pairs, out=np.zeros(n_bins), where=pairs > _FEW * held**2) / weight.sum())
+    scale = np.sqrt(
+        np.divide(held, pairs, out=np.zeros(n_bins), where=pairs > _FEW * held**2)
+        / weight.sum()
+    )
     centred = scale[code] * (total - mass * (of_bins[1] / held)[code])
     sums = csr_array((centred, (unit, code)), (n_units, n_bins))
     return terms.sum() / weight.sum(), (n_units - 1) * (without.mean() - without), sums

@@ -9,7 +9,11 @@ from skcalib._input.scored_labels import check_scored_labels
 from skcalib._progress import Progress
 from skcalib.recalibrators import StackedRecalibrator
 from skcalib.recalibrators._folds import cross_validation_folds, gain_interval
-from skcalib.recalibrators._transformer import check_recalibrator, class_parameters, fitted_clone
+from skcalib.recalibrators._transformer import (
+    check_recalibrator,
+    class_parameters,
+    fitted_clone,
+)
 
 
 def recalibration_gain(
@@ -100,16 +104,27 @@ def recalibration_gain(
     """
     check_option(loss, "loss", tuple(LOSSES))
     level = check_confidence_level(confidence_level)
-    recalibrator = check_recalibrator(StackedRecalibrator(verbose=verbose) if recalibrator is None else recalibrator)
-    data = check_scored_labels(y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, labels=labels)
+    recalibrator = check_recalibrator(
+        StackedRecalibrator(verbose=verbose) if recalibrator is None else recalibrator
+    )
+    data = check_scored_labels(
+        y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, labels=labels
+    )
     codes = data.labels.astype(np.intp)
     columns = data.scores.reshape(len(codes), -1)
-    folds = cross_validation_folds(cv, columns, codes, data.sample_weight, stratified=False)
+    folds = cross_validation_folds(
+        cv, columns, codes, data.sample_weight, stratified=False
+    )
     before = LOSSES[loss](data.scores, data.labels)
-    progress, gains = Progress("recalibration_gain", verbose), np.empty((len(folds), len(codes)))
+    progress, gains = (
+        Progress("recalibration_gain", verbose),
+        np.empty((len(folds), len(codes))),
+    )
     for k, fold in enumerate(folds):
         progress(f"fit {k + 1} of {len(folds)}", k / len(folds))
-        gains[k] = before - LOSSES[loss](recalibrated_by_fold(recalibrator, fold, columns, codes), data.labels)
+        gains[k] = before - LOSSES[loss](
+            recalibrated_by_fold(recalibrator, fold, columns, codes), data.labels
+        )
     return gain_interval(gains, folds, data.sample_weight, level)
 
 
@@ -120,8 +135,17 @@ def recalibrated_by_fold(recalibrator, fold, columns, codes, groups=None):
     """
     if len(np.unique(codes[fold.train])) < 2:
         return columns[:, 0] if columns.shape[1] == 1 else columns
-    unfitted, own = clone(recalibrator), {} if groups is None else {"groups": groups[fold.train]}
-    unfitted.set_params(**class_parameters(unfitted, np.arange(max(columns.shape[1], 2))))
-    fitted = fitted_clone(unfitted, columns[fold.train], codes[fold.train], fold.train_weight, **own)
-    recalibrated = fitted.predict_proba(columns, **({} if groups is None else {"groups": groups}))
+    unfitted, own = (
+        clone(recalibrator),
+        {} if groups is None else {"groups": groups[fold.train]},
+    )
+    unfitted.set_params(
+        **class_parameters(unfitted, np.arange(max(columns.shape[1], 2)))
+    )
+    fitted = fitted_clone(
+        unfitted, columns[fold.train], codes[fold.train], fold.train_weight, **own
+    )
+    recalibrated = fitted.predict_proba(
+        columns, **({} if groups is None else {"groups": groups})
+    )
     return recalibrated[:, 1] if columns.shape[1] == 1 else recalibrated

@@ -90,13 +90,23 @@ class CalibrationSummary(ResultTable):
             `statistic`, `estimate`, `low` and `high`.
         """
         parts = zip(*(getattr(self, name) for name in _WORDS), strict=True)
-        return {"statistic": list(_WORDS), **dict(zip(IntervalEstimate._fields, map(list, parts), strict=True))}
+        return {
+            "statistic": list(_WORDS),
+            **dict(zip(IntervalEstimate._fields, map(list, parts), strict=True)),
+        }
 
     def __str__(self):
         level = f"{100 * self.confidence_level:g} %"
-        said = {name: f"{words} {_shown(getattr(self, name))}" for name, words in _WORDS.items()}
-        said["observed_expected"] = said["observed_expected"].replace("(", f"({level} CI ", 1)
-        observed, intercept, slope, ici, e50, e90, emax, brier, scaled, auc = said.values()
+        said = {
+            name: f"{words} {_shown(getattr(self, name))}"
+            for name, words in _WORDS.items()
+        }
+        said["observed_expected"] = said["observed_expected"].replace(
+            "(", f"({level} CI ", 1
+        )
+        observed, intercept, slope, ici, e50, e90, emax, brier, scaled, auc = (
+            said.values()
+        )
         text = (
             f"In {self.n:,.10g} rows with {self.n_events:,.10g} events ({100 * self.event_frequency:.3g} %; mean "
             f"predicted probability {100 * self.mean_score:.3g} %), {observed}, {intercept} and {slope}. Against a "
@@ -105,7 +115,9 @@ class CalibrationSummary(ResultTable):
         if self.n_clusters:
             text += f"Intervals allow for the dependence of rows in {self.n_clusters} clusters. "
         for why in dict.fromkeys(self.reasons.values()):
-            names = " and ".join(name for name, reason in self.reasons.items() if reason == why)
+            names = " and ".join(
+                name for name, reason in self.reasons.items() if reason == why
+            )
             text += f"Not defined: {names} ({why.rstrip('.')}). "
         return f"{text}(TRIPOD+AI items {'12d, ' * bool(self.n_clusters)}12e, 20a and 23a.)"
 
@@ -198,31 +210,58 @@ def calibration_summary(
 
     >>> from skcalib.evaluation import calibration_summary
     >>> summary = calibration_summary([1, 0] * 20, [0.25] * 40, random_state=0)
-    >>> summary.observed_expected.estimate, round(summary.intercept.estimate, 4), summary.ici.estimate
+    >>> (
+    ...     summary.observed_expected.estimate,
+    ...     round(summary.intercept.estimate, 4),
+    ...     summary.ici.estimate,
+    ... )
     (2.0, 1.0986, 0.25)
     >>> summary.reasons["slope"]
     'y_proba has one distinct score (0.25): there is no calibration slope.'
     """
     level = check_confidence_level(confidence_level)
     check_int(n_resamples, "n_resamples")
-    options = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels, "drop": False}
+    options = {
+        "sample_weight": sample_weight,
+        "pos_label": pos_label,
+        "labels": labels,
+        "drop": False,
+    }
     data = check_scored_labels(y_true, y_proba, **options)
     check_one_event(data, "the summary")
     data, cluster, units = rows_and_units(data, clusters, weight_type)
     task = one_task(data, "auto")
     reasons = not_estimable(task)
-    numbers = {name: coefficient(task, units, name, level) for name in ("intercept", "slope") if name not in reasons}
-    weight = np.ones(len(task.scores)) if task.sample_weight is None else task.sample_weight
-    for name, found in _means(task.scores.astype(np.float64), task.labels, weight).items():
+    numbers = {
+        name: coefficient(task, units, name, level)
+        for name in ("intercept", "slope")
+        if name not in reasons
+    }
+    weight = (
+        np.ones(len(task.scores)) if task.sample_weight is None else task.sample_weight
+    )
+    for name, found in _means(
+        task.scores.astype(np.float64), task.labels, weight
+    ).items():
         if isinstance(found, str):
             reasons[name] = found
         else:
             numbers[name] = _with_limits(name, *found, level, weight, units)
-    resampling = Resampling(n_resamples, check_random_state(random_state), cluster, weight_type == "importance")
-    numbers |= _distances(task, error_hypotheses(Error(LoessPower, {}), data, resampling), (1 - level) / 2)
+    resampling = Resampling(
+        n_resamples,
+        check_random_state(random_state),
+        cluster,
+        weight_type == "importance",
+    )
+    numbers |= _distances(
+        task, error_hypotheses(Error(LoessPower, {}), data, resampling), (1 - level) / 2
+    )
     counts = np.ones(len(task.scores)) if weight_type == "importance" else weight
     totals = float(counts.sum()), float(counts @ task.labels)
-    means = (float(np.average(values, weights=weight)) for values in (task.scores, task.labels))
+    means = (
+        float(np.average(values, weights=weight))
+        for values in (task.scores, task.labels)
+    )
     estimates = (numbers.get(name, _UNDEFINED) for name in _WORDS)
     n_clusters = None if cluster is None else int(units.max()) + 1
     return CalibrationSummary(*totals, *means, *estimates, level, n_clusters, reasons)
@@ -233,9 +272,19 @@ def _distances(task, hypotheses, tail):
     power, found = LoessPower.of_task(task), {}
     for name, quantile in _QUANTILES.items():
         of_curve = partial(power.distance, quantile=quantile)
-        statistic, observed = lambda f, of=of_curve: of(power.curve(f)), power.curve(power.cells.event_frequency)
-        some = replace(hypotheses, statistic=statistic, error=of_curve, observed=float(of_curve(observed)))
-        found[name] = IntervalEstimate(some.observed, *map(float, inverted_limits(some, tail)))
+        statistic, observed = (
+            lambda f, of=of_curve: of(power.curve(f)),
+            power.curve(power.cells.event_frequency),
+        )
+        some = replace(
+            hypotheses,
+            statistic=statistic,
+            error=of_curve,
+            observed=float(of_curve(observed)),
+        )
+        found[name] = IntervalEstimate(
+            some.observed, *map(float, inverted_limits(some, tail))
+        )
     return found
 
 
@@ -247,13 +296,22 @@ def _means(s, y, w):
     found = {"brier_score": (brier, loss - brier)}
     if expected > 0 < events:
         ratio = events / expected
-        found["observed_expected"] = ratio, (y - ratio * s) * total / events  # of its logarithm
+        found["observed_expected"] = (
+            ratio,
+            (y - ratio * s) * total / events,
+        )  # of its logarithm
     else:
-        found["observed_expected"] = "no event is " + ("observed" if expected > 0 else "expected")
+        found["observed_expected"] = "no event is " + (
+            "observed" if expected > 0 else "expected"
+        )
     if not 0 < frequency < 1:
-        return found | dict.fromkeys(("scaled_brier_score", "auc"), "y_true has one class only")
+        return found | dict.fromkeys(
+            ("scaled_brier_score", "auc"), "y_true has one class only"
+        )
     spread = frequency * (1 - frequency)
-    influence = (loss - brier) / spread - brier * (1 - 2 * frequency) * (y - frequency) / spread**2
+    influence = (loss - brier) / spread - brier * (1 - 2 * frequency) * (
+        y - frequency
+    ) / spread**2
     found["scaled_brier_score"] = 1 - brier / spread, -influence
     found["auc"] = _auc(s, y, w)
     return found
@@ -268,7 +326,9 @@ def _auc(s, y, w):
         below = ((np.cumsum(mass) - mass / 2) / mass.sum())[place[own]]
         component = below if event else 1 - below
         area = w[own] @ component / size  # the same of both classes
-        influence[own] = (component - area) * np.sqrt(size / max(size - 1, 1)) * w.sum() / size
+        influence[own] = (
+            (component - area) * np.sqrt(size / max(size - 1, 1)) * w.sum() / size
+        )
     return area, influence
 
 
@@ -278,9 +338,14 @@ def _with_limits(name, estimate, influence, *options):
     if name == "observed_expected":
         limits = estimate * np.exp(-width), estimate * np.exp(width)
     elif name == "auc" and 0 < estimate < 1:
-        limits = expit(logit(estimate) + np.array((-1, 1)) * width / (estimate * (1 - estimate)))
+        limits = expit(
+            logit(estimate) + np.array((-1, 1)) * width / (estimate * (1 - estimate))
+        )
     else:
-        limits = max(estimate - width, 0.0 if name == "brier_score" else -np.inf), min(estimate + width, 1.0)
+        limits = (
+            max(estimate - width, 0.0 if name == "brier_score" else -np.inf),
+            min(estimate + width, 1.0),
+        )
     return IntervalEstimate(*map(float, (estimate, *limits)))
 
 

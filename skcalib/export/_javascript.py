@@ -124,10 +124,21 @@ def to_javascript(recalibrator, *, name="calibrate"):
     writer = _Writer()
     output = writer.write(as_map.output)
     two_classes, width = as_map.scores.width == 1, len(as_map.classes)
-    result = f"{output}[0]" if two_classes else f"open({output}, closed)" if as_map.input == "logit" else output
+    result = (
+        f"{output}[0]"
+        if two_classes
+        else f"open({output}, closed)"
+        if as_map.input == "logit"
+        else output
+    )
     invalid = "NaN" if two_classes else f"Array({width}).fill(NaN)"
     if decision is not None:
-        result, invalid = _decided(decision, f"[1 - {result}, {result}]" if two_classes else result, writer), "null"
+        result, invalid = (
+            _decided(
+                decision, f"[1 - {result}, {result}]" if two_classes else result, writer
+            ),
+            "null",
+        )
     body = [*writer.front(as_map), *writer.steps, f"return {result};"]
     body = [line.replace("INVALID", invalid) for line in body]
     arguments = "score, group" if as_map.group_key is not None else "score"
@@ -138,13 +149,20 @@ def to_javascript(recalibrator, *, name="calibrate"):
         f"  {comment}",
         *(f"  {line}" for line in [*helpers, *writer.constants.values()]),
     ]
-    lines += [f"  return ({arguments}) => {{", *(f"    {line}" for line in body), "  };", "})();"]
+    lines += [
+        f"  return ({arguments}) => {{",
+        *(f"    {line}" for line in body),
+        "  };",
+        "})();",
+    ]
     return "\n".join(lines) + "\n"
 
 
 def _decided(decision, probabilities, writer):
     """Return the text of the label of a decision by an array of probabilities."""
-    labels = writer.constant(json.dumps(decision.labels).replace("</", "<" + chr(92) + "/"))
+    labels = writer.constant(
+        json.dumps(decision.labels).replace("</", "<" + chr(92) + "/")
+    )
     score, accepted = ("p[1]", "1") if decision.is_event else ("max(p)", "largest(p)")
     return f"{labels}[(p => {score} >= {decision.threshold!r} ? {accepted} : {decision.otherwise})({probabilities})]"
 
@@ -159,7 +177,10 @@ def _used_helpers(text):
 
 
 def _json(value):
-    return json.dumps(np.asarray(value).tolist() if isinstance(value, np.ndarray | tuple) else value, allow_nan=False)
+    return json.dumps(
+        np.asarray(value).tolist() if isinstance(value, np.ndarray | tuple) else value,
+        allow_nan=False,
+    )
 
 
 class _Writer(NodeWriter):
@@ -173,10 +194,18 @@ class _Writer(NodeWriter):
 
     def front(self, as_map):
         """Return the statements that refuse what is no score, and make `x` of the scores."""
-        low, high = (0, 1) if as_map.input == "probability" else (-MAX_MAGNITUDE, MAX_MAGNITUDE)
-        given, n = ("[score]", 1) if as_map.scores.width == 1 else ("score", as_map.scores.width)
+        low, high = (
+            (0, 1) if as_map.input == "probability" else (-MAX_MAGNITUDE, MAX_MAGNITUDE)
+        )
+        given, n = (
+            ("[score]", 1)
+            if as_map.scores.width == 1
+            else ("score", as_map.scores.width)
+        )
         yield f"let x = {given};"
-        if as_map.input == "logit" and n > 1:  # -inf says that a class is impossible: as `links.possible` has it
+        if (
+            as_map.input == "logit" and n > 1
+        ):  # -inf says that a class is impossible: as `links.possible` has it
             yield "const closed = x.map(v => v === -Infinity);"
             yield "if (closed.includes(true)) { const low = lowest(x); x = x.map((v, i) => closed[i] ? low : v); }"
         is_score = f"typeof v === 'number' && v >= {low} && v <= {high}"  # null and text would count as numbers
@@ -191,7 +220,9 @@ class _Writer(NodeWriter):
     def constant(self, value):
         """Return the name of a constant, which is made once and not at each call."""
         name = f"c{len(self.constants)}"
-        self.constants[name] = f"const {name} = {value if isinstance(value, str) else _json(value)};"
+        self.constants[name] = (
+            f"const {name} = {value if isinstance(value, str) else _json(value)};"
+        )
         return name
 
     def _kept(self, written):
@@ -206,18 +237,25 @@ class _Writer(NodeWriter):
         return f"[{', '.join(f'() => {self.write(case)}' for case in node.cases)}][{self._key(node.key)}]()"
 
     def _write_Mixture(self, node):
-        terms = [f"{float(w)!r} * {self.write(part)}[i]" for w, part in zip(node.weights, node.parts, strict=True)]
+        terms = [
+            f"{float(w)!r} * {self.write(part)}[i]"
+            for w, part in zip(node.weights, node.parts, strict=True)
+        ]
         return f"{self.write(node.parts[0])}.map((_, i) => {' + '.join([*terms, repr(float(node.constant))])})"
 
     def _write_other(self, node):
-        text = _TEXTS[type(node)].format(**{name: self._field(getattr(node, name), node) for name in node._fields})
+        text = _TEXTS[type(node)].format(
+            **{name: self._field(getattr(node, name), node) for name in node._fields}
+        )
         return f"inside({text})" if getattr(node, "clip", False) else text
 
     def _field(self, value, node):
         if isinstance(value, nodes.Node):
             return self.write(value)
         if isinstance(value, np.ndarray):
-            return self.constant(value) + ("[i]" if isinstance(node, nodes.Scaled) else "")
+            return self.constant(value) + (
+                "[i]" if isinstance(node, nodes.Scaled) else ""
+            )
         return repr(float(value)) if isinstance(value, float) else value
 
     def _key(self, key):
@@ -225,8 +263,16 @@ class _Writer(NodeWriter):
             return f"largest({self.write(key.of)})"
         if isinstance(key, nodes.Place):
             return f"place({self.write(key.of)}, {self.constant(key.cuts)})"
-        large = [group for group in key.cases if isinstance(group, int) and abs(group) > _LARGEST_INTEGER]
+        large = [
+            group
+            for group in key.cases
+            if isinstance(group, int) and abs(group) > _LARGEST_INTEGER
+        ]
         if large:
-            raise ValueError(f"The group {large[0]} is no exact number in JavaScript: name groups by strings.")
-        pairs = self.constant(f"new Map({json.dumps(list(key.cases.items())).replace('</', '<' + chr(92) + '/')})")
+            raise ValueError(
+                f"The group {large[0]} is no exact number in JavaScript: name groups by strings."
+            )
+        pairs = self.constant(
+            f"new Map({json.dumps(list(key.cases.items())).replace('</', '<' + chr(92) + '/')})"
+        )
         return f"{pairs}.has(group) ? {pairs}.get(group) : {key.otherwise}"

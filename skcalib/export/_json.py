@@ -12,7 +12,15 @@ from skcalib import binning, recalibrators
 from skcalib._defaults import check_fitted
 from skcalib._rows.links import expit
 from skcalib.decisions import CertifiedThreshold
-from skcalib.export._json_values import Defect, NotWritable, as_json, check_keys, described, from_json, tried
+from skcalib.export._json_values import (
+    Defect,
+    NotWritable,
+    as_json,
+    check_keys,
+    described,
+    from_json,
+    tried,
+)
 from skcalib.export._json_whole import CHECKS, restore, state
 from skcalib.recalibrated_classifier import RecalibratedClassifierCV
 from skcalib.recalibrators._attributes import count, labels, names, text
@@ -29,14 +37,23 @@ _TOLERANCE = 1e-9  # of probabilities and their sums
 
 
 # The last two say why there is no certificate, and what a search may have chosen.
-_OPTIONAL = {"feature_names_in_": names, "provenance_": check_provenance, "_no_certificate": text, "_tuned": text}
+_OPTIONAL = {
+    "feature_names_in_": names,
+    "provenance_": check_provenance,
+    "_no_certificate": text,
+    "_tuned": text,
+}
 _COMMON = {"n_features_in_": count, "classes_": labels, **_OPTIONAL}
 _MOST_WORK = 20  # objects that may be asked for each object in the document
 
 
 def _public(module):
     classes = {name: getattr(module, name) for name in module.__all__}
-    return {name: one for name, one in classes.items() if isinstance(one, type) and not name.startswith("Base")}
+    return {
+        name: one
+        for name, one in classes.items()
+        if isinstance(one, type) and not name.startswith("Base")
+    }
 
 
 _RECALIBRATORS = {
@@ -84,7 +101,9 @@ def to_dict(recalibrator):
     >>> from skcalib.export import from_dict, to_dict
     >>> rng = np.random.default_rng(0)
     >>> scores = rng.random(1000)
-    >>> platt = PlattScaling().fit(scores, np.where(rng.random(1000) < scores**2, "paid", "open"))
+    >>> platt = PlattScaling().fit(
+    ...     scores, np.where(rng.random(1000) < scores**2, "paid", "open")
+    ... )
     >>> text = json.dumps(to_dict(platt))
     >>> from_dict(json.loads(text)).predict([0.5, 0.9]).tolist()
     ['open', 'paid']
@@ -152,12 +171,18 @@ def from_dict(mapping):
     ValueError: The document has the schema 1000, and this version of skcalib reads schemas up to 1: update skcalib.
     """
     if not isinstance(mapping, Mapping):
-        raise ValueError(f"A document must be a dict, found {described(mapping)}. Parse a text with json.loads first.")
+        raise ValueError(
+            f"A document must be a dict, found {described(mapping)}. Parse a text with json.loads first."
+        )
     if "schema" not in mapping:
-        raise ValueError("The document has no key 'schema': it was not written by to_dict.")
+        raise ValueError(
+            "The document has no key 'schema': it was not written by to_dict."
+        )
     schema = mapping["schema"]
     if isinstance(schema, bool) or not isinstance(schema, int) or schema < 1:
-        raise ValueError(f"schema must be a whole number from 1 on, found {schema!r:.60}.")
+        raise ValueError(
+            f"schema must be a whole number from 1 on, found {schema!r:.60}."
+        )
     if schema > SCHEMA:
         raise ValueError(
             f"The document has the schema {schema}, and this version of skcalib reads schemas up to {SCHEMA}: update "
@@ -169,7 +194,9 @@ def from_dict(mapping):
     except Defect as error:
         raise ValueError(f"The document is not valid. {error}.") from None
     except RecursionError:
-        raise ValueError("The document is not valid: it is nested too deeply.") from None
+        raise ValueError(
+            "The document is not valid: it is nested too deeply."
+        ) from None
     except Exception as error:
         raise ValueError(f"The document is not valid: {error}.") from None
 
@@ -184,30 +211,48 @@ class _Encoder:
         """Return an object of this package as JSON; `where` is how errors name it."""
         if id(estimator) in self.written:
             first = self.written[id(estimator)]
-            number = first.setdefault("id", sum("id" in other for other in self.written.values()) + 1)
+            number = first.setdefault(
+                "id", sum("id" in other for other in self.written.values()) + 1
+            )
             return {"same": number}
         written = self.written[id(estimator)] = {"class": type(estimator).__name__}
         if type(estimator) in CHECKS:
             parameters, attributes = state(estimator)
         else:
             parameters = estimator.get_params(deep=False)
-            attributes = {name: value for name, value in vars(estimator).items() if name not in parameters}
+            attributes = {
+                name: value
+                for name, value in vars(estimator).items()
+                if name not in parameters
+            }
         written["parameters"] = self._values(parameters, where)
         if attributes:
-            fitted = self._values if type(estimator) in CHECKS else partial(self._fitted, estimator)
+            fitted = (
+                self._values
+                if type(estimator) in CHECKS
+                else partial(self._fitted, estimator)
+            )
             written["fitted"] = fitted(attributes, where)
         return written
 
     def _fitted(self, estimator, attributes, where):
         check_fitted(estimator)
         if getattr(estimator, "n_rounds_", 0) > 0:
-            raise ValueError(f"{where} cannot be written as JSON: it made {estimator.n_rounds_} rounds of corrections.")
+            raise ValueError(
+                f"{where} cannot be written as JSON: it made {estimator.n_rounds_} rounds of corrections."
+            )
         of_part, parts = estimator._part_attributes, attributes.pop(_PARTS, None)
-        follow = estimator._derived.keys() | {"_fitted_with_"} | (set() if parts is None else of_part.keys())
+        follow = (
+            estimator._derived.keys()
+            | {"_fitted_with_"}
+            | (set() if parts is None else of_part.keys())
+        )
         own = {name: value for name, value in attributes.items() if name not in follow}
         unknown = own.keys() - _checks(estimator).keys()
         if unknown:
-            raise ValueError(f"{where} cannot be written: its class declares no check of {min(unknown)}.")
+            raise ValueError(
+                f"{where} cannot be written: its class declares no check of {min(unknown)}."
+            )
         written = self._values(own, where)
         if parts is not None:
             of_parts = ({name: vars(part)[name] for name in of_part} for part in parts)
@@ -248,7 +293,11 @@ class _Decoder:
         """Return what a whole document stands for."""
         made = self.object(document, str(document.get("class", "document")))
         name = type(made).__name__
-        is_done = isinstance(made, CertifiedThreshold) or hasattr(made, "classes_") or hasattr(made, "n_rows_")
+        is_done = (
+            isinstance(made, CertifiedThreshold)
+            or hasattr(made, "classes_")
+            or hasattr(made, "n_rows_")
+        )
         if name not in _WHOLE or not is_done:
             raise Defect(name, "must be a fitted recalibrator")
         return made
@@ -259,13 +308,19 @@ class _Decoder:
             estimator = self._same(data["same"], where)
         else:
             check_keys(data, {"class", "parameters"}, {"fitted", "id"}, where)
-            estimator = self._same(data["id"], where) if "id" in data else self._object(data, where)
+            estimator = (
+                self._same(data["id"], where)
+                if "id" in data
+                else self._object(data, where)
+            )
         self.inner[-1] += self.cost[id(estimator)]
         return estimator
 
     def _object(self, data, where):
         self.inner.append(1)
-        estimator = self._unfitted(self._class(data["class"], where), data["parameters"], where)
+        estimator = self._unfitted(
+            self._class(data["class"], where), data["parameters"], where
+        )
         if "fitted" in data:
             self._restore(estimator, data["fitted"], where)
         self.cost[id(estimator)] = self.inner.pop()
@@ -273,7 +328,10 @@ class _Decoder:
 
     def _same(self, number, where):
         if not isinstance(number, int) or number not in self.written:
-            raise Defect(where, f"refers to the object {number!r:.60}, which the document does not hold")
+            raise Defect(
+                where,
+                f"refers to the object {number!r:.60}, which the document does not hold",
+            )
         if number not in self.made:
             self.made[number] = None  # while it is made
             self.made[number] = self._object(self.written[number], where)
@@ -286,8 +344,14 @@ class _Decoder:
             self.n_objects += "class" in data
             if "id" in data:
                 number = data["id"]
-                if isinstance(number, bool) or not isinstance(number, int) or number in self.written:
-                    raise Defect("id", f"must be a number of its own, found {number!r:.60}")
+                if (
+                    isinstance(number, bool)
+                    or not isinstance(number, int)
+                    or number in self.written
+                ):
+                    raise Defect(
+                        "id", f"must be a number of its own, found {number!r:.60}"
+                    )
                 self.written[number] = data
             data = list(data.values())
         for item in data if isinstance(data, list) else ():
@@ -295,13 +359,22 @@ class _Decoder:
 
     def _class(self, name, where):
         if not isinstance(name, str) or name not in _CLASSES:
-            raise Defect(f"{where}.class", f"must be a class of this package, found {name!r:.80}")
+            raise Defect(
+                f"{where}.class", f"must be a class of this package, found {name!r:.80}"
+            )
         return _CLASSES[name]
 
     def _unfitted(self, cls, parameters, where):
-        wanted = set() if cls is RecalibratedClassifierCV else set(inspect.signature(cls).parameters)
+        wanted = (
+            set()
+            if cls is RecalibratedClassifierCV
+            else set(inspect.signature(cls).parameters)
+        )
         check_keys(parameters, wanted, set(), f"{where}.parameters")
-        values = {name: from_json(value, f"{where}.{name}", self.object) for name, value in parameters.items()}
+        values = {
+            name: from_json(value, f"{where}.{name}", self.object)
+            for name, value in parameters.items()
+        }
         made = tried(lambda: cls(**values), where)
         if cls.__name__ in _RECALIBRATORS:
             tried(made._validate_params, where)
@@ -312,20 +385,36 @@ class _Decoder:
         if type(estimator) in CHECKS:
             checks = CHECKS[type(estimator)]
             check_keys(written, checks.keys(), set(), where)
-            values = {name: self._checked(data, checks[name], f"{where}.{name}") for name, data in written.items()}
+            values = {
+                name: self._checked(data, checks[name], f"{where}.{name}")
+                for name, data in written.items()
+            }
             tried(lambda: restore(estimator, values), where)
             return
         if type(estimator).__name__ not in _RECALIBRATORS:
-            raise Defect(where, f"a {type(estimator).__name__} has no fitted attributes")
+            raise Defect(
+                where, f"a {type(estimator).__name__} has no fitted attributes"
+            )
         checks, of_part = _checks(estimator), estimator._part_attributes
         in_parts = isinstance(written, dict) and _PARTS in written
-        wanted = checks.keys() - _OPTIONAL.keys() - (of_part.keys() if in_parts else set())
-        check_keys(written, wanted | ({_PARTS} if in_parts else set()), _OPTIONAL.keys(), where)
-        self._set(estimator, {name: data for name, data in written.items() if name != _PARTS}, checks, where)
+        wanted = (
+            checks.keys() - _OPTIONAL.keys() - (of_part.keys() if in_parts else set())
+        )
+        check_keys(
+            written, wanted | ({_PARTS} if in_parts else set()), _OPTIONAL.keys(), where
+        )
+        self._set(
+            estimator,
+            {name: data for name, data in written.items() if name != _PARTS},
+            checks,
+            where,
+        )
         if "classes" in vars(estimator):
             tried(lambda: _check_same_labels(estimator), where)
         if in_parts:
-            self._restore_parts(estimator, written[_PARTS], len(estimator.classes_), where)
+            self._restore_parts(
+                estimator, written[_PARTS], len(estimator.classes_), where
+            )
         else:
             tried(estimator._check_attributes, where)
         for name, derive in estimator._derived.items():
@@ -339,7 +428,10 @@ class _Decoder:
     def _restore_parts(self, estimator, written, n_classes, where):
         n_parts = 1 if estimator.multiclass == "top_label" else n_classes
         if n_classes < 3 or not isinstance(written, list) or len(written) != n_parts:
-            raise Defect(f"{where}.{_PARTS}", f"must be a list of {n_parts} parts for {n_classes} classes")
+            raise Defect(
+                f"{where}.{_PARTS}",
+                f"must be a list of {n_parts} parts for {n_classes} classes",
+            )
         parts = [estimator._part() for _ in written]
         for i, (part, attributes) in enumerate(zip(parts, written, strict=True)):
             place = f"{where}.{_PARTS}[{i}]"
@@ -351,7 +443,9 @@ class _Decoder:
 
     def _set(self, estimator, written, checks, where):
         for name, data in written.items():
-            setattr(estimator, name, self._checked(data, checks[name], f"{where}.{name}"))
+            setattr(
+                estimator, name, self._checked(data, checks[name], f"{where}.{name}")
+            )
 
     def _checked(self, data, check, where):
         value = from_json(data, where, self.object)
@@ -364,28 +458,45 @@ def _checks(estimator):
 
 
 def _check_same_labels(estimator):
-    if estimator.classes is not None and not np.array_equal(np.asarray(estimator.classes), estimator.classes_):
-        raise ValueError(f"classes and classes_ differ: {estimator.classes!r} and {estimator.classes_.tolist()}")
+    if estimator.classes is not None and not np.array_equal(
+        np.asarray(estimator.classes), estimator.classes_
+    ):
+        raise ValueError(
+            f"classes and classes_ differ: {estimator.classes!r} and {estimator.classes_.tolist()}"
+        )
 
 
 def _probe(fitted, where):
     """Build the calibration map, and predict scores of all sizes: probabilities must come out."""
     n_classes = len(fitted.classes_)
-    if isinstance(fitted, recalibrators.GroupwiseRecalibrator | recalibrators.MulticalibratedRecalibrator):
+    if isinstance(
+        fitted,
+        recalibrators.GroupwiseRecalibrator | recalibrators.MulticalibratedRecalibrator,
+    ):
         return  # their members were probed, and take the scores as they are
     widths = (1, 2) if n_classes == 2 else (n_classes,)
     if n_classes < 2 or fitted.n_features_in_ not in widths:
-        raise Defect(where, f"has {n_classes} classes and {fitted.n_features_in_} columns of scores")
+        raise Defect(
+            where,
+            f"has {n_classes} classes and {fitted.n_features_in_} columns of scores",
+        )
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        tried(lambda: map_of(fitted, Scores(fitted.n_features_in_)), where)  # whose nodes check their numbers
-        probabilities = tried(lambda: fitted.predict_proba(_probe_scores(fitted)), where)
+        tried(
+            lambda: map_of(fitted, Scores(fitted.n_features_in_)), where
+        )  # whose nodes check their numbers
+        probabilities = tried(
+            lambda: fitted.predict_proba(_probe_scores(fitted)), where
+        )
     if probabilities.shape[1] != n_classes or not np.isfinite(probabilities).all():
         raise Defect(where, "predicts what is no number, or not one for each class")
     if probabilities.min() < -_TOLERANCE or probabilities.max() > 1 + _TOLERANCE:
         raise Defect(where, "predicts probabilities outside [0, 1]")
     is_normalized = n_classes == 2 or getattr(fitted, "normalize", True)
-    if is_normalized and np.abs(probabilities.sum(axis=1) - 1).max() > _TOLERANCE * n_classes:
+    if (
+        is_normalized
+        and np.abs(probabilities.sum(axis=1) - 1).max() > _TOLERANCE * n_classes
+    ):
         raise Defect(where, "predicts probabilities that do not sum to 1")
 
 
@@ -394,7 +505,9 @@ def _probe_scores(fitted):
     if fitted.n_features_in_ == 1:
         return expit(logits) if fitted.input == "probability" else logits
     columns = np.zeros((len(logits), fitted.n_features_in_))
-    columns[np.arange(len(logits)), np.arange(len(logits)) % fitted.n_features_in_] = logits
+    columns[np.arange(len(logits)), np.arange(len(logits)) % fitted.n_features_in_] = (
+        logits
+    )
     if fitted.input == "logit":
         return columns
     odds = np.exp(columns - columns.max(axis=1, keepdims=True))

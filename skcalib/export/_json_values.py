@@ -13,7 +13,10 @@ import numpy as np
 _INFINITIES = {"inf": math.inf, "-inf": -math.inf}
 _DTYPES = {
     **dict.fromkeys(("float64", "float32", "float16"), "number"),
-    **dict.fromkeys(("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8"), "integer"),
+    **dict.fromkeys(
+        ("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8"),
+        "integer",
+    ),
     "bool": "boolean",
     "str": "string",
     "object": "string",
@@ -49,7 +52,12 @@ def as_json(value, nested):
     if isinstance(value, tuple):
         return {"tuple": [as_json(item, nested) for item in value]}
     if isinstance(value, dict):
-        return {"pairs": [[as_json(key, nested), as_json(item, nested)] for key, item in value.items()]}
+        return {
+            "pairs": [
+                [as_json(key, nested), as_json(item, nested)]
+                for key, item in value.items()
+            ]
+        }
     return nested(value)
 
 
@@ -77,7 +85,9 @@ def from_json(data, where, nested):
     match data:
         case {"number": text, **others} if not others:
             if not isinstance(text, str) or text not in _INFINITIES:
-                raise Defect(where, f"must be the number 'inf' or '-inf', found {text!r}")
+                raise Defect(
+                    where, f"must be the number 'inf' or '-inf', found {text!r}"
+                )
             return _INFINITIES[text]
         case {"array": items, "dtype": dtype, **others} if not others:
             return _array_from_json(items, dtype, where)
@@ -96,7 +106,9 @@ def _infinity(value):
 
 def _array_as_json(values):
     name = "str" if values.dtype.kind == "U" else values.dtype.name
-    if name not in _DTYPES or (name == "object" and not all(isinstance(item, str) for item in values.flat)):
+    if name not in _DTYPES or (
+        name == "object" and not all(isinstance(item, str) for item in values.flat)
+    ):
         raise NotWritable(f"an array of the type {values.dtype}")
     items = values.astype(object)
     if values.dtype.kind == "f":
@@ -106,17 +118,31 @@ def _array_as_json(values):
 
 
 def _array_from_json(items, dtype, where):
-    if not isinstance(dtype, str) or dtype not in _DTYPES or not isinstance(items, list):
-        raise Defect(where, f"must be a list and one of the types {', '.join(_DTYPES)}, found the type {dtype!r}")
-    found = np.array(items, dtype=object)  # where rows differ in length, an array of lists
+    if (
+        not isinstance(dtype, str)
+        or dtype not in _DTYPES
+        or not isinstance(items, list)
+    ):
+        raise Defect(
+            where,
+            f"must be a list and one of the types {', '.join(_DTYPES)}, found the type {dtype!r}",
+        )
+    found = np.array(
+        items, dtype=object
+    )  # where rows differ in length, an array of lists
     if found.ndim > 2:
         raise Defect(where, "is nested too deeply")
-    checked = [_item(item, _DTYPES[dtype], f"{where}[{i}]") for i, item in enumerate(found.flat)]
+    checked = [
+        _item(item, _DTYPES[dtype], f"{where}[{i}]")
+        for i, item in enumerate(found.flat)
+    ]
     try:
         values = np.array(checked, dtype=dtype).reshape(found.shape)
     except (OverflowError, ValueError, TypeError) as error:
         raise Defect(where, f"is no array of the type {dtype}: {error}") from None
-    if dtype in ("float32", "float16") and not np.array_equal(values.ravel().astype(np.float64), checked):
+    if dtype in ("float32", "float16") and not np.array_equal(
+        values.ravel().astype(np.float64), checked
+    ):
         raise Defect(where, f"holds numbers that the type {dtype} cannot hold")
     return values
 
@@ -125,7 +151,9 @@ def _item(item, kind, where):
     """Return one item of an array, of the right kind."""
     if kind == "number" and isinstance(item, str) and item in _INFINITIES:
         return _INFINITIES[item]
-    fits = isinstance(item, _KINDS[kind]) and isinstance(item, bool) == (kind == "boolean")
+    fits = isinstance(item, _KINDS[kind]) and isinstance(item, bool) == (
+        kind == "boolean"
+    )
     if not fits or (kind == "number" and not math.isfinite(item)):
         raise Defect(where, f"must be a {kind}, found {item!r:.60}")
     return item
@@ -134,7 +162,11 @@ def _item(item, kind, where):
 def _dict_from_json(items, where, nested):
     mapping = {}
     for i, item in enumerate(items):
-        if not isinstance(item, list) or len(item) != 2 or not isinstance(item[0], str | bool | int | float):
+        if (
+            not isinstance(item, list)
+            or len(item) != 2
+            or not isinstance(item[0], str | bool | int | float)
+        ):
             raise Defect(f"{where}[{i}]", "must be a pair of a label and a value")
         key = from_json(item[0], f"{where}[{i}]", nested)
         if key in mapping:

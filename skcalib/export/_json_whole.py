@@ -11,7 +11,14 @@ import numpy as np
 from skcalib.decisions import CertifiedThreshold
 from skcalib.monitoring import CalibrationMonitor, GroupMonitors
 from skcalib.recalibrated_classifier import RecalibratedClassifierCV, RecalibratedModel
-from skcalib.recalibrators._attributes import count, fitted, flag, labels, must_be, within
+from skcalib.recalibrators._attributes import (
+    count,
+    fitted,
+    flag,
+    labels,
+    must_be,
+    within,
+)
 
 _METHODS = ("predict_proba", "decision_function")
 
@@ -22,8 +29,16 @@ def _a(kind):
 
 # The check of each attribute that is written.
 _ROW = must_be("a row or None", lambda value: value is None or count(value) >= 0)
-_NUMBERS = {"n_rows_": count, "e_value_": within(0, np.inf), "alarm_": flag, "alarm_row_": _ROW, "change_row_": _ROW}
-_BY_BET = dict.fromkeys(("_log_wealth", "_log_detector", "_lowest", "_lowest_end"), _a(np.ndarray))
+_NUMBERS = {
+    "n_rows_": count,
+    "e_value_": within(0, np.inf),
+    "alarm_": flag,
+    "alarm_row_": _ROW,
+    "change_row_": _ROW,
+}
+_BY_BET = dict.fromkeys(
+    ("_log_wealth", "_log_detector", "_lowest", "_lowest_end"), _a(np.ndarray)
+)
 CHECKS = {
     CalibrationMonitor: {**_NUMBERS, **_BY_BET, "_batches": _a(tuple)},
     GroupMonitors: {"monitors_": _a(dict), "_times": _a(dict)},
@@ -37,12 +52,22 @@ def state(estimator):
     if isinstance(estimator, CertifiedThreshold):
         return vars(estimator), {}
     if isinstance(estimator, RecalibratedClassifierCV):
-        pairs = [(pair.response_method, pair.recalibrator) for pair in estimator.calibrated_classifiers_]
+        pairs = [
+            (pair.response_method, pair.recalibrator)
+            for pair in estimator.calibrated_classifiers_
+        ]
         return {}, {"classes_": estimator.classes_, "calibrated_classifiers_": pairs}
-    attributes = {name: vars(estimator)[name] for name in CHECKS[type(estimator)] if name in vars(estimator)}
+    attributes = {
+        name: vars(estimator)[name]
+        for name in CHECKS[type(estimator)]
+        if name in vars(estimator)
+    }
     if isinstance(estimator, GroupMonitors):
         times = attributes["_times"].items()
-        attributes["_times"] = {group: [(row, _time(label)) for row, label in of_group] for group, of_group in times}
+        attributes["_times"] = {
+            group: [(row, _time(label)) for row, label in of_group]
+            for group, of_group in times
+        }
     return estimator.get_params(deep=False), attributes
 
 
@@ -54,10 +79,14 @@ def _time(label):
 def restore(estimator, written):
     """Set attributes of which each was checked by itself."""
     if isinstance(estimator, RecalibratedClassifierCV):
-        written["calibrated_classifiers_"] = list(_pairs(written["calibrated_classifiers_"], written["classes_"]))
+        written["calibrated_classifiers_"] = list(
+            _pairs(written["calibrated_classifiers_"], written["classes_"])
+        )
     else:
         estimator._reset()
-        (_check_groups if isinstance(estimator, GroupMonitors) else _check_monitor)(estimator, written)
+        (_check_groups if isinstance(estimator, GroupMonitors) else _check_monitor)(
+            estimator, written
+        )
     vars(estimator).update(written)
 
 
@@ -65,16 +94,25 @@ def _check_monitor(monitor, seen):
     """Check what one monitor has seen against one that has seen nothing."""
     for name in _BY_BET:
         new, fresh = seen[name], getattr(monitor, name)
-        if new.dtype != fresh.dtype or new.shape != fresh.shape or not (new < np.inf).all():
+        if (
+            new.dtype != fresh.dtype
+            or new.shape != fresh.shape
+            or not (new < np.inf).all()
+        ):
             raise ValueError(f"{name} must hold {len(fresh)} numbers")
     n_rows, rows = seen["n_rows_"], (seen["alarm_row_"], seen["change_row_"])
     if any((row is None) == seen["alarm_"] for row in rows):
         raise ValueError("alarm_ must say whether alarm_row_ and change_row_ are known")
     if seen["alarm_"] and max(rows) > n_rows:
         raise ValueError(f"alarm_row_ must be a row from 0 to {n_rows}")
-    columns = tuple(array(old.typecode, new) for old, new in zip(monitor._batches, seen["_batches"], strict=True))
+    columns = tuple(
+        array(old.typecode, new)
+        for old, new in zip(monitor._batches, seen["_batches"], strict=True)
+    )
     if len(set(map(len, columns))) > 1 or sum(columns[1]) != n_rows:
-        raise ValueError(f"_batches must be columns of one length, of {n_rows} rows together")
+        raise ValueError(
+            f"_batches must be columns of one length, of {n_rows} rows together"
+        )
     seen["_batches"] = columns
 
 
@@ -82,9 +120,13 @@ def _check_groups(_, seen):
     monitors, times = seen["monitors_"], seen["_times"]
     for group, monitor in monitors.items():
         if type(monitor) is not CalibrationMonitor or not hasattr(monitor, "n_rows_"):
-            raise ValueError(f"monitors_ must hold a CalibrationMonitor that has seen rows for {group!r:.60}")
+            raise ValueError(
+                f"monitors_ must hold a CalibrationMonitor that has seen rows for {group!r:.60}"
+            )
     pairs = [pair for of_group in times.values() for pair in _a(list)(of_group)]
-    if times.keys() != monitors.keys() or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
+    if times.keys() != monitors.keys() or not all(
+        isinstance(pair, tuple) and len(pair) == 2 for pair in pairs
+    ):
         raise ValueError("_times must hold pairs of a row and a time for each group")
     for row, _label in pairs:
         count(row)
@@ -93,10 +135,14 @@ def _check_groups(_, seen):
 def _pairs(written, classes):
     for number, pair in enumerate(written):
         if not isinstance(pair, tuple) or len(pair) != 2 or pair[0] not in _METHODS:
-            raise ValueError(f"calibrated_classifiers_ must hold pairs of one of {_METHODS} and a recalibrator")
+            raise ValueError(
+                f"calibrated_classifiers_ must hold pairs of one of {_METHODS} and a recalibrator"
+            )
         method, recalibrator = pair[0], fitted(pair[1])
         if not set(recalibrator.classes_.tolist()) <= set(classes.tolist()):
-            raise ValueError(f"a recalibrator has other classes: {recalibrator.classes_.tolist()}")
+            raise ValueError(
+                f"a recalibrator has other classes: {recalibrator.classes_.tolist()}"
+            )
         scores = GivenScores(recalibrator.classes_, number, len(written))
         yield RecalibratedModel(scores, recalibrator, classes, method)
 
@@ -125,7 +171,9 @@ class GivenScores:
         """Return the classifier's decisions, (n,) for two classes."""
         columns = self._columns(X)
         if columns.shape[1] == 2:
-            raise ValueError("X must hold one column of decisions for two classes, found 2.")
+            raise ValueError(
+                "X must hold one column of decisions for two classes, found 2."
+            )
         return columns[:, 0] if columns.shape[1] == 1 else columns
 
     def _columns(self, X):

@@ -16,7 +16,10 @@ _NO_OVERFLOW = 700.0
 _ML = "ai.onnx.ml"  # the domain of ONNX's operators on texts
 # ONNX's numbers of types (TensorProto.FLOAT, INT64 and DOUBLE), which have never changed.
 _TYPES = {"float32": 1, "int64": 7, "float64": 11}
-_OPSETS = (13, 17)  # the oldest that has these operators, and the one that is taken where none is asked for
+_OPSETS = (
+    13,
+    17,
+)  # the oldest that has these operators, and the one that is taken where none is asked for
 # How far a probability or a row's sum may be off by rounding: (refused beyond, left untouched within).
 _ROUNDING = {"float32": (1e-3, 1e-6), "float64": (1e-6, 1e-12)}
 
@@ -67,18 +70,30 @@ def to_onnx(recalibrator, *, dtype="float32", target_opset=None):
     --------
     >>> from skcalib import PlattScaling
     >>> from skcalib.export import to_onnx
-    >>> model = to_onnx(PlattScaling().fit([0.1, 0.4, 0.6, 0.9], [0, 0, 1, 1]))  # doctest: +SKIP
-    >>> session = onnxruntime.InferenceSession(model.SerializeToString())  # doctest: +SKIP
+    >>> model = to_onnx(
+    ...     PlattScaling().fit([0.1, 0.4, 0.6, 0.9], [0, 0, 1, 1])
+    ... )  # doctest: +SKIP
+    >>> session = onnxruntime.InferenceSession(
+    ...     model.SerializeToString()
+    ... )  # doctest: +SKIP
     >>> session.run(None, {"scores": np.float32([[0.25]])})  # doctest: +SKIP
     """
     onnx = import_onnx()
     check_option(dtype, "dtype", _ROUNDING)
     oldest, opset = _OPSETS
     if target_opset is not None:
-        opset = check_int(target_opset, "target_opset", minimum=oldest, maximum=onnx.defs.onnx_opset_version())
+        opset = check_int(
+            target_opset,
+            "target_opset",
+            minimum=oldest,
+            maximum=onnx.defs.onnx_opset_version(),
+        )
     recalibrator, decision = split_decision(recalibrator)
     graph = graph_of(recalibrator, dtype, opset, group="group", decision=decision)
-    properties = {"classes": graph.as_map.classes.tolist(), "provenance": getattr(recalibrator, "provenance_", None)}
+    properties = {
+        "classes": graph.as_map.classes.tolist(),
+        "provenance": getattr(recalibrator, "provenance_", None),
+    }
     return _model(onnx, graph, dtype, opset, properties)
 
 
@@ -89,14 +104,26 @@ def import_onnx():
         import onnx.helper
         import onnx.numpy_helper
     except ImportError:
-        raise ImportError("to_onnx needs the package onnx: pip install 'skcalib[onnx]'.") from None
+        raise ImportError(
+            "to_onnx needs the package onnx: pip install 'skcalib[onnx]'."
+        ) from None
     return onnx
 
 
-def graph_of(recalibrator, dtype, opset, scores="scores", calibrated="calibrated", group=None, decision=None):
+def graph_of(
+    recalibrator,
+    dtype,
+    opset,
+    scores="scores",
+    calibrated="calibrated",
+    group=None,
+    decision=None,
+):
     """Return the `Graph` of a fitted recalibrator between inputs and an output of these names, and of a decision."""
     check_fitted(recalibrator)
-    as_map = calibration_map(recalibrator, n_columns=getattr(recalibrator, "_score_width", None))
+    as_map = calibration_map(
+        recalibrator, n_columns=getattr(recalibrator, "_score_width", None)
+    )
     if as_map.group_key is not None and group is None:
         raise ValueError(
             "GroupwiseRecalibrator with given groups is not converted as a part of a pipeline, which has scores alone: "
@@ -118,13 +145,22 @@ def graph_of(recalibrator, dtype, opset, scores="scores", calibrated="calibrated
 def _add_decision(graph, decision, probabilities, valid):
     """Add the output ``decision``, labels (n,)."""
     labels = np.array(decision.labels)
-    graph.decision = graph.constant(labels, object if labels.dtype.kind == "U" else labels.dtype)
+    graph.decision = graph.constant(
+        labels, object if labels.dtype.kind == "U" else labels.dtype
+    )
     if decision.is_event:
         score, accepted = graph.add("Gather", probabilities, [1], axis=1), 1
     else:
-        score, accepted = graph.row_extreme("ReduceMax", probabilities), graph._largest(probabilities)
-    is_reached = graph.add("And", valid, graph.add("GreaterOrEqual", score, decision.threshold))
-    place = graph.add("Reshape", graph.add("Where", is_reached, accepted, decision.otherwise), [-1])
+        score, accepted = (
+            graph.row_extreme("ReduceMax", probabilities),
+            graph._largest(probabilities),
+        )
+    is_reached = graph.add(
+        "And", valid, graph.add("GreaterOrEqual", score, decision.threshold)
+    )
+    place = graph.add(
+        "Reshape", graph.add("Where", is_reached, accepted, decision.otherwise), [-1]
+    )
     graph.add("Gather", graph.decision, place, axis=0, output="decision")
 
 
@@ -142,7 +178,13 @@ class Graph(NodeWriter):
     format = "ONNX"
 
     def __init__(self, opset, name_in, name_out, as_map, group):
-        self.opset, self.name_in, self.name_out, self.as_map, self.group = opset, name_in, name_out, as_map, group
+        self.opset, self.name_in, self.name_out, self.as_map, self.group = (
+            opset,
+            name_in,
+            name_out,
+            as_map,
+            group,
+        )
         super().__init__()
         self.nodes, self.constants, self.names = [], {}, {}
         self.scores, self.decision = name_in, None
@@ -206,28 +248,46 @@ class Graph(NodeWriter):
             # A product with one number after a matrix product is fused by onnxruntime, which rounds it to float32.
             inner = node.of
             intercept = node.slope * inner.intercept + node.intercept
-            return self.write(nodes.Affine(inner.of, node.slope * inner.coef, intercept))
-        product = self.add("Mul", self.write(node.of), np.broadcast_to(node.slope, node.width))
-        return self.add("Add", product, node.intercept) if np.any(node.intercept) else product
+            return self.write(
+                nodes.Affine(inner.of, node.slope * inner.coef, intercept)
+            )
+        product = self.add(
+            "Mul", self.write(node.of), np.broadcast_to(node.slope, node.width)
+        )
+        return (
+            self.add("Add", product, node.intercept)
+            if np.any(node.intercept)
+            else product
+        )
 
     def _write_Affine(self, node):
-        return self.add("Add", self.add("MatMul", self.write(node.of), node.coef.T), node.intercept)
+        return self.add(
+            "Add", self.add("MatMul", self.write(node.of), node.coef.T), node.intercept
+        )
 
     def _write_Exp(self, node):
-        return self.add("Exp", self.add("Clip", self.write(node.of), -_NO_OVERFLOW, _NO_OVERFLOW))
+        return self.add(
+            "Exp", self.add("Clip", self.write(node.of), -_NO_OVERFLOW, _NO_OVERFLOW)
+        )
 
     def _write_Log(self, node):
         return self.add("Log", self.inside(self.write(node.of)))
 
     def _write_LogOdds(self, node):
         inside = self.inside(self.write(node.of))
-        return self.add("Sub", self.add("Log", inside), self.add("Log", self.add("Sub", 1.0, inside)))
+        return self.add(
+            "Sub",
+            self.add("Log", inside),
+            self.add("Log", self.add("Sub", 1.0, inside)),
+        )
 
     def _write_LogOddsAgainstRest(self, node):
         inside = self.inside(self.write(node.of))
         is_large = self.add("Greater", inside, 0.5)
         small = self.row_sum(self.add("Where", is_large, 0.0, inside))
-        rest = self.add("Where", is_large, small, self.add("Sub", self.row_sum(inside), inside))
+        rest = self.add(
+            "Where", is_large, small, self.add("Sub", self.row_sum(inside), inside)
+        )
         rest = self.inside(rest)
         return self.add("Sub", self.add("Log", inside), self.add("Log", rest))
 
@@ -236,14 +296,23 @@ class Graph(NodeWriter):
         decay = self.add("Exp", self.add("Neg", self.add("Abs", z)))
         softplus = self.add("Log", self.add("Add", decay, 1.0))
         below, above = self.add("Min", z, 0.0), self.add("Max", z, 0.0)
-        return self.add("Concat", self.add("Sub", below, softplus), self.add("Add", above, softplus), axis=1)
+        return self.add(
+            "Concat",
+            self.add("Sub", below, softplus),
+            self.add("Add", above, softplus),
+            axis=1,
+        )
 
     def _write_Expit(self, node):
         odds = self.add("Exp", self.add("Neg", self.write(node.of)))
-        return self._clipped(self.add("Div", 1.0, self.add("Add", odds, 1.0)), node.clip)
+        return self._clipped(
+            self.add("Div", 1.0, self.add("Add", odds, 1.0)), node.clip
+        )
 
     def _write_Softmax(self, node):
-        return self._clipped(self.add("Softmax", self.write(node.of), axis=1), node.clip)
+        return self._clipped(
+            self.add("Softmax", self.write(node.of), axis=1), node.clip
+        )
 
     def _clipped(self, probability, clip):
         return self.inside(probability) if clip else probability
@@ -265,14 +334,20 @@ class Graph(NodeWriter):
         step = self.add("Sub", x, self.add("Gather", node.origins, piece))
         for power in reversed(range(degree)):
             product = self.add("Mul", value, step)
-            value = self.add("Add", product, self.add("Gather", node.coefficients[:, power], piece))
+            value = self.add(
+                "Add", product, self.add("Gather", node.coefficients[:, power], piece)
+            )
         return value
 
     def _piece(self, x, cuts):
         """Return the number of cuts below each value, by bisection."""
         n_steps = len(cuts).bit_length()
-        padded = self.constant(np.append(cuts, np.full(2**n_steps - 1 - len(cuts), np.inf)))
-        piece = self.add("Cast", self.add("Greater", x, np.inf), to=_TYPES["int64"])  # zeros
+        padded = self.constant(
+            np.append(cuts, np.full(2**n_steps - 1 - len(cuts), np.inf))
+        )
+        piece = self.add(
+            "Cast", self.add("Greater", x, np.inf), to=_TYPES["int64"]
+        )  # zeros
         for step in (2**k for k in reversed(range(n_steps))):
             probe = self.add("Gather", padded, self.add("Add", piece, step - 1))
             above = self.add("Cast", self.add("Greater", x, probe), to=_TYPES["int64"])
@@ -299,14 +374,22 @@ class Graph(NodeWriter):
 
     def _write_Mixture(self, node):
         terms = zip(node.weights, node.parts, strict=True)
-        return self.add("Sum", *(self.add("Mul", self.write(part), weight) for weight, part in terms), node.constant)
+        return self.add(
+            "Sum",
+            *(self.add("Mul", self.write(part), weight) for weight, part in terms),
+            node.constant,
+        )
 
     def _write_Choice(self, node):
         key = self._key(node.key)
         slopes = _slopes_of_cases(node)
         if slopes is not None:
-            scaled = self.add("Mul", self.write(node.cases[0].of.of), self.add("Gather", slopes, key))
-            return self._clipped(self.add("Softmax", scaled, axis=1), node.cases[0].clip)
+            scaled = self.add(
+                "Mul", self.write(node.cases[0].of.of), self.add("Gather", slopes, key)
+            )
+            return self._clipped(
+                self.add("Softmax", scaled, axis=1), node.cases[0].clip
+            )
         chosen = self.write(node.cases[0])
         for number, case in enumerate(node.cases[1:], start=1):
             is_case = self.add("Equal", key, number)
@@ -323,18 +406,31 @@ class Graph(NodeWriter):
     def _group_number(self, key):
         texts = [str(group) for group in key.cases]
         if len(set(texts)) < len(texts):
-            raise ValueError(f"The groups of a graph are strings, but two groups have the same text: {texts}.")
-        numbers = {"keys_strings": texts, "values_int64s": list(key.cases.values()), "default_int64": key.otherwise}
+            raise ValueError(
+                f"The groups of a graph are strings, but two groups have the same text: {texts}."
+            )
+        numbers = {
+            "keys_strings": texts,
+            "values_int64s": list(key.cases.values()),
+            "default_int64": key.otherwise,
+        }
         return self.add("LabelEncoder", self.group, domain=_ML, **numbers)
 
 
 def _slopes_of_cases(choice):
     """Return the slope of each case where the cases are the softmax of one node, scaled by different numbers."""
     cases = choice.cases
-    if not all(isinstance(case, nodes.Softmax) and isinstance(case.of, nodes.Scaled) for case in cases):
+    if not all(
+        isinstance(case, nodes.Softmax) and isinstance(case.of, nodes.Scaled)
+        for case in cases
+    ):
         return None
-    same = all(case.of.of is cases[0].of.of and case.clip == cases[0].clip for case in cases)
-    plain = all(np.ndim(case.of.slope) == 0 and not np.any(case.of.intercept) for case in cases)
+    same = all(
+        case.of.of is cases[0].of.of and case.clip == cases[0].clip for case in cases
+    )
+    plain = all(
+        np.ndim(case.of.slope) == 0 and not np.any(case.of.intercept) for case in cases
+    )
     return np.array([case.of.slope for case in cases]) if same and plain else None
 
 
@@ -346,12 +442,21 @@ def _front(graph, as_map, refused, untouched):
     raw = graph.add("Cast", graph.name_in, to=_TYPES["float64"])
     if as_map.input == "logit":
         if as_map.scores.width == 1:
-            return graph.add("LessOrEqual", graph.add("Abs", raw), MAX_MAGNITUDE), raw, None
-        top, closed = graph.row_extreme("ReduceMax", raw), graph.add("Equal", raw, -np.inf)
+            return (
+                graph.add("LessOrEqual", graph.add("Abs", raw), MAX_MAGNITUDE),
+                raw,
+                None,
+            )
+        top, closed = (
+            graph.row_extreme("ReduceMax", raw),
+            graph.add("Equal", raw, -np.inf),
+        )
         size = graph.add("Abs", graph.add("Where", closed, top, raw))
         valid = graph.all_of(graph.add("LessOrEqual", size, MAX_MAGNITUDE))
         total = graph.row_sum(graph.add("Exp", graph.add("Sub", raw, top)))
-        lowest = graph.add("Add", top, graph.add("Log", graph.add("Mul", total, PROBABILITY_CLIP)))
+        lowest = graph.add(
+            "Add", top, graph.add("Log", graph.add("Mul", total, PROBABILITY_CLIP))
+        )
         return valid, graph.add("Where", closed, lowest, raw), closed
     # As one condition, which NaN fails: |s - 1/2| <= 1/2 and rounding.
     distance = graph.add("Abs", graph.add("Sub", raw, 0.5))
@@ -372,7 +477,9 @@ def _without_impossible(graph, output, closed):
     kept, equal = graph.row_sum(left), graph.add("Where", closed, 0.0, 1.0)
     spread = graph.add("Div", equal, graph.row_sum(equal))
     share = graph.shares(graph.row_sum(output), kept, 1.0)
-    return graph.add("Where", graph.add("Greater", kept, 0.0), graph.add("Mul", left, share), spread)
+    return graph.add(
+        "Where", graph.add("Greater", kept, 0.0), graph.add("Mul", left, share), spread
+    )
 
 
 def _model(onnx, graph, dtype, opset, properties):
@@ -381,16 +488,27 @@ def _model(onnx, graph, dtype, opset, properties):
         helper.make_node(operator, inputs, [output], name=output, **attributes)
         for operator, inputs, output, attributes in graph.nodes
     ]
-    constants = [onnx.numpy_helper.from_array(array, name) for name, array in graph.constants.items()]
+    constants = [
+        onnx.numpy_helper.from_array(array, name)
+        for name, array in graph.constants.items()
+    ]
     number, texts = _TYPES[dtype], onnx.TensorProto.STRING
-    inputs = [helper.make_tensor_value_info(graph.name_in, number, ["n", graph.as_map.scores.width])]
+    inputs = [
+        helper.make_tensor_value_info(
+            graph.name_in, number, ["n", graph.as_map.scores.width]
+        )
+    ]
     imports = [helper.make_opsetid("", opset)]
     if graph.as_map.group_key is not None:
         inputs.append(helper.make_tensor_value_info(graph.group, texts, ["n", 1]))
         imports.append(helper.make_opsetid(_ML, 2))
     outputs = [helper.make_tensor_value_info(graph.name_out, number, ["n", n_classes])]
     if graph.decision is not None:
-        kind = next(constant.data_type for constant in constants if constant.name == graph.decision)
+        kind = next(
+            constant.data_type
+            for constant in constants
+            if constant.name == graph.decision
+        )
         outputs.append(helper.make_tensor_value_info("decision", kind, ["n"]))
     model = helper.make_model(
         helper.make_graph(protos, "calibration", inputs, outputs, constants),
@@ -398,6 +516,8 @@ def _model(onnx, graph, dtype, opset, properties):
         ir_version=helper.find_min_ir_version_for(imports),
         producer_name="skcalib",
     )
-    helper.set_model_props(model, {name: json.dumps(value) for name, value in properties.items()})
+    helper.set_model_props(
+        model, {name: json.dumps(value) for name, value in properties.items()}
+    )
     onnx.checker.check_model(model, full_check=True)
     return model

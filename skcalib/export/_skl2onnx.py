@@ -9,7 +9,11 @@ from skcalib.recalibrators._map_forms import has_map
 from skcalib.recalibrators._stacked import Uncalibrated
 
 # What skl2onnx lets callers choose for classifiers.
-_CLASSIFIER_OPTIONS = {"zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [True, False]}
+_CLASSIFIER_OPTIONS = {
+    "zipmap": [True, False, "columns"],
+    "nocl": [True, False],
+    "output_class_labels": [True, False],
+}
 
 
 def register_skl2onnx_converters():
@@ -41,11 +45,18 @@ def register_skl2onnx_converters():
     """
     try:
         from skl2onnx import update_registered_converter
-        from skl2onnx.common.shape_calculator import calculate_linear_classifier_output_shapes
+        from skl2onnx.common.shape_calculator import (
+            calculate_linear_classifier_output_shapes,
+        )
     except ImportError:
-        raise ImportError("register_skl2onnx_converters needs the package skl2onnx: pip install skl2onnx.") from None
+        raise ImportError(
+            "register_skl2onnx_converters needs the package skl2onnx: pip install skl2onnx."
+        ) from None
     public = [getattr(recalibrators, name) for name in recalibrators.__all__]
-    for cls in [Uncalibrated, *(one for one in public if isinstance(one, type) and has_map(one))]:
+    for cls in [
+        Uncalibrated,
+        *(one for one in public if isinstance(one, type) and has_map(one)),
+    ]:
         update_registered_converter(
             cls,
             f"Skcalib{cls.__name__}",
@@ -54,28 +65,47 @@ def register_skl2onnx_converters():
             options=_CLASSIFIER_OPTIONS,
         )
     update_registered_converter(
-        CrossFittedClassifier, "SkcalibCrossFittedClassifier", _shape_of_scores, _convert_cross_fitted
+        CrossFittedClassifier,
+        "SkcalibCrossFittedClassifier",
+        _shape_of_scores,
+        _convert_cross_fitted,
     )
 
 
 def _float_type(variable):
     """Return the type of a pipeline's variable: "float64" for doubles, else "float32"."""
-    return "float64" if type(variable.type).__name__ == "DoubleTensorType" else "float32"
+    return (
+        "float64" if type(variable.type).__name__ == "DoubleTensorType" else "float32"
+    )
 
 
 def _convert_recalibrator(scope, operator, container):
     from onnx import TensorProto
 
     recalibrator, opset = operator.raw_operator, container.target_opset
-    scores, label, probabilities = operator.inputs[0], operator.outputs[0], operator.outputs[1]
-    graph = graph_of(recalibrator, _float_type(scores), opset, scores.full_name, probabilities.full_name)
+    scores, label, probabilities = (
+        operator.inputs[0],
+        operator.outputs[0],
+        operator.outputs[1],
+    )
+    graph = graph_of(
+        recalibrator,
+        _float_type(scores),
+        opset,
+        scores.full_name,
+        probabilities.full_name,
+    )
     column = _column(graph, recalibrator, probabilities.full_name)
     numbers = {"float64": TensorProto.DOUBLE, "int64": TensorProto.INT64}
     for name, array in graph.constants.items():
-        container.add_initializer(name, numbers[array.dtype.name], array.shape, array.ravel().tolist())
+        container.add_initializer(
+            name, numbers[array.dtype.name], array.shape, array.ravel().tolist()
+        )
     for name, inputs, output, attributes in graph.nodes:
         node = scope.get_unique_operator_name(name)
-        container.add_node(name, inputs, [output], op_version=opset, name=node, **attributes)
+        container.add_node(
+            name, inputs, [output], op_version=opset, name=node, **attributes
+        )
     _add_labels(scope, container, recalibrator.classes_, column, label.full_name)
 
 
@@ -98,16 +128,32 @@ def _add_labels(scope, container, classes, column, output):
     are_strings = classes.dtype.kind in "UO"
     name = scope.get_unique_variable_name("classes")
     if are_strings:
-        container.add_initializer(name, TensorProto.STRING, [len(classes)], [str(one).encode() for one in classes])
+        container.add_initializer(
+            name,
+            TensorProto.STRING,
+            [len(classes)],
+            [str(one).encode() for one in classes],
+        )
     else:
-        container.add_initializer(name, TensorProto.INT64, [len(classes)], classes.astype(np.int64).tolist())
+        container.add_initializer(
+            name, TensorProto.INT64, [len(classes)], classes.astype(np.int64).tolist()
+        )
     node = scope.get_unique_operator_name("Gather")
-    container.add_node("Gather", [name, column], [output], op_version=container.target_opset, name=node, axis=0)
+    container.add_node(
+        "Gather",
+        [name, column],
+        [output],
+        op_version=container.target_opset,
+        name=node,
+        axis=0,
+    )
 
 
 def _shape_of_scores(operator):
     variable = operator.inputs[0]
-    operator.outputs[0].type = type(variable.type)([variable.type.shape[0], len(operator.raw_operator.classes_)])
+    operator.outputs[0].type = type(variable.type)(
+        [variable.type.shape[0], len(operator.raw_operator.classes_)]
+    )
 
 
 def _convert_cross_fitted(scope, operator, container):
@@ -121,4 +167,6 @@ def _convert_cross_fitted(scope, operator, container):
             f"through, found response_method {fitted.response_method_!r} and passthrough={fitted.passthrough!r}."
         )
     model = OnnxSubEstimator(fitted.estimator_, operator.inputs[0], op_version=opset)
-    OnnxIdentity(model[1], op_version=opset, output_names=operator.outputs[:1]).add_to(scope, container)
+    OnnxIdentity(model[1], op_version=opset, output_names=operator.outputs[:1]).add_to(
+        scope, container
+    )

@@ -6,18 +6,30 @@ from scipy.special import expit
 from skcalib._input.scores import MAX_MAGNITUDE
 from skcalib._rows.keys import HEX_DIGITS
 from skcalib._rows.links import PROBABILITY_CLIP
-from skcalib.export._sql_text import case, clamped, dialect_named, exponential, linear, number, piece_tree
+from skcalib.export._sql_text import (
+    case,
+    clamped,
+    dialect_named,
+    exponential,
+    linear,
+    number,
+    piece_tree,
+)
 from skcalib.export._writers import NodeWriter, split_decision
 from skcalib.recalibrators import _maps as nodes
 from skcalib.recalibrators._map_forms import calibration_map, linear_form
 from skcalib.recalibrators._provenance import provenance_text
 
 _LONGEST = 1_000_000  # characters: engines refuse or choke on more
-_LONGEST_REST = 1000  # characters: of the sum of all other classes. For more classes it is 1 - p
+_LONGEST_REST = (
+    1000  # characters: of the sum of all other classes. For more classes it is 1 - p
+)
 _ROUNDING = 1e-6  # of a row's sum
 # expit of this is 1 - 2^-52: beyond it probabilities are clipped.
 _CLIPPED_LOG_ODDS = float(np.log1p(-PROBABILITY_CLIP) - np.log(PROBABILITY_CLIP))
-_SURE_DIFFERENCE = 60.0  # of two logits: the smaller one's class then has a probability below 2^-52
+_SURE_DIFFERENCE = (
+    60.0  # of two logits: the smaller one's class then has a probability below 2^-52
+)
 _NO_OVERFLOW = 700.0
 
 
@@ -81,16 +93,29 @@ def to_sql(recalibrator, *, score="p", dialect="ansi", ids=None):
     >>> from skcalib.export import to_sql
     >>> rng = np.random.default_rng(0)
     >>> scores = rng.random(400)
-    >>> histogram = HistogramBinning(EqualWidth(2)).fit(scores, rng.random(400) < scores**2)
+    >>> histogram = HistogramBinning(EqualWidth(2)).fit(
+    ...     scores, rng.random(400) < scores**2
+    ... )
     >>> sql = to_sql(histogram, score="churn_score", dialect="duckdb")
-    >>> sql[sql.index("END+") + 4 : sql.index(") /*")]  # before it: NULL for what is no score
+    >>> sql[
+    ...     sql.index("END+") + 4 : sql.index(") /*")
+    ... ]  # before it: NULL for what is no score
     '(CASE WHEN CAST("churn_score" AS DOUBLE)<=0.5e0 THEN 0.07650273224043716e0 ELSE 0.6082949308755761e0 END)'
     """
     dialect = dialect_named(dialect)
-    columns, (recalibrator, decision) = check_score_names(score), split_decision(recalibrator)
-    as_map = calibration_map(recalibrator, n_columns=_n_columns(recalibrator, columns, score))
+    columns, (recalibrator, decision) = (
+        check_score_names(score),
+        split_decision(recalibrator),
+    )
+    as_map = calibration_map(
+        recalibrator, n_columns=_n_columns(recalibrator, columns, score)
+    )
     written = guarded_texts(as_map, columns, dialect, ids)
-    written = written if decision is None else [_decided(decision, [f"({text})" for text in written], dialect)]
+    written = (
+        written
+        if decision is None
+        else [_decided(decision, [f"({text})" for text in written], dialect)]
+    )
     longest = max(map(len, written))
     if longest > _LONGEST:
         raise ValueError(
@@ -98,23 +123,34 @@ def to_sql(recalibrator, *, score="p", dialect="ansi", ids=None):
             f"beyond {_LONGEST:,}. For one score of two classes use to_sql_table."
         )
     written[0] += provenance_comment(recalibrator)
-    return written if isinstance(score, list | tuple) and decision is None else written[0]
+    return (
+        written if isinstance(score, list | tuple) and decision is None else written[0]
+    )
 
 
 def _decided(decision, texts, dialect):
     """Return the label of a decision by probabilities (one for each class, or of the positive one), NULL for NULL."""
-    labels, reached = [dialect.label(label) for label in decision.labels], f">={number(decision.threshold)}"
+    labels, reached = (
+        [dialect.label(label) for label in decision.labels],
+        f">={number(decision.threshold)}",
+    )
     otherwise = f"{texts[-1]} IS NOT NULL", labels[decision.otherwise]
     if decision.is_event:
         return case([(texts[-1] + reached, labels[1]), otherwise])
     if len(texts) <= 2:
         p = texts[-1]
         return case(
-            [(f"{p}>0.5e0 AND {p}{reached}", labels[1]), (f"{p}<=0.5e0 AND 1e0-{p}{reached}", labels[0]), otherwise]
+            [
+                (f"{p}>0.5e0 AND {p}{reached}", labels[1]),
+                (f"{p}<=0.5e0 AND 1e0-{p}{reached}", labels[0]),
+                otherwise,
+            ]
         )
     top = f"GREATEST({','.join(texts)}){reached}"
     largest = zip([*_largest(texts), "1=1"], labels[:-1], strict=True)
-    return case([*((f"{top} AND {is_it}", label) for is_it, label in largest), otherwise])
+    return case(
+        [*((f"{top} AND {is_it}", label) for is_it, label in largest), otherwise]
+    )
 
 
 def provenance_comment(recalibrator):
@@ -127,7 +163,9 @@ def check_score_names(score):
     """Return the names of the columns of scores as a list."""
     columns = list(score) if isinstance(score, list | tuple) else [score]
     if not columns or not all(isinstance(name, str) and name for name in columns):
-        raise ValueError(f"score must be the name of a column or a list of names, found {score!r}.")
+        raise ValueError(
+            f"score must be the name of a column or a list of names, found {score!r}."
+        )
     return columns
 
 
@@ -138,28 +176,47 @@ def guarded_texts(as_map, columns, dialect, ids=None):
     texts = SqlWriter(given, dialect, ids).write(as_map.output)
     if len(as_map.classes) == 2 and len(columns) == 2:
         texts = [f"(1e0-{texts[0]})", texts[0]]
-    guard = " AND ".join([*_valid(as_map, given, dialect), *([] if ids is None else [f"{ids} IS NOT NULL"])])
+    guard = " AND ".join(
+        [
+            *_valid(as_map, given, dialect),
+            *([] if ids is None else [f"{ids} IS NOT NULL"]),
+        ]
+    )
     return [guarded(guard, text, dialect) for text in texts]
 
 
 def guarded(guard, text, dialect):
     """Return an expression that is NULL where a condition is not met."""
-    if dialect.shares_terms:  # no score makes a term fail, so none needs to stand inside the CASE
+    if (
+        dialect.shares_terms
+    ):  # no score makes a term fail, so none needs to stand inside the CASE
         return f"({case([(guard, '0e0')])}+{text})"
     return case([(guard, text)])
 
 
 def _n_columns(recalibrator, columns, score):
-    n_classes = len(recalibrator.classes_) if hasattr(recalibrator, "classes_") else None
-    if n_classes is None or len(columns) == n_classes or (n_classes == 2 and len(columns) == 1):
+    n_classes = (
+        len(recalibrator.classes_) if hasattr(recalibrator, "classes_") else None
+    )
+    if (
+        n_classes is None
+        or len(columns) == n_classes
+        or (n_classes == 2 and len(columns) == 1)
+    ):
         return len(columns)
-    wanted = "one column, or a list of two" if n_classes == 2 else f"a list of {n_classes} columns, one for each class"
+    wanted = (
+        "one column, or a list of two"
+        if n_classes == 2
+        else f"a list of {n_classes} columns, one for each class"
+    )
     raise ValueError(f"score must name {wanted}, found {score!r}.")
 
 
 def valid_score(given, input):
     """Return the two conditions under which a score is valid: NULL and NaN do not meet both."""
-    low, high = (0.0, 1.0) if input == "probability" else (-MAX_MAGNITUDE, MAX_MAGNITUDE)
+    low, high = (
+        (0.0, 1.0) if input == "probability" else (-MAX_MAGNITUDE, MAX_MAGNITUDE)
+    )
     return [f"{given}>={number(low)}", f"{given}<={number(high)}"]
 
 
@@ -208,7 +265,10 @@ class SqlWriter(NodeWriter):
 
     def _write_Scaled(self, node):
         form = _LinearForm(node)
-        return [f"({self._combination(form, weights, constant)})" for weights, constant in form.rows]
+        return [
+            f"({self._combination(form, weights, constant)})"
+            for weights, constant in form.rows
+        ]
 
     _write_Affine = _write_Centred = _write_Scaled
 
@@ -239,7 +299,10 @@ class SqlWriter(NodeWriter):
     def _write_Expit(self, node):
         limit = _CLIPPED_LOG_ODDS if node.clip else _NO_OVERFLOW
         form = _LinearForm(node.of)
-        negated = [self._combination(form, -weights, -constant) for weights, constant in form.rows]
+        negated = [
+            self._combination(form, -weights, -constant)
+            for weights, constant in form.rows
+        ]
         return [f"(1e0/(1e0+{exponential(text, limit)}))" for text in negated]
 
     def _write_Pieces(self, node):
@@ -250,35 +313,58 @@ class SqlWriter(NodeWriter):
         pieces = zip(node.origins, node.coefficients, strict=True)
         text = piece_tree(score, cuts, [_polynomial(x, *piece) for piece in pieces])
         constant = not node.coefficients[:, 1:].any()
-        return [self.dialect.as_double(text) if constant and self.dialect.exact_numbers else f"({text})"]
+        return [
+            self.dialect.as_double(text)
+            if constant and self.dialect.exact_numbers
+            else f"({text})"
+        ]
 
     def _write_LogNormalized(self, node):
         if isinstance(node.of, nodes.Log):
             texts = self._inside(node.of.of)
             return [f"LN({text}/({'+'.join(texts)}))" for text in texts]
-        return [f"(-LN({total}))" for total in self._sums_of_odds(node.of, _NO_OVERFLOW)]
+        return [
+            f"(-LN({total}))" for total in self._sums_of_odds(node.of, _NO_OVERFLOW)
+        ]
 
     def _write_Softmax(self, node):
         texts = self._shares_of_exponentials(_LinearForm(node.of)) or [
-            f"(1e0/({total}))" for total in self._sums_of_odds(node.of, _SURE_DIFFERENCE if node.clip else _NO_OVERFLOW)
+            f"(1e0/({total}))"
+            for total in self._sums_of_odds(
+                node.of, _SURE_DIFFERENCE if node.clip else _NO_OVERFLOW
+            )
         ]
-        return [clamped(text, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP) for text in texts] if node.clip else texts
+        return (
+            [clamped(text, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP) for text in texts]
+            if node.clip
+            else texts
+        )
 
     def _probability(self, node):
         """Return the probability whose log-odds a node is, None for other nodes."""
         if isinstance(node, nodes.LogOdds):
             return self.write(node.of)[0]
-        if isinstance(node, nodes.OneColumn) and isinstance(node.of, nodes.LogOddsAgainstRest):
+        if isinstance(node, nodes.OneColumn) and isinstance(
+            node.of, nodes.LogOddsAgainstRest
+        ):
             return self.write(node.of.of)[node.index]
         return None
 
     def _shares_of_exponentials(self, form):
         """Return the softmax of a form of logarithms by its definition, None where EXP could overflow."""
         longest = -np.log(PROBABILITY_CLIP)
-        largest = max(longest * np.abs(weights).sum() + abs(constant) for weights, constant in form.rows)
-        if not isinstance(form.base, nodes.Log) or largest > _NO_OVERFLOW - np.log(len(form.rows)):
+        largest = max(
+            longest * np.abs(weights).sum() + abs(constant)
+            for weights, constant in form.rows
+        )
+        if not isinstance(form.base, nodes.Log) or largest > _NO_OVERFLOW - np.log(
+            len(form.rows)
+        ):
             return None
-        texts = [f"EXP({linear(weights, self.write(form.base), constant)})" for weights, constant in form.rows]
+        texts = [
+            f"EXP({linear(weights, self.write(form.base), constant)})"
+            for weights, constant in form.rows
+        ]
         total = "+".join(texts)
         return [f"({text}/({total}))" for text in texts]
 
@@ -288,12 +374,19 @@ class SqlWriter(NodeWriter):
         if _is_positive(node.of):
             return [f"({text}/({total}))" for text in texts]
         uniform = number(1 / len(texts))
-        return [f"({case([(f'{total}>0e0', f'{text}/({total})')], uniform)})" for text in texts]
+        return [
+            f"({case([(f'{total}>0e0', f'{text}/({total})')], uniform)})"
+            for text in texts
+        ]
 
     def _write_RowKey(self, node):
         if self.dialect.hex_number is None or self.ids is None:
-            raise nodes.no_row_keys("needs the column of ids, and ANSI SQL has no function for")
-        return [f"({self.dialect.row_key(node.salt, self.ids, HEX_DIGITS)}/{number(16.0**HEX_DIGITS)})"]
+            raise nodes.no_row_keys(
+                "needs the column of ids, and ANSI SQL has no function for"
+            )
+        return [
+            f"({self.dialect.row_key(node.salt, self.ids, HEX_DIGITS)}/{number(16.0**HEX_DIGITS)})"
+        ]
 
     def _write_RowMax(self, node):
         return [f"GREATEST({','.join(self.write(node.of))})"]
@@ -304,10 +397,14 @@ class SqlWriter(NodeWriter):
         written = []
         for k, score in enumerate(scores):
             values = [
-                confidence if k == m else _share(score, [*scores[:m], *scores[m + 1 :]], confidence)
+                confidence
+                if k == m
+                else _share(score, [*scores[:m], *scores[m + 1 :]], confidence)
                 for m in range(len(scores))
             ]
-            written.append(f"({case(zip(largest, values[:-1], strict=True), values[-1])})")
+            written.append(
+                f"({case(zip(largest, values[:-1], strict=True), values[-1])})"
+            )
         return written
 
     def _write_Mixture(self, node):
@@ -324,20 +421,32 @@ class SqlWriter(NodeWriter):
             return piece_tree(self.write(key.of)[0], key.cuts, texts)
         if isinstance(key, nodes.Largest):
             # Logarithms keep the order.
-            scores = self._inside(key.of.of) if isinstance(key.of, nodes.Log) else self.write(key.of)
+            scores = (
+                self._inside(key.of.of)
+                if isinstance(key.of, nodes.Log)
+                else self.write(key.of)
+            )
             return case(zip(_largest(scores), texts[:-1], strict=True), texts[-1])
         column, groups = _group_column(key, self.dialect), {}
         for group, index in key.cases.items():
             if texts[index] != texts[key.otherwise]:
                 groups.setdefault(texts[index], []).append(self.dialect.label(group))
-        branches = [(f"{column} IN ({','.join(labels)})", text) for text, labels in groups.items()]
-        return case(branches, texts[key.otherwise]) if branches else texts[key.otherwise]
+        branches = [
+            (f"{column} IN ({','.join(labels)})", text)
+            for text, labels in groups.items()
+        ]
+        return (
+            case(branches, texts[key.otherwise]) if branches else texts[key.otherwise]
+        )
 
     def _inside(self, node):
         """Return probabilities kept in [2^-52, 1 - 2^-52]."""
         if isinstance(node, nodes.Clip) and node.low >= PROBABILITY_CLIP:
             return self.write(node)
-        return [clamped(text, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP) for text in self.write(node)]
+        return [
+            clamped(text, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)
+            for text in self.write(node)
+        ]
 
     def _combination(self, form, weights, constant, ignores_shift=False):
         """Return the text of a row of a linear form, written by differences where it ignores a common shift."""
@@ -345,7 +454,11 @@ class SqlWriter(NodeWriter):
             return linear(weights, self.write(form.base), constant)
         reference = int(np.argmax(np.abs(weights)))
         others = np.delete(np.arange(len(weights)), reference)
-        return linear(weights[others], [self._difference(form.base, i, reference) for i in others], constant)
+        return linear(
+            weights[others],
+            [self._difference(form.base, i, reference) for i in others],
+            constant,
+        )
 
     def _difference(self, node, i, j):
         """Return value i minus value j of a node."""
@@ -360,7 +473,12 @@ class SqlWriter(NodeWriter):
         form = _LinearForm(node)
         for k, (weights, constant) in enumerate(form.rows):
             differences = [
-                self._combination(form, other - weights, other_constant - constant, form.shift is not None)
+                self._combination(
+                    form,
+                    other - weights,
+                    other_constant - constant,
+                    form.shift is not None,
+                )
                 for j, (other, other_constant) in enumerate(form.rows)
                 if j != k
             ]
@@ -379,7 +497,11 @@ class _LinearForm:
         self.rows = list(zip(matrix, constants, strict=True))
         sums, rounding = matrix.sum(axis=1), 1e-14 * np.abs(matrix).sum()
         same = np.ptp(sums) <= rounding
-        self.shift = ("values" if np.abs(sums).max() <= rounding else "differences") if same else None
+        self.shift = (
+            ("values" if np.abs(sums).max() <= rounding else "differences")
+            if same
+            else None
+        )
 
 
 def _polynomial(x, origin, coefficients):
@@ -396,14 +518,19 @@ def _polynomial(x, origin, coefficients):
 
 def _largest(texts):
     """Return for each value but the last the condition that none is larger: to be asked one after the other."""
-    return [" AND ".join(f"{text}>={other}" for other in texts if other != text) for text in texts[:-1]]
+    return [
+        " AND ".join(f"{text}>={other}" for other in texts if other != text)
+        for text in texts[:-1]
+    ]
 
 
 def _share(score, others, confidence):
     """Return the share of the rest that a class gets which is not the predicted one."""
     total = "+".join(others)
     equal = f"(1e0-{confidence})/{number(len(others))}"
-    return f"({case([(f'{total}>0e0', f'{score}/({total})*(1e0-{confidence})')], equal)})"
+    return (
+        f"({case([(f'{total}>0e0', f'{score}/({total})*(1e0-{confidence})')], equal)})"
+    )
 
 
 def _is_positive(node):

@@ -64,7 +64,9 @@ def to_sql_table(recalibrator, *, table="calibration", score="p", dialect="ansi"
     >>> rng = np.random.default_rng(0)
     >>> scores = rng.random(5000)
     >>> isotonic = IsotonicCalibration().fit(scores, rng.random(5000) < scores**2)
-    >>> create, join, expression = to_sql_table(isotonic, table="churn_map", score="churn_score", dialect="duckdb")
+    >>> create, join, expression = to_sql_table(
+    ...     isotonic, table="churn_map", score="churn_score", dialect="duckdb"
+    ... )
     >>> create[:44]
     'CREATE TABLE "churn_map" AS SELECT * FROM (V'
     >>> query = f"SELECT *, {expression} AS calibrated FROM customers {join}"  # run it after `create`
@@ -72,17 +74,25 @@ def to_sql_table(recalibrator, *, table="calibration", score="p", dialect="ansi"
     dialect = dialect_named(dialect)
     columns = check_score_names(score)
     if len(columns) != 1 or not isinstance(table, str) or not table:
-        raise ValueError(f"score and table must each be one name, found {score!r} and {table!r}.")
+        raise ValueError(
+            f"score and table must each be one name, found {score!r} and {table!r}."
+        )
     as_map = calibration_map(recalibrator)
     pieces = as_map.output
-    if not isinstance(pieces, Pieces) or pieces.of is not as_map.scores or len(as_map.classes) > 2:
+    if (
+        not isinstance(pieces, Pieces)
+        or pieces.of is not as_map.scores
+        or len(as_map.classes) > 2
+    ):
         raise ValueError(
             f"{type(recalibrator).__name__} does not consist of pieces of one score of two classes: use to_sql."
         )
     given = dialect.as_double(dialect.identifier(columns[0]))
     low, high, scale = _cells(pieces.cuts, as_map.input)
     beyond = 2 * max(abs(low), abs(high), 1e100)
-    rows = pieces_by_cell(pieces, lambda scores: np.floor(np.clip(scores, low, high) * scale), beyond)
+    rows = pieces_by_cell(
+        pieces, lambda scores: np.floor(np.clip(scores, low, high) * scale), beyond
+    )
     names = _names(dialect, pieces.coefficients.shape[1])
     own = [f"{dialect.identifier(table)}.{name}" for name in names]
     cell = f"FLOOR({clamped(given, low, high)}*{number(scale)})"
@@ -91,12 +101,20 @@ def to_sql_table(recalibrator, *, table="calibration", score="p", dialect="ansi"
     for name in own[-2:3:-1]:
         value = f"({value})*({given}-{own[3]})+{name}"
     expression = case([(" AND ".join(valid_score(given, as_map.input)), value)])
-    return SqlTable(_create(dialect, table, names, rows) + provenance_comment(recalibrator), join, expression)
+    return SqlTable(
+        _create(dialect, table, names, rows) + provenance_comment(recalibrator),
+        join,
+        expression,
+    )
 
 
 def _cells(cuts, input):
     """Return the range that is divided into cells, and how many of them one unit holds: a power of two."""
-    low, high = (0.0, 1.0) if input == "probability" else (min(cuts, default=0.0), max(cuts, default=1.0))
+    low, high = (
+        (0.0, 1.0)
+        if input == "probability"
+        else (min(cuts, default=0.0), max(cuts, default=1.0))
+    )
     width = high - low if high > low else 1.0
     wanted = max(_CELLS_PER_PIECE * len(cuts), 1) / width
     return float(low), float(high), 2.0 ** np.ceil(np.log2(wanted))
@@ -117,15 +135,27 @@ def pieces_by_cell(pieces, cell, beyond):
 
 
 def _names(dialect, n_coefficients):
-    names = ["cell", "above", "up_to", "origin", *(f"coefficient_{j}" for j in range(n_coefficients))]
+    names = [
+        "cell",
+        "above",
+        "up_to",
+        "origin",
+        *(f"coefficient_{j}" for j in range(n_coefficients)),
+    ]
     return [dialect.identifier(f"calibration_{name}") for name in names]
 
 
 def _create(dialect, table, names, rows):
     texts = [[number(value) for value in row] for row in rows.tolist()]
-    texts[0] = [dialect.as_double(text) for text in texts[0]]  # which gives the columns their type
+    texts[0] = [
+        dialect.as_double(text) for text in texts[0]
+    ]  # which gives the columns their type
     values = ", ".join(f"({','.join(row)})" for row in texts)
-    made = "CREATE OR REPLACE TEMPORARY VIEW" if dialect.name == "spark" else "CREATE TABLE"
+    made = (
+        "CREATE OR REPLACE TEMPORARY VIEW"
+        if dialect.name == "spark"
+        else "CREATE TABLE"
+    )
     end = " WITH DATA" if dialect.name == "ansi" else ""
     listed = ", ".join(names)
     return f"{made} {dialect.identifier(table)} AS SELECT * FROM (VALUES {values}) AS pieces ({listed}){end}"

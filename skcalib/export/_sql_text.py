@@ -33,7 +33,9 @@ class Dialect:
     def text(self, value):
         """Return a string literal."""
         if "\0" in value:
-            raise ValueError(f"The group {value!r} holds a null character, which SQL cannot write.")
+            raise ValueError(
+                f"The group {value!r} holds a null character, which SQL cannot write."
+            )
         if self.escapes_backslash:
             return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
         return "'" + value.replace("'", "''") + "'"
@@ -60,9 +62,24 @@ DIALECTS = {
     dialect.name: dialect
     for dialect in (
         Dialect("ansi"),
-        Dialect("duckdb", double="DOUBLE", shares_terms=True, hex_number="CAST(CONCAT('0x',{}) AS BIGINT)"),
-        Dialect("spark", double="DOUBLE", quote="`", escapes_backslash=True, hex_number="CONV({},16,10)"),
-        Dialect("postgres", exact_numbers=True, hex_number="CAST(CAST(CONCAT('x000',{}) AS BIT(64)) AS BIGINT)"),
+        Dialect(
+            "duckdb",
+            double="DOUBLE",
+            shares_terms=True,
+            hex_number="CAST(CONCAT('0x',{}) AS BIGINT)",
+        ),
+        Dialect(
+            "spark",
+            double="DOUBLE",
+            quote="`",
+            escapes_backslash=True,
+            hex_number="CONV({},16,10)",
+        ),
+        Dialect(
+            "postgres",
+            exact_numbers=True,
+            hex_number="CAST(CAST(CONCAT('x000',{}) AS BIT(64)) AS BIGINT)",
+        ),
     )
 }
 
@@ -82,11 +99,19 @@ def number(value):
 
 def linear(weights, texts, constant=0.0):
     """Return ``sum(weight * text) + constant``; weights of 0 are left out."""
-    terms = [(w, _times(abs(w), text)) for w, text in zip(weights, texts, strict=True) if w != 0]
+    terms = [
+        (w, _times(abs(w), text))
+        for w, text in zip(weights, texts, strict=True)
+        if w != 0
+    ]
     if constant != 0 or not terms:
         terms.append((constant, number(abs(constant))))
     (sign, first), *others = terms
-    return ("-" if sign < 0 else "") + first + "".join(f"{'-' if w < 0 else '+'}{text}" for w, text in others)
+    return (
+        ("-" if sign < 0 else "")
+        + first
+        + "".join(f"{'-' if w < 0 else '+'}{text}" for w, text in others)
+    )
 
 
 def _times(weight, text):
@@ -106,7 +131,11 @@ def exponential(text, limit):
 def case(branches, otherwise=None):
     """Return a CASE of (condition, value) pairs."""
     listed = " ".join(f"WHEN {condition} THEN {value}" for condition, value in branches)
-    return f"CASE {listed} END" if otherwise is None else f"CASE {listed} ELSE {otherwise} END"
+    return (
+        f"CASE {listed} END"
+        if otherwise is None
+        else f"CASE {listed} ELSE {otherwise} END"
+    )
 
 
 def piece_tree(score, cuts, values):
@@ -115,7 +144,11 @@ def piece_tree(score, cuts, values):
         return values[0]
     if len(values) <= _FLAT_PIECES:
         return case(
-            [(f"{score}<={number(cut)}", value) for cut, value in zip(cuts, values[:-1], strict=True)], values[-1]
+            [
+                (f"{score}<={number(cut)}", value)
+                for cut, value in zip(cuts, values[:-1], strict=True)
+            ],
+            values[-1],
         )
     half = len(cuts) // 2
     below = piece_tree(score, cuts[:half], values[: half + 1])

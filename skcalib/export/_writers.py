@@ -25,7 +25,10 @@ class NodeWriter:
         """Return what a node is in this format."""
         if id(node) not in self.written:
             write = getattr(self, f"_write_{type(node).__name__}", self._write_other)
-            self.written[id(node)] = self._kept(write(node)), node  # the node is held, so that its id stays its own
+            self.written[id(node)] = (
+                self._kept(write(node)),
+                node,
+            )  # the node is held, so that its id stays its own
         return self.written[id(node)][0]
 
     def _kept(self, written):
@@ -63,5 +66,9 @@ def split_decision(estimator):
     is_event = estimator.promise not in ANSWERS
     labels += [] if is_event else [estimator._abstain_label()]
     if len({type(label) for label in labels}) > 1:
-        raise ValueError(f"abstain_label must be of the type of the classes outside Python, found the labels {labels}.")
-    return inner, Decision(float(min(estimator.threshold_ - _ROUNDING, _NEVER)), labels, is_event)
+        raise ValueError(
+            f"abstain_label must be of the type of the classes outside Python, found the labels {labels}."
+        )
+    return inner, Decision(
+        float(min(estimator.threshold_ - _ROUNDING, _NEVER)), labels, is_event
+    )

@@ -11,7 +11,10 @@ from skcalib.guarantees._finite_sample import (
     per_class_temperature_bound,
     sample_split_epsilon,
 )
-from skcalib.guarantees._frequencies import event_frequency_interval, well_balanced_alpha
+from skcalib.guarantees._frequencies import (
+    event_frequency_interval,
+    well_balanced_alpha,
+)
 from skcalib.guarantees._uniform_mass import (
     conditional_epsilon,
     expected_error_bound,

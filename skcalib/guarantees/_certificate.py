@@ -8,7 +8,12 @@ import numpy as np
 
 from skcalib._input.scalars import as_numbers, check_confidence_level, check_option
 from skcalib.guarantees._frequencies import check_frequencies, event_frequency_interval
-from skcalib.guarantees._uniform_mass import check_count, check_rows_per_bin, uniform_mass_epsilon, union_level
+from skcalib.guarantees._uniform_mass import (
+    check_count,
+    check_rows_per_bin,
+    uniform_mass_epsilon,
+    union_level,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,7 +53,9 @@ class CalibrationCertificate:
     Examples
     --------
     >>> from skcalib.guarantees import independent_bins_certificate
-    >>> certificate = independent_bins_certificate([20, 180], [200, 200], [0.1, 0.9], edges="fixed")
+    >>> certificate = independent_bins_certificate(
+    ...     [20, 180], [200, 200], [0.1, 0.9], edges="fixed"
+    ... )
     >>> print(certificate)
     Calibration certificate: conditional, by Clopper-Pearson, from 400 calibration rows in 2 bins.
     With 90 % confidence (right for at least 90 % of calibration samples), every predicted probability differs by at
@@ -72,11 +79,17 @@ class CalibrationCertificate:
     def __str__(self):
         """Say the promise and its assumptions in sentences."""
         sizes = sorted(set(np.atleast_1d(self.n_bins).tolist()))
-        bins = " to ".join(map(str, sizes[:: max(1, len(sizes) - 1)])) + (" bin" if sizes == [1] else " bins")
+        bins = " to ".join(map(str, sizes[:: max(1, len(sizes) - 1)])) + (
+            " bin" if sizes == [1] else " bins"
+        )
         source = f"{self.n_samples} calibration rows in {bins}"
-        title = f"Calibration certificate: {self.kind}, by {self.interval}, from {source}."
+        title = (
+            f"Calibration certificate: {self.kind}, by {self.interval}, from {source}."
+        )
         conditions = [f"- {sentence}" for sentence in self.assumptions]
-        return "\n".join([title, self._promise(), "This holds provided that:", *conditions])
+        return "\n".join(
+            [title, self._promise(), "This holds provided that:", *conditions]
+        )
 
     def __repr__(self):
         return (
@@ -93,7 +106,11 @@ class CalibrationCertificate:
     def _promise(self):
         percent = f"{100 * self.confidence_level:.10g} %"
         subject, unit, frequency = _PROMISES[self.kind]
-        several = f", for all {self.n_problems} classes together" if self.n_problems > 1 else ""
+        several = (
+            f", for all {self.n_problems} classes together"
+            if self.n_problems > 1
+            else ""
+        )
         return (
             f"With {percent} confidence (right for at least {percent} of {unit}), {subject} differs by at most "
             f"{self._tolerance()} from the event frequency {frequency}{several}."
@@ -194,7 +211,9 @@ def uniform_mass_certificate(
     >>> positives, counts = np.array([5, 100, 380, 490]), np.array([499, 499, 499, 499])
     >>> bins = positives, counts, positives / counts
     >>> for interval in "theorem", "clopper_pearson":
-    ...     certificate = uniform_mass_certificate(*bins, n_samples=1999, interval=interval)
+    ...     certificate = uniform_mass_certificate(
+    ...         *bins, n_samples=1999, interval=interval
+    ...     )
     ...     print(certificate.interval, round(certificate.epsilon, 4))
     Theorem 3 0.0663
     Clopper-Pearson 0.0456
@@ -214,8 +233,19 @@ def uniform_mass_certificate(
         "No two scores are equal, or ties were broken at random.",
     )
     check_option(interval, "interval", ("clopper_pearson", "theorem"))
-    promise = {"kind": kind, "confidence_level": confidence_level, "n_candidates": n_candidates}
-    return _issued(problems, interval, n_samples, assumptions, **promise, keep_boundary=bool(keep_boundary))
+    promise = {
+        "kind": kind,
+        "confidence_level": confidence_level,
+        "n_candidates": n_candidates,
+    }
+    return _issued(
+        problems,
+        interval,
+        n_samples,
+        assumptions,
+        **promise,
+        keep_boundary=bool(keep_boundary),
+    )
 
 
 def independent_bins_certificate(
@@ -280,7 +310,9 @@ def independent_bins_certificate(
     Examples
     --------
     >>> from skcalib.guarantees import independent_bins_certificate
-    >>> certificate = independent_bins_certificate([10, 90], [100, 100], [0.1, 0.9], edges="split", kind="marginal")
+    >>> certificate = independent_bins_certificate(
+    ...     [10, 90], [100, 100], [0.1, 0.9], edges="split", kind="marginal"
+    ... )
     >>> round(certificate.epsilon, 4), certificate.interval
     (0.0637, 'Clopper-Pearson')
     """
@@ -289,26 +321,32 @@ def independent_bins_certificate(
     n_samples = int(problems[0][1].sum())
     for _, rows, _ in problems:
         if rows.sum() != n_samples:
-            raise ValueError(f"counts must sum to the same rows everywhere, found {rows.sum():g} and {n_samples}.")
+            raise ValueError(
+                f"counts must sum to the same rows everywhere, found {rows.sum():g} and {n_samples}."
+            )
         check_rows_per_bin(n_samples, len(rows))
     check_option(edges, "edges", tuple(_EDGES))
     assumptions = (_ONE_MODEL, INDEPENDENT_ROWS, _EDGES[edges])
-    promise = {"kind": kind, "confidence_level": confidence_level, "n_candidates": n_candidates}
+    promise = {
+        "kind": kind,
+        "confidence_level": confidence_level,
+        "n_candidates": n_candidates,
+    }
     return _issued(problems, interval, n_samples, assumptions, **promise)
 
 
-_ONE_MODEL = (
-    "The scores come from one model that was fitted on other rows; out-of-fold scores of several models do not qualify."
-)
-INDEPENDENT_ROWS = (
-    "The calibration rows are independent draws from one distribution, and future rows come from the same distribution."
-)
+_ONE_MODEL = "The scores come from one model that was fitted on other rows; out-of-fold scores of several models do not qualify."
+INDEPENDENT_ROWS = "The calibration rows are independent draws from one distribution, and future rows come from the same distribution."
 _EDGES = {
     "fixed": "The bin edges were fixed before these rows were seen.",
     "split": "The bin edges were formed on other rows than those counted here, with a number of bins fixed beforehand.",
 }
 _PROMISES = {
-    "conditional": ("every predicted probability", "calibration samples", "among the rows that receive it"),
+    "conditional": (
+        "every predicted probability",
+        "calibration samples",
+        "among the rows that receive it",
+    ),
     "marginal": (
         "the probability predicted for a random future row",
         "calibration samples and future rows, taken together",
@@ -324,18 +362,39 @@ _THEOREMS = {
 }
 
 
-def _issued(problems, interval, n_samples, assumptions, *, kind, confidence_level, n_candidates, keep_boundary=False):
+def _issued(
+    problems,
+    interval,
+    n_samples,
+    assumptions,
+    *,
+    kind,
+    confidence_level,
+    n_candidates,
+    keep_boundary=False,
+):
     """Return the certificate of checked problems, each with its share of what may go wrong."""
     check_option(kind, "kind", tuple(_PROMISES))
     n_candidates, single = check_count(n_candidates, "n_candidates"), len(problems) == 1
-    level, limits, epsilons = union_level(confidence_level, len(problems) * n_candidates), [], []
+    level, limits, epsilons = (
+        union_level(confidence_level, len(problems) * n_candidates),
+        [],
+        [],
+    )
     for events, rows, predicted in problems:
         if interval == "theorem":
-            epsilon = uniform_mass_epsilon(n_samples, len(rows), level, kind, keep_boundary)
-            low, high = np.clip(predicted - epsilon, 0.0, 1.0), np.clip(predicted + epsilon, 0.0, 1.0)
+            epsilon = uniform_mass_epsilon(
+                n_samples, len(rows), level, kind, keep_boundary
+            )
+            low, high = (
+                np.clip(predicted - epsilon, 0.0, 1.0),
+                np.clip(predicted + epsilon, 0.0, 1.0),
+            )
         else:
             options = {"simultaneous": kind == "conditional", "interval": interval}
-            low, high = event_frequency_interval(events, rows, confidence_level=level, **options)
+            low, high = event_frequency_interval(
+                events, rows, confidence_level=level, **options
+            )
             epsilon = float(np.maximum(predicted - low, high - predicted).max())
         low.flags.writeable = high.flags.writeable = False
         limits.append((low, high))
@@ -350,7 +409,9 @@ def _issued(problems, interval, n_samples, assumptions, *, kind, confidence_leve
         assumptions=(*assumptions, _selection(n_candidates)),
         low=low,
         high=high,
-        interval=_THEOREMS[kind, keep_boundary] if interval == "theorem" else _INTERVALS[interval],
+        interval=_THEOREMS[kind, keep_boundary]
+        if interval == "theorem"
+        else _INTERVALS[interval],
         n_problems=len(problems),
         n_candidates=n_candidates,
     )
@@ -380,12 +441,18 @@ def _check_problems(positives, counts, predictions):
                 f"{predicted.shape}."
             )
         if (events % 1).any() or (rows % 1).any():
-            raise ValueError("positives and counts must be whole numbers: certificates have no theory for weights.")
+            raise ValueError(
+                "positives and counts must be whole numbers: certificates have no theory for weights."
+            )
         outside = ~((predicted >= 0.0) & (predicted <= 1.0))
         if outside.any():
             where = np.flatnonzero(outside)[0]
-            raise ValueError(f"predictions must lie in [0, 1], found {predicted[where]} in bin {where}.")
+            raise ValueError(
+                f"predictions must lie in [0, 1], found {predicted[where]} in bin {where}."
+            )
         problems.append((events, rows, predicted))
     if not problems:
-        raise ValueError("counts is empty: a certificate needs at least one binary problem.")
+        raise ValueError(
+            "counts is empty: a certificate needs at least one binary problem."
+        )
     return problems

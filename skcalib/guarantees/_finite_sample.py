@@ -63,7 +63,10 @@ def sample_split_epsilon(n_binning, n_estimation, n_bins, *, confidence_level=0.
     Examples
     --------
     >>> from skcalib.guarantees import conditional_epsilon, sample_split_epsilon
-    >>> round(sample_split_epsilon(1500, 1500, 10), 3), round(conditional_epsilon(3000, 10), 3)
+    >>> (
+    ...     round(sample_split_epsilon(1500, 1500, 10), 3),
+    ...     round(conditional_epsilon(3000, 10), 3),
+    ... )
     (0.136, 0.094)
     """
     miscoverage = 1.0 - check_confidence_level(confidence_level)
@@ -126,7 +129,13 @@ def binning_mse_bound(n_bins, *, balance=2.0):
 
 
 def classwise_temperature_bound(
-    n_samples, n_classes, max_deviation, bounds=(1e-2, 1e2), *, logit_range, confidence_level=0.9
+    n_samples,
+    n_classes,
+    max_deviation,
+    bounds=(1e-2, 1e2),
+    *,
+    logit_range,
+    confidence_level=0.9,
 ):
     r"""Largest distance of the mean log-loss from the expected one, for any class-wise temperature scaling.
 
@@ -192,13 +201,22 @@ def classwise_temperature_bound(
     Freedom for each of 100 classes costs much more than one temperature for all.
 
     >>> from skcalib.guarantees import classwise_temperature_bound
-    >>> [round(classwise_temperature_bound(100_000, 100, deviation, (0.5, 2.0), logit_range=5.0), 2)
-    ...  for deviation in (0.0, 0.01, float("inf"))]
+    >>> [
+    ...     round(
+    ...         classwise_temperature_bound(
+    ...             100_000, 100, deviation, (0.5, 2.0), logit_range=5.0
+    ...         ),
+    ...         2,
+    ...     )
+    ...     for deviation in (0.0, 0.01, float("inf"))
+    ... ]
     [0.11, 0.21, 0.78]
     """
     n_samples = check_count(n_samples, "n_samples")
     n_classes = check_count(n_classes, "n_classes", minimum=2)
-    deviation = check_number(max_deviation, "max_deviation", at_least=0.0, infinite=True)
+    deviation = check_number(
+        max_deviation, "max_deviation", at_least=0.0, infinite=True
+    )
     logit_range = check_number(logit_range, "logit_range", at_least=0.0)
     low, high = (check_number(bound, "bounds", at_least=0.0) for bound in bounds)
     if not low <= high:
@@ -213,11 +231,21 @@ def classwise_temperature_bound(
     log_shared = np.add.outer(log_points, n_classes * log_points)
     radius = np.append(shared, width / 2.0 * half_mesh)
     log_size = np.append(log_shared, n_classes * log_points)
-    values = 2.0 * logit_range * radius + loss_range * np.sqrt((log_failure + log_size) / (2.0 * n_samples))
+    values = 2.0 * logit_range * radius + loss_range * np.sqrt(
+        (log_failure + log_size) / (2.0 * n_samples)
+    )
     return min(loss_range, float(values.min()))
 
 
-def per_class_temperature_bound(n_samples, n_classes, p_min, bounds=(1e-2, 1e2), *, logit_range, confidence_level=0.9):
+def per_class_temperature_bound(
+    n_samples,
+    n_classes,
+    p_min,
+    bounds=(1e-2, 1e2),
+    *,
+    logit_range,
+    confidence_level=0.9,
+):
     r"""Largest distance of the mean log-loss of each class's rows from its expectation, for any temperatures.
 
     With probability at least `confidence_level` over the calibration rows, in *every* class and for *every* inverse
@@ -276,7 +304,15 @@ def per_class_temperature_bound(n_samples, n_classes, p_min, bounds=(1e-2, 1e2),
     A class with a twentieth of the rows is known about half as well as one with a fifth.
 
     >>> from skcalib.guarantees import per_class_temperature_bound
-    >>> [round(per_class_temperature_bound(10_000, 5, share, (0.5, 2.0), logit_range=5.0), 2) for share in (0.2, 0.05)]
+    >>> [
+    ...     round(
+    ...         per_class_temperature_bound(
+    ...             10_000, 5, share, (0.5, 2.0), logit_range=5.0
+    ...         ),
+    ...         2,
+    ...     )
+    ...     for share in (0.2, 0.05)
+    ... ]
     [0.64, 1.27]
     """
     n_samples = check_count(n_samples, "n_samples", maximum=10**12)
@@ -286,5 +322,10 @@ def per_class_temperature_bound(n_samples, n_classes, p_min, bounds=(1e-2, 1e2),
     # a class may have no rows at all: one row promises no more than the range of the loss either
     least_rows = max(1, int(binom.ppf(each, n_samples, p_min)))
     return classwise_temperature_bound(
-        least_rows, n_classes, 0.0, bounds, logit_range=logit_range, confidence_level=1.0 - each
+        least_rows,
+        n_classes,
+        0.0,
+        bounds,
+        logit_range=logit_range,
+        confidence_level=1.0 - each,
     )

@@ -7,7 +7,14 @@ from skcalib._intervals import binomial_interval
 from skcalib.guarantees._uniform_mass import union_level
 
 
-def event_frequency_interval(positives, counts, *, confidence_level=0.9, simultaneous=True, interval="clopper_pearson"):
+def event_frequency_interval(
+    positives,
+    counts,
+    *,
+    confidence_level=0.9,
+    simultaneous=True,
+    interval="clopper_pearson",
+):
     """Confidence intervals for the event frequency of each bin.
 
     Parameters
@@ -64,7 +71,9 @@ def event_frequency_interval(positives, counts, *, confidence_level=0.9, simulta
     positives, counts = check_frequencies(positives, counts)
     n_intervals = max(1, np.count_nonzero(counts)) if simultaneous else 1
     level = union_level(confidence_level, n_intervals)
-    return binomial_interval(positives, counts, confidence_level=level, interval=interval)
+    return binomial_interval(
+        positives, counts, confidence_level=level, interval=interval
+    )
 
 
 def well_balanced_alpha(counts):
@@ -108,7 +117,9 @@ def well_balanced_alpha(counts):
     """
     _, counts = check_frequencies(0.0, counts)
     if counts.ndim != 1 or not counts.sum() > 0:
-        raise ValueError(f"counts must be a vector with a positive sum, got shape {counts.shape}, sum {counts.sum()}.")
+        raise ValueError(
+            f"counts must be a vector with a positive sum, got shape {counts.shape}, sum {counts.sum()}."
+        )
     if not counts.all():
         return float("inf")
     ratio = len(counts) * counts / counts.sum()
@@ -119,10 +130,17 @@ def check_frequencies(positives, counts):
     """Return both as float64 arrays of one shape, or raise at the first entry that is no frequency."""
     positives, counts = as_numbers(positives, "positives"), as_numbers(counts, "counts")
     if positives.shape != counts.shape and positives.ndim and counts.ndim:
-        raise ValueError(f"positives and counts need one shape, found {positives.shape} and {counts.shape}.")
+        raise ValueError(
+            f"positives and counts need one shape, found {positives.shape} and {counts.shape}."
+        )
     positives, counts = np.broadcast_arrays(positives, counts)
     # sums of fractional weights may miss each other by rounding
-    valid = np.isfinite(counts) & (counts >= 0.0) & (positives >= 0.0) & (positives <= counts * (1.0 + 1e-9))
+    valid = (
+        np.isfinite(counts)
+        & (counts >= 0.0)
+        & (positives >= 0.0)
+        & (positives <= counts * (1.0 + 1e-9))
+    )
     if not valid.all():
         where = tuple(int(i) for i in np.argwhere(~valid)[0])
         raise ValueError(

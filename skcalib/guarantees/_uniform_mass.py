@@ -3,12 +3,19 @@
 from functools import partial
 from math import log, sqrt
 
-from skcalib._input.scalars import check_confidence_level, check_int, check_number, check_option
+from skcalib._input.scalars import (
+    check_confidence_level,
+    check_int,
+    check_number,
+    check_option,
+)
 
 _FINEST = 1e-12  # smallest tolerance worth asking for: it takes more than 1e24 rows
 
 
-def conditional_epsilon(n_samples, n_bins, *, confidence_level=0.9, keep_boundary=False):
+def conditional_epsilon(
+    n_samples, n_bins, *, confidence_level=0.9, keep_boundary=False
+):
     r"""Tolerance that holds for every bin of uniform-mass binning at once.
 
     With probability at least `confidence_level` over the calibration rows, *every* predicted probability differs from
@@ -62,7 +69,9 @@ def conditional_epsilon(n_samples, n_bins, *, confidence_level=0.9, keep_boundar
     >>> round(conditional_epsilon(2900, 10, keep_boundary=True), 4)
     0.0992
     """
-    return uniform_mass_epsilon(n_samples, n_bins, confidence_level, "conditional", keep_boundary)
+    return uniform_mass_epsilon(
+        n_samples, n_bins, confidence_level, "conditional", keep_boundary
+    )
 
 
 def marginal_epsilon(n_samples, n_bins, *, confidence_level=0.9, keep_boundary=False):
@@ -117,7 +126,9 @@ def marginal_epsilon(n_samples, n_bins, *, confidence_level=0.9, keep_boundary=F
     >>> round(marginal_epsilon(1500, 10), 4), round(marginal_epsilon(1510, 10), 4)
     (0.1003, 0.0999)
     """
-    return uniform_mass_epsilon(n_samples, n_bins, confidence_level, "marginal", keep_boundary)
+    return uniform_mass_epsilon(
+        n_samples, n_bins, confidence_level, "marginal", keep_boundary
+    )
 
 
 def expected_error_bound(n_samples, n_bins):
@@ -166,7 +177,9 @@ def expected_error_bound(n_samples, n_bins):
     return sqrt(n_bins / (2.0 * n_samples))
 
 
-def max_n_bins(n_samples, epsilon, *, confidence_level=0.9, kind="conditional", keep_boundary=False):
+def max_n_bins(
+    n_samples, epsilon, *, confidence_level=0.9, kind="conditional", keep_boundary=False
+):
     """Most bins for which uniform-mass binning of `n_samples` rows is promised to be within `epsilon`.
 
     Parameters
@@ -205,19 +218,37 @@ def max_n_bins(n_samples, epsilon, *, confidence_level=0.9, kind="conditional", 
     Examples
     --------
     >>> from skcalib.guarantees import conditional_epsilon, max_n_bins
-    >>> max_n_bins(20_000, 0.05), conditional_epsilon(20_000, 17) <= 0.05 < conditional_epsilon(20_000, 18)
+    >>> (
+    ...     max_n_bins(20_000, 0.05),
+    ...     conditional_epsilon(20_000, 17) <= 0.05 < conditional_epsilon(20_000, 18),
+    ... )
     (17, True)
     """
     n_samples = check_count(n_samples, "n_samples", minimum=2)
     epsilon = check_number(epsilon, "epsilon", at_least=_FINEST)
 
     def tolerance(n_bins):
-        return uniform_mass_epsilon(n_samples, n_bins, confidence_level, kind, keep_boundary)
+        return uniform_mass_epsilon(
+            n_samples, n_bins, confidence_level, kind, keep_boundary
+        )
 
     # the tolerance never falls with the number of bins: see `conditional_epsilon`
-    n_bins = _first(lambda n_bins: tolerance(n_bins) > epsilon, above=0, at_most=n_samples // 2 + 1) - 1
+    n_bins = (
+        _first(
+            lambda n_bins: tolerance(n_bins) > epsilon,
+            above=0,
+            at_most=n_samples // 2 + 1,
+        )
+        - 1
+    )
     if n_bins == 0:
-        needed = min_n_samples(1, epsilon, confidence_level=confidence_level, kind=kind, keep_boundary=keep_boundary)
+        needed = min_n_samples(
+            1,
+            epsilon,
+            confidence_level=confidence_level,
+            kind=kind,
+            keep_boundary=keep_boundary,
+        )
         raise ValueError(
             f"epsilon={epsilon} cannot be promised from n_samples={n_samples}: one bin reaches {tolerance(1):.4g}; "
             f"use at least {needed} samples or a larger epsilon."
@@ -225,7 +256,9 @@ def max_n_bins(n_samples, epsilon, *, confidence_level=0.9, kind="conditional", 
     return n_bins
 
 
-def min_n_samples(n_bins, epsilon, *, confidence_level=0.9, kind="conditional", keep_boundary=False):
+def min_n_samples(
+    n_bins, epsilon, *, confidence_level=0.9, kind="conditional", keep_boundary=False
+):
     """Fewest rows for which uniform-mass binning with `n_bins` bins is promised to be within `epsilon`.
 
     Parameters
@@ -272,7 +305,12 @@ def min_n_samples(n_bins, epsilon, *, confidence_level=0.9, kind="conditional", 
     epsilon = check_number(epsilon, "epsilon", at_least=_FINEST)
 
     def suffices(n_samples):
-        return uniform_mass_epsilon(n_samples, n_bins, confidence_level, kind, keep_boundary) <= epsilon
+        return (
+            uniform_mass_epsilon(
+                n_samples, n_bins, confidence_level, kind, keep_boundary
+            )
+            <= epsilon
+        )
 
     enough = 2 * n_bins
     while not suffices(enough):
@@ -289,7 +327,9 @@ def uniform_mass_epsilon(n_samples, n_bins, confidence_level, kind, keep_boundar
     rows = n_samples // n_bins
     # Gupta and Ramdas (2021), Theorem 3 (conditional) and Theorem 4 (marginal), without the tie-breaking delta
     epsilon = sqrt(log(2.0 * n_promises / miscoverage) / (2.0 * (rows - 1)))
-    return epsilon + 1.0 / rows if keep_boundary else epsilon  # Corollary 1: one more row moves a mean by that much
+    return (
+        epsilon + 1.0 / rows if keep_boundary else epsilon
+    )  # Corollary 1: one more row moves a mean by that much
 
 
 def _first(holds, *, above, at_most):

@@ -11,7 +11,11 @@ from skcalib.metrics._bin_free import (
 )
 from skcalib.metrics._by_group import calibration_by_group
 from skcalib.metrics._canonical import kernel_calibration_error
-from skcalib.metrics._curves import mean_validity_curve, reliability_curve, validity_curve
+from skcalib.metrics._curves import (
+    mean_validity_curve,
+    reliability_curve,
+    validity_curve,
+)
 from skcalib.metrics._decision import decision_calibration_error
 from skcalib.metrics._decomposition import brier_decomposition, log_loss_decomposition
 from skcalib.metrics._errors import (

@@ -2,7 +2,11 @@
 
 import numpy as np
 
-from skcalib._errors.bin_free import KolmogorovSmirnovPower, KuiperPower, NeighborhoodPower
+from skcalib._errors.bin_free import (
+    KolmogorovSmirnovPower,
+    KuiperPower,
+    NeighborhoodPower,
+)
 from skcalib._errors.binned import check_norm
 from skcalib._errors.kernel import KernelPower
 from skcalib._errors.smooth import SmoothPower
@@ -79,7 +83,9 @@ def kolmogorov_smirnov_calibration_error(
     By hand: the differences y - s of these four rows add up to -.2, -.6, -.2 and 0, and .6 / 4 = .15.
 
     >>> from skcalib.metrics import kolmogorov_smirnov_calibration_error
-    >>> round(kolmogorov_smirnov_calibration_error([0, 0, 1, 1], [0.2, 0.4, 0.6, 0.8]), 6)
+    >>> round(
+    ...     kolmogorov_smirnov_calibration_error([0, 0, 1, 1], [0.2, 0.4, 0.6, 0.8]), 6
+    ... )
     0.15
     """
     return value_of(KolmogorovSmirnovPower, locals())
@@ -236,7 +242,12 @@ def neighborhood_calibration_error(
     With all rows as neighbours the frequency is 1/2 everywhere.
 
     >>> from skcalib.metrics import neighborhood_calibration_error
-    >>> round(neighborhood_calibration_error([0, 0, 1, 1], [0.2, 0.4, 0.6, 0.8], n_neighbors=4), 6)
+    >>> round(
+    ...     neighborhood_calibration_error(
+    ...         [0, 0, 1, 1], [0.2, 0.4, 0.6, 0.8], n_neighbors=4
+    ...     ),
+    ...     6,
+    ... )
     0.2
     """
     return value_of(NeighborhoodPower, locals())
@@ -329,7 +340,9 @@ def kde_calibration_error(
     0.25
     """
     if check_norm(norm) == np.inf:
-        raise ValueError("norm=np.inf has no kernel estimate: use a finite norm or maximum_calibration_error.")
+        raise ValueError(
+            "norm=np.inf has no kernel estimate: use a finite norm or maximum_calibration_error."
+        )
     if bandwidth is not None:
         check_number(bandwidth, "bandwidth", above=0)
     return value_of(KernelPower, locals())
@@ -410,7 +423,12 @@ def smooth_calibration_error(
     All residuals are 1/4: they add up whatever the smoothing.
 
     >>> from skcalib.metrics import smooth_calibration_error
-    >>> round(smooth_calibration_error([1, 1, 1, 1], [0.75, 0.75, 0.75, 0.75], labels=[0, 1]), 6)
+    >>> round(
+    ...     smooth_calibration_error(
+    ...         [1, 1, 1, 1], [0.75, 0.75, 0.75, 0.75], labels=[0, 1]
+    ...     ),
+    ...     6,
+    ... )
     0.25
     """
     return value_of(SmoothPower, locals())

@@ -22,7 +22,12 @@ from skcalib._cells.reductions import (
     split_by_group,
 )
 from skcalib._cells.statistics import BinStatistics
-from skcalib._errors.binned import BinnedPower, check_norm, has_thin_bins, resolved_method
+from skcalib._errors.binned import (
+    BinnedPower,
+    check_norm,
+    has_thin_bins,
+    resolved_method,
+)
 from skcalib._inference.adjustment import adjusted_pvalues, holm, pvalue_distribution
 from skcalib._inference.bias import bias_test, cluster_bias_test
 from skcalib._inference.count_draws import FEW_EVENTS
@@ -30,7 +35,12 @@ from skcalib._inference.hypotheses import Resampling, error_hypotheses
 from skcalib._inference.inversion import limits_of_each
 from skcalib._inference.results import ResultTable
 from skcalib._input.labels import check_groups
-from skcalib._input.scalars import check_confidence_level, check_int, check_option, hint_at_keywords
+from skcalib._input.scalars import (
+    check_confidence_level,
+    check_int,
+    check_option,
+    hint_at_keywords,
+)
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.warn import warn
 from skcalib._progress import Progress
@@ -207,8 +217,15 @@ def calibration_by_group(
 
     >>> from skcalib.metrics import calibration_by_group
     >>> y_true = [1] * 14 + [0] * 2 + [1] * 8 + [0] * 8
-    >>> table = calibration_by_group(y_true, [0.5] * 32, ["north"] * 16 + ["south"] * 16, random_state=0)
-    >>> table.group.tolist(), table.bias.tolist(), table.pvalue.round(6).tolist(), round(2 * 137 / 2**16, 6)
+    >>> table = calibration_by_group(
+    ...     y_true, [0.5] * 32, ["north"] * 16 + ["south"] * 16, random_state=0
+    ... )
+    >>> (
+    ...     table.group.tolist(),
+    ...     table.bias.tolist(),
+    ...     table.pvalue.round(6).tolist(),
+    ...     round(2 * 137 / 2**16, 6),
+    ... )
     (['north', 'south'], [-0.375, 0.0], [0.004181, 1.0], 0.004181)
     >>> table.adjusted_pvalue.round(6).tolist()
     [0.008362, 1.0]
@@ -224,21 +241,47 @@ def calibration_by_group(
         refuse_beside_bins("a dict of BinStatistics", multiclass=multiclass, **rows)
         names, samples, first = _statistics_by_group(y_true, groups, weight_type)
     else:
-        data = check_scored_labels(y_true, y_proba, multiclass=multiclass, drop=False, **rows)
+        data = check_scored_labels(
+            y_true, y_proba, multiclass=multiclass, drop=False, **rows
+        )
         resolve_multiclass(multiclass, data)
-        counted_rows(data, weight_type)  # for its warning: each group is scaled by itself
-        cluster = None if clusters is None else check_groups(clusters, len(data.scores), name="clusters")[1]
+        counted_rows(
+            data, weight_type
+        )  # for its warning: each group is scaled by itself
+        cluster = (
+            None
+            if clusters is None
+            else check_groups(clusters, len(data.scores), name="clusters")[1]
+        )
         strategy = check_binning(binning, EqualMass("cube_root"))
-        names, samples, first = _rows_by_group(data, groups, cluster, multiclass, strategy, weight_type)
-    resampling = Resampling(n_resamples, check_random_state(random_state), importance=weight_type == "importance")
+        names, samples, first = _rows_by_group(
+            data, groups, cluster, multiclass, strategy, weight_type
+        )
+    resampling = Resampling(
+        n_resamples,
+        check_random_state(random_state),
+        importance=weight_type == "importance",
+    )
     progress = Progress("calibration_by_group", verbose)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "clusters=|sample_weight holds", UserWarning)  # one for all groups is enough
-        errors = _errors(samples, {"norm": norm, "method": method}, resampling, confidence_level, progress)
+        warnings.filterwarnings(
+            "ignore", "clusters=|sample_weight holds", UserWarning
+        )  # one for all groups is enough
+        errors = _errors(
+            samples,
+            {"norm": norm, "method": method},
+            resampling,
+            confidence_level,
+            progress,
+        )
         table = _table(names, samples, errors, confidence_level, adjustment)
     if clusters is not None:
         _warn_of_few_events(table)
-    keys = {"sorted": np.arange(len(names)), "given": first, "error": -table.error}  # NaN comes last
+    keys = {
+        "sorted": np.arange(len(names)),
+        "given": first,
+        "error": -table.error,
+    }  # NaN comes last
     rows = np.argsort(keys[order], kind="stable")
     return GroupCalibration(*(column[rows] for column in table.columns().values()))
 
@@ -248,7 +291,9 @@ def _rows_by_group(data, groups, cluster, multiclass, strategy, weight_type):
     names, codes = group_codes(groups, data)
     present, samples, first = [], [], []
     for code, rows in split_by_group(data, codes):
-        task = one_task(counted_rows(data.at(rows), weight_type, warns=False), multiclass)
+        task = one_task(
+            counted_rows(data.at(rows), weight_type, warns=False), multiclass
+        )
         own = None if cluster is None else cluster[rows]
         samples.append(Sample(task.statistics(strategy), task, strategy, own))
         present.append(code)
@@ -259,17 +304,26 @@ def _rows_by_group(data, groups, cluster, multiclass, strategy, weight_type):
 def _statistics_by_group(mapping, groups, weight_type):
     """Return the keys of the mapping, sorted, their samples, and the place of each key in the mapping."""
     if not is_predicted_class(groups):
-        raise ValueError("groups are the keys of the dict of BinStatistics: leave groups out.")
+        raise ValueError(
+            "groups are the keys of the dict of BinStatistics: leave groups out."
+        )
     if not mapping:
-        raise ValueError("y_true is an empty dict: it must hold the BinStatistics of at least one group.")
+        raise ValueError(
+            "y_true is an empty dict: it must hold the BinStatistics of at least one group."
+        )
     for name, statistics in mapping.items():
         if not isinstance(statistics, BinStatistics):
-            raise TypeError(f"y_true[{name!r}] must be a BinStatistics, found {type(statistics).__name__}.")
+            raise TypeError(
+                f"y_true[{name!r}] must be a BinStatistics, found {type(statistics).__name__}."
+            )
         if not statistics.total_weight > 0:
             raise ValueError(f"y_true[{name!r}] holds no rows: leave such groups out.")
     given = list(mapping)
     names = _sorted_names(given)
-    samples = [Sample(counted_rows(BinnedTask(mapping[name]), weight_type).bins) for name in names]
+    samples = [
+        Sample(counted_rows(BinnedTask(mapping[name]), weight_type).bins)
+        for name in names
+    ]
     return _as_array(names), samples, [given.index(name) for name in names]
 
 
@@ -295,12 +349,20 @@ def _errors(samples, params, resampling, confidence_level, progress):
     """Return the errors and their limits, three arrays: NaN where bins have too few rows for a debiased error."""
     is_debiased = resolved_method(**params) in ("debiased", "unbiased")
     errors = np.full((3, len(samples)), np.nan)
-    places = [k for k, sample in enumerate(samples) if not (is_debiased and has_thin_bins(sample.statistics))]
+    places = [
+        k
+        for k, sample in enumerate(samples)
+        if not (is_debiased and has_thin_bins(sample.statistics))
+    ]
 
     def asked():
         for place in places:
-            progress(f"errors of {place:,} of {len(samples):,} groups", place / len(samples))
-            errors[0, place], hypotheses = samples[place].error_hypotheses(params, resampling)
+            progress(
+                f"errors of {place:,} of {len(samples):,} groups", place / len(samples)
+            )
+            errors[0, place], hypotheses = samples[place].error_hypotheses(
+                params, resampling
+            )
             yield hypotheses
 
     limits = list(limits_of_each(asked(), (1 - confidence_level) / 2))
@@ -310,17 +372,28 @@ def _errors(samples, params, resampling, confidence_level, progress):
 
 def _table(names, samples, errors, confidence_level, adjustment):
     """Return the table in the order of the names."""
-    n = np.array([one.n for one in samples])  # of integer dtype where each row counts once in all groups
-    mean_score, event_frequency = np.array([(one.mean_score, one.event_frequency) for one in samples]).T
-    pvalue, bias_low, bias_high, bias_pvalue = np.array([one.bias_test(confidence_level) for one in samples]).T
+    n = np.array(
+        [one.n for one in samples]
+    )  # of integer dtype where each row counts once in all groups
+    mean_score, event_frequency = np.array(
+        [(one.mean_score, one.event_frequency) for one in samples]
+    ).T
+    pvalue, bias_low, bias_high, bias_pvalue = np.array(
+        [one.bias_test(confidence_level) for one in samples]
+    ).T
     if adjustment == "holm":
         adjusted = holm(pvalue)
     else:
-        known = (None if one.cluster is not None else pvalue_distribution(*one.scores()) for one in samples)
+        known = (
+            None if one.cluster is not None else pvalue_distribution(*one.scores())
+            for one in samples
+        )
         adjusted = adjusted_pvalues(pvalue, list(known))
     bias = mean_score - event_frequency, bias_low, bias_high
     pvalues = pvalue, adjusted, bias_pvalue, holm(bias_pvalue)
-    return GroupCalibration(names, n, mean_score, event_frequency, *bias, *errors, *pvalues)
+    return GroupCalibration(
+        names, n, mean_score, event_frequency, *bias, *errors, *pvalues
+    )
 
 
 def _warn_of_few_events(table):
@@ -345,7 +418,9 @@ class Sample(NamedTuple):
     def n(self):
         """How many rows the sample is worth: an int where each row counts once."""
         counts = np.array_equal(self.statistics.count, self.statistics.weight)
-        return int(self.statistics.count.sum()) if counts else self.statistics.total_weight
+        return (
+            int(self.statistics.count.sum()) if counts else self.statistics.total_weight
+        )
 
     @property
     def mean_score(self):
@@ -367,8 +442,13 @@ class Sample(NamedTuple):
         """Return the `BiasTest` of mean score minus event frequency."""
         scores, weight = self.scores()
         if self.cluster is not None:
-            return cluster_bias_test(scores, self.task.labels, self.cluster, confidence_level, weight)
-        events, variance = self.statistics.weighted_label.sum(), self.statistics.total_residual_variance
+            return cluster_bias_test(
+                scores, self.task.labels, self.cluster, confidence_level, weight
+            )
+        events, variance = (
+            self.statistics.weighted_label.sum(),
+            self.statistics.total_residual_variance,
+        )
         return bias_test(scores, events, confidence_level, weight, variance)
 
     def error_hypotheses(self, params, resampling):
@@ -379,10 +459,16 @@ class Sample(NamedTuple):
             data, params["binning"] = BinnedTask(self.statistics), None
         else:
             scores, labels, weight = self.task
-            data = check_rows_or_bins(labels, scores, sample_weight=weight, multiclass="auto", drop=False)
+            data = check_rows_or_bins(
+                labels, scores, sample_weight=weight, multiclass="auto", drop=False
+            )
         error = error_of(BinnedPower, params, {"binning": EqualMass(15)})
-        hypotheses = error_hypotheses(error, data, resampling._replace(cluster=self.cluster))
-        return error.value(hypotheses.observed if is_binned else error.observed(data)), hypotheses
+        hypotheses = error_hypotheses(
+            error, data, resampling._replace(cluster=self.cluster)
+        )
+        return error.value(
+            hypotheses.observed if is_binned else error.observed(data)
+        ), hypotheses
 
     def _bins_tell_all(self, method):
         """Return whether the sums of the bins give the same error as the rows, which takes longer."""

@@ -6,12 +6,22 @@ from scipy.sparse import csr_array
 from skcalib._input.scalars import check_number, check_option, hint_at_keywords
 from skcalib._input.scored_labels import check_scored_labels
 
-_LANDMARKS = 512  # rows that stand for all in the median distance and in the draws of the test
+_LANDMARKS = (
+    512  # rows that stand for all in the median distance and in the draws of the test
+)
 _ROWS, _COLUMNS = 64, 512  # pairs of rows at a time: their distances fit the cache
 
 
 @hint_at_keywords
-def kernel_calibration_error(y_true, y_proba, *, bandwidth="median", sample_weight=None, pos_label=None, labels=None):
+def kernel_calibration_error(
+    y_true,
+    y_proba,
+    *,
+    bandwidth="median",
+    sample_weight=None,
+    pos_label=None,
+    labels=None,
+):
     """Squared kernel calibration error (SKCE): whether all K probabilities of a row are right at once.
 
     The mean over pairs of different rows i, j of ``exp(-TV(p_i, p_j) / bandwidth) <e_yi - p_i, e_yj - p_j>``. e_y is
@@ -78,18 +88,34 @@ def kernel_calibration_error(y_true, y_proba, *, bandwidth="median", sample_weig
     >>> kernel_calibration_error([0, 1], [[0.5, 0.5], [0.5, 0.5]])
     -0.5
     """
-    data = check_scored_labels(y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, labels=labels)
+    data = check_scored_labels(
+        y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, labels=labels
+    )
     proba, weight = _columns_and_weights(data)
     if weight.sum() <= 1:
-        raise ValueError(f"y_true must hold two rows or more: pairs are compared, found a weight of {weight.sum():g}.")
+        raise ValueError(
+            f"y_true must hold two rows or more: pairs are compared, found a weight of {weight.sum():g}."
+        )
     bandwidth = _bandwidth(bandwidth, *_landmarks(proba, weight))
     residual = -proba
     residual[np.arange(len(proba)), data.labels.astype(np.intp)] += 1
-    columns, weighted, total = np.ascontiguousarray(proba.T), weight[:, None] * residual, 0.0
+    columns, weighted, total = (
+        np.ascontiguousarray(proba.T),
+        weight[:, None] * residual,
+        0.0,
+    )
     for start in range(0, len(proba), _ROWS):
-        rows, rest = slice(start, start + _ROWS), range(start + _ROWS, len(proba), _COLUMNS)
-        for others, times in ((rows, 1), *((slice(first, first + _COLUMNS), 2) for first in rest)):
-            kernel = np.exp(_distances(columns[:, rows], columns[:, others]) / -bandwidth)
+        rows, rest = (
+            slice(start, start + _ROWS),
+            range(start + _ROWS, len(proba), _COLUMNS),
+        )
+        for others, times in (
+            (rows, 1),
+            *((slice(first, first + _COLUMNS), 2) for first in rest),
+        ):
+            kernel = np.exp(
+                _distances(columns[:, rows], columns[:, others]) / -bandwidth
+            )
             total += times * np.sum(kernel * (weighted[rows] @ weighted[others].T))
     own = weight @ np.sum(residual**2, axis=1)
     return float((total - own) / (weight.sum() * (weight.sum() - 1)))
@@ -101,27 +127,48 @@ def kernel_statistics(data, draws, *, bandwidth="median"):
     places, mass = _landmarks(proba, weight)
     bandwidth = _bandwidth(bandwidth, places, mass)
     columns, landmarks = np.ascontiguousarray(proba.T), np.ascontiguousarray(places.T)
-    blocks = (columns[:, start : start + _ROWS] for start in range(0, len(proba), _ROWS))
-    kernel = np.concatenate([np.exp(_distances(block, landmarks) / -bandwidth) for block in blocks])
-    values, vectors = np.linalg.eigh(np.exp(_distances(landmarks, landmarks) / -bandwidth))
+    blocks = (
+        columns[:, start : start + _ROWS] for start in range(0, len(proba), _ROWS)
+    )
+    kernel = np.concatenate(
+        [np.exp(_distances(block, landmarks) / -bandwidth) for block in blocks]
+    )
+    values, vectors = np.linalg.eigh(
+        np.exp(_distances(landmarks, landmarks) / -bandwidth)
+    )
     used = values > 1e-10 * values[-1]
-    features = (kernel @ (vectors[:, used] / np.sqrt(values[used]))).astype(np.float32)  # kernel = features features'
+    features = (kernel @ (vectors[:, used] / np.sqrt(values[used]))).astype(
+        np.float32
+    )  # kernel = features features'
     expected = (weight[:, None] * proba).T @ features
-    own = np.sum(features**2, axis=1)[:, None] * (1 - 2 * proba + np.sum(proba**2, axis=1, keepdims=True))
+    own = np.sum(features**2, axis=1)[:, None] * (
+        1 - 2 * proba + np.sum(proba**2, axis=1, keepdims=True)
+    )
 
     def statistic(labels, sample_weight=None):
         times = np.ones(len(labels)) if sample_weight is None else sample_weight
         row, labels = np.arange(len(labels)) % len(proba), labels.astype(np.intp)
-        counts = csr_array((times.astype(np.float32), (labels, row)), expected.shape[:1] + (len(proba),))
-        return float(np.sum((counts @ features - expected) ** 2) - times @ own[row, labels])
+        counts = csr_array(
+            (times.astype(np.float32), (labels, row)),
+            expected.shape[:1] + (len(proba),),
+        )
+        return float(
+            np.sum((counts @ features - expected) ** 2) - times @ own[row, labels]
+        )
 
     observed = statistic(data.labels, data.sample_weight)
     return [observed, *(statistic(labels, **given) for labels, _, given in draws)]
 
 
 def _columns_and_weights(data):
-    columns = np.column_stack((1 - data.scores, data.scores)) if data.is_binary else data.scores
-    return columns.astype(np.float64), np.ones(len(columns)) if data.sample_weight is None else data.sample_weight
+    columns = (
+        np.column_stack((1 - data.scores, data.scores))
+        if data.is_binary
+        else data.scores
+    )
+    return columns.astype(np.float64), np.ones(
+        len(columns)
+    ) if data.sample_weight is None else data.sample_weight
 
 
 def _landmarks(proba, weight):
@@ -147,7 +194,9 @@ def _bandwidth(bandwidth, places, mass):
     pairs = np.append(mass @ (mass - 1) / 2, mass[first] * mass[second])
     order = np.argsort(distance)
     total = np.cumsum(pairs[order])
-    middle = [np.searchsorted(total, total[-1] / 2, side=side) for side in ("left", "right")]
+    middle = [
+        np.searchsorted(total, total[-1] / 2, side=side) for side in ("left", "right")
+    ]
     return float(distance[order[np.minimum(middle, len(order) - 1)]].mean()) or 1.0
 
 

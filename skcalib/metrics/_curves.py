@@ -2,7 +2,12 @@
 
 import numpy as np
 
-from skcalib._cells.reductions import binary_tasks, check_rows_or_bins, counted_rows, resolve_multiclass
+from skcalib._cells.reductions import (
+    binary_tasks,
+    check_rows_or_bins,
+    counted_rows,
+    resolve_multiclass,
+)
 from skcalib._input.scalars import as_numbers, check_option, hint_at_keywords
 from skcalib._rows.sorting import first_rows
 from skcalib.binning import EqualMass, UniqueScores, check_binning
@@ -81,10 +86,19 @@ def reliability_curve(
     """
     strategy = check_binning(binning, EqualMass(15))
     rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
-    data = check_rows_or_bins(y_true, y_proba, binning=binning, multiclass=multiclass, **rows)
+    data = check_rows_or_bins(
+        y_true, y_proba, binning=binning, multiclass=multiclass, **rows
+    )
     data = counted_rows(data, weight_type, warns=False)
-    curves = [task.statistics(strategy) for task in binary_tasks(data, multiclass, pooled=True)]
-    return curves if resolve_multiclass(multiclass, data, pooled=True) == "marginal" else curves[0]
+    curves = [
+        task.statistics(strategy)
+        for task in binary_tasks(data, multiclass, pooled=True)
+    ]
+    return (
+        curves
+        if resolve_multiclass(multiclass, data, pooled=True) == "marginal"
+        else curves[0]
+    )
 
 
 # A gap of .8 - .6 is within .2, whatever float64 says.
@@ -163,19 +177,29 @@ def validity_curve(
     >>> epsilons, validity = validity_curve(y_true, y_proba)
     >>> epsilons.round(6).tolist(), validity.tolist()
     ([0.0, 0.1, 0.2], [0.0, 0.9, 1.0])
-    >>> validity_curve(y_true, y_proba, epsilons=[0.1, 0.2], conditional=True)[1].tolist()
+    >>> validity_curve(y_true, y_proba, epsilons=[0.1, 0.2], conditional=True)[
+    ...     1
+    ... ].tolist()
     [0.0, 1.0]
     """
     strategy = check_binning(binning, UniqueScores())
-    check_option(multiclass, "multiclass", ("auto", "top_label"))  # a curve is of one event
+    check_option(
+        multiclass, "multiclass", ("auto", "top_label")
+    )  # a curve is of one event
     rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
-    data = check_rows_or_bins(y_true, y_proba, binning=binning, multiclass=multiclass, **rows)
+    data = check_rows_or_bins(
+        y_true, y_proba, binning=binning, multiclass=multiclass, **rows
+    )
     statistics = next(binary_tasks(data, multiclass)).statistics(strategy, moments=1)
     gaps = np.abs(statistics.event_frequency - statistics.mean_score)
-    order = np.argsort(np.where(statistics.weight > 0, gaps, np.inf))[: np.count_nonzero(statistics.weight)]
+    order = np.argsort(np.where(statistics.weight > 0, gaps, np.inf))[
+        : np.count_nonzero(statistics.weight)
+    ]
     gaps, reached = gaps[order], np.append(0.0, np.cumsum(statistics.share[order]))
     steps = np.append(0.0, gaps)
-    epsilons = steps[first_rows(steps)] if epsilons is None else _check_epsilons(epsilons)
+    epsilons = (
+        steps[first_rows(steps)] if epsilons is None else _check_epsilons(epsilons)
+    )
     n_within = np.searchsorted(gaps, epsilons + _ROUNDING, side="right")
     if conditional:
         return epsilons, (n_within == len(gaps)).astype(np.float64)
@@ -228,20 +252,34 @@ def mean_validity_curve(samples, *, epsilons, **options):
     ...     y = rng.random(600) < scores**2
     ...     model = UniformMassBinning(5).fit(scores[:300], y[:300])
     ...     return y[300:], model.predict_proba(scores[300:])
-    >>> epsilons, mean, deviation = mean_validity_curve([experiment() for _ in range(20)], epsilons=[0.05, 0.1, 0.2])
+    >>> epsilons, mean, deviation = mean_validity_curve(
+    ...     [experiment() for _ in range(20)], epsilons=[0.05, 0.1, 0.2]
+    ... )
     >>> mean.round(2).tolist(), deviation.round(2).tolist()
     ([0.63, 0.87, 1.0], [0.04, 0.03, 0.0])
     """
     epsilons = _check_epsilons(epsilons)
-    curves = [validity_curve(y_true, y_proba, epsilons=epsilons, **options)[1] for y_true, y_proba in samples]
+    curves = [
+        validity_curve(y_true, y_proba, epsilons=epsilons, **options)[1]
+        for y_true, y_proba in samples
+    ]
     if not curves:
         raise ValueError("samples is empty: a mean needs at least one repeat.")
-    deviation = np.std(curves, axis=0, ddof=1) if len(curves) > 1 else np.zeros(len(epsilons))
+    deviation = (
+        np.std(curves, axis=0, ddof=1) if len(curves) > 1 else np.zeros(len(epsilons))
+    )
     return epsilons, np.mean(curves, axis=0), deviation / np.sqrt(len(curves))
 
 
 def _check_epsilons(epsilons):
     epsilons = as_numbers(epsilons, "epsilons")
-    if epsilons.ndim != 1 or len(epsilons) == 0 or not np.all(np.diff(epsilons) >= 0) or not epsilons[0] >= 0:
-        raise ValueError("epsilons must be a vector of tolerances that are not negative, in increasing order.")
+    if (
+        epsilons.ndim != 1
+        or len(epsilons) == 0
+        or not np.all(np.diff(epsilons) >= 0)
+        or not epsilons[0] >= 0
+    ):
+        raise ValueError(
+            "epsilons must be a vector of tolerances that are not negative, in increasing order."
+        )
     return epsilons

@@ -21,17 +21,23 @@ class DecisionPower(Power):
         strategy, self._bin = check_binning(binning, PoolAdjacentViolators()), None
         if not isinstance(strategy, PoolAdjacentViolators):
             edges = strategy._edges_of(*rows.sorted_for(strategy))
-            self._bin = np.unique(np.searchsorted(edges[1:-1], self.scores), return_inverse=True)[1]
+            self._bin = np.unique(
+                np.searchsorted(edges[1:-1], self.scores), return_inverse=True
+            )[1]
 
     @classmethod
     def of_task(cls, task, most=None, **params):
         """See `Power`."""
-        return super().of_task(task, None if most is None else min(most, _MOST_CELLS), rows=task, **params)
+        return super().of_task(
+            task, None if most is None else min(most, _MOST_CELLS), rows=task, **params
+        )
 
     def power(self, frequency):
         """See `Power`."""
         rows = np.reshape(frequency, (-1, len(self.scores)))
-        return np.array([self._costs(self._recalibrated(row)).max() for row in rows]).reshape(frequency.shape[:-1])
+        return np.array(
+            [self._costs(self._recalibrated(row)).max() for row in rows]
+        ).reshape(frequency.shape[:-1])
 
     def worst(self):
         """Return the error of the labels and its threshold."""
@@ -39,20 +45,29 @@ class DecisionPower(Power):
         costs = self._costs(recalibrated)
         cell = int(np.argmax(costs))
         score = float(self.scores[cell])
-        return float(costs[cell]), score if recalibrated[cell] <= score else float(np.nextafter(score, 1))
+        return float(costs[cell]), score if recalibrated[cell] <= score else float(
+            np.nextafter(score, 1)
+        )
 
     def _recalibrated(self, frequency):
         if self._bin is None:
             return isotonic_regression(frequency, weights=self.weight).x
-        return (np.bincount(self._bin, self.share * frequency) / np.bincount(self._bin, self.share))[self._bin]
+        return (
+            np.bincount(self._bin, self.share * frequency)
+            / np.bincount(self._bin, self.share)
+        )[self._bin]
 
     def _costs(self, recalibrated):
         """Return the greater of the costs at each score and just above it; between scores the cost is convex in t."""
         order = np.argsort(recalibrated, kind="stable")
         value, share = recalibrated[order], self.share[order]
         first = np.searchsorted(value, self.scores)
-        best = _from(share * value)[first] - self.scores * _from(share)[first]  # sum of (q - t) over q >= t
-        found = _from(self.share * recalibrated)[1:] - self.scores * _from(self.share)[1:]  # over s > t
+        best = (
+            _from(share * value)[first] - self.scores * _from(share)[first]
+        )  # sum of (q - t) over q >= t
+        found = (
+            _from(self.share * recalibrated)[1:] - self.scores * _from(self.share)[1:]
+        )  # over s > t
         return best - found + self.share * np.maximum(self.scores - recalibrated, 0)
 
 
@@ -142,23 +157,39 @@ def decision_calibration_error(
     >>> rng = np.random.default_rng(0)
     >>> log_odds = rng.normal(size=2000)
     >>> y_true, y_proba = rng.random(2000) < expit(log_odds), expit(2 * log_odds)
-    >>> error, threshold = decision_calibration_error(y_true, y_proba, return_threshold=True)
+    >>> error, threshold = decision_calibration_error(
+    ...     y_true, y_proba, return_threshold=True
+    ... )
     >>> round(error, 3), round(threshold, 2)
     (0.015, 0.12)
 
     Nine tenths of the rows have score .2 and event frequency .3: just above .2 each of them loses .3 - .2.
 
     >>> from skcalib.metrics import decision_calibration_error
-    >>> y_true, y_proba = [1] * 27 + [0] * 63 + [1] * 6 + [0] * 4, [0.2] * 90 + [0.8] * 10
-    >>> error, threshold = decision_calibration_error(y_true, y_proba, return_threshold=True)
+    >>> y_true, y_proba = (
+    ...     [1] * 27 + [0] * 63 + [1] * 6 + [0] * 4,
+    ...     [0.2] * 90 + [0.8] * 10,
+    ... )
+    >>> error, threshold = decision_calibration_error(
+    ...     y_true, y_proba, return_threshold=True
+    ... )
     >>> round(error, 6), round(threshold, 6), threshold > 0.2
     (0.09, 0.2, True)
     """
-    error = Error(DecisionPower, {"binning": binning}, multiclass=multiclass, class_weight=class_weight)
+    error = Error(
+        DecisionPower,
+        {"binning": binning},
+        multiclass=multiclass,
+        class_weight=class_weight,
+    )
     rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
     if not return_threshold:
         return error_value(error, y_true, y_proba, binning=binning, **rows)
     if multiclass == "marginal":
-        raise ValueError('return_threshold=True is for one problem, and multiclass="marginal" has one for each class.')
-    data = check_rows_or_bins(y_true, y_proba, binning=binning, multiclass=multiclass, **rows)
+        raise ValueError(
+            'return_threshold=True is for one problem, and multiclass="marginal" has one for each class.'
+        )
+    data = check_rows_or_bins(
+        y_true, y_proba, binning=binning, multiclass=multiclass, **rows
+    )
     return error.of_task(one_task(data, multiclass, pooled=True)).worst()

@@ -38,7 +38,14 @@ class ScoreDecomposition(NamedTuple):
 
 
 def brier_decomposition(
-    y_true, y_proba=None, *, binning=None, multiclass="auto", sample_weight=None, pos_label=None, labels=None
+    y_true,
+    y_proba=None,
+    *,
+    binning=None,
+    multiclass="auto",
+    sample_weight=None,
+    pos_label=None,
+    labels=None,
 ):
     """Brier score as miscalibration - discrimination + uncertainty.
 
@@ -106,7 +113,14 @@ def brier_decomposition(
 
 
 def log_loss_decomposition(
-    y_true, y_proba=None, *, binning=None, multiclass="auto", sample_weight=None, pos_label=None, labels=None
+    y_true,
+    y_proba=None,
+    *,
+    binning=None,
+    multiclass="auto",
+    sample_weight=None,
+    pos_label=None,
+    labels=None,
 ):
     """Log-loss as miscalibration - discrimination + uncertainty.
 
@@ -168,13 +182,20 @@ def log_loss_decomposition(
     0.651
     """
     rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
-    return _decomposition(_expected_log_loss, y_true, y_proba, binning, multiclass, rows)
+    return _decomposition(
+        _expected_log_loss, y_true, y_proba, binning, multiclass, rows
+    )
 
 
 def _decomposition(expected_score, y_true, y_proba, binning, multiclass, rows):
     strategy = check_binning(binning, PoolAdjacentViolators())
-    data = check_rows_or_bins(y_true, y_proba, binning=binning, multiclass=multiclass, **rows)
-    parts = [_parts(expected_score, task, strategy) for task in binary_tasks(data, multiclass, pooled=True)]
+    data = check_rows_or_bins(
+        y_true, y_proba, binning=binning, multiclass=multiclass, **rows
+    )
+    parts = [
+        _parts(expected_score, task, strategy)
+        for task in binary_tasks(data, multiclass, pooled=True)
+    ]
     return ScoreDecomposition(*np.mean(parts, axis=0).tolist())
 
 
@@ -191,7 +212,11 @@ def _parts(expected_score, task, strategy):
     uncertainty = expected_score(base_rate, base_rate)
     # Neither is negative except by rounding: no forecast that is constant on the bins has a better score than the
     # recalibrated one.
-    return max(score - recalibrated, 0.0), max(uncertainty - recalibrated, 0.0), uncertainty
+    return (
+        max(score - recalibrated, 0.0),
+        max(uncertainty - recalibrated, 0.0),
+        uncertainty,
+    )
 
 
 def _expected_brier(frequency, forecast):

@@ -21,10 +21,15 @@ def error_of(power, given, defaults):
     if "norm" in params:
         params["norm"] = norm
     if power is BinnedPower:
-        binning = params["binning"] = check_binning(params["binning"], defaults["binning"])
+        binning = params["binning"] = check_binning(
+            params["binning"], defaults["binning"]
+        )
         is_plugin = resolved_method(method, norm) == "plugin"
         if isinstance(binning, MonotonicSweep) and is_plugin and "groups" not in whole:
-            power, params = SweepPower, {"norm": norm, "base": binning.base}  # made anew for each draw
+            power, params = (
+                SweepPower,
+                {"norm": norm, "base": binning.base},
+            )  # made anew for each draw
     return Error(power, params, norm, **whole)
 
 
@@ -35,7 +40,9 @@ def value_of(power, given, bins=None, **defaults):
     """
     rows = {name: given[name] for name in _OF_ROWS}
     params = {name: value for name, value in given.items() if name not in rows}
-    return error_value(error_of(power, params, defaults), **rows, binning=given.get("binning", bins))
+    return error_value(
+        error_of(power, params, defaults), **rows, binning=given.get("binning", bins)
+    )
 
 
 @hint_at_keywords
@@ -133,9 +140,14 @@ def calibration_error(
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from skcalib.metrics import calibration_error
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=0)
+    >>> X_train, X_test, y_train, y_test = train_test_split(
+    ...     X, y, test_size=0.5, random_state=0
+    ... )
     >>> y_proba = GaussianNB().fit(X_train, y_train).predict_proba(X_test)
-    >>> round(calibration_error(y_test, y_proba), 3), round(calibration_error(y_test, y_proba, norm=1), 3)
+    >>> (
+    ...     round(calibration_error(y_test, y_proba), 3),
+    ...     round(calibration_error(y_test, y_proba, norm=1), 3),
+    ... )
     (0.059, 0.036)
 
     Two bins of four rows whose mean scores are off by .1. The plugin error is .1. Label noise alone explains more than
@@ -229,7 +241,12 @@ def expected_calibration_error(
 
     >>> from skcalib.binning import EqualWidth
     >>> from skcalib.metrics import expected_calibration_error
-    >>> round(expected_calibration_error([1, 1, 0], [0.5, 0.5, 0.9], binning=EqualWidth(2)), 6)
+    >>> round(
+    ...     expected_calibration_error(
+    ...         [1, 1, 0], [0.5, 0.5, 0.9], binning=EqualWidth(2)
+    ...     ),
+    ...     6,
+    ... )
     0.633333
     """
     return value_of(BinnedPower, locals(), binning=EqualWidth(15), method="plugin")
@@ -305,10 +322,17 @@ def maximum_calibration_error(
 
     >>> from skcalib.binning import EqualWidth
     >>> from skcalib.metrics import maximum_calibration_error
-    >>> round(maximum_calibration_error([1, 1, 0], [0.5, 0.5, 0.9], binning=EqualWidth(2)), 6)
+    >>> round(
+    ...     maximum_calibration_error(
+    ...         [1, 1, 0], [0.5, 0.5, 0.9], binning=EqualWidth(2)
+    ...     ),
+    ...     6,
+    ... )
     0.9
     """
-    return value_of(BinnedPower, locals(), binning=EqualWidth(15), method="plugin", norm=np.inf)
+    return value_of(
+        BinnedPower, locals(), binning=EqualWidth(15), method="plugin", norm=np.inf
+    )
 
 
 def sweep_calibration_error(
@@ -387,7 +411,10 @@ def sweep_calibration_error(
     Two bins with frequencies 0 and 1/3 rise, three (0, 1/2, 0) would not: ``|.2 - 0| / 2 + |.7 - 1/3| / 2``.
 
     >>> from skcalib.metrics import sweep_calibration_error
-    >>> round(sweep_calibration_error([0, 0, 0, 1, 0, 0], [0.1, 0.2, 0.3, 0.6, 0.7, 0.8]), 6)
+    >>> round(
+    ...     sweep_calibration_error([0, 0, 0, 1, 0, 0], [0.1, 0.2, 0.3, 0.6, 0.7, 0.8]),
+    ...     6,
+    ... )
     0.283333
     """
     return value_of(SweepPower, locals(), MonotonicSweep(base))

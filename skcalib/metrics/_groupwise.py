@@ -2,7 +2,12 @@
 
 import numpy as np
 
-from skcalib._cells.reductions import group_codes, reduced, resolve_multiclass, split_by_group
+from skcalib._cells.reductions import (
+    group_codes,
+    reduced,
+    resolve_multiclass,
+    split_by_group,
+)
 from skcalib._errors.binned import BinnedPower
 from skcalib._input.scalars import check_option, hint_at_keywords
 from skcalib._input.scored_labels import check_scored_labels
@@ -83,9 +88,15 @@ def groupwise_calibration_error(
     error.
 
     >>> import numpy as np
-    >>> from skcalib.metrics import expected_calibration_error, groupwise_calibration_error
+    >>> from skcalib.metrics import (
+    ...     expected_calibration_error,
+    ...     groupwise_calibration_error,
+    ... )
     >>> rng = np.random.default_rng(0)
-    >>> hospital, risk = np.repeat(["Lyon", "Turin"], 20_000), rng.uniform(0.2, 0.8, 40_000)
+    >>> hospital, risk = (
+    ...     np.repeat(["Lyon", "Turin"], 20_000),
+    ...     rng.uniform(0.2, 0.8, 40_000),
+    ... )
     >>> ill = rng.random(40_000) < risk + np.where(hospital == "Turin", 0.1, -0.1)
     >>> round(expected_calibration_error(ill, risk), 2)
     0.0
@@ -94,10 +105,17 @@ def groupwise_calibration_error(
     {'Lyon': 0.1, 'Turin': 0.1}
     """
     check_option(reduce, "reduce", ("max", "mean", "weighted", None))
-    params = {"norm": norm, "method": method, "binning": binning, "multiclass": multiclass}
+    params = {
+        "norm": norm,
+        "method": method,
+        "binning": binning,
+        "multiclass": multiclass,
+    }
     one_group = error_of(BinnedPower, params, {"binning": EqualWidth(15)})
     rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
-    data = check_scored_labels(y_true, y_proba, multiclass=multiclass, drop=False, **rows)
+    data = check_scored_labels(
+        y_true, y_proba, multiclass=multiclass, drop=False, **rows
+    )
     resolve_multiclass(multiclass, data, pooled=True)
     names, codes = group_codes(groups, data)
     errors, weights = {}, []
@@ -106,6 +124,14 @@ def groupwise_calibration_error(
         try:
             errors[name] = one_group.value(one_group.observed(part))
         except ValueError as error:
-            raise ValueError(f"groups: the error of group {name!r} cannot be computed. {error}") from error
-        weights.append(len(part.scores) if part.sample_weight is None else part.sample_weight.sum())
-    return errors if reduce is None else float(reduced(np.array(list(errors.values())), weights, reduce))
+            raise ValueError(
+                f"groups: the error of group {name!r} cannot be computed. {error}"
+            ) from error
+        weights.append(
+            len(part.scores) if part.sample_weight is None else part.sample_weight.sum()
+        )
+    return (
+        errors
+        if reduce is None
+        else float(reduced(np.array(list(errors.values())), weights, reduce))
+    )

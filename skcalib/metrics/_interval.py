@@ -159,35 +159,65 @@ def calibration_error_interval(
     data, cluster, value = checked_input(y_true, y_proba, rows, weight_type, clusters)
     estimate = value(metric, **params)
     if not isinstance(estimate, Real):
-        raise TypeError(f"metric must return a number, found {type(estimate).__name__}.")
+        raise TypeError(
+            f"metric must return a number, found {type(estimate).__name__}."
+        )
     rng = check_random_state(random_state)
     if kind == "basic":
         warn(_OF_BASIC)
-        options = {"cluster": cluster, "stratify": stratify, "n_jobs": n_jobs, "verbose": verbose}
+        options = {
+            "cluster": cluster,
+            "stratify": stratify,
+            "n_jobs": n_jobs,
+            "verbose": verbose,
+        }
         evaluate = partial(value, metric, **params)
-        limits = basic_limits(evaluate, data, estimate, confidence_level, n_resamples, rng, **options)
+        limits = basic_limits(
+            evaluate, data, estimate, confidence_level, n_resamples, rng, **options
+        )
         if row is not None:
             limits = [min(max(limit, row.limits[0]), row.limits[1]) for limit in limits]
         return IntervalEstimate(float(estimate), *limits)
     progress = Progress("calibration_error_interval", verbose)
-    resampling = Resampling(n_resamples, rng, cluster, weight_type == "importance", progress)
+    resampling = Resampling(
+        n_resamples, rng, cluster, weight_type == "importance", progress
+    )
     hypotheses = error_hypotheses(row.error(params), data, resampling)
-    return IntervalEstimate(float(estimate), *inverted_limits(hypotheses, (1 - confidence_level) / 2))
+    return IntervalEstimate(
+        float(estimate), *inverted_limits(hypotheses, (1 - confidence_level) / 2)
+    )
 
 
 def checked_input(y_true, y_proba, rows, weight_type, clusters, binning=None):
     """Return validated data, codes of the clusters or None, and a function that evaluates metrics of what was given."""
-    data = counted_rows(check_rows_or_bins(y_true, y_proba, binning=binning, drop=False, **rows), weight_type)
-    cluster = None if clusters is None else check_groups(clusters, len(data.scores), name="clusters")[1]
-    given = {name: value for name, value in rows.items() if name != "multiclass" and value is not None}
+    data = counted_rows(
+        check_rows_or_bins(y_true, y_proba, binning=binning, drop=False, **rows),
+        weight_type,
+    )
+    cluster = (
+        None
+        if clusters is None
+        else check_groups(clusters, len(data.scores), name="clusters")[1]
+    )
+    given = {
+        name: value
+        for name, value in rows.items()
+        if name != "multiclass" and value is not None
+    }
     if isinstance(data, BinnedTask):
         y_true = data.bins
     elif "sample_weight" in given:
         given["sample_weight"] = data.sample_weight
 
     # The functions that take validated rows, which need not be checked again.
-    rows_of = [row for row in METRICS.values() if row.power is not None and "groups" not in row.defaults]
-    taking_data = [] if isinstance(data, BinnedTask) else [row.function for row in rows_of]
+    rows_of = [
+        row
+        for row in METRICS.values()
+        if row.power is not None and "groups" not in row.defaults
+    ]
+    taking_data = (
+        [] if isinstance(data, BinnedTask) else [row.function for row in rows_of]
+    )
 
     def value(metric, **params):
         if metric in taking_data and "sample_weight" not in params:
@@ -199,7 +229,11 @@ def checked_input(y_true, y_proba, rows, weight_type, clusters, binning=None):
 
 def kept_rows(data):
     """Return the rows of positive weight."""
-    return data if isinstance(data, BinnedTask) or len(data.kept) == len(data.scores) else data.at(data.kept)
+    return (
+        data
+        if isinstance(data, BinnedTask) or len(data.kept) == len(data.scores)
+        else data.at(data.kept)
+    )
 
 
 def unwrapped_metric(metric, params):
@@ -208,9 +242,13 @@ def unwrapped_metric(metric, params):
     while isinstance(metric, partial) and not metric.args:
         metric, params = metric.func, {**metric.keywords, **params}
     if not callable(metric):
-        raise TypeError(f"metric must be a function (y_true, y_proba) -> number, found {metric!r}.")
+        raise TypeError(
+            f"metric must be a function (y_true, y_proba) -> number, found {metric!r}."
+        )
     known = signature(metric).parameters.values() if "groups" in params else ()
-    if "groups" in params and not any(one.name == "groups" or one.kind is one.VAR_KEYWORD for one in known):
+    if "groups" in params and not any(
+        one.name == "groups" or one.kind is one.VAR_KEYWORD for one in known
+    ):
         raise ValueError(
             f"groups= are segments, and {getattr(metric, '__name__', 'this metric')} has none. Name rows that are not "
             "independent with clusters=; for an error by segment use metric=groupwise_calibration_error."
@@ -241,4 +279,6 @@ def _check_stratify(stratify, kind, clusters):
     if stratify and kind == "inverted":
         raise ValueError('stratify=True is for a bootstrap: choose interval="basic".')
     if stratify and clusters is not None:
-        raise ValueError("stratify=True and clusters= exclude each other: a cluster may hold several classes.")
+        raise ValueError(
+            "stratify=True and clusters= exclude each other: a cluster may hold several classes."
+        )

@@ -123,25 +123,42 @@ def calibration_slope_intercept(
     Events at .2 and .8 in a fifth and four fifths of the rows: slope 1, intercept 0.
 
     >>> from skcalib.metrics import calibration_slope_intercept
-    >>> result = calibration_slope_intercept([0, 0, 0, 0, 1, 1, 1, 1, 1, 0], [0.2] * 5 + [0.8] * 5)
+    >>> result = calibration_slope_intercept(
+    ...     [0, 0, 0, 0, 1, 1, 1, 1, 1, 0], [0.2] * 5 + [0.8] * 5
+    ... )
     >>> round(result.slope.estimate, 6), abs(round(result.intercept.estimate, 6))
     (1.0, 0.0)
     """
     confidence_level = check_confidence_level(confidence_level)
-    options = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels, "drop": False}
+    options = {
+        "sample_weight": sample_weight,
+        "pos_label": pos_label,
+        "labels": labels,
+        "drop": False,
+    }
     data = check_scored_labels(y_true, y_proba, multiclass=multiclass, **options)
     data, _, cluster = rows_and_units(data, clusters, weight_type)
     task = one_task(data, multiclass)
     for reason in not_estimable(task).values():
         raise ValueError(reason)
-    return CalibrationSlopeIntercept(*(coefficient(task, cluster, name, confidence_level) for name in _MODELS))
+    return CalibrationSlopeIntercept(
+        *(coefficient(task, cluster, name, confidence_level) for name in _MODELS)
+    )
 
 
 def rows_and_units(data, clusters, weight_type):
     """Return the rows of positive weight as counted rows, their clusters, and their units; see `cluster_codes`."""
     data = counted_rows(data, weight_type)
-    cluster = None if clusters is None else check_groups(clusters, len(data.scores), name="clusters")[1][data.kept]
-    return data.at(data.kept), cluster, cluster_codes(cluster, weight_type, len(data.kept))
+    cluster = (
+        None
+        if clusters is None
+        else check_groups(clusters, len(data.scores), name="clusters")[1][data.kept]
+    )
+    return (
+        data.at(data.kept),
+        cluster,
+        cluster_codes(cluster, weight_type, len(data.kept)),
+    )
 
 
 def not_estimable(task):
@@ -150,11 +167,18 @@ def not_estimable(task):
     if labels.all() or not labels.any():
         reason = "y_true has one class only: calibration slope and intercept would be infinite."
         return {"intercept": reason, "slope": reason}
-    low, high = ([end(logit[labels == event]) for event in (False, True)] for end in (np.min, np.max))
+    low, high = (
+        [end(logit[labels == event]) for event in (False, True)]
+        for end in (np.min, np.max)
+    )
     if min(low) == max(high):
-        return {"slope": f"y_proba has one distinct score ({task.scores[0]:.6g}): there is no calibration slope."}
+        return {
+            "slope": f"y_proba has one distinct score ({task.scores[0]:.6g}): there is no calibration slope."
+        }
     if high[0] <= low[1] or high[1] <= low[0]:
-        return {"slope": "The scores separate the classes of y_true: the calibration slope would be infinite."}
+        return {
+            "slope": "The scores separate the classes of y_true: the calibration slope would be infinite."
+        }
     return {}
 
 
@@ -176,13 +200,23 @@ def coefficient(task, cluster, name, confidence_level):
     few = BinaryTask(*condensed(*rows)) if cluster is None else rows
     near = _fit(few, name) if len(few.scores) < len(rows.scores) else None
     coef = _fit(rows, name, near)
-    design, weight = features(few.scores), 1.0 if few.sample_weight is None else few.sample_weight
+    design, weight = (
+        features(few.scores),
+        1.0 if few.sample_weight is None else few.sample_weight,
+    )
     probability = expit(coef @ design + (few.scores if is_offset else 0))
-    inverse = np.linalg.inv((design * (weight * probability * (1 - probability))) @ design.T)[-1]
+    inverse = np.linalg.inv(
+        (design * (weight * probability * (1 - probability))) @ design.T
+    )[-1]
     if cluster is None:
         width = ndtri((1 + confidence_level) / 2) * np.sqrt(inverse[-1])
     else:
-        influence = inverse @ design * (rows.labels - probability) * np.sum(weight * np.ones(len(rows.scores)))
+        influence = (
+            inverse
+            @ design
+            * (rows.labels - probability)
+            * np.sum(weight * np.ones(len(rows.scores)))
+        )
         width = half_width(influence, confidence_level, rows.sample_weight, cluster)
     return IntervalEstimate(*map(float, (coef[-1], coef[-1] - width, coef[-1] + width)))
 
@@ -191,5 +225,9 @@ def _fit(rows, name, near=None):
     features, is_offset = _MODELS[name]
     offset = rows.scores if is_offset else None
     return fit_logistic(
-        lambda part: features(rows.scores[part]), rows.labels, rows.sample_weight, offset=offset, near=near
+        lambda part: features(rows.scores[part]),
+        rows.labels,
+        rows.sample_weight,
+        offset=offset,
+        near=near,
     )

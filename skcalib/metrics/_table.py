@@ -6,7 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcalib._errors.bin_free import KolmogorovSmirnovPower, KuiperPower, NeighborhoodPower
+from skcalib._errors.bin_free import (
+    KolmogorovSmirnovPower,
+    KuiperPower,
+    NeighborhoodPower,
+)
 from skcalib._errors.binned import BinnedPower
 from skcalib._errors.kernel import KernelPower
 from skcalib._errors.proper_scores import brier_score, log_loss
@@ -63,7 +67,9 @@ class Metric(NamedTuple):
 
     def error(self, given):
         """Return the `Error` for the parameters that a caller gave; None without a power."""
-        return None if self.power is None else error_of(self.power, given, self.defaults)
+        return (
+            None if self.power is None else error_of(self.power, given, self.defaults)
+        )
 
 
 _NORMS = {
@@ -84,7 +90,12 @@ METRICS = {
         Metric(expected_calibration_error, BinnedPower, _PLUGIN),
         Metric(groupwise_calibration_error, BinnedPower, _BY_GROUP),
         Metric(kde_calibration_error, KernelPower),
-        Metric(kernel_calibration_error, None, limits=(-2.0, 2.0), statistics=kernel_statistics),
+        Metric(
+            kernel_calibration_error,
+            None,
+            limits=(-2.0, 2.0),
+            statistics=kernel_statistics,
+        ),
         Metric(kolmogorov_smirnov_calibration_error, KolmogorovSmirnovPower),
         Metric(kuiper_calibration_error, KuiperPower),
         Metric(maximum_calibration_error, BinnedPower, _PLUGIN | {"norm": np.inf}),
@@ -178,17 +189,27 @@ def get_scorer(name, **options):
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from skcalib.metrics import get_scorer
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> round(get_scorer("neg_expected_calibration_error")(GaussianNB().fit(X, y), X, y), 3)
+    >>> round(
+    ...     get_scorer("neg_expected_calibration_error")(GaussianNB().fit(X, y), X, y),
+    ...     3,
+    ... )
     -0.056
     """
     known_scorers = scorers()
     if name not in known_scorers:
-        raise ValueError(f"There is no scorer {name!r}. The names are {', '.join(get_scorer_names())}.")
+        raise ValueError(
+            f"There is no scorer {name!r}. The names are {', '.join(get_scorer_names())}."
+        )
     metric, defaults = known_scorers[name]
-    known = sorted(set(signature(metric).parameters) - {"y_true", "y_proba", "sample_weight", "labels"})
+    known = sorted(
+        set(signature(metric).parameters)
+        - {"y_true", "y_proba", "sample_weight", "labels"}
+    )
     unknown = sorted(set(options) - set(known))
     if unknown:
-        raise TypeError(f"{name} has no option {', '.join(unknown)}. The options are {', '.join(known)}.")
+        raise TypeError(
+            f"{name} has no option {', '.join(unknown)}. The options are {', '.join(known)}."
+        )
     return CalibrationScorer(metric, -1, {**defaults, **options}, "predict_proba")
 
 
@@ -208,7 +229,9 @@ class CalibrationScorer(BaseScorer):
             return 0.0  # the only class there is, predicted with certainty
         if len(labels) > len(estimator.classes_):
             y_proba = _with_unseen_classes(y_proba, estimator.classes_, labels)
-        return self._sign * self._score_func(y_true, y_proba, labels=labels, **{**self._kwargs, **kwargs})
+        return self._sign * self._score_func(
+            y_true, y_proba, labels=labels, **{**self._kwargs, **kwargs}
+        )
 
 
 def _with_unseen_classes(y_proba, classes, labels):

@@ -8,7 +8,12 @@ from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
 from skcalib._cells.reductions import binary_tasks, resolve_multiclass
-from skcalib._inference.closed_form import hosmer_lemeshow, kolmogorov_smirnov, kuiper, spiegelhalter
+from skcalib._inference.closed_form import (
+    hosmer_lemeshow,
+    kolmogorov_smirnov,
+    kuiper,
+    spiegelhalter,
+)
 from skcalib._inference.count_draws import cluster_labels
 from skcalib._inference.hypotheses import Resampling, error_hypotheses
 from skcalib._inference.inversion import resampling_pvalue
@@ -168,8 +173,15 @@ def calibration_test(
     True
     """
     _check_method(method, metric, binning)
-    rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels, "multiclass": multiclass}
-    data, cluster, value = checked_input(y_true, y_proba, rows, weight_type, clusters, binning)
+    rows = {
+        "sample_weight": sample_weight,
+        "pos_label": pos_label,
+        "labels": labels,
+        "multiclass": multiclass,
+    }
+    data, cluster, value = checked_input(
+        y_true, y_proba, rows, weight_type, clusters, binning
+    )
     kind = resolve_multiclass(multiclass, data, pooled=True)
     is_cumulative = f"{method}_calibration_error" in METRICS
     if is_cumulative and (cluster is not None or kind == "pooled"):
@@ -178,17 +190,23 @@ def calibration_test(
         check_int(n_resamples, "n_resamples")
         progress = Progress("calibration_test", verbose)
         importance = weight_type == "importance"
-        resampling = Resampling(n_resamples, check_random_state(random_state), cluster, importance, progress)
+        resampling = Resampling(
+            n_resamples, check_random_state(random_state), cluster, importance, progress
+        )
         return _resampling_test(metric, value, multiclass, data, resampling, n_jobs)
     if clusters is not None:
-        raise ValueError(f'clusters= has no meaning for method={method!r}: use "resampling" or "kuiper".')
+        raise ValueError(
+            f'clusters= has no meaning for method={method!r}: use "resampling" or "kuiper".'
+        )
     if kind in ("marginal", "pooled"):
         raise ValueError(
             f"method={method!r} tests one binary problem with independent labels, multiclass={kind!r} is none: use "
             '"resampling" or "top_label".'
         )
     (task,) = binary_tasks(kept_rows(data), multiclass)
-    options = (check_binning(binning, EqualMass(10)),) if method == "hosmer_lemeshow" else ()
+    options = (
+        (check_binning(binning, EqualMass(10)),) if method == "hosmer_lemeshow" else ()
+    )
     statistic, pvalue = _CLOSED_FORM[method](task, *options)
     return CalibrationTestResult(float(statistic), float(pvalue))
 
@@ -196,39 +214,60 @@ def calibration_test(
 def _check_method(method, metric, binning):
     check_option(method, "method", ("resampling", *_CLOSED_FORM))
     if metric is not None and method != "resampling":
-        raise ValueError(f'metric is the statistic of method="resampling" and has no meaning for {method!r}.')
+        raise ValueError(
+            f'metric is the statistic of method="resampling" and has no meaning for {method!r}.'
+        )
     if metric is not None and not callable(metric):
-        raise TypeError(f"metric must be a function (y_true, y_proba) -> number, found {metric!r}.")
+        raise TypeError(
+            f"metric must be a function (y_true, y_proba) -> number, found {metric!r}."
+        )
     if binning is not None and method != "hosmer_lemeshow":
-        raise ValueError(f'binning is for method="hosmer_lemeshow" and has no meaning for {method!r}: see metric.')
+        raise ValueError(
+            f'binning is for method="hosmer_lemeshow" and has no meaning for {method!r}: see metric.'
+        )
 
 
 def _resampling_test(metric, value, multiclass, data, resampling, n_jobs):
     given = {} if multiclass == "auto" else {"multiclass": multiclass}
     if resolve_multiclass(multiclass, data, pooled=True) == "marginal":
-        check_scores(data.scores, name="y_proba")  # one label a row is drawn: rows must sum to 1
+        check_scores(
+            data.scores, name="y_proba"
+        )  # one label a row is drawn: rows must sum to 1
     known, params = unwrapped_metric(metric or sweep_calibration_error, given)
     row = metric_of(known)
     error = None if row is None else row.error(params)
     if error is not None and not error.has_bins_of_labels:
         statistic = float(value(known, **params))
-        return CalibrationTestResult(statistic, resampling_pvalue(error_hypotheses(error, data, resampling)))
+        return CalibrationTestResult(
+            statistic, resampling_pvalue(error_hypotheses(error, data, resampling))
+        )
     if multiclass == "pooled":
         check_scores(data.scores, name="y_proba")
     kept = kept_rows(data)
     draws = _drawn_rows(kept, resampling.at(data.kept))
     draws = resampling.progress.over(draws, resampling.n_draws, "draws")
     if row is not None and row.statistics is not None:
-        statistic, statistics = float(value(known, **params)), row.statistics(kept, draws, **params)
+        statistic, statistics = (
+            float(value(known, **params)),
+            row.statistics(kept, draws, **params),
+        )
     else:
         if not kept.is_binary:
             given["labels"] = np.arange(len(kept.classes))
-        observed, parallel = (kept.labels, kept.scores, _weights(kept)), Parallel(n_jobs=n_jobs, prefer="threads")
-        calls = (delayed(metric)(*rows, **given, **weight) for *rows, weight in chain([observed], draws))
+        observed, parallel = (
+            (kept.labels, kept.scores, _weights(kept)),
+            Parallel(n_jobs=n_jobs, prefer="threads"),
+        )
+        calls = (
+            delayed(metric)(*rows, **given, **weight)
+            for *rows, weight in chain([observed], draws)
+        )
         statistics = list(map(float, parallel(calls)))
         statistic = statistics[0]
     # Labels that give the same bins may differ in the last digit of the statistic.
-    return CalibrationTestResult(statistic, float(np.mean(np.asarray(statistics) >= statistics[0] - 1e-12)))
+    return CalibrationTestResult(
+        statistic, float(np.mean(np.asarray(statistics) >= statistics[0] - 1e-12))
+    )
 
 
 def _weights(data):
@@ -241,16 +280,24 @@ def _drawn_rows(data, resampling):
     A row of weight w that counts rows is floor(w) draws and one that weighs the rest: it comes back as a row for each
     class.
     """
-    probability = np.column_stack((1 - data.scores, data.scores)) if data.is_binary else data.scores
+    probability = (
+        np.column_stack((1 - data.scores, data.scores))
+        if data.is_binary
+        else data.scores
+    )
     weight = _weights(data)
     if resampling.cluster is not None:
-        for codes in cluster_labels(probability, data.labels.astype(np.intp), data.sample_weight, resampling):
+        for codes in cluster_labels(
+            probability, data.labels.astype(np.intp), data.sample_weight, resampling
+        ):
             yield codes.astype(data.labels.dtype), data.scores, weight
         return
     cumulative = np.cumsum(probability, axis=1, dtype=np.float64)
     cumulative /= cumulative[:, -1:]
     for _ in range(resampling.n_draws):
-        codes = np.count_nonzero(cumulative <= resampling.rng.random_sample((len(probability), 1)), axis=1)
+        codes = np.count_nonzero(
+            cumulative <= resampling.rng.random_sample((len(probability), 1)), axis=1
+        )
         if weight and not resampling.importance:
             yield _repeated(codes, cumulative, data, resampling.rng)
         else:
@@ -263,13 +310,21 @@ def _repeated(codes, cumulative, data, rng):
     whole = np.floor(data.sample_weight)
     weight = np.zeros((n, n_classes))
     left, reached = whole.astype(np.int64), 0.0
-    for k in range(n_classes):  # binomial draws of what the classes before have left over
-        share = np.divide(cumulative[:, k] - reached, 1 - reached, out=np.ones(n), where=reached < 1)
+    for k in range(
+        n_classes
+    ):  # binomial draws of what the classes before have left over
+        share = np.divide(
+            cumulative[:, k] - reached, 1 - reached, out=np.ones(n), where=reached < 1
+        )
         weight[:, k] = rng.binomial(left, np.clip(share, 0, 1))
         left, reached = left - weight[:, k].astype(np.int64), cumulative[:, k]
     weight[np.arange(n), codes] += data.sample_weight - whole
     labels = np.repeat(np.arange(n_classes), n).astype(data.labels.dtype)
-    return labels, np.concatenate([data.scores] * n_classes), {"sample_weight": weight.T.ravel()}
+    return (
+        labels,
+        np.concatenate([data.scores] * n_classes),
+        {"sample_weight": weight.T.ravel()},
+    )
 
 
 _CLOSED_FORM = {

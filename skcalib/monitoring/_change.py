@@ -7,7 +7,12 @@ from scipy.special import ndtri
 from sklearn.utils import check_random_state
 
 from skcalib._cells.cells import Cells
-from skcalib._cells.reductions import BinnedTask, counted_rows, one_task, refuse_beside_bins
+from skcalib._cells.reductions import (
+    BinnedTask,
+    counted_rows,
+    one_task,
+    refuse_beside_bins,
+)
 from skcalib._cells.statistics import BinStatistics
 from skcalib._errors.bin_free import range_of
 from skcalib._errors.binned import check_norm
@@ -27,7 +32,9 @@ from skcalib.metrics._by_group import Sample
 _LEAST_ROWS_A_CELL = 20
 _FEWEST_EQUAL = 30  # rows whose labels all agree in both samples: hardly by chance
 _NO_SPREAD = 1e-9  # of sums of residuals: they are equal, but for rounding
-_MOST_ROWS_DRAWN = 10**8  # counts of cells with more are drawn as normal: NumPy's draws end at 10^9
+_MOST_ROWS_DRAWN = (
+    10**8
+)  # counts of cells with more are drawn as normal: NumPy's draws end at 10^9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,9 +77,18 @@ class CalibrationChange(ResultTable):
         columns : dict
             `quantity`, `estimate`, `low` and `high`.
         """
-        intervals = {name: value for name, value in vars(self).items() if isinstance(value, IntervalEstimate)}
+        intervals = {
+            name: value
+            for name, value in vars(self).items()
+            if isinstance(value, IntervalEstimate)
+        }
         estimate, low, high = np.array(list(intervals.values())).T
-        return {"quantity": np.array(list(intervals), dtype=object), "estimate": estimate, "low": low, "high": high}
+        return {
+            "quantity": np.array(list(intervals), dtype=object),
+            "estimate": estimate,
+            "low": low,
+            "high": high,
+        }
 
     def _headline(self):
         return f"CalibrationChange (n_before={self.n_before:.7g}, n_after={self.n_after:.7g}, pvalue={self.pvalue:.3g})"
@@ -205,63 +221,131 @@ def calibration_change(
     norm = check_norm(norm, method=method)
     level = check_confidence_level(confidence_level)
     check_int(n_resamples, "n_resamples")
-    given = {"pos_label": pos_label, "labels": labels, "multiclass": multiclass, "sample_weight": sample_weight}
+    given = {
+        "pos_label": pos_label,
+        "labels": labels,
+        "multiclass": multiclass,
+        "sample_weight": sample_weight,
+    }
     given |= {"weight_type": weight_type, "clusters": clusters}
-    samples = two_samples(y_before, y_proba_before, y_after, y_proba_after, binning, **given)
+    samples = two_samples(
+        y_before, y_proba_before, y_after, y_proba_after, binning, **given
+    )
     _warn_of_equal_rows(*samples)
     seed = check_random_state(random_state)
     rng = np.random.default_rng(seed.randint(2**32, dtype=np.uint64))
     draw = _draws_of_statistics if samples[0].task is None else _draws_of_rows
-    statistic, pvalue, shift = _compared(*draw(*samples, weight_type, n_resamples, rng), level)
-    resampling, intervals = Resampling(n_resamples, seed, importance=weight_type == "importance"), {}
+    statistic, pvalue, shift = _compared(
+        *draw(*samples, weight_type, n_resamples, rng), level
+    )
+    resampling, intervals = (
+        Resampling(n_resamples, seed, importance=weight_type == "importance"),
+        {},
+    )
     for name, sample in zip(("before", "after"), samples, strict=True):
-        bias, limits = float(sample.mean_score - sample.event_frequency), sample.bias_test(level)
+        bias, limits = (
+            float(sample.mean_score - sample.event_frequency),
+            sample.bias_test(level),
+        )
         intervals[f"bias_{name}"] = IntervalEstimate(bias, limits.low, limits.high)
         try:
-            error, hypotheses = sample.error_hypotheses({"norm": norm, "method": method}, resampling)
+            error, hypotheses = sample.error_hypotheses(
+                {"norm": norm, "method": method}, resampling
+            )
         except ValueError as reason:
-            raise ValueError(f"The error of the sample {name!r} cannot be computed. {reason}") from reason
-        intervals[f"error_{name}"] = IntervalEstimate(error, *inverted_limits(hypotheses, (1 - level) / 2))
+            raise ValueError(
+                f"The error of the sample {name!r} cannot be computed. {reason}"
+            ) from reason
+        intervals[f"error_{name}"] = IntervalEstimate(
+            error, *inverted_limits(hypotheses, (1 - level) / 2)
+        )
     for name in ("bias", "error"):
         parts = intervals[f"{name}_after"], intervals[f"{name}_before"]
         intervals[f"{name}_difference"], _ = square_and_add(*parts)
-    return CalibrationChange(*(sample.n for sample in samples), statistic, pvalue, shift, **intervals)
+    return CalibrationChange(
+        *(sample.n for sample in samples), statistic, pvalue, shift, **intervals
+    )
 
 
 def two_samples(
-    y_before, y_proba_before, y_after, y_proba_after, binning, *, weight_type="frequency", multiclass="auto", **given
+    y_before,
+    y_proba_before,
+    y_after,
+    y_proba_after,
+    binning,
+    *,
+    weight_type="frequency",
+    multiclass="auto",
+    **given,
 ):
     """Return both samples, checked, from labels and probabilities or from two `BinStatistics`."""
-    sample_weight, clusters = given.pop("sample_weight", None), given.pop("clusters", None)
+    sample_weight, clusters = (
+        given.pop("sample_weight", None),
+        given.pop("clusters", None),
+    )
     if isinstance(y_before, BinStatistics):
-        rows = {"binning": binning, "y_proba_after": y_proba_after, "sample_weight": sample_weight}
+        rows = {
+            "binning": binning,
+            "y_proba_after": y_proba_after,
+            "sample_weight": sample_weight,
+        }
         after = y_proba_before if y_after is None else y_after
-        return _two_statistics(y_before, after, weight_type, multiclass=multiclass, clusters=clusters, **rows)
+        return _two_statistics(
+            y_before,
+            after,
+            weight_type,
+            multiclass=multiclass,
+            clusters=clusters,
+            **rows,
+        )
     if given["labels"] is None:
         given["labels"] = _shared_labels(y_before, y_after)
     pairs = _pair(sample_weight, "sample_weight"), _pair(clusters, "clusters")
-    rows = zip(("before", "after"), (y_before, y_after), (y_proba_before, y_proba_after), *pairs, strict=True)
-    options = weight_type, {"multiclass": multiclass, **given}, check_binning(binning, EqualMass(15))
+    rows = zip(
+        ("before", "after"),
+        (y_before, y_after),
+        (y_proba_before, y_proba_after),
+        *pairs,
+        strict=True,
+    )
+    options = (
+        weight_type,
+        {"multiclass": multiclass, **given},
+        check_binning(binning, EqualMass(15)),
+    )
     return tuple(_sample_of_rows(*one, *options) for one in rows)
 
 
 def _two_statistics(before, after, weight_type, **rows):
     if not isinstance(after, BinStatistics):
-        raise ValueError(f"y_after must be a BinStatistics, as y_before is, found {type(after).__name__}.")
+        raise ValueError(
+            f"y_after must be a BinStatistics, as y_before is, found {type(after).__name__}."
+        )
     refuse_beside_bins(**rows)
     if not np.array_equal(before.edges, after.edges):
-        raise ValueError("y_before and y_after must have equal edges: bin both samples with the same FixedEdges.")
+        raise ValueError(
+            "y_before and y_after must have equal edges: bin both samples with the same FixedEdges."
+        )
     for name, statistics in (("before", before), ("after", after)):
         if not statistics.total_weight > 0:
             raise ValueError(f"y_{name} holds no rows.")
-    return tuple(Sample(counted_rows(BinnedTask(one), weight_type).bins) for one in (before, after))
+    return tuple(
+        Sample(counted_rows(BinnedTask(one), weight_type).bins)
+        for one in (before, after)
+    )
 
 
 def _pair(value, name):
     if value is None:
         return None, None
-    if not hasattr(value, "__len__") or len(value) != 2 or any(one is None for one in value):
-        raise ValueError(f"{name} must be a pair: that of the rows before and that of the rows after.")
+    if (
+        not hasattr(value, "__len__")
+        or len(value) != 2
+        or any(one is None for one in value)
+    ):
+        raise ValueError(
+            f"{name} must be a pair: that of the rows before and that of the rows after."
+        )
     return value
 
 
@@ -277,16 +361,26 @@ def _shared_labels(*labels):
 def _sample_of_rows(name, y, y_proba, weight, cluster, weight_type, given, strategy):
     if y is None or y_proba is None:
         missing = f"y_{name}" if y is None else f"y_proba_{name}"
-        raise ValueError(f"{missing} is missing: give labels and probabilities of both samples.")
+        raise ValueError(
+            f"{missing} is missing: give labels and probabilities of both samples."
+        )
     try:
-        data = check_scored_labels(y, y_proba, sample_weight=weight, **given, drop=False)
+        data = check_scored_labels(
+            y, y_proba, sample_weight=weight, **given, drop=False
+        )
         if cluster is not None:
             names, codes = check_groups(cluster, len(data.scores), name="clusters")
             cluster = names[codes][data.kept]
     except (TypeError, ValueError) as error:  # which of the two samples is wrong
-        text = str(error).replace("y_true", f"y_{name}").replace("y_proba", f"y_proba_{name}")
+        text = (
+            str(error)
+            .replace("y_true", f"y_{name}")
+            .replace("y_proba", f"y_proba_{name}")
+        )
         text = text.replace("sample_weight", f"sample_weight of the sample {name!r}")
-        raise (TypeError if isinstance(error, TypeError) else ValueError)(text) from None
+        raise (TypeError if isinstance(error, TypeError) else ValueError)(
+            text
+        ) from None
     task = one_task(counted_rows(data.at(data.kept), weight_type), given["multiclass"])
     task = task._replace(labels=np.asarray(task.labels, dtype=bool))
     return Sample(task.statistics(strategy), task, strategy, cluster)
@@ -297,7 +391,9 @@ def _warn_of_equal_rows(before, after):
     task = before.task
     if task is None or task.sample_weight is not None or before.n < _FEWEST_EQUAL:
         return
-    if 0 < task.labels.sum() < before.n and np.array_equal(task.labels, after.task.labels):
+    if 0 < task.labels.sum() < before.n and np.array_equal(
+        task.labels, after.task.labels
+    ):
         warn(
             "y_before and y_after are equal, row by row: this looks like two models on the same rows, which are no "
             "independent samples. skcalib.evaluation.compare compares models on the same rows."
@@ -321,11 +417,20 @@ def _compared(excess, weight, variance, drawn, level):
         Coverage of the limits.
     """
     if not weight.any():
-        raise ValueError("The samples have no scores in common: no cell of neighbouring scores has rows of both.")
-    scale = np.sqrt(np.mean(drawn.sum(axis=1) ** 2) if variance is None else variance.sum())
-    statistics, total = range_of(np.cumsum(np.vstack((excess, drawn)), axis=1)), weight.sum()
+        raise ValueError(
+            "The samples have no scores in common: no cell of neighbouring scores has rows of both."
+        )
+    scale = np.sqrt(
+        np.mean(drawn.sum(axis=1) ** 2) if variance is None else variance.sum()
+    )
+    statistics, total = (
+        range_of(np.cumsum(np.vstack((excess, drawn)), axis=1)),
+        weight.sum(),
+    )
     estimate, margin = excess.sum() / total, ndtri((1 + level) / 2) * scale / total
-    shift = IntervalEstimate(*map(float, (estimate, estimate - margin, estimate + margin)))
+    shift = IntervalEstimate(
+        *map(float, (estimate, estimate - margin, estimate + margin))
+    )
     if scale < _NO_SPREAD:
         return 0.0, 1.0, shift
     exceeding = np.count_nonzero(statistics[1:] >= statistics[0] - 1e-9 * scale)
@@ -337,10 +442,17 @@ def _draws_of_rows(before, after, weight_type, n_resamples, rng):
     tasks = before.task, after.task
     scores = np.concatenate([task.scores.astype(np.float64) for task in tasks])
     labels = np.concatenate([task.labels for task in tasks])
-    weight = np.concatenate([np.ones(len(task.scores)) if task.weight is None else task.weight for task in tasks])
+    weight = np.concatenate(
+        [
+            np.ones(len(task.scores)) if task.weight is None else task.weight
+            for task in tasks
+        ]
+    )
     n_cells = max(1, int(weight.sum() / max(_LEAST_ROWS_A_CELL, weight.sum() ** 0.5)))
     cells, n_cells = mid_rank_cells(scores, n_cells, weight)
-    both = cells + n_cells * np.repeat([0, 1], [len(task.scores) for task in tasks])  # by sample and cell
+    both = cells + n_cells * np.repeat(
+        [0, 1], [len(task.scores) for task in tasks]
+    )  # by sample and cell
 
     def total(values):
         return np.bincount(both, values, 2 * n_cells).reshape(2, n_cells)
@@ -351,23 +463,48 @@ def _draws_of_rows(before, after, weight_type, n_resamples, rng):
     residual -= mean[cells]
     excess = np.where(share > 0, total(weight * residual)[1], 0)
     if before.cluster is not None:
-        cluster = np.unique(np.concatenate((before.cluster, after.cluster)), return_inverse=True)[1]
+        cluster = np.unique(
+            np.concatenate((before.cluster, after.cluster)), return_inverse=True
+        )[1]
         rows = RowsInCells(both[:, None], scores[:, None], labels[:, None], weight)
-        return excess, share, None, _dependent_draws(rows, n, share, mean, cluster, n_resamples, rng)
+        return (
+            excess,
+            share,
+            None,
+            _dependent_draws(rows, n, share, mean, cluster, n_resamples, rng),
+        )
     spread = total(weight * residual**2).sum(axis=0)
     squares = total(weight**2) if weight_type == "importance" else n
-    left = np.maximum(size - squares.sum(axis=0) / size, _NO_SPREAD)  # drawn without replacement
-    variance = spread / left * np.sum(squares * np.divide(share, n, out=np.zeros(n.shape), where=n > 0) ** 2, axis=0)
+    left = np.maximum(
+        size - squares.sum(axis=0) / size, _NO_SPREAD
+    )  # drawn without replacement
+    variance = (
+        spread
+        / left
+        * np.sum(
+            squares * np.divide(share, n, out=np.zeros(n.shape), where=n > 0) ** 2,
+            axis=0,
+        )
+    )
     shape = n_resamples, n_cells
-    if weight_type == "importance" or (weight % 1).any() or size.max() > _MOST_ROWS_DRAWN:
+    if (
+        weight_type == "importance"
+        or (weight % 1).any()
+        or size.max() > _MOST_ROWS_DRAWN
+    ):
         return excess, share, variance, rng.normal(0.0, np.sqrt(variance), shape)
     # The number of the second sample's events is hypergeometric, the rest of the residuals normal.
-    events, covariance = total(weight * labels).sum(axis=0), total(weight * labels * residual).sum(axis=0)
+    events, covariance = (
+        total(weight * labels).sum(axis=0),
+        total(weight * labels * residual).sum(axis=0),
+    )
     of_labels = events * (size - events) / size
     slope = np.divide(covariance, of_labels, out=np.zeros(n_cells), where=of_labels > 0)
     counts = (values.astype(np.int64) for values in (events, size - events, n[1]))
     drawn = slope * (rng.hypergeometric(*counts, shape) - n[1] * events / size)
-    drawn += rng.normal(0.0, np.sqrt(share / left * np.maximum(spread - slope * covariance, 0)), shape)
+    drawn += rng.normal(
+        0.0, np.sqrt(share / left * np.maximum(spread - slope * covariance, 0)), shape
+    )
     return excess, share, variance, drawn
 
 
@@ -378,7 +515,9 @@ def _dependent_draws(rows, n, share, mean, cluster, n_resamples, rng):
     draws = ClusterDraws(cells, rows, deviation, cluster, n_resamples, legacy)
     cell = rows.cell[:, 0]
     probability = np.clip(rows.scores[:, 0] + deviation[cell], 0, 1)
-    expected = np.bincount(cell, rows.sample_weight * probability, n.size) / np.maximum(n.ravel(), _NO_SPREAD)
+    expected = np.bincount(cell, rows.sample_weight * probability, n.size) / np.maximum(
+        n.ravel(), _NO_SPREAD
+    )
     drawn = np.concatenate(list(draws(deviation))) - expected
     return share * np.diff(drawn.reshape(n_resamples, *n.shape), axis=1)[:, 0]
 
@@ -387,12 +526,21 @@ def _draws_of_statistics(before, after, weight_type, n_resamples, rng):
     """Return the same of bins, whose draws are normal with the residual variance of the bin."""
     parts = before.statistics, after.statistics
     n = np.stack([part.weight for part in parts])
-    squared = np.stack([part.weight_squared for part in parts]) if weight_type == "importance" else n
+    squared = (
+        np.stack([part.weight_squared for part in parts])
+        if weight_type == "importance"
+        else n
+    )
     sums = np.stack([part.weighted_label - part.weighted_score for part in parts])
     rows = np.maximum(n, _NO_SPREAD)
-    squares = np.maximum(np.stack([part.residual_square for part in parts]) - sums**2 / rows, 0)
+    squares = np.maximum(
+        np.stack([part.residual_square for part in parts]) - sums**2 / rows, 0
+    )
     # Of the residuals' squares each sample has the share that its scores say: a few events say little.
-    spread = np.maximum(np.stack([part.weighted_score - part.weighted_score_squared for part in parts]), 0)
+    spread = np.maximum(
+        np.stack([part.weighted_score - part.weighted_score_squared for part in parts]),
+        0,
+    )
     spread = np.where(spread.sum(axis=0) > 0, spread, rows)
     squares = squares.sum(axis=0) * spread / spread.sum(axis=0)
     share = n[0] * (n[1] / rows.sum(axis=0))

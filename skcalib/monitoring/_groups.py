@@ -94,9 +94,14 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
     >>> rng = np.random.default_rng(0)
     >>> monitors = GroupMonitors()
     >>> for month in range(1, 13):
-    ...     scores, country = rng.uniform(0.1, 0.6, 2000), rng.choice(["FR", "IT"], 2000)
+    ...     scores, country = (
+    ...         rng.uniform(0.1, 0.6, 2000),
+    ...         rng.choice(["FR", "IT"], 2000),
+    ...     )
     ...     y = rng.random(2000) < scores + 0.2 * ((country == "IT") & (month >= 6))
-    ...     monitors = monitors.partial_fit(scores, y, country, time=f"2025-{month:02d}")
+    ...     monitors = monitors.partial_fit(
+    ...         scores, y, country, time=f"2025-{month:02d}"
+    ...     )
     >>> table = monitors.table_
     >>> dict(zip(table.group.tolist(), table.alarm_time.tolist()))
     {'FR': None, 'IT': '2025-06'}
@@ -156,11 +161,15 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
             monitor = self.monitors_.get(group)
             if monitor is None:
                 level = 1 - self._delta * 6 / (np.pi * (len(self.monitors_) + 1)) ** 2
-                monitor = self.monitors_[group] = clone(self._template).set_params(confidence_level=level)
+                monitor = self.monitors_[group] = clone(self._template).set_params(
+                    confidence_level=level
+                )
                 self._times[group] = []
             for start, label in times:
                 if not self._times[group] or self._times[group][-1][1] != label:
-                    self._times[group].append((getattr(monitor, "n_rows_", 0) + start, label))
+                    self._times[group].append(
+                        (getattr(monitor, "n_rows_", 0) + start, label)
+                    )
             monitor.partial_fit(rows, events)
         return self
 
@@ -180,12 +189,19 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         monitors = self._seen()
         columns = {"group": list(monitors)}
         for name in ("n_rows", "e_value", "alarm", "alarm_row", "change_row"):
-            columns[name] = [getattr(monitor, f"{name}_") for monitor in monitors.values()]
+            columns[name] = [
+                getattr(monitor, f"{name}_") for monitor in monitors.values()
+            ]
         for event in ("alarm", "change"):
-            times = [self._time_of(group, row) for group, row in zip(monitors, columns[f"{event}_row"], strict=True)]
+            times = [
+                self._time_of(group, row)
+                for group, row in zip(monitors, columns[f"{event}_row"], strict=True)
+            ]
             columns[f"{event}_row"] = np.array(columns[f"{event}_row"], dtype=object)
             columns[f"{event}_time"] = np.array([*times, None], dtype=object)[:-1]
-        return GroupMonitorTable(**{name: np.asarray(values) for name, values in columns.items()})
+        return GroupMonitorTable(
+            **{name: np.asarray(values) for name, values in columns.items()}
+        )
 
     def to_frame(self):
         """Return the table of the groups as a pandas DataFrame.
@@ -207,50 +223,90 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
     def _reset(self):
         template = self._resolved("monitor")
         if not isinstance(template, CalibrationMonitor):
-            raise TypeError(f"monitor must be a CalibrationMonitor, found {template!r}.")
+            raise TypeError(
+                f"monitor must be a CalibrationMonitor, found {template!r}."
+            )
         if template.average_run_length is not None:
             raise ValueError(
                 f"monitor has average_run_length={template.average_run_length!r}, and so no level that several groups "
                 "can share: leave it out, and choose restarts=True to find late changes sooner."
             )
-        level = template.confidence_level if self.confidence_level is None else self.confidence_level
+        level = (
+            template.confidence_level
+            if self.confidence_level is None
+            else self.confidence_level
+        )
         check_confidence_level(level)
         self._delta = 1 - level
         # labels are made events before the rows are split, so that the monitors of groups see events only
-        self._classes, self._template = template.classes, template.set_params(classes=None)
+        self._classes, self._template = (
+            template.classes,
+            template.set_params(classes=None),
+        )
         self.monitors_, self._times = {}, {}
 
     def _seen(self):
         if not getattr(self, "monitors_", None):
-            raise NotFittedError("These GroupMonitors have not seen any rows yet: call partial_fit.")
+            raise NotFittedError(
+                "These GroupMonitors have not seen any rows yet: call partial_fit."
+            )
         return self.monitors_
 
     def _rows(self, scores, y, groups, time):
         """Return (group, scores, events, times) of each group of the batch, in the order of their first rows."""
-        scores, events = clone(self._template).set_params(classes=self._classes)._checked_batch(scores, y)
+        scores, events = (
+            clone(self._template)
+            .set_params(classes=self._classes)
+            ._checked_batch(scores, y)
+        )
         names, codes = check_groups(groups, len(scores), scores_name="scores")
         names = names.tolist()
         if np.ndim(time) > 0:
-            time = check_label_vector(time, len(scores), name="time", scores_name="scores")
+            time = check_label_vector(
+                time, len(scores), name="time", scores_name="scores"
+            )
         elif time is not None:
             time = np.full(len(scores), time, dtype=object)
         order = np.argsort(codes, kind="stable")
-        rows = sorted(np.split(order, np.flatnonzero(np.diff(codes[order])) + 1), key=lambda at: at[0])
-        return [(names[codes[at[0]]], scores[at], events[at], _runs(time, at)) for at in rows]
+        rows = sorted(
+            np.split(order, np.flatnonzero(np.diff(codes[order])) + 1),
+            key=lambda at: at[0],
+        )
+        return [
+            (names[codes[at[0]]], scores[at], events[at], _runs(time, at))
+            for at in rows
+        ]
 
     def _statistics(self, statistics, y, groups, time):
         """Return (group, statistics, None, times) of each entry of a dict."""
         if y is not None or groups is not None:
-            raise ValueError("y and groups mean nothing with a dict of BinStatistics, which has both: leave them out.")
-        wrong = next((key for key, value in statistics.items() if not isinstance(value, BinStatistics)), None)
+            raise ValueError(
+                "y and groups mean nothing with a dict of BinStatistics, which has both: leave them out."
+            )
+        wrong = next(
+            (
+                key
+                for key, value in statistics.items()
+                if not isinstance(value, BinStatistics)
+            ),
+            None,
+        )
         if wrong is not None:
-            raise TypeError(f"scores[{wrong!r}] must be a BinStatistics, found {statistics[wrong]!r}.")
+            raise TypeError(
+                f"scores[{wrong!r}] must be a BinStatistics, found {statistics[wrong]!r}."
+            )
         if time is not None and np.ndim(time) > 0:
-            raise ValueError("time must be one name or date for a dict of BinStatistics.")
+            raise ValueError(
+                "time must be one name or date for a dict of BinStatistics."
+            )
         times = [] if time is None else [(0, time)]
-        filled = {group: value for group, value in statistics.items() if value.count.sum() > 0}
+        filled = {
+            group: value for group, value in statistics.items() if value.count.sum() > 0
+        }
         for value in filled.values():
-            clone(self._template).partial_fit(value)  # raises for weights before anything is seen
+            clone(self._template).partial_fit(
+                value
+            )  # raises for weights before anything is seen
         return [(group, value, None, times) for group, value in filled.items()]
 
     def _time_of(self, group, row):

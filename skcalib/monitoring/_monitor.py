@@ -140,11 +140,22 @@ class CalibrationMonitor(BaseEstimator):
     >>> for month in range(6):
     ...     rows = slice(1000 * month, 1000 * (month + 1))
     ...     monitor = monitor.partial_fit(scores[rows], y[rows])
-    >>> monitor.alarm_, 3000 < monitor.alarm_row_ < 4500, abs(monitor.change_row_ - 3000) < 300
+    >>> (
+    ...     monitor.alarm_,
+    ...     3000 < monitor.alarm_row_ < 4500,
+    ...     abs(monitor.change_row_ - 3000) < 300,
+    ... )
     (True, True, True)
     """
 
-    def __init__(self, *, confidence_level=0.99, average_run_length=None, restarts=False, classes=None):
+    def __init__(
+        self,
+        *,
+        confidence_level=0.99,
+        average_run_length=None,
+        restarts=False,
+        classes=None,
+    ):
         self.confidence_level = confidence_level
         self.average_run_length = average_run_length
         self.restarts = restarts
@@ -205,40 +216,65 @@ class CalibrationMonitor(BaseEstimator):
     def history_(self):
         """Table with one row for each batch: rows seen, mean score, event frequency, e-value and alarm."""
         if not hasattr(self, "n_rows_"):
-            raise NotFittedError("This CalibrationMonitor has not seen any rows yet: call partial_fit.")
+            raise NotFittedError(
+                "This CalibrationMonitor has not seen any rows yet: call partial_fit."
+            )
         seen, n, score, events, e_value, alarm = map(np.array, self._batches)
-        return MonitorHistory(seen, n, score / n, events / n, e_value, alarm.astype(bool))
+        return MonitorHistory(
+            seen, n, score / n, events / n, e_value, alarm.astype(bool)
+        )
 
     def _reset(self):
         check_confidence_level(self.confidence_level)
         if not isinstance(self.restarts, bool | np.bool_):
             raise invalid("restarts", "True or False", self.restarts)
         if self.restarts and self.average_run_length is not None:
-            raise ValueError("restarts=True has no meaning with average_run_length, which restarts at every row.")
+            raise ValueError(
+                "restarts=True has no meaning with average_run_length, which restarts at every row."
+            )
         if self.average_run_length is None:
             self.threshold_ = 1 / (1 - self.confidence_level)
         else:
-            self.threshold_ = check_number(self.average_run_length, "average_run_length", above=1)
+            self.threshold_ = check_number(
+                self.average_run_length, "average_run_length", above=1
+            )
         self._log_wealth = np.zeros(_N_BETS)  # of each bet, all rows
         # Of each bet, summed over the rows at which it starts.
-        self._log_detector = np.full(_N_BETS, log(1 - _KEPT_BACK) if self.restarts else -np.inf)
+        self._log_detector = np.full(
+            _N_BETS, log(1 - _KEPT_BACK) if self.restarts else -np.inf
+        )
         self._lowest = np.zeros(_N_BETS)  # log wealth, and the first row after it
         self._lowest_end = np.zeros(_N_BETS, dtype=np.int64)
         self._batches = tuple(array(kind) for kind in "qqdqdb")
-        self.n_rows_, self.alarm_, self.alarm_row_, self.change_row_ = 0, False, None, None
+        self.n_rows_, self.alarm_, self.alarm_row_, self.change_row_ = (
+            0,
+            False,
+            None,
+            None,
+        )
         self.e_value_ = 1.0 if self.average_run_length is None else 0.0
 
     def _see_statistics(self, statistics, y):
         if y is not None:
-            raise ValueError("y has no meaning for a BinStatistics, which holds the labels: leave it out.")
+            raise ValueError(
+                "y has no meaning for a BinStatistics, which holds the labels: leave it out."
+            )
         if not np.array_equal(statistics.weight, statistics.count):
-            raise ValueError("scores is a BinStatistics with weights, which the monitor does not take.")
+            raise ValueError(
+                "scores is a BinStatistics with weights, which the monitor does not take."
+            )
         n_rows = int(statistics.count.sum())
         if n_rows == 0:
             return
         filled = statistics.count > 0
-        scores, events = np.clip(statistics.mean_score[filled], 0, 1), statistics.weighted_label[filled]
-        of_events, of_others = (log_likelihood_ratios(scores, np.full(len(scores), event)) for event in (True, False))
+        scores, events = (
+            np.clip(statistics.mean_score[filled], 0, 1),
+            statistics.weighted_label[filled],
+        )
+        of_events, of_others = (
+            log_likelihood_ratios(scores, np.full(len(scores), event))
+            for event in (True, False)
+        )
         ratio = events @ of_events + (statistics.count[filled] - events) @ of_others
         self._advance(ratio[None], n_rows)
         self._record(n_rows, statistics.weighted_score.sum(), round(events.sum()))
@@ -248,7 +284,9 @@ class CalibrationMonitor(BaseEstimator):
         sums = np.cumsum(ratios, axis=0) if len(ratios) > 1 else ratios
         wealth = self._log_wealth + sums
         if self.restarts:
-            evidence = self._detector(sums, *_released(self.n_rows_, len(ratios), n_each))
+            evidence = self._detector(
+                sums, *_released(self.n_rows_, len(ratios), n_each)
+            )
         elif self.average_run_length is not None:
             evidence = self._detector(sums, log(n_each), None)
         else:
@@ -266,22 +304,35 @@ class CalibrationMonitor(BaseEstimator):
         starts[0] = np.logaddexp(starts[0], self._log_detector)
         evidence = sums + np.logaddexp.accumulate(starts, axis=0)
         self._log_detector = evidence[-1]
-        return evidence if log_kept_back is None else np.logaddexp(evidence, log_kept_back)
+        return (
+            evidence if log_kept_back is None else np.logaddexp(evidence, log_kept_back)
+        )
 
     def _look_for_alarm(self, evidence, wealth, n_each):
         threshold, alarm = log(self.threshold_), None
-        if evidence.max() >= threshold:  # the mean of the bets is at most their maximum, which is cheap
+        if (
+            evidence.max() >= threshold
+        ):  # the mean of the bets is at most their maximum, which is cheap
             near = np.flatnonzero(evidence.max(axis=1) >= threshold)
-            alarm = next((step for step in near if _log_mean(evidence[step]) >= threshold), None)
+            alarm = next(
+                (step for step in near if _log_mean(evidence[step]) >= threshold), None
+            )
         wealth = wealth if alarm is None else wealth[: alarm + 1]
         # The sum of a bet from 0 on leaves 0 where its cumulative sum is lowest, at the last of such rows.
         last = len(wealth) - 1 - np.argmin(wealth[::-1], axis=0)
         lowest = wealth[last, np.arange(_N_BETS)]
-        self._lowest_end = np.where(lowest <= self._lowest, self.n_rows_ + (last + 1) * n_each, self._lowest_end)
+        self._lowest_end = np.where(
+            lowest <= self._lowest, self.n_rows_ + (last + 1) * n_each, self._lowest_end
+        )
         self._lowest = np.minimum(lowest, self._lowest)
         if alarm is not None:
-            self.alarm_, self.alarm_row_ = True, int(self.n_rows_ + (alarm + 1) * n_each - 1)
-            self.change_row_ = int(self._lowest_end[np.argmax(wealth[-1] - self._lowest)])
+            self.alarm_, self.alarm_row_ = (
+                True,
+                int(self.n_rows_ + (alarm + 1) * n_each - 1),
+            )
+            self.change_row_ = int(
+                self._lowest_end[np.argmax(wealth[-1] - self._lowest)]
+            )
 
     def _record(self, n, score, events):
         values = self.n_rows_, n, float(score), int(events), self.e_value_, self.alarm_
@@ -293,14 +344,22 @@ class CalibrationMonitor(BaseEstimator):
         scores = check_scores(scores, name="scores")
         y = check_label_vector(y, len(scores), name="y", scores_name="scores")
         if self.classes is not None:
-            _, codes = encode_labels(y, scores.shape[1], self.classes, name="y", classes_name="classes")
+            _, codes = encode_labels(
+                y, scores.shape[1], self.classes, name="y", classes_name="classes"
+            )
             if scores.shape[1] > 2:
-                return scores.max(axis=1).astype(np.float64), codes == scores.argmax(axis=1)
+                return scores.max(axis=1).astype(np.float64), codes == scores.argmax(
+                    axis=1
+                )
             events = codes == 1
         elif scores.shape[1] > 2:
-            raise ValueError(f"scores has {scores.shape[1]} columns: name their labels with classes=.")
+            raise ValueError(
+                f"scores has {scores.shape[1]} columns: name their labels with classes=."
+            )
         elif (events := zero_one(y)) is None:
-            raise ValueError("y must hold 0 and 1 or booleans: name other labels with classes=.")
+            raise ValueError(
+                "y must hold 0 and 1 or booleans: name other labels with classes=."
+            )
         return scores[:, -1].astype(np.float64), events
 
 
@@ -321,7 +380,9 @@ def log_likelihood_ratios(scores, events):
     """
     clipped = clip_probability(scores)
     sign = 1.0 - 2.0 * events
-    against = sign * (np.log(clipped) - np.log1p(-clipped))  # minus the log-odds of what happened
+    against = sign * (
+        np.log(clipped) - np.log1p(-clipped)
+    )  # minus the log-odds of what happened
     # log(q / p) = log(1 + exp(against)) - log(1 + exp(against of the bet))
     of_bets = against[:, None] * _BETS[0] + sign[:, None] * _BETS[1]
     return np.log1p(np.exp(against))[:, None] - np.log1p(np.exp(of_bets))
@@ -332,7 +393,9 @@ def _released(n_rows, n_steps, n_each):
 
     After n rows the share log(a) / log(a + n) of what was kept back at first still is: the differences add up to 1.
     """
-    later = n_each * np.arange(n_steps, dtype=np.float64)[:, None] if n_steps > 1 else 0.0  # a number is faster
+    later = (
+        n_each * np.arange(n_steps, dtype=np.float64)[:, None] if n_steps > 1 else 0.0
+    )  # a number is faster
     before = _FIRST_ROWS + n_rows + later
     after = before + n_each
     kept_back = _KEPT_BACK * log(_FIRST_ROWS) / np.log(after)
@@ -344,13 +407,26 @@ def _plain_batch(scores, y):
     """Return a batch that is valid plain arrays, else None: general checks take longer than the monitor."""
     if isinstance(scores, list):
         scores, y = np.array(scores), np.asarray(y)
-    if type(scores) is not np.ndarray or type(y) is not np.ndarray or scores.shape != y.shape or scores.ndim != 1:
+    if (
+        type(scores) is not np.ndarray
+        or type(y) is not np.ndarray
+        or scores.shape != y.shape
+        or scores.ndim != 1
+    ):
         return None
-    if scores.dtype != np.float64 or len(scores) == 0 or not (scores.min() >= 0 and scores.max() <= 1):
+    if (
+        scores.dtype != np.float64
+        or len(scores) == 0
+        or not (scores.min() >= 0 and scores.max() <= 1)
+    ):
         return None
     if y.dtype == np.bool_:
         return scores, y
-    return (scores, y == 1) if y.dtype == np.int64 and y.min() >= 0 and y.max() <= 1 else None
+    return (
+        (scores, y == 1)
+        if y.dtype == np.int64 and y.min() >= 0 and y.max() <= 1
+        else None
+    )
 
 
 def _log_mean(values):

@@ -1,13 +1,21 @@
 """Recalibrators: estimators that turn scores into calibrated probabilities."""
 
-from skcalib.recalibrators._base import BaseRecalibrator, BinaryRecalibrator, LogitRecalibrator
+from skcalib.recalibrators._base import (
+    BaseRecalibrator,
+    BinaryRecalibrator,
+    LogitRecalibrator,
+)
 from skcalib.recalibrators._beta import BetaCalibration
 from skcalib.recalibrators._cautious import CautiousRecalibrator
 from skcalib.recalibrators._classwise import ClasswiseTemperatureScaling
 from skcalib.recalibrators._groupwise import GroupwiseRecalibrator
 from skcalib.recalibrators._histogram import HistogramBinning
 from skcalib.recalibrators._isotonic import IsotonicCalibration
-from skcalib.recalibrators._matrix import DirichletCalibration, MatrixScaling, VectorScaling
+from skcalib.recalibrators._matrix import (
+    DirichletCalibration,
+    MatrixScaling,
+    VectorScaling,
+)
 from skcalib.recalibrators._multicalibrated import MulticalibratedRecalibrator
 from skcalib.recalibrators._prior_shift import PriorShift, estimate_target_prior
 from skcalib.recalibrators._quadratic import QuadraticScaling
@@ -15,7 +23,10 @@ from skcalib.recalibrators._scaling import PlattScaling
 from skcalib.recalibrators._scaling_binning import ScalingBinning
 from skcalib.recalibrators._spline import SplineCalibration
 from skcalib.recalibrators._stacked import StackedRecalibrator
-from skcalib.recalibrators._temperature import EnsembleTemperatureScaling, TemperatureScaling
+from skcalib.recalibrators._temperature import (
+    EnsembleTemperatureScaling,
+    TemperatureScaling,
+)
 from skcalib.recalibrators._uniform_mass import UniformMassBinning
 from skcalib.recalibrators._venn_abers import VennAbers
 

@@ -36,7 +36,9 @@ class AffineProblem(NamedTuple):
 
     def features(self, rows):
         """Return the temperature-scaled logits above the reference, with a last row of ones, (K + 1, n_rows)."""
-        return affine_features(self.logits[rows], self.reference[rows], self.inverse_temperature)
+        return affine_features(
+            self.logits[rows], self.reference[rows], self.inverse_temperature
+        )
 
     def fit(self, penalty, start=None, preconditioner=None):
         """Return the parameters of least log-loss with a ridge toward temperature scaling."""
@@ -56,26 +58,48 @@ class AffineProblem(NamedTuple):
         if len(penalty) > _MOST_PARAMETERS:
             return None
         rows = self.features, len(self.codes), self.sample_weight
-        hessian = log_loss_hessian(self.affine_map, *rows, parameters) + 2 * np.diag(penalty)
+        hessian = log_loss_hessian(self.affine_map, *rows, parameters) + 2 * np.diag(
+            penalty
+        )
         return _total(self) * damped_solution(hessian, np.eye(len(hessian)))
 
     def leave_one_out_loss(self, parameters, penalty):
         """Return the log-loss of the rows by the fits to the others."""
-        return leave_one_out_loss(self.affine_map, self.features, self.codes, self.sample_weight, parameters, penalty)
+        return leave_one_out_loss(
+            self.affine_map,
+            self.features,
+            self.codes,
+            self.sample_weight,
+            parameters,
+            penalty,
+        )
 
     def log_loss(self, parameters):
         """Return the log-loss, summed over the rows."""
         loss = 0.0
         for rows in row_blocks(*self.logits.shape):
             logits = self.affine_map.apply(parameters, self.features(rows))
-            losses = logsumexp(logits, axis=0) - logits[self.codes[rows], np.arange(logits.shape[1])]
-            loss += losses.sum() if self.sample_weight is None else self.sample_weight[rows] @ losses
+            losses = (
+                logsumexp(logits, axis=0)
+                - logits[self.codes[rows], np.arange(logits.shape[1])]
+            )
+            loss += (
+                losses.sum()
+                if self.sample_weight is None
+                else self.sample_weight[rows] @ losses
+            )
         return float(loss)
 
     def taken(self, rows, sample_weight):
         """Return the problem of some of the rows."""
-        logits, reference, codes = self.logits[rows], self.reference[rows], self.codes[rows]
-        return self._replace(logits=logits, reference=reference, codes=codes, sample_weight=sample_weight)
+        logits, reference, codes = (
+            self.logits[rows],
+            self.reference[rows],
+            self.codes[rows],
+        )
+        return self._replace(
+            logits=logits, reference=reference, codes=codes, sample_weight=sample_weight
+        )
 
 
 def fit_path(problem, penalties):
@@ -85,10 +109,14 @@ def fit_path(problem, penalties):
     ends where the loss rises. Every fit starts from the last.
     """
     n_classes = problem.logits.shape[1]
-    if problem.logits.size > MOST_KEPT and min(penalties[0]) > 0:  # without a ridge a sample may be separable
+    if (
+        problem.logits.size > MOST_KEPT and min(penalties[0]) > 0
+    ):  # without a ridge a sample may be separable
         # A ridge is the precision of a prior, whatever the number of rows. What a sample finds is close to the optimum.
         step = -(-problem.logits.size // _SAMPLE)
-        weight = None if problem.sample_weight is None else problem.sample_weight[::step]
+        weight = (
+            None if problem.sample_weight is None else problem.sample_weight[::step]
+        )
         sample = problem.taken(slice(None, None, step), weight)
         best, start = fit_path(sample, penalties)
         share = _total(sample) / _total(problem)
@@ -101,8 +129,13 @@ def fit_path(problem, penalties):
     if n_classes <= _MOST_CLASSES_LEFT_OUT_ROW_BY_ROW:
         path, best = _path(problem, penalties, problem.leave_one_out_loss)
         return best, path[best]
-    fold = cross_validation_folds(5, problem.logits, problem.codes, problem.sample_weight, "logit")[0]
-    rest, held_out = problem.taken(fold.train, fold.train_weight), problem.taken(fold.test, fold.test_weight)
+    fold = cross_validation_folds(
+        5, problem.logits, problem.codes, problem.sample_weight, "logit"
+    )[0]
+    rest, held_out = (
+        problem.taken(fold.train, fold.train_weight),
+        problem.taken(fold.test, fold.test_weight),
+    )
     share = _total(held_out) / _total(problem)
 
     def held_out_loss(parameters, _):
@@ -119,7 +152,9 @@ def _path(problem, penalties, loss_of):
     def losses():
         start = curvature = None
         for penalty in penalties:
-            if len(path) == 1:  # the weaker ridges take fewer products then, in .9 of the time with 10 classes
+            if (
+                len(path) == 1
+            ):  # the weaker ridges take fewer products then, in .9 of the time with 10 classes
                 curvature = problem.inverse_curvature(start, penalty)
             start = problem.fit(penalty, start, curvature)
             path.append(start)
@@ -151,7 +186,11 @@ def best_on_path(losses):
 
 
 def _total(problem):
-    return len(problem.codes) if problem.sample_weight is None else problem.sample_weight.sum()
+    return (
+        len(problem.codes)
+        if problem.sample_weight is None
+        else problem.sample_weight.sum()
+    )
 
 
 def affine_features(logits, reference, scale=1.0):

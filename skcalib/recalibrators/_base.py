@@ -9,7 +9,12 @@ from scipy.special import expit, softmax
 import skcalib.recalibrators._maps as nodes
 from skcalib._cells.reductions import spread_top_label, top_label
 from skcalib._defaults import check_fitted
-from skcalib._input.scores import MAX_MAGNITUDE, check_estimator_scores, check_sample_weight, drop_zero_weight
+from skcalib._input.scores import (
+    MAX_MAGNITUDE,
+    check_estimator_scores,
+    check_sample_weight,
+    drop_zero_weight,
+)
 from skcalib._input.sklearn_private import ARRAY_LIKE, BOOLEAN, Interval, StrOptions
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.links import (
@@ -62,7 +67,9 @@ class BaseRecalibrator(ProbabilityTransformer):
     ...
     ...     def _predict_scores(self, scores):
     ...         return np.tile(self.base_rates_, (len(scores), 1))
-    >>> BaseRates().fit([0.2, 0.4, 0.8, 0.9], ["no", "no", "yes", "no"]).predict_proba([0.5]).tolist()
+    >>> BaseRates().fit([0.2, 0.4, 0.8, 0.9], ["no", "no", "yes", "no"]).predict_proba(
+    ...     [0.5]
+    ... ).tolist()
     [[0.75, 0.25]]
     """
 
@@ -101,7 +108,9 @@ class BaseRecalibrator(ProbabilityTransformer):
         codes = self._encoded(y, scores)
         if impossible is not None and impossible[np.arange(len(codes)), codes].any():
             row = np.flatnonzero(impossible[np.arange(len(codes)), codes])[0]
-            raise ValueError(f"y has a class in row {row} whose logit is -inf there, which says that it is impossible.")
+            raise ValueError(
+                f"y has a class in row {row} whose logit is -inf there, which says that it is impossible."
+            )
         weight = check_sample_weight(sample_weight, len(scores))
         scores, codes, weight = drop_zero_weight(weight, scores, codes)
         self._fit_encoded(scores, codes, weight)
@@ -132,9 +141,15 @@ class BaseRecalibrator(ProbabilityTransformer):
 
     def _fit_encoded(self, scores, codes, sample_weight, floor=None):
         """Fit to validated rows, above a floor that is known or learned."""
-        if len(self.classes_) > 2 or self.classes is not None or sample_weight is not None:  # else both have rows
+        if (
+            len(self.classes_) > 2
+            or self.classes is not None
+            or sample_weight is not None
+        ):  # else both have rows
             self._check_classes_present(codes)
-        self._fit_scores(self._fit_inside(scores, codes, sample_weight, floor), codes, sample_weight)
+        self._fit_scores(
+            self._fit_inside(scores, codes, sample_weight, floor), codes, sample_weight
+        )
         return self
 
     def _predict_encoded(self, scores):
@@ -169,7 +184,12 @@ class BaseRecalibrator(ProbabilityTransformer):
         """
         check_fitted(self)
         if self._keeps_decisions:
-            return self.classes_[decisions(check_estimator_scores(self, X, input=self.input, reset=False), self.input)]
+            return self.classes_[
+                decisions(
+                    check_estimator_scores(self, X, input=self.input, reset=False),
+                    self.input,
+                )
+            ]
         return super().predict(X)
 
     def inverse_transform(self, X):
@@ -205,7 +225,9 @@ class BaseRecalibrator(ProbabilityTransformer):
         >>> bins.inverse_transform([0.2]).round(6).tolist(), bins.bin_edges_.tolist()
         ([0.2], [0.0, 0.2, 1.0])
         """
-        from skcalib.recalibrators._inverse import smallest_scores  # which fits and forecasts do without
+        from skcalib.recalibrators._inverse import (
+            smallest_scores,
+        )  # which fits and forecasts do without
 
         check_fitted(self)
         return smallest_scores(self, X)
@@ -216,10 +238,21 @@ class BaseRecalibrator(ProbabilityTransformer):
         return possible(scores) if self.input == "logit" else (scores, None)
 
     def _check_classes_present(self, codes):
-        present, needed = np.bincount(codes, minlength=len(self.classes_)) > 0, self._needs_classes
-        if needed == "any" or present.all() or (needed == "two" and np.count_nonzero(present) > 1):
+        present, needed = (
+            np.bincount(codes, minlength=len(self.classes_)) > 0,
+            self._needs_classes,
+        )
+        if (
+            needed == "any"
+            or present.all()
+            or (needed == "two" and np.count_nonzero(present) > 1)
+        ):
             return
-        rows = "every class" if needed == "all" else f"two classes, found {self.classes_[present].tolist()[0]!r} only"
+        rows = (
+            "every class"
+            if needed == "all"
+            else f"two classes, found {self.classes_[present].tolist()[0]!r} only"
+        )
         missing = self.classes_[~present].tolist()[0]
         raise ValueError(
             f"{type(self).__name__} needs rows of {rows}: there are none (of positive weight) of the class {missing!r}."
@@ -268,7 +301,9 @@ class BinaryRecalibrator(BaseRecalibrator):
     ...
     ...     def _predict_binary(self, scores):
     ...         return (self.ratio_ * scores).clip(0, 1)
-    >>> Rescaled().fit([0.1, 0.3, 0.7, 0.9], [0, 0, 0, 1]).predict_proba([0.5])[0, 1].round(3).tolist()
+    >>> Rescaled().fit([0.1, 0.3, 0.7, 0.9], [0, 0, 0, 1]).predict_proba([0.5])[
+    ...     0, 1
+    ... ].round(3).tolist()
     0.25
     """
 
@@ -286,7 +321,9 @@ class BinaryRecalibrator(BaseRecalibrator):
         if len(self.classes_) == 2:
             self._fit_binary(self._binary_scores(scores), codes == 1, sample_weight)
             return
-        self.estimators_ = self._fit_parts(self._class_probabilities(scores), codes, sample_weight)
+        self.estimators_ = self._fit_parts(
+            self._class_probabilities(scores), codes, sample_weight
+        )
         self._collect_attributes()
 
     def _fit_parts(self, probabilities, codes, sample_weight):
@@ -316,11 +353,18 @@ class BinaryRecalibrator(BaseRecalibrator):
             _, confidence = top_label(scores)
             confidence = self.estimators_[0]._predict_binary(on_scale(confidence))
             # Scaling methods never return 0, also not for a class whose score is 0.
-            return spread_top_label(clip_probability(scores) if self._scale == "log_odds" else scores, confidence)
+            return spread_top_label(
+                clip_probability(scores) if self._scale == "log_odds" else scores,
+                confidence,
+            )
         probabilities = np.empty(scores.shape)
         for k, part in enumerate(self.estimators_):
             probabilities[:, k] = part._predict_binary(on_scale(scores[:, k]))
-        return nodes.shares(probabilities, len(self.classes_)) if self.normalize else probabilities
+        return (
+            nodes.shares(probabilities, len(self.classes_))
+            if self.normalize
+            else probabilities
+        )
 
     def _binary_scores(self, scores):
         """Return the scores of the positive class (n,) on the method's scale."""
@@ -330,11 +374,19 @@ class BinaryRecalibrator(BaseRecalibrator):
         return expit(z) if self._scale == "probability" else z
 
     def _class_probabilities(self, scores):
-        return softmax(scores.astype(np.float64), axis=1) if self.input == "logit" else scores
+        return (
+            softmax(scores.astype(np.float64), axis=1)
+            if self.input == "logit"
+            else scores
+        )
 
     def _scale_of_classes(self, probabilities):
         """Return the function that brings columns of the probabilities, or one of each row, to the method's scale."""
-        return log_odds_against_rest(probabilities) if self._scale == "log_odds" else np.asarray
+        return (
+            log_odds_against_rest(probabilities)
+            if self._scale == "log_odds"
+            else np.asarray
+        )
 
     def _part(self):
         """Return an unfitted recalibrator for one binary problem on probabilities."""
@@ -353,12 +405,23 @@ class BinaryRecalibrator(BaseRecalibrator):
         scores, on_log_odds = self._inside_node(scores), self._scale == "log_odds"
         if len(self.classes_) == 2:
             return self._map(self._score_node(scores))
-        probabilities = nodes.Softmax(scores, clip=False) if self.input == "logit" else scores
-        on_scale = nodes.LogOddsAgainstRest(probabilities) if on_log_odds else probabilities
+        probabilities = (
+            nodes.Softmax(scores, clip=False) if self.input == "logit" else scores
+        )
+        on_scale = (
+            nodes.LogOddsAgainstRest(probabilities) if on_log_odds else probabilities
+        )
         if self.multiclass == "top_label":
             confidence = self.estimators_[0]._map(nodes.RowMax(on_scale))
-            return nodes.Spread(inside(probabilities) if on_log_odds else probabilities, confidence)
-        parts = nodes.Columns(tuple(part._map(nodes.OneColumn(on_scale, k)) for k, part in enumerate(self.estimators_)))
+            return nodes.Spread(
+                inside(probabilities) if on_log_odds else probabilities, confidence
+            )
+        parts = nodes.Columns(
+            tuple(
+                part._map(nodes.OneColumn(on_scale, k))
+                for k, part in enumerate(self.estimators_)
+            )
+        )
         return nodes.Normalized(parts) if self.normalize else parts
 
     def _score_node(self, scores):
@@ -366,7 +429,11 @@ class BinaryRecalibrator(BaseRecalibrator):
         if self.input == "probability":
             score = scores if scores.width == 1 else nodes.OneColumn(scores, 1)
             return nodes.LogOdds(score) if self._scale == "log_odds" else score
-        score = scores if scores.width == 1 else nodes.Affine(scores, np.array([[-1.0, 1.0]]), np.zeros(1))
+        score = (
+            scores
+            if scores.width == 1
+            else nodes.Affine(scores, np.array([[-1.0, 1.0]]), np.zeros(1))
+        )
         return nodes.Expit(score, clip=False) if self._scale == "probability" else score
 
     def _predict_binary(self, scores):
@@ -403,28 +470,40 @@ class LogitRecalibrator(BaseRecalibrator):
     ...
     ...     def _predict_logits(self, logits):
     ...         return logits / 2
-    >>> Halved().fit([[0.1, 0.9], [0.9, 0.1]], [1, 0]).predict_proba([[0.1, 0.9]]).round(3).tolist()
+    >>> Halved().fit([[0.1, 0.9], [0.9, 0.1]], [1, 0]).predict_proba(
+    ...     [[0.1, 0.9]]
+    ... ).round(3).tolist()
     [[0.25, 0.75]]
     """
 
     def _fit_scores(self, scores, codes, sample_weight):
-        self._fit_logits(self._logits(scores), codes.astype(np.intp, copy=False), sample_weight)
+        self._fit_logits(
+            self._logits(scores), codes.astype(np.intp, copy=False), sample_weight
+        )
 
     def _predict_encoded(self, scores):
         probabilities = np.empty((len(scores), len(self.classes_)))
         for rows in row_blocks(len(scores), len(self.classes_)):
-            probabilities[rows] = row_softmax(self._predict_logits(self._logits(self._inside(scores[rows]))))
+            probabilities[rows] = row_softmax(
+                self._predict_logits(self._logits(self._inside(scores[rows])))
+            )
         return probabilities
 
     def _logits(self, scores):
         if scores.shape[1] == 1:
-            return np.column_stack((np.zeros(len(scores)), two_class_log_odds(scores, self.input)))
+            return np.column_stack(
+                (np.zeros(len(scores)), two_class_log_odds(scores, self.input))
+            )
         return scores if self.input == "logit" else log_probability(scores)
 
     def _map_of(self, scores):
         scores = self._inside_node(scores)
         if scores.width == 1:
-            return self._map(self._logits_of(scores if self.input == "logit" else nodes.LogOdds(scores)))
+            return self._map(
+                self._logits_of(
+                    scores if self.input == "logit" else nodes.LogOdds(scores)
+                )
+            )
         return self._map(scores if self.input == "logit" else nodes.Log(scores))
 
     def _logits_of(self, log_odds):

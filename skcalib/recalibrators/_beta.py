@@ -8,7 +8,11 @@ from skcalib._rows.links import clip_probability
 from skcalib._solvers.logistic import fit_logistic, platt_targets
 from skcalib.recalibrators._attributes import number
 from skcalib.recalibrators._maps import Affine, Expit, LogSides
-from skcalib.recalibrators._partial_pooling import PartiallyPooledRecalibrator, PooledMap, slope_unit
+from skcalib.recalibrators._partial_pooling import (
+    PartiallyPooledRecalibrator,
+    PooledMap,
+    slope_unit,
+)
 
 
 class BetaCalibration(PartiallyPooledRecalibrator, positional=("parameters",)):
@@ -103,39 +107,76 @@ class BetaCalibration(PartiallyPooledRecalibrator, positional=("parameters",)):
         return "any" if self.smooth_targets else super()._needs_classes
 
     def _fit_binary(self, log_odds, labels, sample_weight):
-        targets = platt_targets(labels, sample_weight) if self.smooth_targets else labels
-        coef = fit_logistic(lambda rows: self._features(log_odds[rows]), targets, sample_weight, lower=self._lower)
+        targets = (
+            platt_targets(labels, sample_weight) if self.smooth_targets else labels
+        )
+        coef = fit_logistic(
+            lambda rows: self._features(log_odds[rows]),
+            targets,
+            sample_weight,
+            lower=self._lower,
+        )
         self._set_map(coef)
 
     def _fit_pooled(self, problems):
-        coef, is_slope = problems.fit_pooled(self._features, self.smooth_targets, lower=self._lower), self._lower == 0
-        distance = np.where(is_slope, 1 / slope_unit(coef[is_slope].mean(), problems), 1.0)
-        return PooledMap(self._features, coef, np.diag(distance), self._lower, self.smooth_targets)
+        coef, is_slope = (
+            problems.fit_pooled(self._features, self.smooth_targets, lower=self._lower),
+            self._lower == 0,
+        )
+        distance = np.where(
+            is_slope, 1 / slope_unit(coef[is_slope].mean(), problems), 1.0
+        )
+        return PooledMap(
+            self._features, coef, np.diag(distance), self._lower, self.smooth_targets
+        )
 
     @property
     def _lower(self):
         # A slope that would be negative is 0 (Kull et al., Section 4): the optimum under that constraint.
-        return np.repeat([0, -np.inf], [1 if self.parameters == "am" else 2, self.parameters != "ab"])
+        return np.repeat(
+            [0, -np.inf], [1 if self.parameters == "am" else 2, self.parameters != "ab"]
+        )
 
     def _features(self, log_odds):
         """Return log(2 s) and -log(2 (1 - s)), which are 0 at s = 1/2, or their sum; and ones unless 1/2 is held."""
-        slopes = log_odds[None] if self.parameters == "am" else _log_features(log_odds) + np.log([[2], [0.5]])
-        return slopes if self.parameters == "ab" else np.vstack((slopes, np.ones(len(log_odds))))
+        slopes = (
+            log_odds[None]
+            if self.parameters == "am"
+            else _log_features(log_odds) + np.log([[2], [0.5]])
+        )
+        return (
+            slopes
+            if self.parameters == "ab"
+            else np.vstack((slopes, np.ones(len(log_odds))))
+        )
 
     def _set_map(self, coef):
-        self.a_, self.b_ = float(coef[0]), float(coef[0 if self.parameters == "am" else 1])
+        self.a_, self.b_ = (
+            float(coef[0]),
+            float(coef[0 if self.parameters == "am" else 1]),
+        )
         at_half = 0.0 if self.parameters == "ab" else float(coef[-1])
         self.c_ = at_half + (self.a_ - self.b_) * float(np.log(2))
 
     def _predict_binary(self, log_odds):
-        log_score, minus_log_rest = _log_features(log_odds)  # not a matrix product: that rounds by the number of rows
-        return clip_probability(expit(self.a_ * log_score + self.b_ * minus_log_rest + self.c_))
+        log_score, minus_log_rest = _log_features(
+            log_odds
+        )  # not a matrix product: that rounds by the number of rows
+        return clip_probability(
+            expit(self.a_ * log_score + self.b_ * minus_log_rest + self.c_)
+        )
 
     def _map(self, log_odds):
-        return Expit(Affine(LogSides(log_odds), np.array([[self.a_, self.b_]]), np.array([self.c_])))
+        return Expit(
+            Affine(
+                LogSides(log_odds), np.array([[self.a_, self.b_]]), np.array([self.c_])
+            )
+        )
 
 
 def _log_features(log_odds):
     """Return log(s) and -log(1 - s), shape (2, n)."""
     softplus = np.log1p(np.exp(-np.abs(log_odds)))
-    return np.stack((np.minimum(log_odds, 0) - softplus, np.maximum(log_odds, 0) + softplus))
+    return np.stack(
+        (np.minimum(log_odds, 0) - softplus, np.maximum(log_odds, 0) + softplus)
+    )

@@ -9,7 +9,12 @@ from skcalib._input.sklearn_private import CV, HasMethods, Interval
 from skcalib._rows.links import log_probability
 from skcalib.recalibrators._attributes import check_same_classes, fitted
 from skcalib.recalibrators._base import BaseRecalibrator
-from skcalib.recalibrators._folds import cross_validation_folds, estimate, gain_interval, standard_error
+from skcalib.recalibrators._folds import (
+    cross_validation_folds,
+    estimate,
+    gain_interval,
+    standard_error,
+)
 from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._stacked import StackedRecalibrator, Uncalibrated
 from skcalib.recalibrators._transformer import check_recalibrator, fitted_clone, tell
@@ -78,7 +83,9 @@ class CautiousRecalibrator(BaseRecalibrator, positional=("recalibrator",)):
     >>> y = rng.random(1000) < right
     >>> type(CautiousRecalibrator().fit(right, y).chosen_).__name__
     'Uncalibrated'
-    >>> cautious = CautiousRecalibrator().fit(right**2 / (right**2 + (1 - right) ** 2), y)
+    >>> cautious = CautiousRecalibrator().fit(
+    ...     right**2 / (right**2 + (1 - right) ** 2), y
+    ... )
     >>> type(cautious.chosen_).__name__, cautious.gain_.low > 0
     ('StackedRecalibrator', True)
     """
@@ -96,15 +103,26 @@ class CautiousRecalibrator(BaseRecalibrator, positional=("recalibrator",)):
         return getattr(self.chosen_, "_keeps_decisions", False)
 
     def _fit_scores(self, scores, codes, sample_weight):
-        recalibrator, unchanged = check_recalibrator(self._resolved("recalibrator")), Uncalibrated()
+        recalibrator, unchanged = (
+            check_recalibrator(self._resolved("recalibrator")),
+            Uncalibrated(),
+        )
         for one in (recalibrator, unchanged):
             tell(one, input=self.input, classes=self.classes_)
         unchanged.fit(scores, self.classes_[codes])
-        self.recalibrator_ = fitted_clone(recalibrator, scores, self.classes_[codes], sample_weight)
+        self.recalibrator_ = fitted_clone(
+            recalibrator, scores, self.classes_[codes], sample_weight
+        )
         self.gain_ = getattr(self.recalibrator_, "gain_", None)
         if self.gain_ is None:
-            self.gain_ = self._out_of_fold_gain(recalibrator, unchanged, scores, codes, sample_weight)
-        self.chosen_ = self.recalibrator_ if self._pays(unchanged, scores, codes, sample_weight) else unchanged
+            self.gain_ = self._out_of_fold_gain(
+                recalibrator, unchanged, scores, codes, sample_weight
+            )
+        self.chosen_ = (
+            self.recalibrator_
+            if self._pays(unchanged, scores, codes, sample_weight)
+            else unchanged
+        )
 
     def _pays(self, unchanged, scores, codes, sample_weight):
         """Return whether the gain is proven.
@@ -112,22 +130,34 @@ class CautiousRecalibrator(BaseRecalibrator, positional=("recalibrator",)):
         A probability below 1 / n^2 is one that n rows cannot support. Where there is one, the gain counts one more row:
         of the event that the scores hold for least likely. Votes of 0 that no row has contradicted yet are such.
         """
-        before, after = unchanged.predict_proba(scores), self.recalibrator_.predict_proba(scores)
+        before, after = (
+            unchanged.predict_proba(scores),
+            self.recalibrator_.predict_proba(scores),
+        )
         rarest = np.unravel_index(before.argmin(), before.shape)
         surprise = log_probability(after[rarest]) - log_probability(before[rarest])
         n_rows = len(scores) if sample_weight is None else sample_weight.sum()
-        if before[rarest] * n_rows**2 >= 1 or (before.argmax(axis=1) == codes).all():  # or all rows are right so far
+        if (
+            before[rarest] * n_rows**2 >= 1 or (before.argmax(axis=1) == codes).all()
+        ):  # or all rows are right so far
             surprise = 0.0
         error = np.hypot(n_rows * standard_error(self.gain_, _LEVEL), surprise)
         return n_rows * self.gain_.estimate + surprise > self.n_standard_errors * error
 
     def _out_of_fold_gain(self, recalibrator, unchanged, scores, codes, sample_weight):
-        folds = cross_validation_folds(self.cv, scores, codes, sample_weight, self.input, stratified=False)
-        before, gains = LOSSES["log"](unchanged.predict_proba(scores), codes), np.zeros((len(folds), len(codes)))
+        folds = cross_validation_folds(
+            self.cv, scores, codes, sample_weight, self.input, stratified=False
+        )
+        before, gains = (
+            LOSSES["log"](unchanged.predict_proba(scores), codes),
+            np.zeros((len(folds), len(codes))),
+        )
         for gain, fold in zip(gains, folds, strict=True):
             if len(np.unique(codes[fold.train])) > 1:  # else nothing is learned there
                 y = self.classes_[codes[fold.train]]
-                of_fold = fitted_clone(recalibrator, scores[fold.train], y, fold.train_weight)
+                of_fold = fitted_clone(
+                    recalibrator, scores[fold.train], y, fold.train_weight
+                )
                 gain[:] = before - LOSSES["log"](of_fold.predict_proba(scores), codes)
         return gain_interval(gains, folds, sample_weight, _LEVEL)
 

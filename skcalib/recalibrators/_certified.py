@@ -9,7 +9,12 @@ from sklearn.pipeline import Pipeline
 from skcalib._defaults import check_fitted
 
 _DEFAULT_LEVEL = 0.9
-_NEVER_TUNED = {"input", "classes", "random_state", "confidence_level"}  # parameters that no search chooses
+_NEVER_TUNED = {
+    "input",
+    "classes",
+    "random_state",
+    "confidence_level",
+}  # parameters that no search chooses
 
 
 class CertifiedMixin:
@@ -18,9 +23,19 @@ class CertifiedMixin:
     A class defines ``_issue_certificate(problems, **promise)`` for its fitted binary problems.
     """
 
-    _no_certificate, _tuned = None, ""  # why an estimator around this one rules it out; what `set_params` has set
+    _no_certificate, _tuned = (
+        None,
+        "",
+    )  # why an estimator around this one rules it out; what `set_params` has set
 
-    def certificate(self, confidence_level=None, kind="conditional", n_candidates=1, *, interval="theorem"):
+    def certificate(
+        self,
+        confidence_level=None,
+        kind="conditional",
+        n_candidates=1,
+        *,
+        interval="theorem",
+    ):
         """Return what may be promised about the fitted probabilities, for any distribution of the rows.
 
         Parameters
@@ -60,21 +75,33 @@ class CertifiedMixin:
                 "No certificate for one-vs-rest probabilities that were made to sum to 1: it is about each class's own "
                 "probability. Fit with normalize=False."
             )
-        level = getattr(self, "confidence_level", _DEFAULT_LEVEL) if confidence_level is None else confidence_level
+        level = (
+            getattr(self, "confidence_level", _DEFAULT_LEVEL)
+            if confidence_level is None
+            else confidence_level
+        )
         if hasattr(n_candidates, "cv_results_"):
             n_candidates = len(n_candidates.cv_results_["params"])
         certificate = self._issue_certificate(
-            problems, confidence_level=level, kind=kind, n_candidates=n_candidates, interval=interval
+            problems,
+            confidence_level=level,
+            kind=kind,
+            n_candidates=n_candidates,
+            interval=interval,
         )
         if self._tuned and n_candidates == 1:
             sentence = (
                 f"No search has chosen {self._tuned} by means of these rows. It was set by set_params, as "
                 "a search does: if it was one, pass n_candidates=search. The promise does not allow for its choice yet."
             )
-            certificate = replace(certificate, assumptions=(*certificate.assumptions[:-1], sentence))
+            certificate = replace(
+                certificate, assumptions=(*certificate.assumptions[:-1], sentence)
+            )
         if len(self.classes_) > 2 and self.multiclass == "top_label":
             sentence = "The promise is about the probability of the predicted class, which the model alone decides."
-            certificate = replace(certificate, assumptions=(*certificate.assumptions, sentence))
+            certificate = replace(
+                certificate, assumptions=(*certificate.assumptions, sentence)
+            )
         return certificate
 
     def set_params(self, **params):
@@ -108,7 +135,9 @@ class CertifiedMixin:
 
 def certify_independent_bins(problems, edges, *, interval, **promise):
     """Return the certificate of bins that do not depend on the rows counted in them; `edges` says why."""
-    from skcalib.guarantees import independent_bins_certificate  # which a fit does without
+    from skcalib.guarantees import (
+        independent_bins_certificate,
+    )  # which a fit does without
 
     return independent_bins_certificate(
         [part.bin_positives_ for part in problems],
@@ -129,14 +158,20 @@ def certify_groups(recalibrators, level, kind, **promise):
     from skcalib.guarantees._uniform_mass import union_level
 
     each = union_level(level, len(recalibrators)) if kind == "conditional" else level
-    parts = [recalibrator.certificate(each, kind, **promise) for recalibrator in recalibrators]
+    parts = [
+        recalibrator.certificate(each, kind, **promise)
+        for recalibrator in recalibrators
+    ]
     together = (
         "The groups were fixed before these rows were seen, and a future row belongs to one of them.",
         f"The promise holds for all {len(parts)} groups together.",
     )
 
     def of_all(name):
-        values = ([getattr(part, name)] if part.n_problems == 1 else getattr(part, name) for part in parts)
+        values = (
+            [getattr(part, name)] if part.n_problems == 1 else getattr(part, name)
+            for part in parts
+        )
         return tuple(chain.from_iterable(values))
 
     return replace(
@@ -154,10 +189,20 @@ def forbid_certificates(recalibrator, reason):
     """Let the certified recalibrators in a fitted one refuse their certificates."""
     if isinstance(recalibrator, CertifiedMixin):
         recalibrator._no_certificate = reason
-    parts = list(recalibrator.named_steps.values()) if isinstance(recalibrator, Pipeline) else []
+    parts = (
+        list(recalibrator.named_steps.values())
+        if isinstance(recalibrator, Pipeline)
+        else []
+    )
     for name in ("recalibrator_", "pooled_recalibrator_", "recalibrators_"):
         part = getattr(recalibrator, name, [])
-        parts += part.values() if isinstance(part, dict) else part if isinstance(part, list) else [part]
+        parts += (
+            part.values()
+            if isinstance(part, dict)
+            else part
+            if isinstance(part, list)
+            else [part]
+        )
     for part in parts:
         forbid_certificates(part, reason)
 
@@ -171,5 +216,6 @@ def forbid_certificates_of_pairs(pairs, estimator):
     if len(pairs) > 1 or not isinstance(estimator, FrozenEstimator):
         for pair in pairs:
             forbid_certificates(
-                pair.recalibrator, f"{reason} A promise needs one FrozenEstimator and rows that it was not fitted on."
+                pair.recalibrator,
+                f"{reason} A promise needs one FrozenEstimator and rows that it was not fitted on.",
             )

@@ -16,7 +16,9 @@ from skcalib.recalibrators._maps import Choice, Scaled
 _TOLERANCE = 1e-11  # relative change of an inverse temperature
 
 
-class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator, positional=("max_deviation", "bounds")):
+class ClasswiseTemperatureScaling(
+    ClippedRecalibrator, LogitRecalibrator, positional=("max_deviation", "bounds")
+):
     """Class-wise temperature scaling (CTS): ``softmax(inverse_temperature[predicted class] * logits)``.
 
     For models that are too confident for some classes and too modest for others, because the classes differ in label
@@ -98,14 +100,20 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator, positi
     >>> log_odds = np.repeat([2 * np.log(3), -2 * np.log(3)], [40, 40])
     >>> y = np.repeat([1, 0, 0, 1], [30, 10, 36, 4])
     >>> for max_deviation in (np.inf, 0.1, "auto"):
-    ...     cts = ClasswiseTemperatureScaling(max_deviation, input="logit").fit(log_odds, y)
-    ...     print(cts.inverse_temperature_.round(3).tolist(), round(cts.max_deviation_, 2))
+    ...     cts = ClasswiseTemperatureScaling(max_deviation, input="logit").fit(
+    ...         log_odds, y
+    ...     )
+    ...     print(
+    ...         cts.inverse_temperature_.round(3).tolist(), round(cts.max_deviation_, 2)
+    ...     )
     [1.0, 0.5] inf
     [0.813, 0.613] 0.1
     [0.935, 0.534] 0.2
     """
 
-    max_deviation: [Interval(Real, 0, np.inf, closed="both"), StrOptions({"auto"})] = "auto"
+    max_deviation: [Interval(Real, 0, np.inf, closed="both"), StrOptions({"auto"})] = (
+        "auto"
+    )
     bounds: [ARRAY_LIKE] = (1e-2, 1e2)
 
     _keeps_decisions = True
@@ -122,9 +130,13 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator, positi
         pooled = fit_inverse_temperature(logits, codes, sample_weight, bounds)
         slices = _PredictedClassSlices(logits, codes, sample_weight)
         start = np.full(logits.shape[1], pooled)
-        best = np.where(slices.tell, _minimise(slices.derivatives, start, bounds), np.nan)
+        best = np.where(
+            slices.tell, _minimise(slices.derivatives, start, bounds), np.nan
+        )
         self.max_deviation_ = (
-            _warranted_deviation(*slices.moments(start)) if self.max_deviation == "auto" else float(self.max_deviation)
+            _warranted_deviation(*slices.moments(start))
+            if self.max_deviation == "auto"
+            else float(self.max_deviation)
         )
         shared = _shared_optimum(slices, best, pooled, self.max_deviation_, bounds)
         self.shared_inverse_temperature_ = float(shared)
@@ -136,7 +148,11 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator, positi
     def _map(self, logits):
         check_lengths(self, len(self.classes_), "inverse_temperature_")
         return Choice(
-            largest(logits), tuple(softmax(Scaled(logits, inverse)) for inverse in self.inverse_temperature_.tolist())
+            largest(logits),
+            tuple(
+                softmax(Scaled(logits, inverse))
+                for inverse in self.inverse_temperature_.tolist()
+            ),
         )
 
 
@@ -149,7 +165,9 @@ class _PredictedClassSlices:
         self.predicted = logits.argmax(axis=1)
         # Rows of equal logits do not change with the temperature. A class with only such rows has no optimum.
         undecided = logits.max(axis=1) == logits.min(axis=1)
-        self.tell = np.bincount(self.predicted[~undecided], minlength=logits.shape[1]) > 0
+        self.tell = (
+            np.bincount(self.predicted[~undecided], minlength=logits.shape[1]) > 0
+        )
 
     def derivatives(self, inverse):
         """Return the first two derivatives of each class's loss at the inverse temperatures (n_classes,)."""
@@ -158,9 +176,15 @@ class _PredictedClassSlices:
     def moments(self, inverse):
         """Return by class the sums of the rows' slopes, curvatures and squared slopes."""
         sums = np.zeros((3, len(inverse)))
-        for rows, slope, curvature in row_derivatives(inverse[self.predicted], self.logits, self.codes):
+        for rows, slope, curvature in row_derivatives(
+            inverse[self.predicted], self.logits, self.codes
+        ):
             for total, values in zip(sums, (slope, curvature, slope**2), strict=True):
-                total += np.bincount(self.predicted[rows], self.weight[rows] * values, minlength=len(inverse))
+                total += np.bincount(
+                    self.predicted[rows],
+                    self.weight[rows] * values,
+                    minlength=len(inverse),
+                )
         return sums
 
 
@@ -192,14 +216,20 @@ def _shared_optimum(slices, best, pooled, max_deviation, bounds):
 
     def derivatives(centre):
         inverse = _clipped(best, centre[0], max_deviation)
-        return (slices.derivatives(inverse) * (inverse != best)).sum(axis=1, keepdims=True)
+        return (slices.derivatives(inverse) * (inverse != best)).sum(
+            axis=1, keepdims=True
+        )
 
     return _minimise(derivatives, np.array([pooled]), bounds)[0]
 
 
 def _clipped(best, centre, max_deviation):
     """Return each class's optimum within the deviation from the centre; the centre for a class without an optimum."""
-    return np.where(np.isnan(best), centre, np.clip(best, centre - max_deviation, centre + max_deviation))
+    return np.where(
+        np.isnan(best),
+        centre,
+        np.clip(best, centre - max_deviation, centre + max_deviation),
+    )
 
 
 def _minimise(derivatives, start, bounds):
@@ -211,7 +241,9 @@ def _minimise(derivatives, start, bounds):
 
     def falling(at):
         slope, curvature = derivatives(at)
-        return np.where((slope == 0) & (curvature == 0), -np.finfo(np.float64).tiny, slope), curvature
+        return np.where(
+            (slope == 0) & (curvature == 0), -np.finfo(np.float64).tiny, slope
+        ), curvature
 
     low, high = (np.full_like(start, bound) for bound in bounds)
     start = np.where(falling(low)[0] > 0, low, np.clip(start, low, high))
@@ -222,5 +254,7 @@ def _minimise(derivatives, start, bounds):
 def _check_bounds(bounds):
     numbers = len(bounds) == 2 and all(isinstance(bound, Real) for bound in bounds)
     if not numbers or not 0 < bounds[0] <= bounds[1] < np.inf:
-        raise ValueError(f"bounds must be two finite numbers with 0 < low <= high, found {bounds!r}.")
+        raise ValueError(
+            f"bounds must be two finite numbers with 0 < low <= high, found {bounds!r}."
+        )
     return float(bounds[0]), float(bounds[1])

@@ -7,12 +7,27 @@ from scipy.special import expit
 
 from skcalib._input.sklearn_private import Interval, StrOptions
 from skcalib._rows.blocks import condensed, row_blocks
-from skcalib._rows.links import PROBABILITY_CLIP, log_probability, row_sums, two_class_log_odds
+from skcalib._rows.links import (
+    PROBABILITY_CLIP,
+    log_probability,
+    row_sums,
+    two_class_log_odds,
+)
 from skcalib._solvers.newton import minimise_convex
 from skcalib._solvers.temperature import platt_doubt
 from skcalib.recalibrators._attributes import within
 from skcalib.recalibrators._base import BaseRecalibrator
-from skcalib.recalibrators._maps import Clip, Expit, Log, LogNormalized, LogOdds, Rows, Scaled, Scores, Softmax
+from skcalib.recalibrators._maps import (
+    Clip,
+    Expit,
+    Log,
+    LogNormalized,
+    LogOdds,
+    Rows,
+    Scaled,
+    Scores,
+    Softmax,
+)
 
 # Floors that are tried beside 0; K times the floor stays within the limit. A larger floor must gain this many nats of
 # log-likelihood, summed over the rows that are looked at.
@@ -35,7 +50,9 @@ class ClippedRecalibrator(BaseRecalibrator):
     wrong direction. No slope serves that row and all the others: the floor makes the log-odds smaller.
     """
 
-    clip: [Interval(Real, 0, 0.5, closed="neither"), StrOptions({"auto"}), None] = "auto"
+    clip: [Interval(Real, 0, 0.5, closed="neither"), StrOptions({"auto"}), None] = (
+        "auto"
+    )
 
     _attributes = {"clip_": within(0, 0.5), "floor_": within(0, 0.5)}
 
@@ -44,10 +61,16 @@ class ClippedRecalibrator(BaseRecalibrator):
         if self.clip != "auto":
             self.clip_ = PROBABILITY_CLIP if self.clip is None else float(self.clip)
         else:
-            floor = learned_floor(scores, codes, sample_weight, self.input) if floor is None else floor
+            floor = (
+                learned_floor(scores, codes, sample_weight, self.input)
+                if floor is None
+                else floor
+            )
             self.floor_ = self.clip_ = floor
         # Logits in single precision stay so in a fit, which they make twice as fast, as without a floor.
-        return self._inside(scores, scores.dtype if self.input == "logit" else np.float64)
+        return self._inside(
+            scores, scores.dtype if self.input == "logit" else np.float64
+        )
 
     def _inside(self, scores, dtype=np.float64):
         if self.floor_ > 0:
@@ -59,15 +82,25 @@ class ClippedRecalibrator(BaseRecalibrator):
     def _inside_node(self, scores):
         is_logit, is_one = self.input == "logit", scores.width == 1
         if self.floor_ > 0:
-            probabilities = (Expit if is_one else Softmax)(scores, clip=False) if is_logit else scores
-            lifted = Scaled(probabilities, 1 - len(self.classes_) * self.floor_, self.floor_)
+            probabilities = (
+                (Expit if is_one else Softmax)(scores, clip=False)
+                if is_logit
+                else scores
+            )
+            lifted = Scaled(
+                probabilities, 1 - len(self.classes_) * self.floor_, self.floor_
+            )
             return (LogOdds if is_one else Log)(lifted) if is_logit else lifted
         if self.clip_ in (0, PROBABILITY_CLIP):
             return scores
         if not is_logit:
             return Clip(scores, self.clip_, 1 - self.clip_)
         low, high = float(np.log(self.clip_)), float(np.log1p(-self.clip_))
-        return Clip(scores, low - high, high - low) if is_one else Clip(LogNormalized(scores), low, high)
+        return (
+            Clip(scores, low - high, high - low)
+            if is_one
+            else Clip(LogNormalized(scores), low, high)
+        )
 
 
 def floored(scores, floor, input, dtype=np.float64):
@@ -83,7 +116,12 @@ def floored(scores, floor, input, dtype=np.float64):
         if input == "probability":
             np.multiply(scores[rows], factor, out=block, dtype=dtype)
         else:
-            np.subtract(scores[rows], scores[rows].max(axis=1, keepdims=True), out=block, dtype=dtype)
+            np.subtract(
+                scores[rows],
+                scores[rows].max(axis=1, keepdims=True),
+                out=block,
+                dtype=dtype,
+            )
             np.exp(block, out=block)
             block *= factor / row_sums(block)
         block += floor
@@ -117,10 +155,13 @@ def learned_floor(scores, codes, sample_weight, input):
         From {0, 1e-5, .001, .01, .03, .1}; K times the floor is at most .3.
     """
     n_classes = max(scores.shape[1], 2)
-    floors = [0.0, *(floor for floor in _CANDIDATES if floor * n_classes < _LARGEST_TOTAL + 1e-9)]
-    likelihoods = (_two_class_likelihoods if n_classes == 2 else _many_class_likelihoods)(
-        floors, scores, codes, sample_weight, input
-    )
+    floors = [
+        0.0,
+        *(floor for floor in _CANDIDATES if floor * n_classes < _LARGEST_TOTAL + 1e-9),
+    ]
+    likelihoods = (
+        _two_class_likelihoods if n_classes == 2 else _many_class_likelihoods
+    )(floors, scores, codes, sample_weight, input)
     best = 0
     for candidate, likelihood in enumerate(likelihoods):
         if likelihood > likelihoods[best] + _LEAST_GAIN:
@@ -130,16 +171,28 @@ def learned_floor(scores, codes, sample_weight, input):
 
 def _floored_log_odds(log_odds, floor):
     slope = 1 - 2 * floor
-    return np.log(slope * expit(log_odds) + floor) - np.log(slope * expit(-log_odds) + floor)
+    return np.log(slope * expit(log_odds) + floor) - np.log(
+        slope * expit(-log_odds) + floor
+    )
 
 
 def _two_class_likelihoods(floors, scores, codes, sample_weight, input):
     """Return the log-likelihood of temperature scaling above each floor."""
     z = two_class_log_odds(scores, input)
-    z, labels, weight = condensed(z, codes == 1, sample_weight, fewest_rows=_MOST_CELLS, most_cells=_MOST_CELLS)
-    codes, weight = labels.astype(np.intp), np.ones(len(z)) if weight is None else weight
+    z, labels, weight = condensed(
+        z, codes == 1, sample_weight, fewest_rows=_MOST_CELLS, most_cells=_MOST_CELLS
+    )
+    codes, weight = (
+        labels.astype(np.intp),
+        np.ones(len(z)) if weight is None else weight,
+    )
     above = np.stack([z, *(_floored_log_odds(z, floor) for floor in floors[1:])])
-    return _likelihoods(np.stack((np.zeros_like(above), above)), codes, weight, platt_doubt(codes, weight, 2))
+    return _likelihoods(
+        np.stack((np.zeros_like(above), above)),
+        codes,
+        weight,
+        platt_doubt(codes, weight, 2),
+    )
 
 
 def _many_class_likelihoods(floors, scores, codes, sample_weight, input):
@@ -149,7 +202,11 @@ def _many_class_likelihoods(floors, scores, codes, sample_weight, input):
     n_quantiles = min(_MOST_ROWS, _MOST_SCORES // scores.shape[1])
     if len(codes) > n_quantiles > 0:
         rows, share = _quantiles(scores, codes, weight, n_quantiles)
-        scores, codes, weight = scores[rows], codes[rows], np.full(len(rows), min(share, 1.0))
+        scores, codes, weight = (
+            scores[rows],
+            codes[rows],
+            np.full(len(rows), min(share, 1.0)),
+        )
     logits = np.empty((scores.shape[1], len(floors), len(codes)))
     for one, floor in enumerate(floors):
         above = floored(scores, floor, input) if floor > 0 else scores
@@ -174,7 +231,9 @@ def _likelihoods(logits, codes, weight, doubt):
     n_classes, _, n_rows = logits.shape
     logits -= logits.max(axis=0)
     of_others = doubt / (n_classes - 1)
-    linear = logits.sum(axis=0) @ (weight * of_others)  # the part of the likelihood that is linear in the temperature
+    linear = logits.sum(axis=0) @ (
+        weight * of_others
+    )  # the part of the likelihood that is linear in the temperature
     linear += logits[codes, :, np.arange(n_rows)].T @ (weight * (1 - doubt - of_others))
     spread = -logits.min(axis=(0, 2))
     scale = np.where(spread > 0, spread, 1)  # squares of large logits would overflow
@@ -193,4 +252,7 @@ def _likelihoods(logits, codes, weight, doubt):
         return mean @ weight - linear, np.maximum(variance, 0) @ weight
 
     inverse = minimise_convex(derivatives, spread, _RELATIVE_BOUNDS, _TOLERANCE)
-    return inverse * linear - np.log(np.exp(inverse[:, None] * logits).sum(axis=0)) @ weight
+    return (
+        inverse * linear
+        - np.log(np.exp(inverse[:, None] * logits).sum(axis=0)) @ weight
+    )

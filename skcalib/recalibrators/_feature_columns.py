@@ -21,7 +21,9 @@ class FeatureColumns:
         columns = _plain_columns(X, name)
         # Of each column the rank of its frequent categories, a dict, or the cuts between its cells, an array.
         self._learned = [
-            (_frequent if values.dtype.kind == "O" else cuts_between_cells)(values[~missing])
+            (_frequent if values.dtype.kind == "O" else cuts_between_cells)(
+                values[~missing]
+            )
             for values, missing in columns.values()
         ]
         return self._encoded(columns)
@@ -30,7 +32,9 @@ class FeatureColumns:
         """Return the cell of each value as floats (n, n_columns)."""
         columns = _plain_columns(X, name)
         if len(columns) != len(self._learned):
-            raise ValueError(f"{name} has {len(columns)} columns, but fit had {len(self._learned)}.")
+            raise ValueError(
+                f"{name} has {len(columns)} columns, but fit had {len(self._learned)}."
+            )
         return self._encoded(columns)
 
     @property
@@ -40,10 +44,15 @@ class FeatureColumns:
 
     def _encoded(self, columns):
         encoded = []
-        for (name, (values, missing)), learned in zip(columns.items(), self._learned, strict=True):
+        for (name, (values, missing)), learned in zip(
+            columns.items(), self._learned, strict=True
+        ):
             codes = np.full(len(values), np.nan)
             if isinstance(learned, dict):
-                codes[~missing] = [learned.get(value, np.nan) for value in values[~missing].astype(object).tolist()]
+                codes[~missing] = [
+                    learned.get(value, np.nan)
+                    for value in values[~missing].astype(object).tolist()
+                ]
             else:
                 codes[~missing] = cells(_numbers(name, values[~missing]), learned)
             encoded.append(codes)
@@ -55,7 +64,9 @@ def cuts_between_cells(values):
     ordered = np.unique(values)
     if len(ordered) > _MOST_CELLS:
         ordered = np.sort(values)
-        ordered = np.unique(ordered[-(-np.arange(1, _MOST_CELLS + 1) * len(ordered) // _MOST_CELLS) - 1])
+        ordered = np.unique(
+            ordered[-(-np.arange(1, _MOST_CELLS + 1) * len(ordered) // _MOST_CELLS) - 1]
+        )
     return ordered[:-1]
 
 
@@ -65,7 +76,10 @@ def cells(values, cuts):
 
 
 def _plain_columns(X, name):
-    return {key: plain_column(column, name=key) for key, column in table_columns(X, name=name).items()}
+    return {
+        key: plain_column(column, name=key)
+        for key, column in table_columns(X, name=name).items()
+    }
 
 
 def _frequent(values):

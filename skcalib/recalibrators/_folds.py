@@ -28,7 +28,9 @@ class Fold(NamedTuple):
     test_weight: np.ndarray | None
 
 
-def cross_validation_folds(cv, scores, codes, sample_weight=None, input=None, stratified=True):
+def cross_validation_folds(
+    cv, scores, codes, sample_weight=None, input=None, stratified=True
+):
     """Return the folds that `cv` stands for, which predict every row once.
 
     An int stands for random folds, the same for the same rows in any order. Integer weights are copies of a
@@ -63,9 +65,17 @@ def cross_validation_folds(cv, scores, codes, sample_weight=None, input=None, st
     """
     if cv is None or isinstance(cv, Integral):
         return _dealt_folds(cv or 5, scores, codes, sample_weight, input, stratified)
-    splits = [[row_indices(rows, len(codes)) for rows in split] for split in check_cv(cv).split(scores, codes)]
-    folds = [Fold(train, taken(sample_weight, train), test, taken(sample_weight, test)) for train, test in splits]
-    times = np.bincount(np.concatenate([fold.test for fold in folds]), minlength=len(codes))
+    splits = [
+        [row_indices(rows, len(codes)) for rows in split]
+        for split in check_cv(cv).split(scores, codes)
+    ]
+    folds = [
+        Fold(train, taken(sample_weight, train), test, taken(sample_weight, test))
+        for train, test in splits
+    ]
+    times = np.bincount(
+        np.concatenate([fold.test for fold in folds]), minlength=len(codes)
+    )
     if (times != 1).any():
         row = int(np.argmax(times != 1))
         raise ValueError(
@@ -87,12 +97,20 @@ def row_indices(rows, n_samples):
 
 def _dealt_folds(n_folds, scores, codes, sample_weight, input, stratified):
     weight = np.ones(len(codes)) if sample_weight is None else sample_weight
-    whole = sample_weight is None or (weight % 1 != 0).any() or weight.sum() > _MOST_COPIES
+    whole = (
+        sample_weight is None or (weight % 1 != 0).any() or weight.sum() > _MOST_COPIES
+    )
     copies = np.ones(len(codes), dtype=np.intp) if whole else weight.astype(np.intp)
     cells = () if input is None else _cells(scores, input).T
     # One of two folds holds all of 10 rows of a class in .002 of deals.
-    stratum = codes if stratified else np.where((np.bincount(codes, copies) < 10)[codes], codes, -1)
-    order = _order((weight, codes, *scores.T, *cells, stratum))  # by content: rows that tie are the same
+    stratum = (
+        codes
+        if stratified
+        else np.where((np.bincount(codes, copies) < 10)[codes], codes, -1)
+    )
+    order = _order(
+        (weight, codes, *scores.T, *cells, stratum)
+    )  # by content: rows that tie are the same
     dealt = np.repeat(order, copies[order])
     shuffle = check_random_state(_SEED).uniform(size=len(dealt))
     dealt = dealt[np.lexsort((shuffle, stratum[dealt]))]
@@ -100,7 +118,11 @@ def _dealt_folds(n_folds, scores, codes, sample_weight, input, stratified):
     for k in range(min(n_folds, len(dealt))):
         share = np.bincount(dealt[k::n_folds], minlength=len(codes)) / copies
         train, test = np.flatnonzero(share < 1), np.flatnonzero(share)
-        weights = [None, None] if sample_weight is None else [(weight * (1 - share))[train], (weight * share)[test]]
+        weights = (
+            [None, None]
+            if sample_weight is None
+            else [(weight * (1 - share))[train], (weight * share)[test]]
+        )
         folds.append(Fold(train, weights[0], test, weights[1]))
     return folds
 
@@ -123,7 +145,11 @@ def _cells(scores, input):
     """
     limit = -np.log(PROBABILITY_CLIP)
     if scores.shape[1] > 2:
-        values = log_softmax(scores.astype(np.float64), axis=1) if input == "logit" else log_probability(scores)
+        values = (
+            log_softmax(scores.astype(np.float64), axis=1)
+            if input == "logit"
+            else log_probability(scores)
+        )
     else:
         values = two_class_log_odds(scores, input)[:, None]
     return np.floor(np.clip(values, -limit, limit) / _CELL + _EDGE)
@@ -135,15 +161,27 @@ def taken(sample_weight, rows):
 
 def estimate(value):
     """Check an estimate between its limits, of a state that is read."""
-    if not isinstance(value, tuple) or len(value) != 3 or not number(value[1]) <= number(value[0]) <= number(value[2]):
-        raise ValueError(f"must be an estimate and the limits of its interval, found {value!r:.60}")
+    if (
+        not isinstance(value, tuple)
+        or len(value) != 3
+        or not number(value[1]) <= number(value[0]) <= number(value[2])
+    ):
+        raise ValueError(
+            f"must be an estimate and the limits of its interval, found {value!r:.60}"
+        )
     return IntervalEstimate(*map(float, value))
 
 
 def gain_interval(gains, folds, sample_weight, level):
     """Return the mean out-of-fold gain and its interval, from what each row gains by the fit of each fold."""
-    weight = None if sample_weight is None else np.concatenate([fold.test_weight for fold in folds])
-    out_of_fold = np.concatenate([gain[fold.test] for gain, fold in zip(gains, folds, strict=True)])
+    weight = (
+        None
+        if sample_weight is None
+        else np.concatenate([fold.test_weight for fold in folds])
+    )
+    out_of_fold = np.concatenate(
+        [gain[fold.test] for gain, fold in zip(gains, folds, strict=True)]
+    )
     # Each row is used for fitting and for testing, in turns, so the noise of the fits counts twice. The noise of a
     # row's gain is the jackknife's, over the fits without one fold each.
     of_fits = np.average((len(folds) - 1) * gains.var(axis=0), weights=sample_weight)
@@ -152,7 +190,10 @@ def gain_interval(gains, folds, sample_weight, level):
 
 def row_gain_interval(gains, sample_weight, level=0.9, variance_of_fits=0.0):
     """Return the mean of what rows gain out of fold and its interval, by default without the noise of the fits."""
-    mean, total = np.average(gains, weights=sample_weight), len(gains) if sample_weight is None else sample_weight.sum()
+    mean, total = (
+        np.average(gains, weights=sample_weight),
+        len(gains) if sample_weight is None else sample_weight.sum(),
+    )
     variance = np.average((gains - mean) ** 2, weights=sample_weight) + variance_of_fits
     width = ndtri((1 + level) / 2) * np.sqrt(variance / max(total - 1, 1))
     return IntervalEstimate(*map(float, (mean, mean - width, mean + width)))

@@ -16,10 +16,22 @@ from skcalib._rows.links import possible, without_impossible
 from skcalib.recalibrators._base import decisions
 from skcalib.recalibrators._certified import certify_groups, forbid_certificates
 from skcalib.recalibrators._map_forms import map_of
-from skcalib.recalibrators._maps import Choice, GroupOf, Largest, Mixture, Place, rows_by_code
+from skcalib.recalibrators._maps import (
+    Choice,
+    GroupOf,
+    Largest,
+    Mixture,
+    Place,
+    rows_by_code,
+)
 from skcalib.recalibrators._provenance import provenance
 from skcalib.recalibrators._temperature import TemperatureScaling
-from skcalib.recalibrators._transformer import RecalibratorOfColumns, check_recalibrator, class_parameters, fitted_clone
+from skcalib.recalibrators._transformer import (
+    RecalibratorOfColumns,
+    check_recalibrator,
+    class_parameters,
+    fitted_clone,
+)
 from skcalib.recalibrators._uniform_mass import UniformMassBinning
 
 _PREDICTED_CLASS = "predicted_class"
@@ -32,7 +44,8 @@ _NO_CERTIFICATE = (
 
 
 class GroupwiseRecalibrator(
-    RecalibratorOfColumns, positional=("recalibrator", "groups", "min_group_size", "shrinkage")
+    RecalibratorOfColumns,
+    positional=("recalibrator", "groups", "min_group_size", "shrinkage"),
 ):
     """Any recalibrator, fitted to each group of rows separately (Algorithm 1 of Zhao, Chen and Oymak).
 
@@ -112,7 +125,9 @@ class GroupwiseRecalibrator(
     >>> scores, y = np.full(8, 0.5), [0, 0, 0, 1, 0, 1, 1, 1]
     >>> days = ["Monday"] * 4 + ["Tuesday"] * 4
     >>> groupwise = GroupwiseRecalibrator(HistogramBinning(binning=1), min_group_size=4)
-    >>> groupwise.fit(scores, y, groups=days).predict_proba([0.5, 0.5], groups=["Monday", "Tuesday"])[:, 1].tolist()
+    >>> groupwise.fit(scores, y, groups=days).predict_proba(
+    ...     [0.5, 0.5], groups=["Monday", "Tuesday"]
+    ... )[:, 1].tolist()
     [0.25, 0.75]
 
     By a column of the data, in a pipeline:
@@ -120,8 +135,13 @@ class GroupwiseRecalibrator(
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from sklearn.pipeline import make_pipeline
     >>> from skcalib import CrossFittedClassifier
-    >>> X = np.column_stack((np.random.default_rng(0).normal(size=200), np.arange(200) % 2))
-    >>> model = make_pipeline(CrossFittedClassifier(GaussianNB(), passthrough=1), GroupwiseRecalibrator(groups=-1))
+    >>> X = np.column_stack(
+    ...     (np.random.default_rng(0).normal(size=200), np.arange(200) % 2)
+    ... )
+    >>> model = make_pipeline(
+    ...     CrossFittedClassifier(GaussianNB(), passthrough=1),
+    ...     GroupwiseRecalibrator(groups=-1),
+    ... )
     >>> model.fit(X, X[:, 0] + X[:, 1] > np.arange(200) / 100)[-1].group_sizes_.tolist()
     [100.0, 100.0]
     """
@@ -180,15 +200,23 @@ class GroupwiseRecalibrator(
         recalibrator = check_recalibrator(self._resolved("recalibrator"))
         recalibrator.set_params(**class_parameters(recalibrator, self.classes_))
         self.pooled_recalibrator_ = fitted_clone(recalibrator, scores, y, weight)
-        self.group_sizes_ = np.bincount(group, weight, minlength=len(self.groups_)).astype(np.float64)
+        self.group_sizes_ = np.bincount(
+            group, weight, minlength=len(self.groups_)
+        ).astype(np.float64)
         part = self._parts(group, self._residuals(scores, codes), weight)
         rows = dict(rows_by_code(part[group]))
 
         def fit_part(number):
             own = None if weight is None else weight[rows[number]]
-            return fitted_clone(recalibrator, scores[rows[number]], y[rows[number]], own)
+            return fitted_clone(
+                recalibrator, scores[rows[number]], y[rows[number]], own
+            )
 
-        self._fit_parts(part, fit_part, lambda number: len(np.unique(y[rows[number]])) < len(self.classes_))
+        self._fit_parts(
+            part,
+            fit_part,
+            lambda number: len(np.unique(y[rows[number]])) < len(self.classes_),
+        )
         self.provenance_ = provenance(self, scores, codes, weight)
         return self
 
@@ -238,17 +266,32 @@ class GroupwiseRecalibrator(
             For ids of a recalibrator that takes none.
         """
         check_fitted(self)
-        if ids is not None and not isinstance(self.pooled_recalibrator_, UniformMassBinning):
-            raise TypeError(f"ids are for UniformMassBinning(randomize=True), not {self.pooled_recalibrator_!r}.")
+        if ids is not None and not isinstance(
+            self.pooled_recalibrator_, UniformMassBinning
+        ):
+            raise TypeError(
+                f"ids are for UniformMassBinning(randomize=True), not {self.pooled_recalibrator_!r}."
+            )
         scores, values = self._scores_and_values(X, groups, reset=False)
-        group = decisions(scores, self.input) if values is None else self._known_groups(values, len(scores))
-        scores, impossible = possible(scores) if self.input == "logit" else (scores, None)
+        group = (
+            decisions(scores, self.input)
+            if values is None
+            else self._known_groups(values, len(scores))
+        )
+        scores, impossible = (
+            possible(scores) if self.input == "logit" else (scores, None)
+        )
         ids = None if ids is None else check_ids(ids, len(scores))
 
         def predicted(recalibrator, rows=slice(None)):
-            return recalibrator.predict_proba(scores[rows], **({} if ids is None else {"ids": ids[rows]}))
+            return recalibrator.predict_proba(
+                scores[rows], **({} if ids is None else {"ids": ids[rows]})
+            )
 
-        probabilities, recalibrators = predicted(self.pooled_recalibrator_), list(self.recalibrators_.values())
+        probabilities, recalibrators = (
+            predicted(self.pooled_recalibrator_),
+            list(self.recalibrators_.values()),
+        )
         for code, rows in rows_by_code(group):
             if code >= 0 and recalibrators[code] is not self.pooled_recalibrator_:
                 own, share = predicted(recalibrators[code], rows), self._own_share[code]
@@ -293,10 +336,21 @@ class GroupwiseRecalibrator(
         """
         check_fitted(self)
         if getattr(self.pooled_recalibrator_, "_keeps_decisions", False):
-            return self.classes_[decisions(self._scores_and_values(X, groups, reset=False)[0], self.input)]
+            return self.classes_[
+                decisions(
+                    self._scores_and_values(X, groups, reset=False)[0], self.input
+                )
+            ]
         return self.classes_[self.predict_proba(X, groups, ids).argmax(axis=1)]
 
-    def certificate(self, confidence_level=None, kind="conditional", n_candidates=1, *, interval="theorem"):
+    def certificate(
+        self,
+        confidence_level=None,
+        kind="conditional",
+        n_candidates=1,
+        *,
+        interval="theorem",
+    ):
         """Return one certificate for all groups together, if the groups were fixed beforehand.
 
         Parameters
@@ -333,17 +387,29 @@ class GroupwiseRecalibrator(
             raise ValueError(f"No certificate: of the groups {shown} {_NO_CERTIFICATE}")
         recalibrators = list(self.recalibrators_.values())
         if not hasattr(recalibrators[0], "certificate"):
-            raise ValueError(f"No certificate: {type(recalibrators[0]).__name__} has none; UniformMassBinning has.")
-        level = getattr(recalibrators[0], "confidence_level", 0.9) if confidence_level is None else confidence_level
-        return certify_groups(recalibrators, level, kind, n_candidates=n_candidates, interval=interval)
+            raise ValueError(
+                f"No certificate: {type(recalibrators[0]).__name__} has none; UniformMassBinning has."
+            )
+        level = (
+            getattr(recalibrators[0], "confidence_level", 0.9)
+            if confidence_level is None
+            else confidence_level
+        )
+        return certify_groups(
+            recalibrators, level, kind, n_candidates=n_candidates, interval=interval
+        )
 
     def _without_certificate(self):
         """Return the recalibrators of groups that have none of their own, or a mixture: promises are not for these."""
         users = Counter(map(id, self.recalibrators_.values()))
         return {
             group: recalibrator
-            for (group, recalibrator), share in zip(self.recalibrators_.items(), self._own_share, strict=True)
-            if recalibrator is self.pooled_recalibrator_ or users[id(recalibrator)] > 1 or share < 1
+            for (group, recalibrator), share in zip(
+                self.recalibrators_.items(), self._own_share, strict=True
+            )
+            if recalibrator is self.pooled_recalibrator_
+            or users[id(recalibrator)] > 1
+            or share < 1
         }
 
     def _map(self, scores):
@@ -352,12 +418,20 @@ class GroupwiseRecalibrator(
         maps = {key: map_of(one, scores) for key, one in distinct.items()}
         pooled, *own = (maps[id(one)] for one in recalibrators)
         cases = [
-            Mixture((share, 1 - share), (one, pooled)) if one is not pooled and share < 1 else one
+            Mixture((share, 1 - share), (one, pooled))
+            if one is not pooled and share < 1
+            else one
             for one, share in zip(own, self._own_share.tolist(), strict=True)
         ]
-        if self._given_groups or (isinstance(self.groups, str) and self.groups != _PREDICTED_CLASS):
-            numbers = {group: number for number, group in enumerate(self.groups_.tolist())}
-            key = GroupOf(None if self._given_groups else self.groups, numbers, len(cases))
+        if self._given_groups or (
+            isinstance(self.groups, str) and self.groups != _PREDICTED_CLASS
+        ):
+            numbers = {
+                group: number for number, group in enumerate(self.groups_.tolist())
+            }
+            key = GroupOf(
+                None if self._given_groups else self.groups, numbers, len(cases)
+            )
             return Choice(key, (*cases, pooled))
         if self.groups != _PREDICTED_CLASS:
             raise ValueError(
@@ -365,23 +439,38 @@ class GroupwiseRecalibrator(
                 "the groups by its name."
             )
         tie = np.array([0.0 if self.input == "logit" else 0.5])
-        return Choice(Largest(scores) if scores.width > 1 else Place(scores, tie), tuple(cases))
+        return Choice(
+            Largest(scores) if scores.width > 1 else Place(scores, tie), tuple(cases)
+        )
 
     def _check_attributes(self):
         checks.check_lengths(self, len(self.groups_), "group_sizes_", "_own_share")
         if list(self.recalibrators_) != self.groups_.tolist():
-            raise ValueError(f"recalibrators_ must have the groups {self.groups_.tolist()} as keys")
-        checks.check_same_classes(self, self.pooled_recalibrator_, *self.recalibrators_.values())
-        takes_column = not self._given_groups and self.groups not in (None, _PREDICTED_CLASS)
+            raise ValueError(
+                f"recalibrators_ must have the groups {self.groups_.tolist()} as keys"
+            )
+        checks.check_same_classes(
+            self, self.pooled_recalibrator_, *self.recalibrators_.values()
+        )
+        takes_column = not self._given_groups and self.groups not in (
+            None,
+            _PREDICTED_CLASS,
+        )
         width = self.pooled_recalibrator_.n_features_in_ + takes_column
         if self.n_features_in_ != width:
-            raise ValueError(f"n_features_in_ must be {width}, found {self.n_features_in_}")
+            raise ValueError(
+                f"n_features_in_ must be {width}, found {self.n_features_in_}"
+            )
 
     def _check_one_source(self, groups):
         if isinstance(self.groups, bool | np.bool_):
-            raise ValueError(f"groups must be a name, a position or a function, found {self.groups!r}.")
+            raise ValueError(
+                f"groups must be a name, a position or a function, found {self.groups!r}."
+            )
         if groups is None and self.groups is None:
-            raise ValueError("groups is missing: groups=None, so fit needs an array with the group of each row.")
+            raise ValueError(
+                "groups is missing: groups=None, so fit needs an array with the group of each row."
+            )
         if groups is not None and self.groups not in (None, _PREDICTED_CLASS):
             raise ValueError(
                 f"groups come from two sources: the array given to fit and the parameter groups={self.groups!r}. Set "
@@ -398,11 +487,19 @@ class GroupwiseRecalibrator(
                 if groups is None
                 else f"groups was given, but the recalibrator was fitted with groups={self.groups!r}."
             )
-        if groups is None and isinstance(self.groups, Integral | str) and self.groups != _PREDICTED_CLASS:
-            scores, column = self._scores_and_columns(X, [self.groups], "groups", reset=reset)
+        if (
+            groups is None
+            and isinstance(self.groups, Integral | str)
+            and self.groups != _PREDICTED_CLASS
+        ):
+            scores, column = self._scores_and_columns(
+                X, [self.groups], "groups", reset=reset
+            )
             return scores, np.asarray(column)[:, 0]
         scores = check_estimator_scores(self, X, input=self.input, reset=reset)
-        return scores, self.groups(X) if groups is None and callable(self.groups) else groups
+        return scores, self.groups(X) if groups is None and callable(
+            self.groups
+        ) else groups
 
     def _known_groups(self, values, n_rows):
         """Return the code of each row's group, -1 where it was not seen in `fit`."""
@@ -414,7 +511,9 @@ class GroupwiseRecalibrator(
             shown = ", ".join(map(repr, unseen[:6])) + ", ..." * (len(unseen) > 6)
             n_unseen = np.count_nonzero(known[inverse] < 0)
             rows = "1 row uses" if n_unseen == 1 else f"{n_unseen} rows use"
-            warn(f"{rows} the pooled fit because of groups that were not seen in fit: {shown}.")
+            warn(
+                f"{rows} the pooled fit because of groups that were not seen in fit: {shown}."
+            )
         return known[inverse]
 
     def _residuals(self, scores, codes):
@@ -434,7 +533,11 @@ class GroupwiseRecalibrator(
         small = np.flatnonzero(~large & (sizes > 0))
         if residuals is None or sizes[small].sum() < self.min_group_size:
             return part
-        total = np.bincount(group, residuals if weight is None else weight * residuals, minlength=len(sizes))
+        total = np.bincount(
+            group,
+            residuals if weight is None else weight * residuals,
+            minlength=len(sizes),
+        )
         shrunken = total[small] / (sizes[small] + self.min_group_size)
         small = small[np.argsort(shrunken, kind="stable")]
         part[small] = large.sum() + _merged(sizes[small], self.min_group_size)
@@ -442,7 +545,9 @@ class GroupwiseRecalibrator(
 
     def _fit_parts(self, part, fit_part, lacks_class):
         """Fit each part of the rows; both functions take its number. Rows that lack a class may need the pooled fit."""
-        self.recalibrators_ = dict.fromkeys(self.groups_.tolist(), self.pooled_recalibrator_)
+        self.recalibrators_ = dict.fromkeys(
+            self.groups_.tolist(), self.pooled_recalibrator_
+        )
         self._own_share = np.zeros(len(self.groups_))
         for number in np.unique(part[part >= 0]).tolist():
             members = np.flatnonzero(part == number)
@@ -452,12 +557,17 @@ class GroupwiseRecalibrator(
             except ValueError as error:
                 if lacks_class(number):
                     continue
-                raise ValueError(f"groups: {', '.join(map(repr, names))} could not be fitted. {error}") from error
+                raise ValueError(
+                    f"groups: {', '.join(map(repr, names))} could not be fitted. {error}"
+                ) from error
             if len(fitted.classes_) == len(self.classes_) or not lacks_class(number):
                 self.recalibrators_.update(dict.fromkeys(names, fitted))
                 size = self.group_sizes_[members].sum()
                 self._own_share[members] = size / (size + self.shrinkage)
-        for without in (self.pooled_recalibrator_, *self._without_certificate().values()):
+        for without in (
+            self.pooled_recalibrator_,
+            *self._without_certificate().values(),
+        ):
             forbid_certificates(without, _NO_CERTIFICATE)
 
 

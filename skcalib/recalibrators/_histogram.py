@@ -23,7 +23,10 @@ BINNING = [HasMethods("bin_edges"), Interval(Real, 1, None, closed="left"), None
 # A difference between the parts' event frequencies beyond this many standard errors means rows that are sorted.
 _SORTED_Z = 5.0
 
-_SURE, _HALVINGS = 750.0, 80  # log-odds whose probability is 0 or 1; steps from there to neighbours in float64
+_SURE, _HALVINGS = (
+    750.0,
+    80,
+)  # log-odds whose probability is 0 or 1; steps from there to neighbours in float64
 
 
 class BinnedRecalibrator(ParameterHints, BinaryRecalibrator):
@@ -50,14 +53,19 @@ class BinnedRecalibrator(ParameterHints, BinaryRecalibrator):
         if fractions is None:
             return [rows] * n_parts
         parts = _split_rows(rows[1], fractions, self.random_state)
-        return [tuple(None if array is None else array[part] for array in rows) for part in parts]
+        return [
+            tuple(None if array is None else array[part] for array in rows)
+            for part in parts
+        ]
 
     def _check_attributes(self):
         check_bins(self)
 
     def _map(self, score):
         cuts = self.bin_edges_[1:-1]
-        if isinstance(score, nodes.Expit):  # cuts of the log-odds themselves: engines round EXP in other ways
+        if isinstance(
+            score, nodes.Expit
+        ):  # cuts of the log-odds themselves: engines round EXP in other ways
             score, cuts = score.of, _log_odds_up_to(cuts)
         return steps(score, cuts, self.bin_values_)
 
@@ -95,13 +103,28 @@ def _split_rows(labels, fractions, random_state=None):
         If the fractions are not positive or do not sum to 1, or there are fewer rows than parts.
     """
     n_rows = len(labels)
-    if not all(isinstance(part, Real) and part > 0 for part in fractions) or abs(sum(fractions) - 1) > 1e-9:
-        raise ValueError(f"sample_split must give positive fractions that sum to 1, found {fractions!r}.")
+    if (
+        not all(isinstance(part, Real) and part > 0 for part in fractions)
+        or abs(sum(fractions) - 1) > 1e-9
+    ):
+        raise ValueError(
+            f"sample_split must give positive fractions that sum to 1, found {fractions!r}."
+        )
     if n_rows < len(fractions):
-        raise ValueError(f"A split into {len(fractions)} parts needs at least as many rows, found {n_rows}.")
+        raise ValueError(
+            f"A split into {len(fractions)} parts needs at least as many rows, found {n_rows}."
+        )
     ends = np.rint(np.cumsum(fractions)[:-1] * n_rows).astype(int)
-    ends = np.clip(ends, np.arange(1, len(fractions)), n_rows - np.arange(len(fractions) - 1, 0, -1))
-    order = np.arange(n_rows) if random_state is None else check_random_state(random_state).permutation(n_rows)
+    ends = np.clip(
+        ends,
+        np.arange(1, len(fractions)),
+        n_rows - np.arange(len(fractions) - 1, 0, -1),
+    )
+    order = (
+        np.arange(n_rows)
+        if random_state is None
+        else check_random_state(random_state).permutation(n_rows)
+    )
     if random_state is None:
         _warn_if_sorted(labels, ends[0])
     return np.split(order, ends)
@@ -110,7 +133,9 @@ def _split_rows(labels, fractions, random_state=None):
 def _warn_if_sorted(labels, end):
     first, rest = labels[:end].mean(), labels[end:].mean()
     pooled = labels.mean()
-    standard_error = np.sqrt(pooled * (1 - pooled) * (1 / end + 1 / (len(labels) - end)))
+    standard_error = np.sqrt(
+        pooled * (1 - pooled) * (1 / end + 1 / (len(labels) - end))
+    )
     if abs(first - rest) > _SORTED_Z * standard_error:
         warn(
             f"The event frequency is {first:.3g} in the first part of the rows and {rest:.3g} in the others: they "
@@ -203,22 +228,40 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator, positional=("binning"
 
     def _fit_binary(self, scores, labels, sample_weight):
         on_log_odds = self._scale == "given" and self.input == "logit"
-        fractions = None if self.sample_split is None else (self.sample_split, 1 - self.sample_split)
+        fractions = (
+            None
+            if self.sample_split is None
+            else (self.sample_split, 1 - self.sample_split)
+        )
         edge_rows, value_rows = self._split(fractions, 2, scores, labels, sample_weight)
         support = (-np.inf, np.inf) if on_log_odds else (0.0, 1.0)
         if self.sample_split is None and not on_log_odds:
             edge_rows = value_rows = BinaryTask(*edge_rows).sorted_for(self._strategy())
         edges = self._strategy()._edges_of(*edge_rows, support=support)
         statistics = bin_statistics(*value_rows[:2], edges, value_rows[2], moments=0)
-        self._set_bins(statistics, weighted=sample_weight is not None, on_log_odds=on_log_odds)
+        self._set_bins(
+            statistics, weighted=sample_weight is not None, on_log_odds=on_log_odds
+        )
 
     def _set_bins(self, statistics, *, weighted, on_log_odds=False):
-        self.bin_edges_, self.n_bins_, self._weighted_ = statistics.edges, statistics.n_bins, weighted
-        self.bin_counts_, self.bin_positives_ = statistics.count, statistics.weighted_label
+        self.bin_edges_, self.n_bins_, self._weighted_ = (
+            statistics.edges,
+            statistics.n_bins,
+            weighted,
+        )
+        self.bin_counts_, self.bin_positives_ = (
+            statistics.count,
+            statistics.weighted_label,
+        )
         edges = expit(statistics.edges) if on_log_odds else statistics.edges
         base_rate = statistics.weighted_label.sum() / statistics.weight.sum()
-        weight, events = statistics.weight + self.smoothing, statistics.weighted_label + self.smoothing * base_rate
-        self.bin_values_ = np.divide(events, weight, out=(edges[:-1] + edges[1:]) / 2, where=weight > 0)
+        weight, events = (
+            statistics.weight + self.smoothing,
+            statistics.weighted_label + self.smoothing * base_rate,
+        )
+        self.bin_values_ = np.divide(
+            events, weight, out=(edges[:-1] + edges[1:]) / 2, where=weight > 0
+        )
 
     def _issue_certificate(self, problems, **promise):
         strategy = self._strategy()
@@ -233,7 +276,10 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator, positional=("binning"
             )
         if self.sample_split is not None:
             return certify_independent_bins(problems, "split", **promise)
-        if type(strategy) not in (EqualWidth, FixedEdges):  # a class of one's own may look at the rows
+        if type(strategy) not in (
+            EqualWidth,
+            FixedEdges,
+        ):  # a class of one's own may look at the rows
             raise ValueError(
                 f"No certificate: the edges of {strategy} depend on the rows that give the values"
                 f"{', even on their labels' if strategy.needs_labels else ''}. Use sample_split=0.5, fixed edges, or "

@@ -16,17 +16,25 @@ def smallest_scores(recalibrator, probabilities):
     """Return the smallest scores (n,) whose calibrated probabilities reach those given; see `inverse_transform`."""
     name = type(recalibrator).__name__
     if len(recalibrator.classes_) != 2:
-        raise ValueError(f"{name} was fitted to {len(recalibrator.classes_)} classes: only one score can be inverted.")
+        raise ValueError(
+            f"{name} was fitted to {len(recalibrator.classes_)} classes: only one score can be inverted."
+        )
     if getattr(recalibrator, "randomize", False):
-        raise ValueError(f"{name} breaks ties at random: no score belongs to a probability. {_WAY_OUT}")
+        raise ValueError(
+            f"{name} breaks ties at random: no score belongs to a probability. {_WAY_OUT}"
+        )
     wanted = check_scores(probabilities, name="X")
     if wanted.shape[1] > 2:
-        raise ValueError(f"X must have one or two columns of probabilities, found {wanted.shape[1]}.")
+        raise ValueError(
+            f"X must have one or two columns of probabilities, found {wanted.shape[1]}."
+        )
     wanted = wanted[:, -1].astype(np.float64)
 
     def predict(scores):
         if recalibrator.n_features_in_ == 2:
-            rest = np.zeros(len(scores)) if recalibrator.input == "logit" else 1 - scores
+            rest = (
+                np.zeros(len(scores)) if recalibrator.input == "logit" else 1 - scores
+            )
             scores = np.column_stack((rest, scores))
         return recalibrator.predict_proba(scores)[:, 1]
 
@@ -40,7 +48,9 @@ def smallest_scores(recalibrator, probabilities):
         )
     values = np.maximum.accumulate(values)
     if values[0] == values[-1]:
-        raise ValueError(f"The map of {name} is flat: each score has the probability {values[0]:.6g}.")
+        raise ValueError(
+            f"The map of {name} is flat: each score has the probability {values[0]:.6g}."
+        )
     if np.any(above := wanted > values[-1]):
         row = np.argmax(above)
         raise ValueError(
@@ -49,24 +59,34 @@ def smallest_scores(recalibrator, probabilities):
         )
     end = np.searchsorted(values, wanted, side="left")
     low, high = _rank(grid[np.maximum(end - 1, 0)]), _rank(grid[end])
-    while np.any(high - low > 1):  # of neighbours in float64, so that the steps of bins are met exactly
+    while np.any(
+        high - low > 1
+    ):  # of neighbours in float64, so that the steps of bins are met exactly
         middle = (low >> 1) + (high >> 1) + (low & high & 1)
         reached = predict(_score(middle)) >= wanted
         low, high = np.where(reached, low, middle), np.where(reached, middle, high)
-    return np.where(end == 0, 0.0 if recalibrator.input == "probability" else -np.inf, _score(high))
+    return np.where(
+        end == 0, 0.0 if recalibrator.input == "probability" else -np.inf, _score(high)
+    )
 
 
 def _grid(recalibrator):
     """Return increasing scores at which the map is looked at: all over its range, and on both sides of its knots."""
     line, is_logit = np.linspace(-36, 36, _GRID + 1), recalibrator.input == "logit"
-    knots = list(_knots(calibration_map(recalibrator).output)) if has_map(type(recalibrator)) else []
+    knots = (
+        list(_knots(calibration_map(recalibrator).output))
+        if has_map(type(recalibrator))
+        else []
+    )
     knots = np.concatenate([*knots, [0.0]])
     if is_logit:
         parts = [line, knots, [-MAX_MAGNITUDE, -700, 700, MAX_MAGNITUDE]]
     else:
         parts = [np.linspace(0, 1, _GRID + 1), expit(line), knots, expit(knots), [0, 1]]
     scores = np.concatenate(parts)
-    scores = np.concatenate((scores, np.nextafter(scores, np.inf), np.nextafter(scores, -np.inf)))
+    scores = np.concatenate(
+        (scores, np.nextafter(scores, np.inf), np.nextafter(scores, -np.inf))
+    )
     ends = (-MAX_MAGNITUDE, MAX_MAGNITUDE) if is_logit else (0, 1)
     return np.unique(np.clip(scores, *ends))
 

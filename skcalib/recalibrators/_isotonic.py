@@ -89,12 +89,19 @@ class IsotonicCalibration(BinaryRecalibrator):
         solution = isotonic_regression(events / weight, weights=weight)
         first, last = solution.blocks[:-1], solution.blocks[1:] - 1
         if self.centered:
-            first = first[np.append(True, np.diff(solution.x[first]) > _ROUNDING)]  # equal values are one block
-            self.score_knots_ = np.add.reduceat(weight * distinct, first) / np.add.reduceat(weight, first)
+            first = first[
+                np.append(True, np.diff(solution.x[first]) > _ROUNDING)
+            ]  # equal values are one block
+            self.score_knots_ = np.add.reduceat(
+                weight * distinct, first
+            ) / np.add.reduceat(weight, first)
             self.probability_knots_ = solution.x[first]
         else:
             ends = np.flatnonzero(np.bincount(np.append(first, last)))
-            self.score_knots_, self.probability_knots_ = distinct[ends], solution.x[ends]
+            self.score_knots_, self.probability_knots_ = (
+                distinct[ends],
+                solution.x[ends],
+            )
 
     def _predict_binary(self, scores):
         return _interpolated(scores, self.score_knots_, self.probability_knots_)
@@ -104,9 +111,16 @@ class IsotonicCalibration(BinaryRecalibrator):
         knots, values = self.score_knots_.astype(np.float64), self.probability_knots_
         with np.errstate(over="ignore"):
             slopes = np.diff(values) / np.diff(knots)
-        slopes[~np.isfinite(slopes)] = 0  # knots as near as the smallest floats: hardly a score lies between them
+        slopes[~np.isfinite(slopes)] = (
+            0  # knots as near as the smallest floats: hardly a score lies between them
+        )
         lines = np.column_stack((values[1:], slopes))
-        return polynomials(score, knots, [knots[0], *knots[1:], knots[-1]], [values[:1], *lines, values[-1:]])
+        return polynomials(
+            score,
+            knots,
+            [knots[0], *knots[1:], knots[-1]],
+            [values[:1], *lines, values[-1:]],
+        )
 
 
 def _interpolated(scores, knots, values):
@@ -115,19 +129,33 @@ def _interpolated(scores, knots, values):
     segment = BinLookup(np.concatenate((outer[:1], knots, outer[1:])), scores)(scores)
     # The right end of each segment; the first and the last are flat.
     knot, value = (np.append(ends, ends[-1]) for ends in (knots, values))
-    rise, width = np.pad(np.diff(values), 1), np.pad(np.diff(knots), 1, constant_values=1)
-    position = (knot[segment] - scores) / width[segment]  # no slope, which next to 0 could be infinite
+    rise, width = (
+        np.pad(np.diff(values), 1),
+        np.pad(np.diff(knots), 1, constant_values=1),
+    )
+    position = (knot[segment] - scores) / width[
+        segment
+    ]  # no slope, which next to 0 could be infinite
     probability = value[segment] - rise[segment] * position
     # By rounding it could be less than at the knot before.
-    return np.maximum(probability, np.append(values[0], values)[segment], out=probability)
+    return np.maximum(
+        probability, np.append(values[0], values)[segment], out=probability
+    )
 
 
 def _pooled(scores, labels, sample_weight):
     """Return the distinct scores in order as float64, and the weight and the events at each."""
     if sample_weight is None:
         table = DistinctScores.from_rows(scores, labels)
-        return table.scores.astype(np.float64), np.diff(table.weight), np.diff(table.positives)
+        return (
+            table.scores.astype(np.float64),
+            np.diff(table.weight),
+            np.diff(table.positives),
+        )
     # Not that table of weighted rows, whose exact sums take 1.2 to 1.3 times as long here.
     distinct, inverse = np.unique(scores, return_inverse=True)
-    weight, events = (np.bincount(inverse, weights=values) for values in (sample_weight, labels * sample_weight))
+    weight, events = (
+        np.bincount(inverse, weights=values)
+        for values in (sample_weight, labels * sample_weight)
+    )
     return distinct.astype(np.float64), weight, events

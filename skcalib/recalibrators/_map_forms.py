@@ -9,7 +9,12 @@ from skcalib._defaults import check_fitted
 from skcalib._rows.links import PROBABILITY_CLIP
 
 # Methods that say what is predicted: a class with one of these and no map of its own has none.
-_DIRECT_FORMS = {"_predict_binary", "_predict_logits", "_predict_scores", "predict_proba"}
+_DIRECT_FORMS = {
+    "_predict_binary",
+    "_predict_logits",
+    "_predict_scores",
+    "predict_proba",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +70,12 @@ def calibration_map(recalibrator, *, n_columns=None):
     n_classes = len(recalibrator.classes_)
     scores = nodes.Scores(n_columns or (1 if n_classes == 2 else n_classes))
     if scores.width > 2 and scores.width != n_classes:
-        raise ValueError(f"{type(recalibrator).__name__} has {n_classes} classes, found {n_columns} columns of scores.")
-    return CalibrationMap(scores, map_of(recalibrator, scores), recalibrator.input, recalibrator.classes_)
+        raise ValueError(
+            f"{type(recalibrator).__name__} has {n_classes} classes, found {n_columns} columns of scores."
+        )
+    return CalibrationMap(
+        scores, map_of(recalibrator, scores), recalibrator.input, recalibrator.classes_
+    )
 
 
 def map_of(recalibrator, scores):
@@ -110,7 +119,10 @@ def polynomials(score, cuts, origins, coefficients):
 
 def steps(score, cuts, values):
     """Return a step function, without the steps that no score reaches or that are as high as the one before."""
-    cuts, values = np.asarray(cuts, dtype=np.float64), np.asarray(values, dtype=np.float64)
+    cuts, values = (
+        np.asarray(cuts, dtype=np.float64),
+        np.asarray(values, dtype=np.float64),
+    )
     if len(values) != len(cuts) + 1 or (np.diff(cuts) < 0).any():
         raise ValueError("steps need cuts in order, and one value more than cuts")
     if len(cuts):
@@ -139,24 +151,38 @@ def softmax(logits, clip=True):
     if logits.width > 2:
         return nodes.Softmax(logits, clip)
     log_odds = _log_odds(logits)
-    return inside(log_odds.of) if isinstance(log_odds, nodes.LogOdds) else nodes.Expit(log_odds, clip)
+    return (
+        inside(log_odds.of)
+        if isinstance(log_odds, nodes.LogOdds)
+        else nodes.Expit(log_odds, clip)
+    )
 
 
 def log_normalized(logits):
     """Return the logarithms of the probabilities whose logits are given."""
     if logits.width > 2:
         return nodes.LogNormalized(logits)
-    return nodes.Affine(nodes.LogSides(_log_odds(logits)), np.array([[0.0, -1.0], [1.0, 0.0]]), np.zeros(2))
+    return nodes.Affine(
+        nodes.LogSides(_log_odds(logits)),
+        np.array([[0.0, -1.0], [1.0, 0.0]]),
+        np.zeros(2),
+    )
 
 
 def normalized(probabilities):
     """Return rows that sum to 1; the one probability of two classes is left as it is."""
-    return probabilities if probabilities.width == 1 else nodes.Normalized(probabilities)
+    return (
+        probabilities if probabilities.width == 1 else nodes.Normalized(probabilities)
+    )
 
 
 def largest(logits):
     """Return the key that tells the predicted class."""
-    return nodes.Place(_log_odds(logits), np.zeros(1)) if logits.width == 2 else nodes.Largest(logits)
+    return (
+        nodes.Place(_log_odds(logits), np.zeros(1))
+        if logits.width == 2
+        else nodes.Largest(logits)
+    )
 
 
 def _log_odds(logits):
@@ -165,7 +191,11 @@ def _log_odds(logits):
     (slopes,), (constant,) = np.diff(matrix, axis=0), np.diff(constants)
     if len(slopes) > 1:
         return nodes.Affine(base, slopes[None], np.array([constant]))
-    return base if (slopes[0], constant) == (1, 0) else nodes.Scaled(base, float(slopes[0]), float(constant))
+    return (
+        base
+        if (slopes[0], constant) == (1, 0)
+        else nodes.Scaled(base, float(slopes[0]), float(constant))
+    )
 
 
 def linear_form(node):
@@ -179,5 +209,8 @@ def linear_form(node):
     elif isinstance(node, nodes.Affine):
         own, added = node.coef, node.intercept
     else:
-        own, added = np.diag(np.broadcast_to(node.slope, width)), np.broadcast_to(node.intercept, width)
+        own, added = (
+            np.diag(np.broadcast_to(node.slope, width)),
+            np.broadcast_to(node.intercept, width),
+        )
     return base, own @ matrix, own @ constants + added

@@ -33,18 +33,26 @@ class Rows:
     """
 
     def __init__(self, scores, groups=None, ids=None):
-        labels = (None if values is None else np.asarray(values, dtype=object) for values in (groups, ids))
+        labels = (
+            None if values is None else np.asarray(values, dtype=object)
+            for values in (groups, ids)
+        )
         self.inputs = np.asarray(scores, dtype=np.float64), *labels
         self.values = {}
 
     def __call__(self, node):
         if id(node) not in self.values:
-            self.values[id(node)] = node(self), node  # the node is held, so that its id stays its own
+            self.values[id(node)] = (
+                node(self),
+                node,
+            )  # the node is held, so that its id stays its own
         return self.values[id(node)][0]
 
     def at(self, chosen):
         """Return some of the rows."""
-        return Rows(*(None if values is None else values[chosen] for values in self.inputs))
+        return Rows(
+            *(None if values is None else values[chosen] for values in self.inputs)
+        )
 
 
 class Node:
@@ -64,7 +72,9 @@ class Node:
         for name in self._fields:
             value = getattr(self, name)
             if isinstance(value, float | np.ndarray) and not np.isfinite(value).all():
-                raise ValueError(f"{name} of {type(self).__name__} must hold finite numbers")
+                raise ValueError(
+                    f"{name} of {type(self).__name__} must hold finite numbers"
+                )
         self._check()
 
     def _check(self):
@@ -73,16 +83,30 @@ class Node:
 
 def rows_by_code(codes):
     """Yield each code that occurs with the rows that have it."""
-    small = codes.astype(np.int16) if len(codes) and -1 <= codes.min() and codes.max() < 2**15 else codes
-    order = np.argsort(small, kind="stable")  # of 16 bits by counting, some ten times as fast as by comparing
-    starts = np.flatnonzero(np.diff(codes[order], prepend=codes[order[:1]] - 1)) if len(codes) else order
-    yield from zip(codes[order[starts]].tolist(), np.split(order, starts[1:]), strict=True)
+    small = (
+        codes.astype(np.int16)
+        if len(codes) and -1 <= codes.min() and codes.max() < 2**15
+        else codes
+    )
+    order = np.argsort(
+        small, kind="stable"
+    )  # of 16 bits by counting, some ten times as fast as by comparing
+    starts = (
+        np.flatnonzero(np.diff(codes[order], prepend=codes[order[:1]] - 1))
+        if len(codes)
+        else order
+    )
+    yield from zip(
+        codes[order[starts]].tolist(), np.split(order, starts[1:]), strict=True
+    )
 
 
 def shares(values, n_classes):
     """Return rows divided by their sums; a row of zeros becomes uniform."""
     total = row_sums(values)
-    return np.divide(values, total, out=np.full(values.shape, 1 / n_classes), where=total > 0)
+    return np.divide(
+        values, total, out=np.full(values.shape, 1 / n_classes), where=total > 0
+    )
 
 
 def _require(condition, node, what):
@@ -156,7 +180,11 @@ class Scaled(_NodeOf):
 
     def _check(self):
         for values in (self.slope, self.intercept):
-            _require(np.shape(values) in ((), (self.width,)), self, f"a number or {self.width}")
+            _require(
+                np.shape(values) in ((), (self.width,)),
+                self,
+                f"a number or {self.width}",
+            )
 
     def _of(self, values):
         return self.slope * values + self.intercept
@@ -174,7 +202,9 @@ class Affine(_NodeOf):
 
     def _check(self):
         shape = len(self.intercept), self.of.width
-        _require(np.shape(self.coef) == shape, self, f"coefficients of the shape {shape}")
+        _require(
+            np.shape(self.coef) == shape, self, f"coefficients of the shape {shape}"
+        )
 
     def _of(self, values):
         # Not as a matrix product, which rounds by the number of rows.
@@ -253,7 +283,11 @@ class Pieces(_OneValueOf):
     def _check(self):
         _require((np.diff(self.cuts) > 0).all(), self, "cuts that increase")
         sizes = len(self.origins), len(self.coefficients)
-        _require(sizes == (len(self.cuts) + 1,) * 2, self, "a piece between each two cuts and beyond the outer ones")
+        _require(
+            sizes == (len(self.cuts) + 1,) * 2,
+            self,
+            "a piece between each two cuts and beyond the outer ones",
+        )
 
     def _of(self, values):
         x = values[:, 0]
@@ -313,7 +347,11 @@ class Spread(_NodeOf):
     def __call__(self, rows):
         values, confidence = rows(self.of), rows(self.confidence)
         largest = values.argmax(axis=1)[:, None] == np.arange(self.width)
-        return np.where(largest, confidence, shares(np.where(largest, 0, values), self.width - 1) * (1 - confidence))
+        return np.where(
+            largest,
+            confidence,
+            shares(np.where(largest, 0, values), self.width - 1) * (1 - confidence),
+        )
 
 
 class Mixture(Node):
@@ -328,11 +366,22 @@ class Mixture(Node):
         return self.parts[0].width
 
     def _check(self):
-        _require(len(self.weights) == len(self.parts) and np.isfinite(self.weights).all(), self, "one weight a part")
-        _require(all(part.width == self.width for part in self.parts), self, "parts of one width")
+        _require(
+            len(self.weights) == len(self.parts) and np.isfinite(self.weights).all(),
+            self,
+            "one weight a part",
+        )
+        _require(
+            all(part.width == self.width for part in self.parts),
+            self,
+            "parts of one width",
+        )
 
     def __call__(self, rows):
-        terms = (weight * rows(part) for weight, part in zip(self.weights, self.parts, strict=True))
+        terms = (
+            weight * rows(part)
+            for weight, part in zip(self.weights, self.parts, strict=True)
+        )
         return sum(terms) + self.constant
 
 
@@ -344,7 +393,11 @@ class RowKey(Node):
 
     def __call__(self, rows):
         scores, _, ids = rows.inputs
-        keys = np.random.default_rng().random(len(scores)) if ids is None else row_keys(self.salt, ids)
+        keys = (
+            np.random.default_rng().random(len(scores))
+            if ids is None
+            else row_keys(self.salt, ids)
+        )
         return keys[:, None]
 
 
@@ -390,7 +443,10 @@ class GroupOf(Node):
 
     def number(self, rows):
         """Return which case each row takes."""
-        return np.array([self.cases.get(group, self.otherwise) for group in rows.inputs[1]], dtype=np.intp)
+        return np.array(
+            [self.cases.get(group, self.otherwise) for group in rows.inputs[1]],
+            dtype=np.intp,
+        )
 
 
 class Choice(Node):
@@ -404,10 +460,17 @@ class Choice(Node):
         return self.cases[0].width
 
     def _check(self):
-        _require(all(case.width == self.width for case in self.cases), self, "cases of one width")
+        _require(
+            all(case.width == self.width for case in self.cases),
+            self,
+            "cases of one width",
+        )
 
     def __call__(self, rows):
-        number, values = self.key.number(rows), np.empty((len(rows.inputs[0]), self.width))
+        number, values = (
+            self.key.number(rows),
+            np.empty((len(rows.inputs[0]), self.width)),
+        )
         for case, chosen in rows_by_code(number):
             values[chosen] = rows.at(chosen)(self.cases[case])
         return values

@@ -47,23 +47,34 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator, positional=("alpha",
 
     def _fit_logits(self, logits, codes, sample_weight):
         n_classes = logits.shape[1]
-        self.inverse_temperature_ = float(fit_inverse_temperature(logits, codes, sample_weight))
-        reference = np.concatenate([self._reference(logits[rows]) for rows in row_blocks(*logits.shape)])
+        self.inverse_temperature_ = float(
+            fit_inverse_temperature(logits, codes, sample_weight)
+        )
+        reference = np.concatenate(
+            [self._reference(logits[rows]) for rows in row_blocks(*logits.shape)]
+        )
         rows = logits, reference, self.inverse_temperature_, codes, sample_weight
         problem = AffineProblem(self._affine_map, *rows)
-        if self.inverse_temperature_ * np.abs(problem.reference).max() > _LARGEST_FEATURE:
+        if (
+            self.inverse_temperature_ * np.abs(problem.reference).max()
+            > _LARGEST_FEATURE
+        ):
             raise ValueError(
                 f"X holds logits that take the temperature {1 / self.inverse_temperature_:.0e}, at which their "
                 "log-probabilities are out of range: rescale the logits."
             )
-        best, parameters = fit_path(problem, [self._penalty(n_classes, alpha) for alpha in self._alphas])
+        best, parameters = fit_path(
+            problem, [self._penalty(n_classes, alpha) for alpha in self._alphas]
+        )
         self.alpha_ = float(self._alphas[best])
         coef, intercept = self._affine_map.unpacked(parameters)
         self.coef_, self.intercept_ = self.inverse_temperature_ * coef, intercept.copy()
 
     def _predict_logits(self, logits):
         parameters = self._affine_map.packed(self.coef_, self.intercept_)
-        return self._affine_map.apply(parameters, affine_features(logits, self._reference(logits))).T
+        return self._affine_map.apply(
+            parameters, affine_features(logits, self._reference(logits))
+        ).T
 
     def _map(self, logits):
         return softmax(Affine(Centred(logits), self.coef_, self.intercept_))
@@ -150,7 +161,9 @@ class VectorScaling(AffineScaling):
     >>> from skcalib import VectorScaling
     >>> scores = np.full((400, 3), 1 / 3)
     >>> y = np.repeat([0, 1, 2, 2], 100)
-    >>> VectorScaling(alpha=0).fit(scores, y).predict_proba(scores[:1]).round(6).tolist()
+    >>> VectorScaling(alpha=0).fit(scores, y).predict_proba(scores[:1]).round(
+    ...     6
+    ... ).tolist()
     [[0.25, 0.25, 0.5]]
     """
 
@@ -160,13 +173,19 @@ class VectorScaling(AffineScaling):
     _attributes = {"coef_": numbers}
 
     def _penalty(self, n_classes, alpha):
-        return n_classes * np.repeat([float(alpha), self._alpha("intercept", alpha)], n_classes)
+        return n_classes * np.repeat(
+            [float(alpha), self._alpha("intercept", alpha)], n_classes
+        )
 
     def _reference(self, logits):
         return super()._reference(logits) if self.center else np.zeros(len(logits))
 
     def _map(self, logits):
-        return softmax(Scaled(Centred(logits) if self.center else logits, self.coef_, self.intercept_))
+        return softmax(
+            Scaled(
+                Centred(logits) if self.center else logits, self.coef_, self.intercept_
+            )
+        )
 
     def _logits_of(self, log_odds):
         if self.center or self.n_features_in_ == 1:
@@ -256,9 +275,13 @@ class MatrixScaling(AffineScaling):
 
     >>> import numpy as np
     >>> from skcalib import MatrixScaling
-    >>> scores = np.repeat([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]], 1000, axis=0)
+    >>> scores = np.repeat(
+    ...     [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]], 1000, axis=0
+    ... )
     >>> y = np.repeat([0, 1, 2, 2], [1000, 500, 500, 1000])
-    >>> MatrixScaling().fit(scores, y).predict_proba(scores[[0, 1000]]).round(1).tolist()
+    >>> MatrixScaling().fit(scores, y).predict_proba(scores[[0, 1000]]).round(
+    ...     1
+    ... ).tolist()
     [[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]]
     """
 
@@ -268,7 +291,10 @@ class MatrixScaling(AffineScaling):
     _affine_map = MatrixMap
 
     def _penalty(self, n_classes, alpha):
-        ridge = np.full((n_classes, n_classes), n_classes * (n_classes - 1) * self._alpha("off_diagonal", alpha))
+        ridge = np.full(
+            (n_classes, n_classes),
+            n_classes * (n_classes - 1) * self._alpha("off_diagonal", alpha),
+        )
         np.fill_diagonal(ridge, n_classes * self._alpha("diagonal", alpha))
         intercept = np.full(n_classes, n_classes * self._alpha("intercept", alpha))
         return self._affine_map.packed(ridge, intercept)
@@ -339,7 +365,9 @@ class DirichletCalibration(MatrixScaling):
     >>> from skcalib import DirichletCalibration
     >>> scores = np.full((400, 3), 1 / 3)
     >>> y = np.repeat([0, 1, 2, 2], 100)
-    >>> DirichletCalibration(alpha=0).fit(scores, y).predict_proba(scores[:1]).round(6).tolist()
+    >>> DirichletCalibration(alpha=0).fit(scores, y).predict_proba(scores[:1]).round(
+    ...     6
+    ... ).tolist()
     [[0.25, 0.25, 0.5]]
     """
 

@@ -30,12 +30,23 @@ class MemberFits(NamedTuple):
         fitted, seconds = [], np.zeros(len(unfitted))
         for index, member in enumerate(unfitted):
             began = perf_counter()
-            with self._told(f"{name}, member {index + 1} of {len(unfitted)}: {type(member).__name__}"):
+            with self._told(
+                f"{name}, member {index + 1} of {len(unfitted)}: {type(member).__name__}"
+            ):
                 if is_plain(member):  # the stack has validated them
-                    member.classes_, member.n_features_in_ = self.classes, scores.shape[1]
-                    fitted.append(member._fit_encoded(scores, codes, sample_weight, self.floor))
+                    member.classes_, member.n_features_in_ = (
+                        self.classes,
+                        scores.shape[1],
+                    )
+                    fitted.append(
+                        member._fit_encoded(scores, codes, sample_weight, self.floor)
+                    )
                 else:
-                    fitted.append(member.fit(scores, self.classes[codes], sample_weight=sample_weight))
+                    fitted.append(
+                        member.fit(
+                            scores, self.classes[codes], sample_weight=sample_weight
+                        )
+                    )
             seconds[index] = perf_counter() - began
         return fitted, seconds
 
@@ -57,7 +68,10 @@ class MemberFits(NamedTuple):
 
 
 def is_plain(member):
-    return isinstance(member, BaseRecalibrator) and type(member).fit is BaseRecalibrator.fit
+    return (
+        isinstance(member, BaseRecalibrator)
+        and type(member).fit is BaseRecalibrator.fit
+    )
 
 
 def with_choices(member, fitted):

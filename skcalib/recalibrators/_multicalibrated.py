@@ -10,18 +10,36 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from skcalib._defaults import check_fitted
-from skcalib._input.scores import check_estimator_scores, check_sample_weight, drop_zero_weight
-from skcalib._input.sklearn_private import CV, RANDOM_STATE, VERBOSE, HasMethods, Interval
+from skcalib._input.scores import (
+    check_estimator_scores,
+    check_sample_weight,
+    drop_zero_weight,
+)
+from skcalib._input.sklearn_private import (
+    CV,
+    RANDOM_STATE,
+    VERBOSE,
+    HasMethods,
+    Interval,
+)
 from skcalib._progress import Progress
 from skcalib._rows.links import log_odds, log_probability, row_softmax
 from skcalib.recalibrators._attributes import check_same_classes, count, fitted, numbers
 from skcalib.recalibrators._certified import forbid_certificates
-from skcalib.recalibrators._feature_columns import FeatureColumns, cells, cuts_between_cells
+from skcalib.recalibrators._feature_columns import (
+    FeatureColumns,
+    cells,
+    cuts_between_cells,
+)
 from skcalib.recalibrators._folds import cross_validation_folds
 from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._provenance import provenance
 from skcalib.recalibrators._spline import SplineCalibration
-from skcalib.recalibrators._transformer import RecalibratorOfColumns, class_parameters, fitted_clone
+from skcalib.recalibrators._transformer import (
+    RecalibratorOfColumns,
+    class_parameters,
+    fitted_clone,
+)
 
 _TREES_PER_ROUND = 10
 _MAX_LEAVES = 16
@@ -149,7 +167,10 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns, positional=("recalibrat
         "recalibrator_": fitted,
         "_seed": count,
     }
-    _derived = {"_columns": lambda self: FeatureColumns(), "_rounds": lambda self: []}  # of no use without rounds
+    _derived = {
+        "_columns": lambda self: FeatureColumns(),
+        "_rounds": lambda self: [],
+    }  # of no use without rounds
 
     def fit(self, X, y, sample_weight=None):
         """Fit the global map, choose the number of rounds, and fit the rounds.
@@ -179,14 +200,22 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns, positional=("recalibrat
         weight = check_sample_weight(sample_weight, len(scores))
         self._columns = FeatureColumns()
         features = self._columns.fit_transform(table, "features")
-        scores, features, codes, weight = drop_zero_weight(weight, scores, features, codes)
-        self._seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        scores, features, codes, weight = drop_zero_weight(
+            weight, scores, features, codes
+        )
+        self._seed = check_random_state(self.random_state).randint(
+            np.iinfo(np.int32).max
+        )
         rows = _Rows(scores, features, codes, weight)
         with _threads(len(scores)):
             self.gains_, self.gain_errors_ = self._cross_validated_gains(rows)
-            self.n_rounds_ = int(np.argmax([0.0, *(self.gains_ - _STANDARD_ERRORS * self.gain_errors_)]))
+            self.n_rounds_ = int(
+                np.argmax([0.0, *(self.gains_ - _STANDARD_ERRORS * self.gain_errors_)])
+            )
             self._fit_rounds(rows)
-        forbid_certificates(self, "rounds of corrections were made, or judged, on the same rows.")
+        forbid_certificates(
+            self, "rounds of corrections were made, or judged, on the same rows."
+        )
         self.provenance_ = provenance(self, scores, codes, weight)
         return self
 
@@ -237,13 +266,26 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns, positional=("recalibrat
     def _scores_and_table(self, X, *, reset):
         """Return the validated scores (n, C) and the table of the features."""
         if callable(self.features):
-            scores, table = check_estimator_scores(self, X, input=self.input, reset=reset), self.features(X)
+            scores, table = (
+                check_estimator_scores(self, X, input=self.input, reset=reset),
+                self.features(X),
+            )
             if len(table) != len(scores):
-                raise ValueError(f"features returned {len(table)} rows for the {len(scores)} rows of X.")
+                raise ValueError(
+                    f"features returned {len(table)} rows for the {len(scores)} rows of X."
+                )
             return scores, table
-        keys = [self.features] if isinstance(self.features, str | Integral) else list(self.features)
-        if not keys or any(isinstance(key, bool) or not isinstance(key, str | Integral) for key in keys):
-            raise ValueError(f"features must be names or positions of columns of X, found {self.features!r}.")
+        keys = (
+            [self.features]
+            if isinstance(self.features, str | Integral)
+            else list(self.features)
+        )
+        if not keys or any(
+            isinstance(key, bool) or not isinstance(key, str | Integral) for key in keys
+        ):
+            raise ValueError(
+                f"features must be names or positions of columns of X, found {self.features!r}."
+            )
         return self._scores_and_columns(X, keys, "features", reset=reset)
 
     def _fit_rounds(self, rows):
@@ -256,7 +298,9 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns, positional=("recalibrat
     def _fit_global(self, rows):
         recalibrator = self._resolved("recalibrator")
         recalibrator.set_params(**class_parameters(recalibrator, self.classes_))
-        return fitted_clone(recalibrator, rows.scores, self.classes_[rows.codes], rows.weight)
+        return fitted_clone(
+            recalibrator, rows.scores, self.classes_[rows.codes], rows.weight
+        )
 
     def _logits(self, recalibrator, scores):
         """Return the logits (n, K) of the global map; those of two classes are 0 and the log-odds."""
@@ -288,15 +332,21 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns, positional=("recalibrat
         for number, k in enumerate(classes.tolist()):
             cuts = cuts_between_cells(logits[:, k])
             columns = np.column_stack((rows.features, cells(logits[:, k], cuts)))
-            columns[:, np.isnan(columns).all(axis=0)] = 0  # scikit-learn refuses a column without any value
-            fitted = clone(regressor).fit(columns, step[:, number], sample_weight=weight[:, number])
+            columns[:, np.isnan(columns).all(axis=0)] = (
+                0  # scikit-learn refuses a column without any value
+            )
+            fitted = clone(regressor).fit(
+                columns, step[:, number], sample_weight=weight[:, number]
+            )
             models.append((k, cuts, fitted))
         return models
 
     def _after_round(self, models, features, logits):
         moved = logits.copy()
         for k, cuts, model in models:
-            moved[:, k] += model.predict(np.column_stack((features, cells(logits[:, k], cuts))))
+            moved[:, k] += model.predict(
+                np.column_stack((features, cells(logits[:, k], cuts)))
+            )
         return moved
 
     def _cross_validated_gains(self, rows):
@@ -304,26 +354,46 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns, positional=("recalibrat
         if self.max_rounds == 0:
             return np.zeros(0), np.zeros(0)
         folds = []
-        for fold in cross_validation_folds(self.cv, np.hstack((rows.scores, rows.features)), rows.codes, rows.weight):
-            parts = rows.at(fold.train, fold.train_weight), rows.at(fold.test, fold.test_weight)
+        for fold in cross_validation_folds(
+            self.cv, np.hstack((rows.scores, rows.features)), rows.codes, rows.weight
+        ):
+            parts = (
+                rows.at(fold.train, fold.train_weight),
+                rows.at(fold.test, fold.test_weight),
+            )
             recalibrator = self._fit_global(parts[0])
             logits = [self._logits(recalibrator, part.scores) for part in parts]
             folds.append((parts, logits, parts[1].losses(logits[1])))
-        weight = None if rows.weight is None else np.concatenate([test.weight for (_, test), *_ in folds])
+        weight = (
+            None
+            if rows.weight is None
+            else np.concatenate([test.weight for (_, test), *_ in folds])
+        )
         means, errors = [], []
         progress = Progress("MulticalibratedRecalibrator", self.verbose)
-        while len(means) < self.max_rounds and len(means) - 1 - np.argmax([0.0, *means]) < _PATIENCE:
+        while (
+            len(means) < self.max_rounds
+            and len(means) - 1 - np.argmax([0.0, *means]) < _PATIENCE
+        ):
             gains = []
             for parts, logits, of_global in folds:
                 models = self._fit_round(parts[0], logits[0])
-                logits[:] = map(partial(self._after_round, models), (part.features for part in parts), logits)
+                logits[:] = map(
+                    partial(self._after_round, models),
+                    (part.features for part in parts),
+                    logits,
+                )
                 gains.append(of_global - parts[1].losses(logits[1]))
-                progress(f"round {len(means) + 1} of at most {self.max_rounds}, {len(folds)} folds")
+                progress(
+                    f"round {len(means) + 1} of at most {self.max_rounds}, {len(folds)} folds"
+                )
             gain = np.concatenate(gains)
             mean = np.average(gain, weights=weight)
             variance = np.average((gain - mean) ** 2, weights=weight)
             means.append(mean)
-            errors.append(np.sqrt(variance / (len(gain) if weight is None else weight.sum())))
+            errors.append(
+                np.sqrt(variance / (len(gain) if weight is None else weight.sum()))
+            )
         return np.array(means), np.array(errors)
 
 

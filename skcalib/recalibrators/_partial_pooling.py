@@ -36,25 +36,40 @@ class ClassProblems(NamedTuple):
     @classmethod
     def of_classes(cls, probabilities, codes, sample_weight):
         """Return the problems of probabilities (n, K)."""
-        of_classes = np.stack([*map(log_odds_against_rest(probabilities), probabilities.T)])
-        return cls(of_classes, np.arange(len(of_classes))[:, None] == codes, sample_weight)
+        of_classes = np.stack(
+            [*map(log_odds_against_rest(probabilities), probabilities.T)]
+        )
+        return cls(
+            of_classes, np.arange(len(of_classes))[:, None] == codes, sample_weight
+        )
 
     @property
     def root_mean_square(self):
         """The typical log-odds over all problems."""
-        squares = np.einsum("kn,kn->n", self.log_odds, self.log_odds) / len(self.log_odds)
+        squares = np.einsum("kn,kn->n", self.log_odds, self.log_odds) / len(
+            self.log_odds
+        )
         return float(np.sqrt(np.average(squares, weights=self.sample_weight)))
 
     @property
     def flat(self):
         """Log-odds, labels and weights of all the problems as one."""
-        weight = None if self.sample_weight is None else np.tile(self.sample_weight, len(self.log_odds))
+        weight = (
+            None
+            if self.sample_weight is None
+            else np.tile(self.sample_weight, len(self.log_odds))
+        )
         return self.log_odds.ravel(), self.labels.ravel(), weight
 
     def fit_pooled(self, features, smooth=False, **options):
         """Return the coefficients of one map for all the problems."""
         log_odds, labels, weight = self.flat
-        return fit_logistic(lambda rows: features(log_odds[rows]), self._targets(labels, smooth), weight, **options)
+        return fit_logistic(
+            lambda rows: features(log_odds[rows]),
+            self._targets(labels, smooth),
+            weight,
+            **options,
+        )
 
     def fit_near(self, pooled, class_pooling, near=None):
         """Return the coefficients of each class's map, held near the pooled one.
@@ -62,22 +77,33 @@ class ClassProblems(NamedTuple):
         The ridge on the summed log-loss is ``class_pooling * K * |distance @ (coef - pooled coef)|^2 / 2``. The fits
         start from `near`, those with another ridge, if they are given.
         """
-        options = {"start": pooled.coef, "penalty": self._penalty(pooled, class_pooling), "lower": pooled.lower}
+        options = {
+            "start": pooled.coef,
+            "penalty": self._penalty(pooled, class_pooling),
+            "lower": pooled.lower,
+        }
         near = near or [None] * len(self.log_odds)
         return [
             fit_logistic(features, targets, self.sample_weight, near=start, **options)
-            for (features, targets), start in zip(self._of_each(pooled), near, strict=True)
+            for (features, targets), start in zip(
+                self._of_each(pooled), near, strict=True
+            )
         ]
 
     def fit_path(self, pooled):
         """Return the class pooling that predicts best, and the coefficients of each class's map with it."""
         n_classes, n_rows = self.log_odds.shape
         poolings = _AUTO_POOLINGS if n_classes <= _MOST_CLASSES else _AUTO_POOLINGS[:1]
-        poolings, path = tried(poolings, range(n_rows), self.sample_weight, n_classes), []
+        poolings, path = (
+            tried(poolings, range(n_rows), self.sample_weight, n_classes),
+            [],
+        )
 
         def losses():
             for class_pooling in poolings:
-                path.append(self.fit_near(pooled, class_pooling, path[-1] if path else None))
+                path.append(
+                    self.fit_near(pooled, class_pooling, path[-1] if path else None)
+                )
                 yield self.leave_one_out_loss(pooled, class_pooling, path[-1])
 
         best = best_on_path(losses())
@@ -91,15 +117,29 @@ class ClassProblems(NamedTuple):
         n_classes, n_rows = self.log_odds.shape
         penalty, loss = self._penalty(pooled, class_pooling), 0.0
         parts = [
-            (features, targets, coef, inverse_hessian(features, n_rows, self.sample_weight, coef, penalty))
-            for (features, targets), coef in zip(self._of_each(pooled), coefs, strict=True)
+            (
+                features,
+                targets,
+                coef,
+                inverse_hessian(features, n_rows, self.sample_weight, coef, penalty),
+            )
+            for (features, targets), coef in zip(
+                self._of_each(pooled), coefs, strict=True
+            )
         ]
         for rows in row_blocks(n_rows, n_classes, at_least=_LEAST_BLOCK):
             labels = self.labels[:, rows]
             weight = None if self.sample_weight is None else self.sample_weight[rows]
             log_proba = np.empty(labels.shape)
-            for out, (features, targets, coef, inverse) in zip(log_proba, parts, strict=True):
-                log_expit(left_out_log_odds(features(rows), targets[rows], weight, coef, inverse), out=out)
+            for out, (features, targets, coef, inverse) in zip(
+                log_proba, parts, strict=True
+            ):
+                log_expit(
+                    left_out_log_odds(
+                        features(rows), targets[rows], weight, coef, inverse
+                    ),
+                    out=out,
+                )
             losses = logsumexp(log_proba, axis=0) - log_proba.T[labels.T]
             loss += losses.sum() if weight is None else weight @ losses
         return float(loss)
@@ -107,7 +147,10 @@ class ClassProblems(NamedTuple):
     def _of_each(self, pooled):
         """Yield the features of slices of the rows and the targets of each problem."""
         for column, labels in zip(self.log_odds, self.labels, strict=True):
-            yield _features_of(column, pooled), self._targets(labels, pooled.smooth_targets)
+            yield (
+                _features_of(column, pooled),
+                self._targets(labels, pooled.smooth_targets),
+            )
 
     def _penalty(self, pooled, class_pooling):
         return class_pooling * len(self.log_odds) * pooled.distance.T @ pooled.distance
@@ -166,11 +209,17 @@ class PartiallyPooledRecalibrator(ClippedRecalibrator, BinaryRecalibrator):
         if not self._pools_classes:
             return super()._fit_parts(probabilities, codes, sample_weight)
         problems = ClassProblems.of_classes(probabilities, codes, sample_weight)
-        pooled, parts = self._fit_pooled(problems), [self._part() for _ in self.classes_]
+        pooled, parts = (
+            self._fit_pooled(problems),
+            [self._part() for _ in self.classes_],
+        )
         if isinstance(self.class_pooling, str):
             self.class_pooling_, coefs = problems.fit_path(pooled)
         else:
-            self.class_pooling_, coefs = float(self.class_pooling), problems.fit_near(pooled, self.class_pooling)
+            self.class_pooling_, coefs = (
+                float(self.class_pooling),
+                problems.fit_near(pooled, self.class_pooling),
+            )
         for part, coef in zip(parts, coefs, strict=True):
             part._set_map(coef, *pooled.ends)
         return parts

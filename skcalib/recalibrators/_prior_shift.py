@@ -69,19 +69,37 @@ class PriorShift(LogitRecalibrator, positional=("train_prior", "target_prior")):
     fraud. Both frequencies are given, so `fit` learns nothing but the classes:
 
     >>> from skcalib import PriorShift
-    >>> shift = PriorShift(train_prior="balanced", target_prior=0.001).fit([0.3, 0.6], [0, 1])
+    >>> shift = PriorShift(train_prior="balanced", target_prior=0.001).fit(
+    ...     [0.3, 0.6], [0, 1]
+    ... )
     >>> shift.predict_proba([0.5]).round(6).tolist()
     [[0.999, 0.001]]
     """
 
-    train_prior: [ARRAY_LIKE, dict, Interval(Real, 0, 1, closed="both"), StrOptions({"balanced"}), None] = None
-    target_prior: [ARRAY_LIKE, dict, Interval(Real, 0, 1, closed="both"), StrOptions({"balanced"}), None] = None
+    train_prior: [
+        ARRAY_LIKE,
+        dict,
+        Interval(Real, 0, 1, closed="both"),
+        StrOptions({"balanced"}),
+        None,
+    ] = None
+    target_prior: [
+        ARRAY_LIKE,
+        dict,
+        Interval(Real, 0, 1, closed="both"),
+        StrOptions({"balanced"}),
+        None,
+    ] = None
 
     _attributes = {"train_prior_": weights, "target_prior_": weights}
 
     @property
     def _needs_classes(self):
-        return "all" if (self.train_prior is None) != (self.target_prior is None) else "any"
+        return (
+            "all"
+            if (self.train_prior is None) != (self.target_prior is None)
+            else "any"
+        )
 
     def _fit_logits(self, logits, codes, sample_weight):
         counts = np.bincount(codes, sample_weight, minlength=len(self.classes_))
@@ -90,8 +108,12 @@ class PriorShift(LogitRecalibrator, positional=("train_prior", "target_prior")):
             train = self.target_prior_ * np.exp(-intercepts)
             self.train_prior_ = train / train.sum()
             return
-        self.train_prior_ = _prior(self.train_prior, self.classes_, counts, "train_prior")
-        self.target_prior_ = _prior(self.target_prior, self.classes_, counts, "target_prior")
+        self.train_prior_ = _prior(
+            self.train_prior, self.classes_, counts, "train_prior"
+        )
+        self.target_prior_ = _prior(
+            self.target_prior, self.classes_, counts, "target_prior"
+        )
 
     def _predict_logits(self, logits):
         # Saerens et al., Eq. 2.4: p(k | x) times target / train
@@ -102,7 +124,9 @@ class PriorShift(LogitRecalibrator, positional=("train_prior", "target_prior")):
 
     @property
     def _log_ratios(self):
-        return np.log(np.maximum(self.target_prior_, np.finfo(np.float64).tiny)) - np.log(self.train_prior_)
+        return np.log(
+            np.maximum(self.target_prior_, np.finfo(np.float64).tiny)
+        ) - np.log(self.train_prior_)
 
 
 def _matched(logits, counts, sample_weight):
@@ -111,13 +135,21 @@ def _matched(logits, counts, sample_weight):
     One more row whose label is as uncertain as the mean forecast keeps both finite.
     """
     weight = np.ones(len(logits)) if sample_weight is None else sample_weight
-    share, n_classes, intercepts = weight / weight.sum(), logits.shape[1], np.zeros(logits.shape[1])
+    share, n_classes, intercepts = (
+        weight / weight.sum(),
+        logits.shape[1],
+        np.zeros(logits.shape[1]),
+    )
     probability = row_softmax(logits)
     target = (counts + share @ probability) / (1 + counts.sum())
     for _ in range(_MOST_STEPS):
         gradient = target - share @ probability
         flat = 1 / n_classes  # the same number added to all logits changes nothing
-        curvature = np.diag(share @ probability + _NO_CURVATURE) - (probability.T * share) @ probability + flat
+        curvature = (
+            np.diag(share @ probability + _NO_CURVATURE)
+            - (probability.T * share) @ probability
+            + flat
+        )
         step = np.linalg.solve(curvature, gradient)
         if gradient @ step < _SETTLED:
             break
@@ -186,10 +218,16 @@ def estimate_target_prior(y_proba, train_prior="balanced", *, sample_weight=None
     """
     scores = check_scores(y_proba, name="y_proba")
     weight = check_sample_weight(sample_weight, len(scores))
-    scores = np.column_stack((1 - scores[:, 0], scores[:, 0])) if scores.shape[1] == 1 else scores
+    scores = (
+        np.column_stack((1 - scores[:, 0], scores[:, 0]))
+        if scores.shape[1] == 1
+        else scores
+    )
     scores, weight = drop_zero_weight(weight, scores)
     n_classes = scores.shape[1]
-    train_prior = _prior(train_prior, np.arange(n_classes), np.ones(n_classes), "train_prior")
+    train_prior = _prior(
+        train_prior, np.arange(n_classes), np.ones(n_classes), "train_prior"
+    )
     # p(x | k) is in proportion to p(k | x) / train: the prior is what mixes these densities best.
     return fit_mixture_weights(clip_probability(scores) / train_prior, weight)
 
@@ -204,16 +242,24 @@ def _prior(prior, classes, counts, name):
         return np.full(len(classes), 1 / len(classes))
     if isinstance(prior, dict):
         if set(prior) != set(classes.tolist()):
-            raise ValueError(f"{name} must have the labels {classes.tolist()} as keys, found {list(prior)}.")
+            raise ValueError(
+                f"{name} must have the labels {classes.tolist()} as keys, found {list(prior)}."
+            )
         prior = [prior[label] for label in classes.tolist()]
     values = as_numbers(prior, name)
     if values.ndim == 0 and len(classes) == 2:
         values = np.array([1 - values, values])
     if values.shape != classes.shape:
-        raise ValueError(f"{name} must hold one frequency for each of {len(classes)} classes, found {prior!r}.")
+        raise ValueError(
+            f"{name} must hold one frequency for each of {len(classes)} classes, found {prior!r}."
+        )
     if not np.all(values >= 0) or abs(values.sum() - 1) > _ROUNDING:
-        raise ValueError(f"{name} must hold frequencies that are not negative and sum to 1, found {prior!r}.")
+        raise ValueError(
+            f"{name} must hold frequencies that are not negative and sum to 1, found {prior!r}."
+        )
     if name == "train_prior" and not values.all():
         label = classes[values == 0].tolist()[0]
-        raise ValueError(f"train_prior is 0 for the class {label!r}: the model cannot have learned it.")
+        raise ValueError(
+            f"train_prior is 0 for the class {label!r}: the model cannot have learned it."
+        )
     return values / values.sum()

@@ -22,7 +22,11 @@ def provenance(recalibrator, scores, codes, sample_weight):
     the order of `classes_`; ``weight_type``, "frequency" where there were weights, else None; ``hash`` of the scores,
     labels and weights in any order (see `row_hash`); ``versions`` of Python and the packages.
     """
-    names = [name for name in recalibrator._parameter_constraints if name in vars(recalibrator)]
+    names = [
+        name
+        for name in recalibrator._parameter_constraints
+        if name in vars(recalibrator)
+    ]
     return {
         "method": type(recalibrator).__name__,
         "parameters": {name: _plain(vars(recalibrator)[name]) for name in names},
@@ -51,7 +55,9 @@ def provenance_text(recalibrator):
 def _counts(codes, n_classes):
     if n_classes > 2:
         return np.bincount(codes, minlength=n_classes).tolist()
-    n_events = int(np.count_nonzero(codes))  # a tenth of the time, and a sixth of a fit of bins
+    n_events = int(
+        np.count_nonzero(codes)
+    )  # a tenth of the time, and a sixth of a fit of bins
     return [len(codes) - n_events, n_events]
 
 
@@ -67,12 +73,22 @@ def _plain(value):
         return [_plain(one) for one in value]
     if isinstance(value, dict):
         return {str(key): _plain(one) for key, one in value.items()}
-    own = {name: one for name, one in getattr(value, "__dict__", {}).items() if not name.endswith("_")}
+    own = {
+        name: one
+        for name, one in getattr(value, "__dict__", {}).items()
+        if not name.endswith("_")
+    }
     name = getattr(value, "__name__", type(value).__name__)
     return {"class": name, **_plain(own)} if own else name
 
 
 @cache
 def _versions():
-    own = sys.modules["skcalib"].__version__  # the front of the package stands above this room
-    return {"skcalib": own, "python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
+    own = sys.modules[
+        "skcalib"
+    ].__version__  # the front of the package stands above this room
+    return {
+        "skcalib": own,
+        "python": platform.python_version(),
+        **{name: version(name) for name in _PACKAGES},
+    }

@@ -13,7 +13,10 @@ from skcalib.recalibrators._attributes import number, range_of_numbers
 from skcalib.recalibrators._base import RIDGE
 from skcalib.recalibrators._map_forms import polynomials
 from skcalib.recalibrators._maps import Expit
-from skcalib.recalibrators._partial_pooling import PartiallyPooledRecalibrator, PooledMap
+from skcalib.recalibrators._partial_pooling import (
+    PartiallyPooledRecalibrator,
+    PooledMap,
+)
 
 # The square is scaled by a typical log-odds, and this is its lower limit.
 _SMALLEST_SPREAD = 0.3
@@ -137,8 +140,12 @@ class QuadraticScaling(PartiallyPooledRecalibrator, positional=("alpha",)):
         """Return the coordinates of the best parabola, their matrix to those of the ridge, and the outer log-odds."""
         low, high = float(log_odds.min()), float(log_odds.max())
         width = _width(low, high)
-        inverse_temperature = smoothed_inverse_temperature(log_odds, labels, sample_weight)
-        to_ridge = _ridge_coordinates(low, width, inverse_temperature, root_mean_square(log_odds, sample_weight))
+        inverse_temperature = smoothed_inverse_temperature(
+            log_odds, labels, sample_weight
+        )
+        to_ridge = _ridge_coordinates(
+            low, width, inverse_temperature, root_mean_square(log_odds, sample_weight)
+        )
         coef = fit_logistic(
             lambda rows: _features(log_odds[rows], low, width),
             labels,
@@ -170,11 +177,20 @@ class QuadraticScaling(PartiallyPooledRecalibrator, positional=("alpha",)):
     def _map(self, log_odds):
         # A parabola between the ends of the fitted range, and its tangents beyond them.
         low, high = self.log_odds_range_
-        parabola = np.polynomial.Polynomial([self.intercept_, self.slope_, self.curvature_])
+        parabola = np.polynomial.Polynomial(
+            [self.intercept_, self.slope_, self.curvature_]
+        )
         tangents = [(parabola(end), parabola.deriv()(end)) for end in (low, high)]
         if low == high:
             return Expit(polynomials(log_odds, [], [low], tangents[:1]))
-        return Expit(polynomials(log_odds, [low, high], [low, 0, high], [tangents[0], parabola.coef, tangents[1]]))
+        return Expit(
+            polynomials(
+                log_odds,
+                [low, high],
+                [low, 0, high],
+                [tangents[0], parabola.coef, tangents[1]],
+            )
+        )
 
 
 def _width(low, high):
@@ -187,7 +203,9 @@ def _features(log_odds, low, width):
     The slope in between is the mixture of those at the ends: none is negative if they are not.
     """
     position = (log_odds - low) / width
-    return np.stack((np.ones(len(position)), position - position**2 / 2, position**2 / 2))
+    return np.stack(
+        (np.ones(len(position)), position - position**2 / 2, position**2 / 2)
+    )
 
 
 def _ridge_coordinates(low, width, inverse_temperature, root_mean_square):
@@ -201,4 +219,7 @@ def _ridge_coordinates(low, width, inverse_temperature, root_mean_square):
             [0, -1 / (2 * width), 1 / (2 * width)],
         ]
     ) / [1, width, width]
-    return in_log_odds / np.array([1, inverse_temperature, inverse_temperature**2 / spread])[:, None]
+    return (
+        in_log_odds
+        / np.array([1, inverse_temperature, inverse_temperature**2 / spread])[:, None]
+    )

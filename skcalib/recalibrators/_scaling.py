@@ -5,10 +5,19 @@ from scipy.special import expit
 
 from skcalib._input.sklearn_private import BOOLEAN, StrOptions
 from skcalib._rows.links import clip_probability
-from skcalib._solvers.logistic import fit_logistic, fit_squared_sigmoid, location_scale, platt_targets
+from skcalib._solvers.logistic import (
+    fit_logistic,
+    fit_squared_sigmoid,
+    location_scale,
+    platt_targets,
+)
 from skcalib.recalibrators._attributes import number
 from skcalib.recalibrators._maps import Expit, Scaled
-from skcalib.recalibrators._partial_pooling import PartiallyPooledRecalibrator, PooledMap, slope_unit
+from skcalib.recalibrators._partial_pooling import (
+    PartiallyPooledRecalibrator,
+    PooledMap,
+    slope_unit,
+)
 
 
 class PlattScaling(PartiallyPooledRecalibrator):
@@ -87,7 +96,9 @@ class PlattScaling(PartiallyPooledRecalibrator):
     >>> from scipy.special import expit
     >>> from skcalib import PlattScaling
     >>> log_odds = np.repeat([-2.0, 2.0], 1000)
-    >>> y = np.arange(2000) % 1000 < np.repeat([1000 * expit(-1), 1000 * expit(1)], 1000)
+    >>> y = np.arange(2000) % 1000 < np.repeat(
+    ...     [1000 * expit(-1), 1000 * expit(1)], 1000
+    ... )
     >>> platt = PlattScaling(input="logit").fit(log_odds, y)
     >>> round(platt.slope_, 2), round(abs(platt.intercept_), 2)
     (0.5, 0.0)
@@ -104,7 +115,9 @@ class PlattScaling(PartiallyPooledRecalibrator):
 
     @property
     def _pools_classes(self):
-        return super()._pools_classes and (self.loss == "log" or self.class_pooling != "auto")
+        return super()._pools_classes and (
+            self.loss == "log" or self.class_pooling != "auto"
+        )
 
     @property
     def _smooths_targets(self):
@@ -116,9 +129,18 @@ class PlattScaling(PartiallyPooledRecalibrator):
         if self.loss == "squared":
             slope, at_centre = fit_squared_sigmoid(position, labels, sample_weight)
         else:
-            targets = platt_targets(labels, sample_weight) if self._smooths_targets else labels
-            slope, at_centre = fit_logistic(lambda rows: _affine_features(position[rows]), targets, sample_weight)
-        self.slope_, self.intercept_ = float(slope / scale), float(at_centre - slope * centre / scale)
+            targets = (
+                platt_targets(labels, sample_weight)
+                if self._smooths_targets
+                else labels
+            )
+            slope, at_centre = fit_logistic(
+                lambda rows: _affine_features(position[rows]), targets, sample_weight
+            )
+        self.slope_, self.intercept_ = (
+            float(slope / scale),
+            float(at_centre - slope * centre / scale),
+        )
 
     def _fit_pooled(self, problems):
         if self.loss == "squared":
@@ -128,7 +150,12 @@ class PlattScaling(PartiallyPooledRecalibrator):
             )
         coef = problems.fit_pooled(_affine_features, self.smooth_targets)
         distance = [1 / slope_unit(coef[0], problems), 1.0]
-        return PooledMap(_affine_features, coef, np.diag(distance), smooth_targets=self.smooth_targets)
+        return PooledMap(
+            _affine_features,
+            coef,
+            np.diag(distance),
+            smooth_targets=self.smooth_targets,
+        )
 
     def _set_map(self, coef):
         self.slope_, self.intercept_ = coef.tolist()

@@ -192,7 +192,9 @@ class ScalingBinning(BinnedRecalibrator, positional=("recalibrator", "binning"))
         ----------
         Kumar, Liang and Ma (2019), Verified uncertainty calibration, Section 5.
         """
-        from skcalib.metrics import calibration_error_interval  # which a fit does without
+        from skcalib.metrics import (
+            calibration_error_interval,
+        )  # which a fit does without
 
         check_fitted(self)
         check_number(max_error, "max_error", above=0, at_most=1)
@@ -209,24 +211,43 @@ class ScalingBinning(BinnedRecalibrator, positional=("recalibrator", "binning"))
             clusters=clusters,
             random_state=random_state,
         )
-        return Verification(interval.estimate, interval.high, interval.high <= max_error)
+        return Verification(
+            interval.estimate, interval.high, interval.high <= max_error
+        )
 
     def _fit_binary(self, scores, labels, sample_weight):
         if self.sample_split is not None and len(self.sample_split) != 3:
-            raise ValueError(f"sample_split must give three fractions, found {self.sample_split!r}.")
-        scale_rows, edge_rows, value_rows = self._split(self.sample_split, 3, scores, labels, sample_weight)
+            raise ValueError(
+                f"sample_split must give three fractions, found {self.sample_split!r}."
+            )
+        scale_rows, edge_rows, value_rows = self._split(
+            self.sample_split, 3, scores, labels, sample_weight
+        )
         # Step 1: fit the scaling family on T1.
         recalibrator = check_recalibrator(self._resolved("recalibrator"))
-        self.recalibrator_ = recalibrator.set_params(input=self.input, classes=[False, True])
-        forbid_certificates(self.recalibrator_.fit(*scale_rows), "its forecasts are binned again.")
+        self.recalibrator_ = recalibrator.set_params(
+            input=self.input, classes=[False, True]
+        )
+        forbid_certificates(
+            self.recalibrator_.fit(*scale_rows), "its forecasts are binned again."
+        )
         # Step 2: uniform-mass bins of its output on T2.
         scaled, *rest = self._scaled(edge_rows[0]), *edge_rows[1:]
-        self.bin_edges_ = self._strategy()._edges_of(_without_last_digits(scaled), *rest)
+        self.bin_edges_ = self._strategy()._edges_of(
+            _without_last_digits(scaled), *rest
+        )
         # Step 3: the value of a bin is the mean of its output, not of the labels, on T3.
         same = value_rows[0] is edge_rows[0]
-        scaled, labels, weight = scaled if same else self._scaled(value_rows[0]), *value_rows[1:]
+        scaled, labels, weight = (
+            scaled if same else self._scaled(value_rows[0]),
+            *value_rows[1:],
+        )
         statistics = bin_statistics(scaled, labels, self.bin_edges_, weight, moments=1)
-        self.bin_values_, self.bin_counts_, self.n_bins_ = statistics.mean_score, statistics.count, statistics.n_bins
+        self.bin_values_, self.bin_counts_, self.n_bins_ = (
+            statistics.mean_score,
+            statistics.count,
+            statistics.n_bins,
+        )
 
     def _predict_binary(self, scores):
         return super()._predict_binary(self._scaled(scores))
@@ -241,19 +262,33 @@ class ScalingBinning(BinnedRecalibrator, positional=("recalibrator", "binning"))
         """Return the labels and the binned probabilities, as arguments of a metric."""
         probabilities = self.predict_proba(scores)
         y = check_targets(y, len(probabilities))
-        _, codes = encode_labels(y, len(self.classes_), self.classes_, name="y", classes_name="the classes of fit")
+        _, codes = encode_labels(
+            y,
+            len(self.classes_),
+            self.classes_,
+            name="y",
+            classes_name="the classes of fit",
+        )
         if len(self.classes_) == 2:
             return {"y_true": codes == 1, "y_proba": probabilities[:, 1]}
         if self.multiclass == "top_label":
             predicted = np.searchsorted(self.classes_, self.predict(scores))
-            return {"y_true": codes == predicted, "y_proba": probabilities[np.arange(len(codes)), predicted]}
+            return {
+                "y_true": codes == predicted,
+                "y_proba": probabilities[np.arange(len(codes)), predicted],
+            }
         if self.normalize:
             raise ValueError(
                 "One-vs-rest probabilities that were made to sum to 1 are no longer binned, and their squared error "
                 "cannot be measured without bias. Fit with normalize=False."
             )
         labels = np.arange(len(self.classes_))
-        return {"y_true": codes, "y_proba": probabilities, "multiclass": "marginal", "labels": labels}
+        return {
+            "y_true": codes,
+            "y_proba": probabilities,
+            "multiclass": "marginal",
+            "labels": labels,
+        }
 
 
 def _without_last_digits(scaled):

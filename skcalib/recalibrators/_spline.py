@@ -32,7 +32,9 @@ _SMALLEST_WIDTH = 1.0
 _SMALLEST_GAP = 1e-6  # in units of their range, or of the smallest width
 
 
-class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator, positional=("n_knots",)):
+class SplineCalibration(
+    ClippedRecalibrator, BinaryRecalibrator, positional=("n_knots",)
+):
     """Spline calibration: the sigmoid of a natural cubic spline in the temperature-scaled log-odds.
 
     The map is more flexible with more calibration rows: the weight of a penalty on the curvature is the one with the
@@ -133,37 +135,70 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator, positional=("n_
         basis = _NaturalSplines(knots)
         at_knots = basis.features(knots).T
         few = condensed(log_odds, labels, sample_weight)
-        inverse_temperature = smoothed_inverse_temperature(log_odds, labels, sample_weight, few)
-        ridge, roughness = _IDENTITY_RIDGE * at_knots.T @ at_knots, basis.roughness(inverse_temperature)
-        start = inverse_temperature * np.append(knots[0], np.full(len(knots) - 1, basis.width))  # temperature scaling
+        inverse_temperature = smoothed_inverse_temperature(
+            log_odds, labels, sample_weight, few
+        )
+        ridge, roughness = (
+            _IDENTITY_RIDGE * at_knots.T @ at_knots,
+            basis.roughness(inverse_temperature),
+        )
+        start = inverse_temperature * np.append(
+            knots[0], np.full(len(knots) - 1, basis.width)
+        )  # temperature scaling
         lower = np.append(-np.inf, np.zeros(len(knots) - 1)) if self.monotone else None
 
         def fit(features, labels, sample_weight, penalty, near):
             penalty = ridge + penalty * roughness
-            return fit_logistic(features, labels, sample_weight, near=near, start=start, penalty=penalty, lower=lower)
+            return fit_logistic(
+                features,
+                labels,
+                sample_weight,
+                near=near,
+                start=start,
+                penalty=penalty,
+                lower=lower,
+            )
 
         features, fits, coef = basis.features(few[0]), [], start
-        candidates = _PENALTIES if self.roughness_penalty is None else (self.roughness_penalty,)
+        candidates = (
+            _PENALTIES if self.roughness_penalty is None else (self.roughness_penalty,)
+        )
         for candidate in candidates:
-            coef, loss = fit(lambda rows: features[:, rows], *few[1:], candidate, coef), 0.0
+            coef, loss = (
+                fit(lambda rows: features[:, rows], *few[1:], candidate, coef),
+                0.0,
+            )
             if len(candidates) > 1:
-                loss = _leave_one_out_loss(features, *few[1:], coef, ridge + candidate * roughness)
+                loss = _leave_one_out_loss(
+                    features, *few[1:], coef, ridge + candidate * roughness
+                )
             fits.append((loss, float(candidate), coef))
         _, self.roughness_penalty_, coef = min(reversed(fits), key=itemgetter(0))
         if len(few[0]) < len(log_odds):
-            of_rows = (lambda rows: basis.features(log_odds[rows])), labels, sample_weight
+            of_rows = (
+                (lambda rows: basis.features(log_odds[rows])),
+                labels,
+                sample_weight,
+            )
             coef = fit(*of_rows, self.roughness_penalty_, coef)
         self.knots_, self.knot_log_odds_ = knots, at_knots @ coef
         # The cubic pieces from their ends' values and second derivatives: a twelfth of the time of `CubicSpline`.
         bend, step = basis.bends @ coef / basis.width**2, np.diff(knots)
-        slope = np.diff(self.knot_log_odds_) / step - step * (2 * bend[:-1] + bend[1:]) / 6
+        slope = (
+            np.diff(self.knot_log_odds_) / step - step * (2 * bend[:-1] + bend[1:]) / 6
+        )
         self.spline_coefficients_ = np.stack(
             (np.diff(bend) / (6 * step), bend[:-1] / 2, slope, self.knot_log_odds_[:-1])
         )
 
     def _predict_binary(self, log_odds):
-        inside, spline = np.clip(log_odds, self.knots_[0], self.knots_[-1]), self._spline
-        return clip_probability(expit(spline(inside) + spline(inside, 1) * (log_odds - inside)))
+        inside, spline = (
+            np.clip(log_odds, self.knots_[0], self.knots_[-1]),
+            self._spline,
+        )
+        return clip_probability(
+            expit(spline(inside) + spline(inside, 1) * (log_odds - inside))
+        )
 
     def _map(self, log_odds):
         # The cubic pieces, and the tangents at the outer knots.
@@ -171,7 +206,9 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator, positional=("n_
         ends = knots[[0, -1]]
         tangents = np.column_stack((spline(ends), spline(ends, 1)))
         coefficients = [tangents[0], *self.spline_coefficients_[::-1].T, tangents[1]]
-        return Expit(polynomials(log_odds, knots, [ends[0], *knots[:-1], ends[1]], coefficients))
+        return Expit(
+            polynomials(log_odds, knots, [ends[0], *knots[:-1], ends[1]], coefficients)
+        )
 
     @property
     def _spline(self):
@@ -179,7 +216,9 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator, positional=("n_
 
     def _check_attributes(self):
         if self.spline_coefficients_.shape != (4, len(self.knots_) - 1):
-            raise ValueError("spline_coefficients_ must hold four coefficients between each two knots")
+            raise ValueError(
+                "spline_coefficients_ must hold four coefficients between each two knots"
+            )
 
 
 class _NaturalSplines:
@@ -194,13 +233,17 @@ class _NaturalSplines:
         self.position = self._positions(knots)
         n_slopes = len(knots) - 1
         tied = np.clip(np.arange(n_slopes + 2) - 1, 0, n_slopes - 1)
-        self.slopes = BSpline(np.pad(self.position, 2, mode="edge"), np.eye(n_slopes)[tied], 2)
+        self.slopes = BSpline(
+            np.pad(self.position, 2, mode="edge"), np.eye(n_slopes)[tied], 2
+        )
         self.integrals = self.slopes.antiderivative()
 
     @cached_property
     def bends(self):
         """Second derivatives of the features at the knots, in the position."""
-        return np.column_stack((np.zeros(len(self.position)), self.slopes.derivative()(self.position)))
+        return np.column_stack(
+            (np.zeros(len(self.position)), self.slopes.derivative()(self.position))
+        )
 
     def features(self, log_odds):
         """Return ones and the integrals of the slopes up to each of the log-odds (d, n), straight beyond the knots."""
@@ -208,7 +251,9 @@ class _NaturalSplines:
         inside = np.clip(position, 0, 1)
         features = np.vstack((np.ones(len(position)), self.integrals(inside).T))
         beyond = np.flatnonzero(inside != position)
-        features[1:, beyond] += self.slopes(inside[beyond]).T * (position - inside)[beyond]
+        features[1:, beyond] += (
+            self.slopes(inside[beyond]).T * (position - inside)[beyond]
+        )
         return features
 
     def roughness(self, inverse_temperature):
@@ -219,7 +264,9 @@ class _NaturalSplines:
         """
         step = np.diff(self.position)[:, None]
         left, right = self.bends[:-1], self.bends[1:]
-        integral = sum(values.T @ (step / 6 * values) for values in (left, right, left + right))
+        integral = sum(
+            values.T @ (step / 6 * values) for values in (left, right, left + right)
+        )
         return integral / max(inverse_temperature * self.width, _SMALLEST_WIDTH) ** 3
 
     def _positions(self, log_odds):
@@ -246,6 +293,8 @@ def _leave_one_out_loss(features, targets, sample_weight, coef, penalty):
     The features are those of a row in each column (d, n).
     """
     weight = np.ones(len(targets)) if sample_weight is None else sample_weight
-    inverse = inverse_hessian(lambda rows: features[:, rows], len(targets), sample_weight, coef, penalty)
+    inverse = inverse_hessian(
+        lambda rows: features[:, rows], len(targets), sample_weight, coef, penalty
+    )
     log_odds = left_out_log_odds(features, targets, sample_weight, coef, inverse)
     return weight @ (np.logaddexp(0, log_odds) - targets * log_odds)

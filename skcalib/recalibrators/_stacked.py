@@ -13,18 +13,33 @@ from skcalib._progress import Progress
 from skcalib._rows.links import log_probability, row_softmax
 from skcalib._solvers.mixture import fit_mixture_weights
 from skcalib._solvers.temperature import fit_inverse_temperature, row_derivatives
-from skcalib.recalibrators._attributes import amounts, check_same_classes, numbers, positive, several, weights
+from skcalib.recalibrators._attributes import (
+    amounts,
+    check_same_classes,
+    numbers,
+    positive,
+    several,
+    weights,
+)
 from skcalib.recalibrators._base import BaseRecalibrator, LogitRecalibrator
 from skcalib.recalibrators._certified import forbid_certificates
 from skcalib.recalibrators._clipping import learned_floor
-from skcalib.recalibrators._folds import cross_validation_folds, estimate, row_gain_interval, taken
+from skcalib.recalibrators._folds import (
+    cross_validation_folds,
+    estimate,
+    row_gain_interval,
+    taken,
+)
 from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._map_forms import softmax as softmax_node
 from skcalib.recalibrators._maps import Log, Mixture, Scaled, Softmax
 from skcalib.recalibrators._matrix import DirichletCalibration
 from skcalib.recalibrators._member_fits import MemberFits, is_plain, with_choices
 from skcalib.recalibrators._spline import SplineCalibration
-from skcalib.recalibrators._temperature import EnsembleTemperatureScaling, TemperatureScaling
+from skcalib.recalibrators._temperature import (
+    EnsembleTemperatureScaling,
+    TemperatureScaling,
+)
 from skcalib.recalibrators._transformer import check_recalibrator, tell
 from skcalib.recalibrators._venn_abers import VennAbers
 
@@ -152,12 +167,27 @@ class StackedRecalibrator(BaseRecalibrator, positional=("recalibrators",)):
     _needs_classes = "two"
 
     def _fit_scores(self, scores, codes, sample_weight):
-        members, uncalibrated = self._members(), Uncalibrated(input=self.input, classes=self.classes_)
-        floor = learned_floor(scores, codes, sample_weight, self.input) if self.recalibrators is None else None
-        fits = MemberFits(self.classes_, floor, Progress(type(self).__name__, self.verbose))
-        self.recalibrators_, seconds = fits.fit(list(map(clone, members)), scores, codes, sample_weight, "all rows")
-        forbid_certificates(self, "its forecasts are mixed with those of other recalibrators.")
-        folds = cross_validation_folds(self.cv, scores, codes, sample_weight, self.input)
+        members, uncalibrated = (
+            self._members(),
+            Uncalibrated(input=self.input, classes=self.classes_),
+        )
+        floor = (
+            learned_floor(scores, codes, sample_weight, self.input)
+            if self.recalibrators is None
+            else None
+        )
+        fits = MemberFits(
+            self.classes_, floor, Progress(type(self).__name__, self.verbose)
+        )
+        self.recalibrators_, seconds = fits.fit(
+            list(map(clone, members)), scores, codes, sample_weight, "all rows"
+        )
+        forbid_certificates(
+            self, "its forecasts are mixed with those of other recalibrators."
+        )
+        folds = cross_validation_folds(
+            self.cv, scores, codes, sample_weight, self.input
+        )
 
         def of_fold(number, fold):
             if np.ptp(codes[fold.train]) == 0:  # of one class alone nothing is learned
@@ -165,24 +195,46 @@ class StackedRecalibrator(BaseRecalibrator, positional=("recalibrators",)):
             else:
                 unfitted = list(map(with_choices, members, self.recalibrators_))
             rows = scores[fold.train], codes[fold.train], fold.train_weight
-            fitted, seconds = fits.fit(unfitted, *rows, f"fold {number} of {len(folds)}")
-            predict = [one._predict_encoded if is_plain(one) else one.predict_proba for one in fitted]
+            fitted, seconds = fits.fit(
+                unfitted, *rows, f"fold {number} of {len(folds)}"
+            )
+            predict = [
+                one._predict_encoded if is_plain(one) else one.predict_proba
+                for one in fitted
+            ]
             return [of_member(scores[fold.test]) for of_member in predict], seconds
 
-        by_fold = Parallel(n_jobs=self.n_jobs, prefer="threads")(map(delayed(of_fold), count(1), folds))
+        by_fold = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            map(delayed(of_fold), count(1), folds)
+        )
         predicted, of_folds = zip(*by_fold, strict=True)
         self.seconds_ = seconds + np.sum(of_folds, axis=0)
-        predicted = [np.concatenate(of_member) for of_member in zip(*predicted, strict=True)]
+        predicted = [
+            np.concatenate(of_member) for of_member in zip(*predicted, strict=True)
+        ]
         rows = np.concatenate([fold.test for fold in folds])
-        weight = None if sample_weight is None else np.concatenate([fold.test_weight for fold in folds])
+        weight = (
+            None
+            if sample_weight is None
+            else np.concatenate([fold.test_weight for fold in folds])
+        )
         unchanged = predicted[0]
         if self.uncalibrated_weight == 0:
-            unchanged = uncalibrated.fit(scores, self.classes_[codes]).predict_proba(scores[rows])
-        codes, fold_of_row = codes[rows].astype(np.intp), np.repeat(range(len(folds)), [len(f.test) for f in folds])
+            unchanged = uncalibrated.fit(scores, self.classes_[codes]).predict_proba(
+                scores[rows]
+            )
+        codes, fold_of_row = (
+            codes[rows].astype(np.intp),
+            np.repeat(range(len(folds)), [len(f.test) for f in folds]),
+        )
         losses = np.column_stack([_losses(p, codes) for p in predicted])
-        self.weights_, self.temperature_ = self._mixing(predicted, losses, codes, weight)
+        self.weights_, self.temperature_ = self._mixing(
+            predicted, losses, codes, weight
+        )
         self.cv_log_loss_ = np.average(losses, axis=0, weights=weight)
-        gains = _losses(unchanged, codes) - self._left_out_losses(predicted, losses, codes, weight, fold_of_row)
+        gains = _losses(unchanged, codes) - self._left_out_losses(
+            predicted, losses, codes, weight, fold_of_row
+        )
         self.gain_ = row_gain_interval(gains, weight)
 
     def _left_out_losses(self, predicted, losses, codes, sample_weight, fold_of_row):
@@ -190,8 +242,15 @@ class StackedRecalibrator(BaseRecalibrator, positional=("recalibrators",)):
         left_out = np.empty(len(codes))
         for fold in np.unique(fold_of_row):
             inside = fold_of_row == fold
-            others = [p[~inside] for p in predicted], losses[~inside], codes[~inside], taken(sample_weight, ~inside)
-            mixture = self._mixed((p[inside] for p in predicted), *self._mixing(*others))
+            others = (
+                [p[~inside] for p in predicted],
+                losses[~inside],
+                codes[~inside],
+                taken(sample_weight, ~inside),
+            )
+            mixture = self._mixed(
+                (p[inside] for p in predicted), *self._mixing(*others)
+            )
             left_out[inside] = _losses(mixture, codes[inside])
         return left_out
 
@@ -220,13 +279,25 @@ class StackedRecalibrator(BaseRecalibrator, positional=("recalibrators",)):
 
     def _mixed(self, predicted, weights, temperature):
         mixture = _weighted_sum(weights, predicted)
-        return mixture if len(self.classes_) == 2 else row_softmax(log_probability(mixture) / temperature)
+        return (
+            mixture
+            if len(self.classes_) == 2
+            else row_softmax(log_probability(mixture) / temperature)
+        )
 
     def _map(self, scores):
-        used = [(w, one) for w, one in zip(self.weights_.tolist(), self.recalibrators_, strict=True) if w > 0]
+        used = [
+            (w, one)
+            for w, one in zip(self.weights_.tolist(), self.recalibrators_, strict=True)
+            if w > 0
+        ]
         weights, members = zip(*used, strict=True)
         mixture = Mixture(weights, tuple(map_of(member, scores) for member in members))
-        return mixture if len(self.classes_) == 2 else Softmax(Scaled(Log(mixture), 1 / self.temperature_))
+        return (
+            mixture
+            if len(self.classes_) == 2
+            else Softmax(Scaled(Log(mixture), 1 / self.temperature_))
+        )
 
     def _check_attributes(self):
         check_same_classes(self, *self.recalibrators_)
@@ -236,11 +307,19 @@ class StackedRecalibrator(BaseRecalibrator, positional=("recalibrators",)):
         if self.recalibrators is not None:
             members = self._given_members()
         elif len(self.classes_) == 2:
-            members = [TemperatureScaling(), SplineCalibration(monotone=self.rank_preserving), VennAbers()]
+            members = [
+                TemperatureScaling(),
+                SplineCalibration(monotone=self.rank_preserving),
+                VennAbers(),
+            ]
         elif self.rank_preserving:
             members = [TemperatureScaling(), EnsembleTemperatureScaling()]
         else:
-            members = [TemperatureScaling(), VennAbers(), *map(DirichletCalibration, _DIRICHLET_ALPHAS)]
+            members = [
+                TemperatureScaling(),
+                VennAbers(),
+                *map(DirichletCalibration, _DIRICHLET_ALPHAS),
+            ]
         if self.uncalibrated_weight > 0:
             members = [Uncalibrated(), *members]
         for member in members:
@@ -251,10 +330,17 @@ class StackedRecalibrator(BaseRecalibrator, positional=("recalibrators",)):
 
     def _given_members(self):
         if self.rank_preserving:
-            raise ValueError("rank_preserving=True chooses the members: leave recalibrators=None, or set it to False.")
+            raise ValueError(
+                "rank_preserving=True chooses the members: leave recalibrators=None, or set it to False."
+            )
         if len(self.recalibrators) == 0:
-            raise ValueError("recalibrators must name at least one recalibrator, found none. None takes the default.")
-        return [check_recalibrator(clone(member), "recalibrators") for member in self.recalibrators]
+            raise ValueError(
+                "recalibrators must name at least one recalibrator, found none. None takes the default."
+            )
+        return [
+            check_recalibrator(clone(member), "recalibrators")
+            for member in self.recalibrators
+        ]
 
 
 class Uncalibrated(LogitRecalibrator):
@@ -297,6 +383,9 @@ def _last_inverse_temperature(logits, codes, sample_weight):
     """
     inverse = fit_inverse_temperature(logits, codes, sample_weight)
     weight = np.ones(len(codes)) if sample_weight is None else sample_weight
-    variance = sum(weight[rows] @ variance for rows, _, variance in row_derivatives(inverse, logits, codes))
+    variance = sum(
+        weight[rows] @ variance
+        for rows, _, variance in row_derivatives(inverse, logits, codes)
+    )
     information = inverse**2 * float(variance)
     return float(inverse ** (information / (information + _PRIOR_INFORMATION)))

@@ -88,7 +88,10 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
     >>> import numpy as np
     >>> from skcalib import TemperatureScaling
     >>> log_odds = np.full(4, 2 * np.log(3))
-    >>> round(TemperatureScaling(input="logit").fit(log_odds, [1, 1, 1, 0]).temperature_, 6)
+    >>> round(
+    ...     TemperatureScaling(input="logit").fit(log_odds, [1, 1, 1, 0]).temperature_,
+    ...     6,
+    ... )
     2.0
     """
 
@@ -110,7 +113,9 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         self.temperature_ = float(1 / inverse)
 
     def _predict_logits(self, logits):
-        return np.multiply(logits, self.inverse_temperature_, dtype=np.float64)  # float32 could overflow
+        return np.multiply(
+            logits, self.inverse_temperature_, dtype=np.float64
+        )  # float32 could overflow
 
     def _map(self, logits):
         return softmax_node(Scaled(logits, self.inverse_temperature_))
@@ -130,10 +135,16 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         grid = np.log(around) + np.linspace(-np.log(30), np.log(30), 61)
         values = [on_sample(point) for point in grid]
         lowest = np.flatnonzero(values == np.min(values))
-        best = min(lowest, key=lambda index: abs(index - len(grid) // 2))  # of ties the nearest
+        best = min(
+            lowest, key=lambda index: abs(index - len(grid) // 2)
+        )  # of ties the nearest
         bounds = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-        objective = on_sample if step == 1 else self._objective(logits, codes, sample_weight)
-        options = {"xatol": 1e-10} if step == 1 else {"xatol": 1e-4, "maxiter": _FEW_STEPS}
+        objective = (
+            on_sample if step == 1 else self._objective(logits, codes, sample_weight)
+        )
+        options = (
+            {"xatol": 1e-10} if step == 1 else {"xatol": 1e-4, "maxiter": _FEW_STEPS}
+        )
         at_best = values[best] if step == 1 else objective(grid[best])
         refined = minimize_scalar(objective, bounds=bounds, options=options)
         return np.exp(refined.x if refined.fun < at_best else grid[best])
@@ -144,7 +155,9 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         options = {} if sample_weight is None else {"sample_weight": sample_weight}
 
         def objective(log_inverse):
-            value = self.loss(y_true, row_softmax(np.exp(log_inverse) * logits), **options)
+            value = self.loss(
+                y_true, row_softmax(np.exp(log_inverse) * logits), **options
+            )
             if not isinstance(value, Real) or np.isnan(value):
                 raise ValueError(
                     f"loss must return a number, found {value!r} at the temperature {np.exp(-log_inverse):.6g}."
@@ -213,7 +226,9 @@ class EnsembleTemperatureScaling(TemperatureScaling):
     >>> from skcalib import EnsembleTemperatureScaling
     >>> scores = np.repeat([0.001, 0.999], 100)
     >>> y = np.tile(np.arange(100) < 10, 2) ^ (scores > 0.5)
-    >>> EnsembleTemperatureScaling().fit(scores, y).predict_proba([0.999]).round(3).tolist()
+    >>> EnsembleTemperatureScaling().fit(scores, y).predict_proba([0.999]).round(
+    ...     3
+    ... ).tolist()
     [[0.1, 0.9]]
     """
 
@@ -224,18 +239,35 @@ class EnsembleTemperatureScaling(TemperatureScaling):
     def _fit_logits(self, logits, codes, sample_weight):
         super()._fit_logits(logits, codes, sample_weight)
         parts = np.stack(self._parts(logits.astype(np.float64)), axis=2)
-        self.weights_ = fit_mixture_weights(parts[np.arange(len(codes)), codes], sample_weight)
+        self.weights_ = fit_mixture_weights(
+            parts[np.arange(len(codes)), codes], sample_weight
+        )
 
     def _predict_logits(self, logits):
         parts = self._parts(logits.astype(np.float64))
-        return log_probability(sum(weight * part for weight, part in zip(self.weights_, parts, strict=True)))
+        return log_probability(
+            sum(
+                weight * part for weight, part in zip(self.weights_, parts, strict=True)
+            )
+        )
 
     def _map(self, logits):
         tempered, given, uniform = self.weights_.tolist()
-        parts = softmax_node(Scaled(logits, self.inverse_temperature_), clip=False), softmax_node(logits, clip=False)
-        return inside(normalized(inside(Mixture((tempered, given), parts, uniform / len(self.classes_)))))
+        parts = (
+            softmax_node(Scaled(logits, self.inverse_temperature_), clip=False),
+            softmax_node(logits, clip=False),
+        )
+        return inside(
+            normalized(
+                inside(Mixture((tempered, given), parts, uniform / len(self.classes_)))
+            )
+        )
 
     def _parts(self, logits):
         """Return the tempered, the given and the uniform forecast."""
         tempered = softmax(super()._predict_logits(logits), axis=1)
-        return tempered, softmax(logits, axis=1), np.full_like(tempered, 1 / logits.shape[1])
+        return (
+            tempered,
+            softmax(logits, axis=1),
+            np.full_like(tempered, 1 / logits.shape[1]),
+        )

@@ -14,7 +14,9 @@ from skcalib._input.labels import check_targets, encode_labels
 from skcalib._input.scores import check_scores
 
 
-class ProbabilityTransformer(DefaultObjects, ClassifierMixin, TransformerMixin, BaseEstimator):
+class ProbabilityTransformer(
+    DefaultObjects, ClassifierMixin, TransformerMixin, BaseEstimator
+):
     """Classifier and transformer in one: `transform` is `predict_proba`, so that a pipeline can hold several.
 
     A subclass may write its parameters as fields, ``alpha: [Interval(Real, 0, None, closed="left")] = 1.0``: with the
@@ -28,13 +30,22 @@ class ProbabilityTransformer(DefaultObjects, ClassifierMixin, TransformerMixin, 
         if any(isinstance(kind, list) for kind in cls.__annotations__.values()):
             parameters(cls, positional)
         for name in ("_parameter_constraints", "_attributes", "_default_objects"):
-            setattr(cls, name, dict(ChainMap(*(vars(base).get(name, {}) for base in cls.__mro__))))
+            setattr(
+                cls,
+                name,
+                dict(ChainMap(*(vars(base).get(name, {}) for base in cls.__mro__))),
+            )
 
     def _encoded(self, y, scores):
         """Set `classes_` and return the column index of each label of `y`, after a check that they fit the scores."""
         y = check_targets(y, len(scores))
         self.classes_, codes = encode_labels(
-            y, scores.shape[1], self.classes, name="y", classes_name="classes", column_numbers=True
+            y,
+            scores.shape[1],
+            self.classes,
+            name="y",
+            classes_name="classes",
+            column_numbers=True,
         )
         self._remember_parameters()
         return codes
@@ -103,7 +114,10 @@ class ProbabilityTransformer(DefaultObjects, ClassifierMixin, TransformerMixin, 
             ``recalibrator_class`` in lower case.
         """
         check_fitted(self)
-        return np.array([f"{type(self).__name__.lower()}_{label}" for label in self.classes_], dtype=object)
+        return np.array(
+            [f"{type(self).__name__.lower()}_{label}" for label in self.classes_],
+            dtype=object,
+        )
 
 
 class RecalibratorOfColumns(ProbabilityTransformer):
@@ -112,7 +126,11 @@ class RecalibratorOfColumns(ProbabilityTransformer):
     @property
     def input(self):
         """What the recalibrator, or the first of a pipeline of them, takes: probabilities or logits."""
-        first = self.recalibrator[0] if isinstance(self.recalibrator, Pipeline) else self.recalibrator
+        first = (
+            self.recalibrator[0]
+            if isinstance(self.recalibrator, Pipeline)
+            else self.recalibrator
+        )
         return getattr(first, "input", "probability")
 
     @property
@@ -128,14 +146,18 @@ class RecalibratorOfColumns(ProbabilityTransformer):
     def _scores_and_columns(self, X, keys, name, *, reset):
         """Return the validated scores of X and its columns `keys`, the parameter `name`; `reset` in `fit`."""
         if sparse.issparse(X):
-            raise TypeError("X must be dense, found a sparse matrix. Convert it with .toarray().")
+            raise TypeError(
+                "X must be dense, found a sparse matrix. Convert it with .toarray()."
+            )
         X = X if hasattr(X, "shape") else np.asarray(X, dtype=object)
         positions = column_positions(X, keys, name=name)
         if not reset:
             validate_data(self, X, skip_check_array=True, reset=False)
         others = [column for column in range(X.shape[1]) if column not in positions]
         if not others:
-            raise ValueError(f"{name} takes all {X.shape[1]} columns out of X, and no scores are left.")
+            raise ValueError(
+                f"{name} takes all {X.shape[1]} columns out of X, and no scores are left."
+            )
         scores = check_scores(select_columns(X, others), name="X", input=self.input)
         if reset:
             validate_data(self, X, skip_check_array=True, reset=True)
@@ -151,13 +173,19 @@ def fitted_clone(recalibrator, scores, y, sample_weight=None, **given):
 def tell(recalibrator, **values):
     """Set those of the parameters that the recalibrator has."""
     names = recalibrator.get_params(deep=False)
-    return recalibrator.set_params(**{name: value for name, value in values.items() if name in names})
+    return recalibrator.set_params(
+        **{name: value for name, value in values.items() if name in names}
+    )
 
 
 def class_parameters(recalibrator, classes):
     """Return `classes` under each name by which the recalibrator or one inside it takes them."""
     names = recalibrator.get_params()
-    return {name: classes for name in names if name == "classes" or name.endswith("__classes")}
+    return {
+        name: classes
+        for name in names
+        if name == "classes" or name.endswith("__classes")
+    }
 
 
 def check_recalibrator(recalibrator, name="recalibrator"):
@@ -167,11 +195,15 @@ def check_recalibrator(recalibrator, name="recalibrator"):
     """
     for method in ("fit", "predict_proba"):
         if not hasattr(recalibrator, method):
-            raise TypeError(f"{name} must have fit and predict_proba, but {recalibrator!r} has no {method}.")
+            raise TypeError(
+                f"{name} must have fit and predict_proba, but {recalibrator!r} has no {method}."
+            )
     inner = recalibrator
     while hasattr(inner, "estimator"):  # of a search, or of a fitted one
         inner = inner.estimator
-    if type(inner).__module__.startswith("sklearn.") and not isinstance(inner, Pipeline):
+    if type(inner).__module__.startswith("sklearn.") and not isinstance(
+        inner, Pipeline
+    ):
         raise TypeError(
             f"{name} must be a recalibrator of scores, such as PlattScaling(), found the classifier {recalibrator!r}."
         )

@@ -21,7 +21,9 @@ from skcalib.recalibrators._maps import Choice, Place, RowKey, Rows, Scores
 _DEFAULT_N_BINS = 10
 
 
-class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator, positional=("n_bins",)):
+class UniformMassBinning(
+    CertifiedMixin, ParameterHints, BinaryRecalibrator, positional=("n_bins",)
+):
     """Uniform-mass double-dipping (UMD): histogram binning with a guaranteed largest error.
 
     The bins are cut at order statistics of the scores, the rows at the cuts are left out, and each bin predicts the
@@ -104,7 +106,10 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator, pos
     >>> scores = rng.random(1000)
     >>> y = rng.random(1000) < scores**2
     >>> model = UniformMassBinning(epsilon=0.2).fit(scores, y)
-    >>> model.certificate().n_bins, model.predict_proba([0.1, 0.5, 0.9])[:, 1].round(2).tolist()
+    >>> (
+    ...     model.certificate().n_bins,
+    ...     model.predict_proba([0.1, 0.5, 0.9])[:, 1].round(2).tolist(),
+    ... )
     (13, [0.04, 0.28, 0.79])
 
     Five rows and two bins: the third row is the cut, and only the others count.
@@ -176,7 +181,10 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator, pos
 
     def _fit_scores(self, scores, codes, sample_weight):
         one_vs_rest = len(self.classes_) > 2 and self.multiclass == "ovr"
-        self._n_problems, self._n_rows = len(self.classes_) if one_vs_rest else 1, len(scores)
+        self._n_problems, self._n_rows = (
+            len(self.classes_) if one_vs_rest else 1,
+            len(scores),
+        )
         super()._fit_scores(scores, codes, sample_weight)
         self._randomised = self._built_map()
 
@@ -194,14 +202,18 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator, pos
             random = check_random_state(self.random_state)
             key = random.random_sample(n_rows)
             self.salt_ = f"{random.randint(np.iinfo(np.int32).max):08x}"
-            self._cut_key_ = _order_ties(ordered, ordered_labels, cuts, (scores, labels, key))
+            self._cut_key_ = _order_ties(
+                ordered, ordered_labels, cuts, (scores, labels, key)
+            )
         else:
             if self._has_ties_:
                 ordered_labels, cuts = _share_ties(ordered, ordered_labels, cuts)
             self._cut_key_ = np.zeros(len(cuts))
         self._count_rows(ordered_labels, cuts, n_rows)
         support = (-np.inf, np.inf) if self.input == "logit" else (0.0, 1.0)
-        self.bin_edges_ = np.concatenate((support[:1], ordered[cuts], support[1:]), dtype=np.float64)
+        self.bin_edges_ = np.concatenate(
+            (support[:1], ordered[cuts], support[1:]), dtype=np.float64
+        )
         self.n_bins_ = len(cuts) + 1
 
     def _choose_n_bins(self, n_rows):
@@ -211,21 +223,32 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator, pos
                     f"Give n_bins={self.n_bins} or epsilon={self.epsilon}, not both: one decides the other."
                 )
             return max(1, min(self.n_bins or _DEFAULT_N_BINS, n_rows // 2))
-        from skcalib.guarantees import max_n_bins  # which a fit with n_bins does without
+        from skcalib.guarantees import (
+            max_n_bins,
+        )  # which a fit with n_bins does without
 
         # one-vs-rest: the promise covers every class by the union bound
         level = 1 - (1 - self.confidence_level) / self._n_problems
-        return max_n_bins(n_rows, self.epsilon, confidence_level=level, keep_boundary=self.keep_boundary)
+        return max_n_bins(
+            n_rows,
+            self.epsilon,
+            confidence_level=level,
+            keep_boundary=self.keep_boundary,
+        )
 
     def _count_rows(self, labels, cuts, n_rows):
         """Set the values; and the events and rows strictly inside each bin, which a certificate counts."""
         below = np.concatenate(([0.0], np.cumsum(labels)))
         inside, ends = np.append(0, cuts + 1), np.append(cuts, n_rows)
-        last = np.append(cuts + 1, n_rows) if self.keep_boundary else ends  # a cut counts in the bin below it
+        last = (
+            np.append(cuts + 1, n_rows) if self.keep_boundary else ends
+        )  # a cut counts in the bin below it
         # Only ties leave a bin without rows inside. Its value is then the label at the cut where it starts.
         first = np.where(inside < last, inside, np.append(0, cuts))
         self.bin_positives_, self.bin_counts_ = below[last] - below[first], last - first
-        self.bin_values_ = np.clip(self.bin_positives_ / self.bin_counts_, 0, 1)  # shares of ties sum up to rounding
+        self.bin_values_ = np.clip(
+            self.bin_positives_ / self.bin_counts_, 0, 1
+        )  # shares of ties sum up to rounding
         self._inside_ = below[ends] - below[inside], ends - inside
 
     def predict_proba(self, X, ids=None):
@@ -256,8 +279,12 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator, pos
         scores, impossible = self._possible_scores(X)
         ids = None if ids is None else check_ids(ids, len(scores))
         probabilities = np.empty((len(scores), len(self.classes_)))
-        for rows in row_blocks(*probabilities.shape):  # .8 of the time of all rows at once
-            probability = Rows(scores[rows], ids=None if ids is None else ids[rows])(self._randomised)
+        for rows in row_blocks(
+            *probabilities.shape
+        ):  # .8 of the time of all rows at once
+            probability = Rows(scores[rows], ids=None if ids is None else ids[rows])(
+                self._randomised
+            )
             if len(self.classes_) == 2:
                 np.subtract(1, probability[:, 0], out=probabilities[rows, 0])
             probabilities[rows, -probability.shape[1] :] = probability
@@ -301,7 +328,9 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator, pos
         return self.classes_[self.predict_proba(X, ids).argmax(axis=1)]
 
     def _predict_binary(self, scores):
-        return self.bin_values_[np.searchsorted(self.bin_edges_[1:-1], scores, side="right")]
+        return self.bin_values_[
+            np.searchsorted(self.bin_edges_[1:-1], scores, side="right")
+        ]
 
     def _check_attributes(self):
         checks.check_bins(self)
@@ -318,15 +347,21 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator, pos
         ends, key = np.append(first[1:], len(cuts)), RowKey(self.salt_)
         cases = [steps(score, [], values[:1])]
         for start, end in zip(first, ends, strict=True):
-            on_cut = steps(key, below(self._cut_key_[start:end]), values[start : end + 1])
+            on_cut = steps(
+                key, below(self._cut_key_[start:end]), values[start : end + 1]
+            )
             cases += [on_cut, steps(score, [], values[end : end + 1])]
         places = np.column_stack((below(distinct), distinct)).ravel()
-        empty = np.flatnonzero(np.diff(places) <= 0) + 1  # no float lies between two cuts
+        empty = (
+            np.flatnonzero(np.diff(places) <= 0) + 1
+        )  # no float lies between two cuts
         kept = [case for number, case in enumerate(cases) if number not in empty]
         return Choice(Place(score, np.delete(places, empty)), tuple(kept))
 
     def _ties_forbid_a_certificate(self):
-        return not self.randomize and any(part._has_ties_ for part in getattr(self, "estimators_", [self]))
+        return not self.randomize and any(
+            part._has_ties_ for part in getattr(self, "estimators_", [self])
+        )
 
     def _issue_certificate(self, problems, *, interval, **promise):
         if self._ties_forbid_a_certificate():
@@ -337,9 +372,14 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator, pos
             )
         from skcalib.guarantees import uniform_mass_certificate
 
-        n_rows, n_bins = self._n_rows, _DEFAULT_N_BINS if self.n_bins is None else self.n_bins
+        n_rows, n_bins = (
+            self._n_rows,
+            _DEFAULT_N_BINS if self.n_bins is None else self.n_bins,
+        )
         if self.epsilon is None and n_rows < 2 * n_bins:
-            raise ValueError(f"No certificate: {n_rows} rows are fewer than two for each of {n_bins} bins.")
+            raise ValueError(
+                f"No certificate: {n_rows} rows are fewer than two for each of {n_bins} bins."
+            )
         return uniform_mass_certificate(
             [part._inside_[0] for part in problems],
             [part._inside_[1] for part in problems],
@@ -365,7 +405,9 @@ def _order_ties(ordered, ordered_labels, cuts, rows):
     tied = np.flatnonzero(values[value] == scores)
     # One sort of value + key, in place of two: keys are in [0, 1), and told apart by some 40 binary digits.
     tied = tied[np.argsort(value[tied] + key[tied])]
-    first, last = (np.searchsorted(ordered, values, side=side) for side in ("left", "right"))
+    first, last = (
+        np.searchsorted(ordered, values, side=side) for side in ("left", "right")
+    )
     place = np.concatenate([np.arange(*ends) for ends in zip(first, last, strict=True)])
     ordered_labels[place] = labels[tied]
     return key[tied[np.searchsorted(place, cuts)]]
@@ -373,7 +415,9 @@ def _order_ties(ordered, ordered_labels, cuts, rows):
 
 def _share_ties(ordered, labels, cuts):
     """Return labels that tied rows share, and cuts below whole groups of ties: the answer ignores the rows' order."""
-    _, first, inverse, counts = np.unique(ordered, return_index=True, return_inverse=True, return_counts=True)
+    _, first, inverse, counts = np.unique(
+        ordered, return_index=True, return_inverse=True, return_counts=True
+    )
     shared = np.bincount(inverse, weights=labels) / counts
     cuts = np.unique(first[inverse[cuts]])
     return shared[inverse], cuts[cuts > 0]

@@ -103,7 +103,11 @@ class VennAbers(BinaryRecalibrator):
 
     max_n_knots: [Interval(Integral, 1, None, closed="left"), None] = None
 
-    _part_attributes = {"score_knots_": knots, "lower_probability_": shares, "upper_probability_": shares}
+    _part_attributes = {
+        "score_knots_": knots,
+        "lower_probability_": shares,
+        "upper_probability_": shares,
+    }
     _needs_classes = "any"
     _scale = "given"
 
@@ -133,7 +137,9 @@ class VennAbers(BinaryRecalibrator):
         scores = self._class_probabilities(scores)
         if self.multiclass == "top_label":
             return self.estimators_[0]._interval(top_label(scores)[1])
-        bounds = [part._interval(scores[:, k]) for k, part in enumerate(self.estimators_)]
+        bounds = [
+            part._interval(scores[:, k]) for k, part in enumerate(self.estimators_)
+        ]
         return tuple(np.column_stack(columns) for columns in zip(*bounds, strict=True))
 
     def _fit_binary(self, scores, labels, sample_weight):
@@ -143,10 +149,16 @@ class VennAbers(BinaryRecalibrator):
         upper = np.append(_isotonic_with_event(table.weight, table.positives), 1.0)
         # A non-event at a score is an event where the labels and the order are turned round.
         negatives = table.weight - table.positives
-        mirrored = _isotonic_with_event(*(sums[-1] - sums[::-1] for sums in (table.weight, negatives)))
+        mirrored = _isotonic_with_event(
+            *(sums[-1] - sums[::-1] for sums in (table.weight, negatives))
+        )
         lower = np.append(0.0, 1 - mirrored[::-1])
         # Other scores do not change the result. Groups are kept, because a new score must be tied with its own group.
-        jumps = (np.diff(lower) != 0) | (np.diff(upper) != 0) | (self.max_n_knots is not None)
+        jumps = (
+            (np.diff(lower) != 0)
+            | (np.diff(upper) != 0)
+            | (self.max_n_knots is not None)
+        )
         self.score_knots_ = table.scores[jumps]
         self.lower_probability_ = lower[np.append(True, jumps)]
         self.upper_probability_ = upper[np.append(jumps, True)]
@@ -156,23 +168,38 @@ class VennAbers(BinaryRecalibrator):
 
     def _map(self, score):
         """Build a step at each knot and one between each two; with groups a score is tied with the knot above it."""
-        lower, upper, knots = self.lower_probability_, self.upper_probability_, self.score_knots_
+        lower, upper, knots = (
+            self.lower_probability_,
+            self.upper_probability_,
+            self.score_knots_,
+        )
         check_lengths(self, len(knots) + 1, "lower_probability_", "upper_probability_")
         at_knots = _probability(lower[1:], upper[:-1])
         if self.max_n_knots is not None:
             return steps(score, knots[:-1], at_knots)  # the last knot is infinite
         between = _probability(lower, upper)
         cuts = np.column_stack((below(knots), knots)).ravel()
-        return steps(score, cuts, np.append(np.column_stack((between[:-1], at_knots)).ravel(), between[-1]))
+        return steps(
+            score,
+            cuts,
+            np.append(np.column_stack((between[:-1], at_knots)).ravel(), between[-1]),
+        )
 
     def _check_attributes(self):
-        if (self.max_n_knots is not None) != bool(len(self.score_knots_) and self.score_knots_[-1] == np.inf):
-            raise ValueError("score_knots_ must end with infinity where max_n_knots is given, and only there")
+        if (self.max_n_knots is not None) != bool(
+            len(self.score_knots_) and self.score_knots_[-1] == np.inf
+        ):
+            raise ValueError(
+                "score_knots_ must end with infinity where max_n_knots is given, and only there"
+            )
 
     def _interval(self, scores):
         first = np.searchsorted(self.score_knots_, scores, side="left")
         # From a knot on; a group of scores is tied with its knot, the group's upper edge.
-        reached = self.max_n_knots is not None or np.append(self.score_knots_, np.inf)[first] == scores
+        reached = (
+            self.max_n_knots is not None
+            or np.append(self.score_knots_, np.inf)[first] == scores
+        )
         return self.lower_probability_[first + reached], self.upper_probability_[first]
 
 
@@ -182,7 +209,9 @@ def _probability(lower, upper):
 
 def _upper_edges(scores, sample_weight, n_groups):
     """Return for each score the upper edge of its equal-mass group, infinite for the last."""
-    edges = EqualMass(n_groups)._edges_of(scores, None, sample_weight, support=(-np.inf, np.inf))
+    edges = EqualMass(n_groups)._edges_of(
+        scores, None, sample_weight, support=(-np.inf, np.inf)
+    )
     return edges[1:][assign_bins(scores, edges)]
 
 
@@ -220,7 +249,12 @@ def _tangent_slopes(points, block, weight, positives, end):
 
     Along the ends, which are convex, that slope falls and then rises: it rises as soon as the next block is steeper.
     """
-    end_weight, end_positives, weight, positives = weight[end], positives[end], weight[points], positives[points]
+    end_weight, end_positives, weight, positives = (
+        weight[end],
+        positives[end],
+        weight[points],
+        positives[points],
+    )
     slope_after = np.append(np.diff(end_positives) / np.diff(end_weight), np.inf)
 
     def slope(ends):
@@ -230,5 +264,8 @@ def _tangent_slopes(points, block, weight, positives, end):
     for _ in range(len(end).bit_length()):
         middle = (low + high) // 2
         rises = slope_after[middle] >= slope(middle)
-        low, high = np.where(rises, low, np.minimum(middle + 1, high)), np.where(rises, middle, high)
+        low, high = (
+            np.where(rises, low, np.minimum(middle + 1, high)),
+            np.where(rises, middle, high),
+        )
     return slope(low)

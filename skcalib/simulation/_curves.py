@@ -65,10 +65,19 @@ class GlmCurve:
     def __call__(self, scores, complement=None):
         """Return the event probability at scores, whose complement 1 - s may be given more exactly than they are."""
         scores = np.asarray(scores, dtype=np.float64)
-        complement = 1 - scores if complement is None else np.asarray(complement, dtype=np.float64)
+        complement = (
+            1 - scores
+            if complement is None
+            else np.asarray(complement, dtype=np.float64)
+        )
         # xlogy makes a slope of zero a zero at the ends too.
-        terms = {"log": xlogy(self.slope, scores), "logflip": xlogy(self.slope, complement)}
-        predictor = self.intercept + terms.get(self.transform, terms["log"] - terms["logflip"])
+        terms = {
+            "log": xlogy(self.slope, scores),
+            "logflip": xlogy(self.slope, complement),
+        }
+        predictor = self.intercept + terms.get(
+            self.transform, terms["log"] - terms["logflip"]
+        )
         if self.link == "logit":
             return expit(predictor)
         predictor = np.minimum(predictor, 0)

@@ -16,7 +16,12 @@ from skcalib.simulation._curves import GlmCurve
 from skcalib.simulation._model import CalibrationModel
 
 # The scales (link, transform) of the paper's candidates.
-_CANDIDATES = (("logit", "logit"), ("log", "log"), ("logflip", "logflip"), ("logit", "logflip"))
+_CANDIDATES = (
+    ("logit", "logit"),
+    ("log", "log"),
+    ("logflip", "logflip"),
+    ("logit", "logflip"),
+)
 
 # Roelofs et al., Tables 1 and 2: alpha, beta, link, transform, intercept, slope of the fit of least AIC.
 _ROELOFS_FITS = {
@@ -138,19 +143,35 @@ def fit_score_distribution(scores, *, resolution=None):
     at_zero, at_one = scores <= resolution, scores >= 1 - resolution
     inner = scores[~(at_zero | at_one)]
     if len(inner) == 0 or scores.min() == scores.max():
-        what = f"all are {scores[0]:g}" if scores.min() == scores.max() else "all are 0 or 1"
-        raise ValueError(f"scores must differ, and some lie strictly between 0 and 1, for a Beta fit; {what}.")
-    shares = np.array([np.mean(at_zero), np.mean(at_one), np.log(inner).sum() / len(scores)])
+        what = (
+            f"all are {scores[0]:g}"
+            if scores.min() == scores.max()
+            else "all are 0 or 1"
+        )
+        raise ValueError(
+            f"scores must differ, and some lie strictly between 0 and 1, for a Beta fit; {what}."
+        )
+    shares = np.array(
+        [np.mean(at_zero), np.mean(at_one), np.log(inner).sum() / len(scores)]
+    )
     log_complement = np.log1p(-inner).sum() / len(scores)
 
     def loss(log_parameters):
         a, b = np.exp(log_parameters)
-        inner_term = (a - 1) * shares[2] + (b - 1) * log_complement - (1 - shares[0] - shares[1]) * betaln(a, b)
-        tails = shares[0] * _log_lower_tail(a, b, resolution) + shares[1] * _log_lower_tail(b, a, resolution)
+        inner_term = (
+            (a - 1) * shares[2]
+            + (b - 1) * log_complement
+            - (1 - shares[0] - shares[1]) * betaln(a, b)
+        )
+        tails = shares[0] * _log_lower_tail(a, b, resolution) + shares[
+            1
+        ] * _log_lower_tail(b, a, resolution)
         return -(inner_term + tails)
 
     options = {"xatol": 1e-9, "fatol": 1e-14, "maxiter": 2000, "maxfev": 4000}
-    found = minimize(loss, np.log(_moment_start(scores)), method="Nelder-Mead", options=options)
+    found = minimize(
+        loss, np.log(_moment_start(scores)), method="Nelder-Mead", options=options
+    )
     return stats.beta(*(float(value) for value in np.exp(found.x)))
 
 
@@ -203,15 +224,21 @@ def fit_calibration_curve(scores, y):
     >>> round(fits.curve.intercept, 1), round(fits.curve.slope, 1)
     (-0.3, 1.5)
     """
-    scores = clip_probability(check_score_column(scores, None, None, labels_name="y")[0])
+    scores = clip_probability(
+        check_score_column(scores, None, None, labels_name="y")[0]
+    )
     y = np.asarray(y)
     if y.shape != scores.shape:
-        raise ValueError(f"y must have shape {scores.shape}, one label a score, found {y.shape}.")
+        raise ValueError(
+            f"y must have shape {scores.shape}, one label a score, found {y.shape}."
+        )
     _, codes = encode_labels(y, 1, None, name="y", classes_name="labels")
     if codes.min() == codes.max():
         raise ValueError("y has one label only: a calibration curve needs both.")
     if scores.min() == scores.max():
-        raise ValueError(f"scores must differ for a curve to be fitted: all are {scores[0]:g}.")
+        raise ValueError(
+            f"scores must differ for a curve to be fitted: all are {scores[0]:g}."
+        )
     table = [_constant_fit(codes == 1)]
     for (link, transform), free in product(_CANDIDATES, ("b1", "b0_b1")):
         table.append(_fit_candidate(scores, codes == 1, link, transform, free))
@@ -233,22 +260,37 @@ def _fit_candidate(scores, labels, link, transform, free):
         basis, to_coefficients = values[None] / end, np.array([[0.0], [1 / end]])
     start, data = np.full(len(basis), -1.0), (basis, labels, link)
     bounds = [(None, None if link == "logit" else 0.0)] * len(basis)
-    options = {"bounds": bounds, "options": {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 1000}}
-    found = minimize(_negative_log_likelihood, start, data, method="L-BFGS-B", jac=True, **options)
+    options = {
+        "bounds": bounds,
+        "options": {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 1000},
+    }
+    found = minimize(
+        _negative_log_likelihood, start, data, method="L-BFGS-B", jac=True, **options
+    )
     intercept, slope = (float(value) for value in to_coefficients @ found.x)
     curve = GlmCurve(link, transform, intercept, slope)
-    return _curve_fit(f"{link}_{transform}_{free}", curve, len(basis), -found.fun * len(labels))
+    return _curve_fit(
+        f"{link}_{transform}_{free}", curve, len(basis), -found.fun * len(labels)
+    )
 
 
 def _constant_fit(labels):
     frequency = labels.mean()
-    log_likelihood = len(labels) * (frequency * np.log(frequency) + (1 - frequency) * np.log1p(-frequency))
+    log_likelihood = len(labels) * (
+        frequency * np.log(frequency) + (1 - frequency) * np.log1p(-frequency)
+    )
     curve = GlmCurve("logit", "logit", float(np.log(frequency / (1 - frequency))), 0.0)
     return _curve_fit("constant_b0", curve, 1, log_likelihood)
 
 
 def _curve_fit(name, curve, n_parameters, log_likelihood):
-    return CurveFit(name, curve, n_parameters, float(log_likelihood), float(2 * n_parameters - 2 * log_likelihood))
+    return CurveFit(
+        name,
+        curve,
+        n_parameters,
+        float(log_likelihood),
+        float(2 * n_parameters - 2 * log_likelihood),
+    )
 
 
 def _negative_log_likelihood(parameters, basis, labels, link):

@@ -14,7 +14,9 @@ from skcalib._progress import Progress
 from skcalib.simulation._curves import PowerCurve
 from skcalib.simulation._quadrature import ScoreLaw, expectation, supremum
 
-_BATCHES = 64  # tasks of a parallel run: enough for an even load and for progress to be seen
+_BATCHES = (
+    64  # tasks of a parallel run: enough for an even load and for progress to be seen
+)
 
 
 class EstimatorBias(NamedTuple):
@@ -84,14 +86,23 @@ class CalibrationModel:
         self.calibration_curve = calibration_curve
         _check_distribution(score_distribution)
         if not callable(calibration_curve):
-            raise TypeError(f"calibration_curve must be a function of scores, found {calibration_curve!r}.")
+            raise TypeError(
+                f"calibration_curve must be a function of scores, found {calibration_curve!r}."
+            )
         self._law = ScoreLaw(score_distribution)
 
     def __repr__(self):
         distribution = self.score_distribution
         arguments = [f"{value:g}" for value in getattr(distribution, "args", ())]
-        arguments += [f"{name}={value:g}" for name, value in getattr(distribution, "kwds", {}).items()]
-        name = getattr(getattr(distribution, "dist", distribution), "name", type(distribution).__name__)
+        arguments += [
+            f"{name}={value:g}"
+            for name, value in getattr(distribution, "kwds", {}).items()
+        ]
+        name = getattr(
+            getattr(distribution, "dist", distribution),
+            "name",
+            type(distribution).__name__,
+        )
         return f"CalibrationModel({name}({', '.join(arguments)}), {self.calibration_curve!r})"
 
     def sample(self, n, random_state=None):
@@ -142,10 +153,21 @@ class CalibrationModel:
         breakpoints = getattr(self.calibration_curve, "breakpoints", None)
         if norm == np.inf:
             return supremum(self._law, self._gap, breakpoints)
-        power = expectation(self._law, lambda *s: self._gap(*s) ** norm, breakpoints, floor=1e-10**norm)
+        power = expectation(
+            self._law, lambda *s: self._gap(*s) ** norm, breakpoints, floor=1e-10**norm
+        )
         return power ** (1 / norm)
 
-    def estimates(self, metric, n, n_simulations=1000, *, n_jobs=None, verbose=False, random_state=None):
+    def estimates(
+        self,
+        metric,
+        n,
+        n_simulations=1000,
+        *,
+        n_jobs=None,
+        verbose=False,
+        random_state=None,
+    ):
         """Return a metric's values on independent samples.
 
         Parameters
@@ -179,14 +201,33 @@ class CalibrationModel:
         metrics = metric if isinstance(metric, dict) else {None: metric}
         seeds = np.random.SeedSequence(_seed(random_state)).spawn(n_simulations)
         size = -(-n_simulations // _BATCHES)
-        batches = [seeds[start : start + size] for start in range(0, n_simulations, size)]
+        batches = [
+            seeds[start : start + size] for start in range(0, n_simulations, size)
+        ]
         parallel = Parallel(n_jobs=n_jobs, return_as="generator")
-        made = parallel(delayed(self._evaluate)(list(metrics.values()), n, batch) for batch in batches)
-        tables = list(Progress("simulation", verbose).over(made, len(batches), "batches of samples"))
+        made = parallel(
+            delayed(self._evaluate)(list(metrics.values()), n, batch)
+            for batch in batches
+        )
+        tables = list(
+            Progress("simulation", verbose).over(
+                made, len(batches), "batches of samples"
+            )
+        )
         values = dict(zip(metrics, np.concatenate(tables, axis=1), strict=True))
         return values if isinstance(metric, dict) else values[None]
 
-    def estimator_bias(self, metric, n, n_simulations=1000, *, norm=2, n_jobs=None, verbose=False, random_state=None):
+    def estimator_bias(
+        self,
+        metric,
+        n,
+        n_simulations=1000,
+        *,
+        norm=2,
+        n_jobs=None,
+        verbose=False,
+        random_state=None,
+    ):
         """Return bias and variance of an estimator of the calibration error.
 
         Parameters
@@ -228,12 +269,21 @@ class CalibrationModel:
         >>> model = CalibrationModel(stats.uniform(), PowerCurve(1))
         >>> def plugin(y_true, y_proba):
         ...     return calibration_error(y_true, y_proba, method="plugin")
-        >>> result = model.estimator_bias(plugin, n=200, n_simulations=50, random_state=0)
+        >>> result = model.estimator_bias(
+        ...     plugin, n=200, n_simulations=50, random_state=0
+        ... )
         >>> 0.08 < result.bias < 0.12
         True
         """
         check_int(n_simulations, "n_simulations", minimum=2)  # for a variance
-        estimates = self.estimates(metric, n, n_simulations, n_jobs=n_jobs, verbose=verbose, random_state=random_state)
+        estimates = self.estimates(
+            metric,
+            n,
+            n_simulations,
+            n_jobs=n_jobs,
+            verbose=verbose,
+            random_state=random_state,
+        )
         truth = self.true_calibration_error(norm)
         if isinstance(estimates, dict):
             return {name: _bias(values, truth) for name, values in estimates.items()}
@@ -290,12 +340,26 @@ class CalibrationModel:
         calibrated = CalibrationModel(self.score_distribution, PowerCurve(1))
         metrics = metric if isinstance(metric, dict) else {None: metric}
         null, own = (
-            model.estimates(metrics, n, n_simulations, n_jobs=n_jobs, verbose=verbose, random_state=seed)
-            for model, seed in zip((calibrated, self), np.random.default_rng(_seed(random_state)).spawn(2), strict=True)
+            model.estimates(
+                metrics,
+                n,
+                n_simulations,
+                n_jobs=n_jobs,
+                verbose=verbose,
+                random_state=seed,
+            )
+            for model, seed in zip(
+                (calibrated, self),
+                np.random.default_rng(_seed(random_state)).spawn(2),
+                strict=True,
+            )
         )
         # Of `n_simulations` null values at most a share `significance_level` is larger than this one.
         rank = np.ceil((1 - significance_level) * n_simulations).astype(int) - 1
-        rates = {name: float(np.mean(own[name] > np.sort(null[name])[rank])) for name in metrics}
+        rates = {
+            name: float(np.mean(own[name] > np.sort(null[name])[rank]))
+            for name in metrics
+        }
         return rates if isinstance(metric, dict) else rates[None]
 
     def _sample(self, n, rng):
@@ -320,7 +384,11 @@ class CalibrationModel:
 
     def _event_probability(self, scores, complement):
         curve = self.calibration_curve
-        arguments = (scores, complement) if getattr(curve, "accepts_complement", False) else (scores,)
+        arguments = (
+            (scores, complement)
+            if getattr(curve, "accepts_complement", False)
+            else (scores,)
+        )
         probability = np.asarray(curve(*arguments), dtype=np.float64)
         if probability.shape != scores.shape:
             raise ValueError(
@@ -344,7 +412,11 @@ def _bias(estimates, truth):
 
 
 def _check_distribution(distribution):
-    missing = [name for name in ("rvs", "ppf", "isf", "support") if not hasattr(distribution, name)]
+    missing = [
+        name
+        for name in ("rvs", "ppf", "isf", "support")
+        if not hasattr(distribution, name)
+    ]
     if missing:
         raise TypeError(
             f"score_distribution must be a frozen distribution of scipy.stats, such as scipy.stats.beta(2, 0.5): "
@@ -358,12 +430,16 @@ def _check_distribution(distribution):
             f"{distribution!r}."
         ) from None
     if not (low >= 0 and high <= 1):
-        raise ValueError(f"score_distribution must have its support in [0, 1], found [{low:g}, {high:g}].")
+        raise ValueError(
+            f"score_distribution must have its support in [0, 1], found [{low:g}, {high:g}]."
+        )
 
 
 def _seed(random_state):
     """Return entropy for a SeedSequence: None, an int, or an int drawn from a generator."""
-    if random_state is None or (isinstance(random_state, Integral) and random_state >= 0):
+    if random_state is None or (
+        isinstance(random_state, Integral) and random_state >= 0
+    ):
         return random_state
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**63))

@@ -34,21 +34,31 @@ class ScoreLaw:
         if self._beta is not None:
             a, b = self._beta
             score = np.where(lower, betaincinv(a, b, below), betainccinv(a, b, above))
-            complement = np.where(lower, betainccinv(b, a, below), betaincinv(b, a, above))
-            return np.where(score < 0.5, score, 1 - complement), np.where(score < 0.5, 1 - score, complement)
-        score = np.where(lower, self.distribution.ppf(below), self.distribution.isf(above))
+            complement = np.where(
+                lower, betainccinv(b, a, below), betaincinv(b, a, above)
+            )
+            return np.where(score < 0.5, score, 1 - complement), np.where(
+                score < 0.5, 1 - score, complement
+            )
+        score = np.where(
+            lower, self.distribution.ppf(below), self.distribution.isf(above)
+        )
         return score, 1 - score
 
     def level_logits(self, scores):
         """Return the log-odds of the quantile levels of scores, within the reach of the quadrature."""
         with np.errstate(divide="ignore"):
-            levels = np.log(self.distribution.cdf(scores)) - np.log(self.distribution.sf(scores))
+            levels = np.log(self.distribution.cdf(scores)) - np.log(
+                self.distribution.sf(scores)
+            )
         return np.clip(levels, -_REACH, _REACH)
 
     def sample(self, n, rng):
         """Draw scores and complements."""
         if self._beta is None:
-            score = np.asarray(self.distribution.rvs(size=n, random_state=rng), dtype=np.float64)
+            score = np.asarray(
+                self.distribution.rvs(size=n, random_state=rng), dtype=np.float64
+            )
             return score, 1 - score
         # X / (X + Y) of two gamma variates. Gamma(a) is Gamma(a + 1) U^(1/a): on the log scale nothing underflows.
         a, b = self._beta
@@ -81,7 +91,9 @@ def expectation(law, function, breakpoints=None, *, floor=1e-30):
         return float(probabilities @ function(scores, 1 - scores))
     edges = np.linspace(-_REACH, _REACH, 81)
     if breakpoints is not None:
-        edges = np.unique(np.concatenate((edges, law.level_logits(np.asarray(breakpoints)))))
+        edges = np.unique(
+            np.concatenate((edges, law.level_logits(np.asarray(breakpoints))))
+        )
 
     def density(x):  # f(quantile(q)) dq with q = expit(x)
         return function(*law.quantiles(x)) * expit(x) * expit(-x)
@@ -96,8 +108,16 @@ def supremum(law, function, breakpoints=None):
         return float(function(scores, 1 - scores)[probabilities > 0].max())
     low, high = law.distribution.support()
     ends = np.array([low, high], dtype=np.float64)
-    inner = ends if breakpoints is None else np.concatenate((ends, np.clip(breakpoints, low, high)))
-    sides = np.clip(np.concatenate((np.nextafter(inner, -1), inner, np.nextafter(inner, 2))), low, high)
+    inner = (
+        ends
+        if breakpoints is None
+        else np.concatenate((ends, np.clip(breakpoints, low, high)))
+    )
+    sides = np.clip(
+        np.concatenate((np.nextafter(inner, -1), inner, np.nextafter(inner, 2))),
+        low,
+        high,
+    )
     best = function(sides, 1 - sides).max()
     left, right = np.clip(logit(ends), -700, 700)
     grid = np.linspace(left, right, 20_001)
@@ -106,7 +126,9 @@ def supremum(law, function, breakpoints=None):
         best = max(best, values.max())
         top = np.argsort(values)[-8:]
         step = (grid[1:] - grid[:-1]).max() if len(grid) > 1 else 0.0
-        grid = np.clip(np.unique(grid[top][:, None] + np.linspace(-step, step, 21)), left, right)
+        grid = np.clip(
+            np.unique(grid[top][:, None] + np.linspace(-step, step, 21)), left, right
+        )
     return float(best)
 
 
@@ -123,12 +145,17 @@ def _adaptive_integral(function, edges, floor):
         middle = (low + high) / 2
         left, right = _panels(function, low, middle), _panels(function, middle, high)
         halves = left + right
-        tolerance = (1e-10 * (done + halves.sum()) + floor) / max(1000, len(edges))  # of a panel
+        tolerance = (1e-10 * (done + halves.sum()) + floor) / max(
+            1000, len(edges)
+        )  # of a panel
         rough = np.abs(halves - whole) > np.maximum(tolerance, 1e-14 * np.abs(halves))
         done += halves[~rough].sum()
         if not rough.any():
             return done
-        low, high = np.concatenate((low[rough], middle[rough])), np.concatenate((middle[rough], high[rough]))
+        low, high = (
+            np.concatenate((low[rough], middle[rough])),
+            np.concatenate((middle[rough], high[rough])),
+        )
         whole = np.concatenate((left[rough], right[rough]))
         if len(low) > max(_MAX_PANELS, len(edges)):
             raise ValueError(
@@ -157,7 +184,10 @@ def _beta_parameters(distribution):
     """Return (a, b) of a frozen Beta distribution on [0, 1], else None."""
     if getattr(getattr(distribution, "dist", None), "name", None) != "beta":
         return None
-    named = dict(zip(("a", "b", "loc", "scale"), distribution.args, strict=False)) | distribution.kwds
+    named = (
+        dict(zip(("a", "b", "loc", "scale"), distribution.args, strict=False))
+        | distribution.kwds
+    )
     if named.get("loc", 0) != 0 or named.get("scale", 1) != 1:
         return None
     return float(named["a"]), float(named["b"])
@@ -169,7 +199,9 @@ def _atoms(distribution):
     if not hasattr(dist, "pmf"):
         return None
     if hasattr(dist, "xk"):
-        return np.asarray(dist.xk, dtype=np.float64), np.asarray(dist.pk, dtype=np.float64)
+        return np.asarray(dist.xk, dtype=np.float64), np.asarray(
+            dist.pk, dtype=np.float64
+        )
     low, high = distribution.support()
     scores = np.arange(low, high + 1, dtype=np.float64)
     return scores, distribution.pmf(scores)

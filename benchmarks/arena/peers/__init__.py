@@ -19,11 +19,16 @@ def installed(kind):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                contenders = getattr(importlib.import_module(f"{__name__}.{module.name}"), kind.upper())
+                contenders = getattr(
+                    importlib.import_module(f"{__name__}.{module.name}"), kind.upper()
+                )
         except ImportError:
             missing.append(library)
             continue
-        found |= {f"{library}: {name}": _Quiet(fit_predict) for name, fit_predict in contenders.items()}
+        found |= {
+            f"{library}: {name}": _Quiet(fit_predict)
+            for name, fit_predict in contenders.items()
+        }
     return found, missing
 
 

@@ -13,5 +13,11 @@ def _method(name):
     return fit_predict
 
 
-BINARY = {name: _method(name) for name in ("temp-scaling", "affine-scaling", "quadratic-scaling")}
-MULTICLASS = {name: _method(name) for name in ("temp-scaling", "ivap", "svs", "sms", "logistic-mix")}
+BINARY = {
+    name: _method(name)
+    for name in ("temp-scaling", "affine-scaling", "quadratic-scaling")
+}
+MULTICLASS = {
+    name: _method(name)
+    for name in ("temp-scaling", "ivap", "svs", "sms", "logistic-mix")
+}

@@ -26,9 +26,15 @@ class _Given(ClassifierMixin, BaseEstimator):
 def _calibrated(method):
     def fit_predict(probs_cal, labels_cal, probs_test):
         given = FrozenEstimator(_Given(probs_cal.shape[1]))
-        return CalibratedClassifierCV(given, method=method).fit(probs_cal, labels_cal).predict_proba(probs_test)
+        return (
+            CalibratedClassifierCV(given, method=method)
+            .fit(probs_cal, labels_cal)
+            .predict_proba(probs_test)
+        )
 
     return fit_predict
 
 
-BINARY = MULTICLASS = {method: _calibrated(method) for method in ("sigmoid", "isotonic", "temperature")}
+BINARY = MULTICLASS = {
+    method: _calibrated(method) for method in ("sigmoid", "isotonic", "temperature")
+}

@@ -6,7 +6,11 @@ from benchmarks.speed.peers import Contender
 
 
 def _fit_predict(problem):
-    return BetaCalibration("abm").fit(problem.scores[:, None], problem.labels).predict(problem.scores)
+    return (
+        BetaCalibration("abm")
+        .fit(problem.scores[:, None], problem.labels)
+        .predict(problem.scores)
+    )
 
 
 JOBS = {"Beta": Contender(_fit_predict)}

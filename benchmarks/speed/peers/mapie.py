@@ -6,7 +6,9 @@ from benchmarks.speed.peers import Contender
 
 JOBS = {
     "equal-width ECE": Contender(
-        lambda problem: expected_calibration_error(problem.labels, problem.scores, num_bins=15)
+        lambda problem: expected_calibration_error(
+            problem.labels, problem.scores, num_bins=15
+        )
     ),
     "top-label ECE": Contender(
         lambda problem: top_label_ece(problem.labels, problem.scores, num_bins=15),

@@ -15,4 +15,8 @@ def _diagram(problem):
     return size
 
 
-JOBS = {"reliability diagram": Contender(_diagram, None, "an isotonic curve without intervals")}
+JOBS = {
+    "reliability diagram": Contender(
+        _diagram, None, "an isotonic curve without intervals"
+    )
+}

@@ -25,10 +25,16 @@ def _top_label(problem):
 
 
 JOBS = {
-    "equal-width ECE": Contender(lambda problem: ECE(15).measure(problem.scores, problem.labels)),
+    "equal-width ECE": Contender(
+        lambda problem: ECE(15).measure(problem.scores, problem.labels)
+    ),
     "top-label ECE": Contender(_top_label),
-    "temperature, 1000 classes": _fit_transform(TemperatureScaling, "a temperature of higher log-loss"),
-    "temperature, 100 classes": _fit_transform(TemperatureScaling, "a temperature of higher log-loss"),
+    "temperature, 1000 classes": _fit_transform(
+        TemperatureScaling, "a temperature of higher log-loss"
+    ),
+    "temperature, 100 classes": _fit_transform(
+        TemperatureScaling, "a temperature of higher log-loss"
+    ),
     "histogram binning": _fit_transform(lambda: HistogramBinning(10)),
     "isotonic": _fit_transform(IsotonicRegression),
     "Platt": _fit_transform(LogisticCalibration),

@@ -26,7 +26,9 @@ def _fit_then_forecast(method, **config):
     return Contender(run)
 
 
-_UNPENALISED = {f"sms_lambda_{part}": 0.0 for part in ("intercept", "diagonal", "off_diagonal")}
+_UNPENALISED = {
+    f"sms_lambda_{part}": 0.0 for part in ("intercept", "diagonal", "off_diagonal")
+}
 
 JOBS = {
     "temperature, 1000 classes": _fit_predict("temp-scaling"),

@@ -4,4 +4,8 @@ from pycalib.metrics import classwise_ECE
 
 from benchmarks.speed.peers import Contender
 
-JOBS = {"marginal, equal width": Contender(lambda problem: classwise_ECE(problem.labels, problem.scores, bins=15))}
+JOBS = {
+    "marginal, equal width": Contender(
+        lambda problem: classwise_ECE(problem.labels, problem.scores, bins=15)
+    )
+}

@@ -26,10 +26,18 @@ def _diagram(problem):
 
 
 JOBS = {
-    "equal-width ECE": Contender(lambda problem: relplot.metrics.binnedECE(problem.scores, problem.labels, nbins=15)),
+    "equal-width ECE": Contender(
+        lambda problem: relplot.metrics.binnedECE(
+            problem.scores, problem.labels, nbins=15
+        )
+    ),
     "top-label ECE": Contender(_top_label),
     "smECE": Contender(
-        lambda problem: relplot.smECE(problem.scores, problem.labels), None, "searches widths in steps of 1/1024"
+        lambda problem: relplot.smECE(problem.scores, problem.labels),
+        None,
+        "searches widths in steps of 1/1024",
     ),
-    "reliability diagram": Contender(_diagram, None, "kernel smoothing with bootstrap bands"),
+    "reliability diagram": Contender(
+        _diagram, None, "kernel smoothing with bootstrap bands"
+    ),
 }

@@ -28,7 +28,11 @@ class _Given(ClassifierMixin, BaseEstimator):
 def _calibrated(method, scores, labels):
     scores = scores[:, None] if scores.ndim == 1 else scores
     model = FrozenEstimator(_Given().fit(None, labels))
-    return CalibratedClassifierCV(model, method=method, ensemble=False).fit(scores, labels).predict_proba(scores)
+    return (
+        CalibratedClassifierCV(model, method=method, ensemble=False)
+        .fit(scores, labels)
+        .predict_proba(scores)
+    )
 
 
 def _log_odds(problem):
@@ -37,24 +41,40 @@ def _log_odds(problem):
 
 
 def _isotonic(problem):
-    return IsotonicRegression(out_of_bounds="clip").fit(problem.scores, problem.labels).predict(problem.scores)
+    return (
+        IsotonicRegression(out_of_bounds="clip")
+        .fit(problem.scores, problem.labels)
+        .predict(problem.scores)
+    )
 
 
 def _logistic(problem):
     known, fresh = problem.halves()
-    centred = [part.logits - part.logits.mean(axis=1, keepdims=True) for part in (known, fresh)]
-    return LogisticRegression(C=np.inf, max_iter=1000).fit(centred[0], known.labels).predict_proba(centred[1])
+    centred = [
+        part.logits - part.logits.mean(axis=1, keepdims=True) for part in (known, fresh)
+    ]
+    return (
+        LogisticRegression(C=np.inf, max_iter=1000)
+        .fit(centred[0], known.labels)
+        .predict_proba(centred[1])
+    )
 
 
 def _curve(strategy):
     def run(problem):
-        return calibration_curve(problem.labels, problem.scores, n_bins=15, strategy=strategy)
+        return calibration_curve(
+            problem.labels, problem.scores, n_bins=15, strategy=strategy
+        )
 
     def expected_calibration_error(curve, problem):
         cuts = np.linspace(0, 1, 16)
-        edges = cuts if strategy == "uniform" else np.percentile(problem.scores, cuts * 100)
+        edges = (
+            cuts if strategy == "uniform" else np.percentile(problem.scores, cuts * 100)
+        )
         count = np.bincount(np.searchsorted(edges[1:-1], problem.scores))
-        return float(np.abs(curve[0] - curve[1]) @ count[count > 0] / len(problem.scores))
+        return float(
+            np.abs(curve[0] - curve[1]) @ count[count > 0] / len(problem.scores)
+        )
 
     return Contender(run, expected_calibration_error)
 
@@ -62,12 +82,19 @@ def _curve(strategy):
 JOBS = {
     "equal-width ECE": _curve("uniform"),
     "equal-mass ECE": _curve("quantile"),
-    "equal-mass ECE, debiased": Contender(_curve("quantile").run, lambda *_: np.nan, "a plugin curve"),
+    "equal-mass ECE, debiased": Contender(
+        _curve("quantile").run, lambda *_: np.nan, "a plugin curve"
+    ),
     "matrix scaling, unpenalised": Contender(_logistic),
     "isotonic": Contender(_isotonic),
-    "Platt": Contender(lambda problem: _calibrated("sigmoid", _log_odds(problem), problem.labels)),
+    "Platt": Contender(
+        lambda problem: _calibrated("sigmoid", _log_odds(problem), problem.labels)
+    ),
 }
-if tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 8):  # which brought temperature scaling
+if tuple(map(int, sklearn.__version__.split(".")[:2])) >= (
+    1,
+    8,
+):  # which brought temperature scaling
     JOBS |= {
         f"temperature, {n_classes} classes": Contender(
             lambda problem: _calibrated("temperature", problem.logits, problem.labels)

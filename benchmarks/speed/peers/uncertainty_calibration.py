@@ -7,7 +7,9 @@ from benchmarks.speed.peers import Contender
 
 
 def _debiased(problem):
-    return calibration.lower_bound_scaling_ce(problem.scores, problem.labels, num_bins=15)
+    return calibration.lower_bound_scaling_ce(
+        problem.scores, problem.labels, num_bins=15
+    )
 
 
 def _scaling_binning(problem):
@@ -18,7 +20,9 @@ def _scaling_binning(problem):
 
 JOBS = {
     "equal-mass ECE, debiased": Contender(_debiased),
-    "marginal, equal mass, debiased": Contender(_debiased, None, "clips each class at 0 before the mean"),
+    "marginal, equal mass, debiased": Contender(
+        _debiased, None, "clips each class at 0 before the mean"
+    ),
     "scaling-binning": Contender(_scaling_binning),
     "import": Contender(lambda problem: import_seconds("calibration")),
 }
