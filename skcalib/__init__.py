@@ -1,7 +1,9 @@
-"""Calibrated probabilities for scikit-learn: recalibrators, honest metrics, pluggable bins."""
+"""Calibrated probabilities for scikit-learn: recalibrators, metrics, binning."""
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
+from skcalib._input.later_scorers import LATER_SCORERS
 from skcalib._input.scored_labels import expand_soft_labels
 from skcalib.cross_fitting import CrossFittedClassifier
 from skcalib.recalibrated_classifier import RecalibratedClassifierCV
@@ -16,6 +18,7 @@ from skcalib.recalibrators import (
     IsotonicCalibration,
     MatrixScaling,
     MulticalibratedRecalibrator,
+    OnlineRecalibrator,
     PlattScaling,
     PriorShift,
     QuadraticScaling,
@@ -42,6 +45,7 @@ __all__ = [
     "IsotonicCalibration",
     "MatrixScaling",
     "MulticalibratedRecalibrator",
+    "OnlineRecalibrator",
     "PlattScaling",
     "PriorShift",
     "QuadraticScaling",
@@ -66,18 +70,51 @@ _SUBMODULES = (
     "evaluation",
     "export",
     "guarantees",
+    "maps",
     "metrics",
     "model_selection",
     "monitoring",
     "simulation",
 )
 
+if TYPE_CHECKING:
+    # Editors and type checkers do not run `__getattr__`, and would take each name for
+    # an attribute if they saw it.
+    from skcalib import binning as binning
+    from skcalib import decisions as decisions
+    from skcalib import displays as displays
+    from skcalib import engines as engines
+    from skcalib import evaluation as evaluation
+    from skcalib import export as export
+    from skcalib import guarantees as guarantees
+    from skcalib import maps as maps
+    from skcalib import metrics as metrics
+    from skcalib import model_selection as model_selection
+    from skcalib import monitoring as monitoring
+    from skcalib import simulation as simulation
+else:
 
-def __getattr__(name):
-    """Import a submodule when it is first asked for: what is not used costs no time."""
-    if name in _SUBMODULES:
-        return import_module(f"skcalib.{name}")
-    raise AttributeError(f"module 'skcalib' has no attribute {name!r}")
+    def __getattr__(name):
+        """Import a submodule when it is first asked for: the others cost no time."""
+        if name in _SUBMODULES:
+            return import_module(f"skcalib.{name}")
+        raise AttributeError(f"module 'skcalib' has no attribute {name!r}")
+
+
+def _neg_refinement_log_loss():
+    from skcalib.evaluation import refinement_loss
+
+    return refinement_loss, {"loss": "log"}
+
+
+def _neg_refinement_brier_score():
+    from skcalib.evaluation import refinement_loss
+
+    return refinement_loss, {"loss": "brier"}
+
+
+LATER_SCORERS["neg_refinement_log_loss"] = _neg_refinement_log_loss
+LATER_SCORERS["neg_refinement_brier_score"] = _neg_refinement_brier_score
 
 
 def __dir__():

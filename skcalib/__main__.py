@@ -15,7 +15,9 @@ def main(argv=None):
     commands = parser.add_subparsers(dest="command", required=True)
     demo = commands.add_parser(
         "demo",
-        help="recalibrate a model on bundled data, search the bins, print what it gains",
+        help=(
+            "recalibrate a model on bundled data, search the bins, print what it gains"
+        ),
     )
     demo.add_argument(
         "--data",
@@ -32,9 +34,8 @@ def main(argv=None):
     demo.set_defaults(run=_run_demo)
     add_report_command(commands)
     arguments = parser.parse_args(argv)
-    arguments.argv = list(
-        sys.argv[1:] if argv is None else argv
-    )  # a report says how it was made
+    # a report says how it was made
+    arguments.argv = list(sys.argv[1:] if argv is None else argv)
     return arguments.run(arguments)
 
 

@@ -1,4 +1,6 @@
-"""The demonstration of the command line: a recalibrated scikit-learn model end to end."""
+"""The demonstration of the command line: a recalibrated scikit-learn model end to
+end.
+"""
 
 from tempfile import TemporaryDirectory
 
@@ -33,16 +35,20 @@ _COLUMNS = {
 
 
 def run_demo(data, seed):
-    """Print the table: the bare model, scikit-learn's forms and ours on rows that none of them has seen."""
+    """Print the table: the bare model, scikit-learn's forms and ours on rows that none
+    of them has seen.
+    """
     X, y = getattr(datasets, f"load_{data}")(return_X_y=True)
     X, X_held_out, y, y_held_out = train_test_split(
         X, y, test_size=0.4, stratify=y, random_state=seed
     )
     print(
-        f"Naive Bayes on {data}: {len(y)} rows to train and calibrate, {len(y_held_out)} held out."
+        f"Naive Bayes on {data}: {len(y)} rows to train and calibrate,"
+        f" {len(y_held_out)} held out."
     )
     print(
-        "Bins are chosen by 3-fold GridSearchCV (log-loss); nothing is fitted on the held-out rows.\n"
+        "Bins are chosen by 3-fold GridSearchCV (log-loss); nothing is fitted on the"
+        " held-out rows.\n"
     )
     print(f"{'model':<42}" + "".join(f"{column:>10}" for column in _COLUMNS))
     for name, model in _models(n_classes=len(set(y))):
@@ -54,10 +60,12 @@ def run_demo(data, seed):
         if hasattr(model, "gain_"):
             gain = model.gain_
     print(
-        f"\nThe default saves {gain.estimate:.3f} nats per row out of fold ({gain.low:.3f} to {gain.high:.3f})."
-        "\nECE: norm 1, 15 equal-width bins, of the predicted class (two classes: of the positive one). Debiased: the"
-        "\nsame error less what chance adds to it. 0 means that chance explains all of it."
-        "\nNext: python -m skcalib report FILE --label LABEL --score SCORE makes a page about your own predictions.",
+        f"\nThe default saves {gain.estimate:.3f} nats per row out of fold"
+        f" ({gain.low:.3f} to {gain.high:.3f}).\nECE: norm 1, 15 equal-width bins, of"
+        " the predicted class (two classes: of the positive one). Debiased: the\nsame"
+        " error less what chance adds to it. 0 means that chance explains all of"
+        " it.\nNext: python -m skcalib report FILE --label LABEL --score SCORE makes a"
+        " page about your own predictions.",
     )
 
 
@@ -82,9 +90,8 @@ def _models(n_classes):
     )
     recalibrator = SplineCalibration() if n_classes == 2 else DirichletCalibration()
     yield f"  with {recalibrator}", RecalibratedClassifierCV(GaussianNB(), recalibrator)
-    with (
-        TemporaryDirectory() as folder
-    ):  # the cache of the out-of-fold scores: they are the same for all bins
+    # the cache of the out-of-fold scores: they are the same for all bins
+    with TemporaryDirectory() as folder:
         steps = [
             ("scores", CrossFittedClassifier(GaussianNB())),
             ("recalibrator", HistogramBinning(smoothing=1)),

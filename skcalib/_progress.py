@@ -7,7 +7,8 @@ _SECONDS = 2.0  # between two lines
 
 
 class Progress:
-    """Writes a line, at most every two seconds, each time it is called with what has been done.
+    """Writes a line, at most every two seconds, each time it is called with what has
+    been done.
 
     Parameters
     ----------
@@ -22,9 +23,11 @@ class Progress:
         self.begun, self.last = monotonic(), -float("inf")
 
     def __call__(self, done, share=0.0):
-        """Write a line with what has been done and the seconds so far, unless there was one a moment ago.
+        """Write a line with what has been done and the seconds so far, unless there was
+        one a moment ago.
 
-        With the share of the work that is done the line also says how many seconds are left if it goes on like that.
+        With the share of the work that is done the line also says how many seconds are
+        left if it goes on like that.
         """
         now = monotonic()
         if self.verbose and now - self.last >= _SECONDS:

@@ -1,1 +1,3 @@
-"""Solvers that know nothing about calibration: Newton's method, logistic and softmax regression, mixtures."""
+"""Solvers that know nothing about calibration: Newton's method, logistic and softmax
+regression, mixtures.
+"""

@@ -1,4 +1,6 @@
-"""Leave-one-out log-losses of penalised softmax and logistic regressions, from one Newton step a row."""
+"""Leave-one-out log-losses of penalised softmax and logistic regressions, from one
+Newton step a row.
+"""
 
 import numpy as np
 from scipy.special import expit, logsumexp, softmax
@@ -12,22 +14,25 @@ _LARGEST_LEVERAGE = 0.95
 def leave_one_out_loss(affine_map, features, codes, sample_weight, parameters, penalty):
     """Return the log-loss, summed over the rows, of fits to the other rows.
 
-    X_i is the linear map from the parameters to the logits of row i, g_i its gradient and H the Hessian of the
-    penalised loss. ``d_i = X_i H^-1 g_i`` is how far Newton's first step without row i moves its logits. But the
-    Hessian without row i is smaller, too: ``h_i = d_i' W_i d_i / ((p_i - y_i)' d_i)``, with
-    ``W_i = diag(p_i) - p_i p_i'``, is the leverage of the row in this direction, and the logits move by
-    ``d_i / (1 - h_i)``.
+    X_i is the linear map from the parameters to the logits of row i, g_i its gradient
+    and H the Hessian of the penalised loss. ``d_i = X_i H^-1 g_i`` is how far Newton's
+    first step without row i moves its logits. But the Hessian without row i is smaller,
+    too: ``h_i = d_i' W_i d_i / ((p_i - y_i)' d_i)``, with
+    ``W_i = diag(p_i) - p_i p_i'``, is the leverage of the row in this direction, and
+    the logits move by ``d_i / (1 - h_i)``.
 
     Parameters
     ----------
     affine_map : type
         `DiagonalMap` or `MatrixMap`: what the parameters stand for.
     features : callable
-        ``features(rows)`` returns the features of a slice of the rows, (K + 1, n_rows); the last one is 1.
+        ``features(rows)`` returns the features of a slice of the rows, (K + 1, n_rows);
+        the last one is 1.
     codes : ndarray of shape (n,)
         Class of each row.
     sample_weight : ndarray of shape (n,) or None
-        Positive weights. A row with a weight above 1 stands for this number of rows; one of them is left out.
+        Positive weights. A row with a weight above 1 stands for this number of rows;
+        one of them is left out.
     parameters : ndarray of shape (n_parameters,)
         The minimum of the penalised loss.
     penalty : ndarray of shape (n_parameters,)
@@ -51,7 +56,10 @@ def leave_one_out_loss(affine_map, features, codes, sample_weight, parameters, p
         logits = affine_map.apply(parameters, block)
         probability, label = (
             softmax(logits, axis=0),
-            (codes[rows], np.arange(logits.shape[1])),
+            (
+                codes[rows],
+                np.arange(logits.shape[1]),
+            ),
         )
         residual = probability.copy()
         residual[label] -= 1
@@ -76,7 +84,8 @@ def log_loss_hessian(affine_map, features, n_rows, sample_weight, parameters):
     affine_map : type
         `DiagonalMap` or `MatrixMap`: what the parameters stand for.
     features : callable
-        ``features(rows)`` returns those of a slice of the rows, (K + 1, n_rows), the last of them 1.
+        ``features(rows)`` returns those of a slice of the rows, (K + 1, n_rows), the
+        last of them 1.
     n_rows : int
         Number of rows.
     sample_weight : ndarray of shape (n,) or None
@@ -90,9 +99,8 @@ def log_loss_hessian(affine_map, features, n_rows, sample_weight, parameters):
         Without the ridge's part.
     """
     hessian, n_classes = 0.0, len(affine_map.unpacked(parameters)[1])
-    for rows in row_blocks(
-        n_rows, n_classes, at_least=n_classes
-    ):  # enough of them for one matrix product
+    # enough of them for one matrix product
+    for rows in row_blocks(n_rows, n_classes, at_least=n_classes):
         block = features(rows)
         weight = 1.0 if sample_weight is None else sample_weight[rows]
         probability = softmax(affine_map.apply(parameters, block), axis=0)
@@ -106,7 +114,8 @@ def log_loss_hessian(affine_map, features, n_rows, sample_weight, parameters):
 def left_out_log_odds(features, targets, sample_weight, coef, inverse):
     """Return the log-odds of rows by penalised logistic regressions on the other rows.
 
-    The Hessian without a row is the one with it less a matrix of rank 1, so that Newton's first step has a closed form.
+    The Hessian without a row is the one with it less a matrix of rank 1, so that
+    Newton's first step has a closed form.
 
     Parameters
     ----------
@@ -115,7 +124,8 @@ def left_out_log_odds(features, targets, sample_weight, coef, inverse):
     targets : ndarray of shape (n,)
         Event indicators or probabilities.
     sample_weight : ndarray of shape (n,) or None
-        Positive weights. A row with a weight above 1 stands for this number of rows; one of them is left out.
+        Positive weights. A row with a weight above 1 stands for this number of rows;
+        one of them is left out.
     coef : ndarray of shape (d,)
         The minimum of the penalised loss.
     inverse : ndarray of shape (d, d)

@@ -1,4 +1,6 @@
-"""Weighted logistic regression on a few features by Newton's method, and the sigmoid of least squared loss."""
+"""Weighted logistic regression on a few features by Newton's method, and the sigmoid of
+least squared loss.
+"""
 
 from collections.abc import Callable
 from operator import itemgetter
@@ -10,22 +12,24 @@ from scipy.special import expit
 from skcalib._rows.blocks import condensed, row_blocks
 from skcalib._solvers.newton import line_search
 
-# A start from every 16th row changes how many steps all rows take, and not where they end: fits of 1,000,000 rows take
-# .5 to .7 of the time.
+# A start from every 16th row changes how many steps all rows take, and not where they
+# end: fits of 1,000,000 rows take .5 to .7 of the time.
 _SAMPLE_ROWS = 2000  # the least number of rows that a start is worth being fitted on
-_SAMPLE_STEP = (
-    16  # a start is fitted to every 16th row, from a start of its own, and so on
-)
-_SETTLED_SAMPLE = 1e-2  # decrement of a start: far less than the log-likelihood that its rows are off by chance
+# a start is fitted to every 16th row, from a start of its own, and so on
+_SAMPLE_STEP = 16
+# decrement of a start: far less than the log-likelihood that its rows are off by chance
+_SETTLED_SAMPLE = 1e-2
 _LARGEST_LOG_ODDS = 700.0  # beyond it the exponential leaves the range of float64
 _MAX_STEPS = 100
-_NOISE = 1e-6  # a decrement below it that is not halved by a step is rounding: near the optimum steps square it
-_SHOWN = (
-    128 * np.finfo(float).eps
-)  # relative gain of a loss, a sum over the rows, that is above its rounding
+# a decrement below it that is not halved by a step is rounding: near the optimum steps
+# square it
+_NOISE = 1e-6
+# relative gain of a loss, a sum over the rows, that is above its rounding
+_SHOWN = 128 * np.finfo(float).eps
 _NO_ROOM = 1e-6
 _INDISTINCT = 1e-13  # relative curvature of a direction that is rounding alone
-# Slopes and places of the middle, quantiles of the rows, at which a sigmoid is tried; and the number of cells of rows.
+# Slopes and places of the middle, quantiles of the rows, at which a sigmoid is tried;
+# and the number of cells of rows.
 _SLOPES = 2.0 ** np.array([-2, -1, 0, 1, 2, 3, 4, 6, 8, 12])
 _PLACES, _TRIED_CELLS, _TRIED_ROWS = 64, 512, 2048
 _MOST_CANDIDATES = 6
@@ -43,13 +47,15 @@ def fit_logistic(
     offset=None,
     near=None,
 ):
-    """Return the coefficients that minimise the weighted log-loss, plus an optional ridge.
+    """Return the coefficients that minimise the weighted log-loss, plus an optional
+    ridge.
 
     Parameters
     ----------
     features : ndarray of shape (n, d) or callable
-        Features, scaled to the order of 1; an intercept is a column of ones. A callable gives the features of a slice
-        of the rows, (d, m). They are then made block by block in each pass, and not kept.
+        Features, scaled to the order of 1; an intercept is a column of ones. A callable
+        gives the features of a slice of the rows, (d, m). They are then made block by
+        block in each pass, and not kept.
     targets : ndarray of shape (n,)
         Event indicators, which may be boolean, or probabilities in [0, 1].
     sample_weight : ndarray of shape (n,), default=None
@@ -57,19 +63,22 @@ def fit_logistic(
     start : ndarray of shape (d,), default=None
         Where to start, zero if not given; also the point that the ridge pulls to.
     penalty : ndarray of shape (d,) or (d, d), default=None
-        Strength of the ridge ``(coef - start) @ penalty @ (coef - start) / 2`` on the summed loss; a vector is the
-        diagonal.
+        Strength of the ridge ``(coef - start) @ penalty @ (coef - start) / 2`` on the
+        summed loss; a vector is the diagonal.
     lower : ndarray of shape (d,), default=None
-        Lower bounds of the coefficients, minus infinity for none; `start` must respect them.
+        Lower bounds of the coefficients, minus infinity for none; `start` must respect
+        them.
     offset : ndarray of shape (n,), default=None
         What is added to the log-odds of each row, zero if not given.
     near : ndarray of shape (d,), default=None
-        Coefficients that are near the best ones, such as those for another penalty: the steps begin there.
+        Coefficients that are near the best ones, such as those for another penalty: the
+        steps begin there.
 
     Returns
     -------
     coef : ndarray of shape (d,)
-        Coefficients. Where the classes are separable and nothing penalises, a finite point of tiny loss.
+        Coefficients. Where the classes are separable and nothing penalises, a finite
+        point of tiny loss.
     """
     features = features if callable(features) else _feature_blocks(features)
     centre = (
@@ -90,14 +99,18 @@ def fit_logistic(
 
 
 def location_scale(values, sample_weight):
-    """Return the weighted mean and the standard deviation of values (n,): infinite where it is mere rounding."""
+    """Return the weighted mean and the standard deviation of values (n,): infinite
+    where it is mere rounding.
+    """
     centre = np.average(values, weights=sample_weight)
     scale = np.sqrt(np.average((values - centre) ** 2, weights=sample_weight))
     return centre, scale if scale > 1e-12 * np.abs(centre) else np.inf
 
 
 def platt_targets(labels, sample_weight=None, counts=None):
-    """Return Platt's smoothed targets, ``(N+ + 1) / (N+ + 2)`` and ``1 / (N- + 2)``; `counts` are other N- and N+."""
+    """Return Platt's smoothed targets, ``(N+ + 1) / (N+ + 2)`` and ``1 / (N- + 2)``;
+    `counts` are other N- and N+.
+    """
     negatives, positives = (
         np.bincount(labels, sample_weight, 2) if counts is None else counts
     )
@@ -105,7 +118,9 @@ def platt_targets(labels, sample_weight=None, counts=None):
 
 
 class _PenalisedLogLoss(NamedTuple):
-    """The weighted log-loss with its ridge, and its derivatives, summed block by block."""
+    """The weighted log-loss with its ridge, and its derivatives, summed block by
+    block.
+    """
 
     features: Callable
     targets: np.ndarray
@@ -115,7 +130,9 @@ class _PenalisedLogLoss(NamedTuple):
     offset: np.ndarray | None = None
 
     def of_sample(self, step):
-        """Return the loss of every `step`-th row, with the ridge reduced in proportion."""
+        """Return the loss of every `step`-th row, with the ridge reduced in
+        proportion.
+        """
         rows = slice(None, None, step)
         return self._replace(
             features=_feature_blocks(self.features(rows).T),
@@ -160,7 +177,9 @@ def _feature_blocks(features):
 
 
 def _row_derivatives(log_odds, targets):
-    """Return each row's log-loss and its first two derivatives in the log-odds: p - y and p (1 - p)."""
+    """Return each row's log-loss and its first two derivatives in the log-odds: p - y
+    and p (1 - p).
+    """
     odds_against = np.exp(-np.clip(log_odds, -_LARGEST_LOG_ODDS, _LARGEST_LOG_ODDS))
     probability = 1 / (1 + odds_against)
     softplus = np.log1p(np.minimum(odds_against, 1 / odds_against))
@@ -172,7 +191,9 @@ def _row_derivatives(log_odds, targets):
 
 
 def _start(loss, lower):
-    """Return where to start, and the derivatives there: the optimum of a sample of many rows, if it is any better."""
+    """Return where to start, and the derivatives there: the optimum of a sample of many
+    rows, if it is any better.
+    """
     origin = loss.derivatives(loss.centre)
     if len(loss.targets) < _SAMPLE_ROWS * _SAMPLE_STEP:
         return loss.centre, origin
@@ -183,9 +204,11 @@ def _start(loss, lower):
 
 
 def minimised(loss, coef, at_coef, lower, settled=0.0):
-    """Return the coefficients of least loss by Newton steps from `coef`, with the derivatives `at_coef`.
+    """Return the coefficients of least loss by Newton steps from `coef`, with the
+    derivatives `at_coef`.
 
-    A step whose decrement, twice the loss still to be gained, is below `settled` is the last one.
+    A step whose decrement, twice the loss still to be gained, is below `settled` is the
+    last one.
     """
     decrement = np.inf
     for _ in range(_MAX_STEPS):
@@ -195,9 +218,8 @@ def minimised(loss, coef, at_coef, lower, settled=0.0):
         decrement = gradient @ step
         if decrement <= 1e-22 * loss.total_weight or before / 2 < decrement < _NOISE:
             break
-        if decrement <= max(
-            _SHOWN * current, settled
-        ):  # also less than the loss can show
+        # also less than the loss can show
+        if decrement <= max(_SHOWN * current, settled):
             return np.maximum(coef - step, lower)
         coef, at_coef = line_search(
             loss.derivatives, coef, step, current, lower, loss_of=itemgetter(0)
@@ -208,11 +230,13 @@ def minimised(loss, coef, at_coef, lower, settled=0.0):
 
 
 def _newton_step(hessian, gradient, room):
-    """Return Newton's step in the free coefficients, which ends where the first ones reach their bounds.
+    """Return Newton's step in the free coefficients, which ends where the first ones
+    reach their bounds.
 
-    Coefficients that have no `room` above their bound and fall go onto it. A hair above the bound is no room: no step
-    of the others would be short enough for the line search. One that reaches its bound on the way to the lowest point
-    of the parabola stays there, and the others go on to the lowest point that is left.
+    Coefficients that have no `room` above their bound and fall go onto it. A hair above
+    the bound is no room: no step of the others would be short enough for the line
+    search. One that reaches its bound on the way to the lowest point of the parabola
+    stays there, and the others go on to the lowest point that is left.
     """
     free = (room > _NO_ROOM) | (gradient < 0)
     step = np.where(free, 0, room)
@@ -232,7 +256,9 @@ def _newton_step(hessian, gradient, room):
 
 
 def _solved(hessian, gradient):
-    """Return Newton's step. Directions that rows do not tell from each other, as for equal scores, are shared alike."""
+    """Return Newton's step. Directions that rows do not tell from each other, as for
+    equal scores, are shared alike.
+    """
     curvature = hessian.diagonal()
     scale = 1 / np.sqrt(np.where(curvature > 0, curvature, 1))
     return (
@@ -244,11 +270,14 @@ def _solved(hessian, gradient):
 
 
 def fit_squared_sigmoid(position, labels, sample_weight=None):
-    """Return (slope, intercept) of least ``sum w (y - sigmoid(slope * x + intercept))^2``.
+    """Return (slope, intercept) of least
+    ``sum w (y - sigmoid(slope * x + intercept))^2``.
 
-    The loss has several minima. Sigmoids of many slopes, with their middle between the rows, are tried on few cells of
-    rows. The best one of each slope is followed by Newton's steps, on the cells, to a minimum, and the least of these
-    on all rows. Where the least loss is that of a step between two rows, the slope is large but finite.
+    The loss has several minima. Sigmoids of many slopes, with their middle between the
+    rows, are tried on few cells of rows. The best one of each slope is followed by
+    Newton's steps, on the cells, to a minimum, and the least of these on all rows.
+    Where the least loss is that of a step between two rows, the slope is large but
+    finite.
 
     Parameters
     ----------
@@ -271,7 +300,9 @@ def fit_squared_sigmoid(position, labels, sample_weight=None):
 
 
 def _tried(loss):
-    """Return the best of the constant and, for each slope, of the sigmoids of that slope."""
+    """Return the best of the constant and, for each slope, of the sigmoids of that
+    slope.
+    """
     distinct = np.unique(loss.position)
     between = (distinct[1:] + distinct[:-1]) / 2 if len(distinct) > 1 else distinct
     between = between[np.unique(np.linspace(0, len(between) - 1, _PLACES).astype(int))]
@@ -300,7 +331,9 @@ class _SquaredLoss:
         return float(self.weight.sum())
 
     def derivatives(self, coef):
-        """Return the loss, its gradient, and its Hessian: where that is not convex the part of Gauss and Newton."""
+        """Return the loss, its gradient, and its Hessian: where that is not convex the
+        part of Gauss and Newton.
+        """
         loss, gradient, whole, part = (
             0.0,
             np.zeros(2),

@@ -6,24 +6,29 @@ from scipy.optimize import nnls
 
 _MAX_STEPS = 100
 _MAX_HALVINGS = 30
-# Twice the log-loss, in nats a row, that a last step may still gain: it is taken in full, and converges quadratically.
+# Twice the log-loss, in nats a row, that a last step may still gain: it is taken in
+# full, and converges quadratically.
 _LEAST_DECREMENT = 1e-12
-# Share of the Hessian's trace that keeps it invertible where two forecasts are the same.
+# Share of the Hessian's trace that keeps it invertible where two forecasts are the
+# same.
 _RIDGE = 1e-10
 
 
 def fit_mixture_weights(likelihoods, sample_weight=None):
-    """Return the weights, nonnegative and of sum 1, under which a mixture of forecasts has the greatest likelihood.
+    """Return the weights, nonnegative and of sum 1, under which a mixture of forecasts
+    has the greatest likelihood.
 
-    Sequential quadratic programming (Kim, Carbonetto, Stephens and Anitescu 2020, A fast algorithm for maximum
-    likelihood estimation of mixture proportions): each step minimises the second-order expansion of
-    ``-mean(log(likelihoods @ weights)) + sum(weights)`` over weights that are only nonnegative. The minimiser sums to 1
-    of itself.
+    Sequential quadratic programming (Kim, Carbonetto, Stephens and Anitescu 2020, A
+    fast algorithm for maximum likelihood estimation of mixture proportions): each step
+    minimises the second-order expansion of
+    ``-mean(log(likelihoods @ weights)) + sum(weights)`` over weights that are only
+    nonnegative. The minimiser sums to 1 of itself.
 
     Parameters
     ----------
     likelihoods : ndarray of shape (n, m)
-        Probability that each of m forecasts gives the label of each row, with a positive one in every row.
+        Probability that each of m forecasts gives the label of each row, with a
+        positive one in every row.
     sample_weight : ndarray of shape (n,), default=None
         Weights of the rows.
 
@@ -34,14 +39,12 @@ def fit_mixture_weights(likelihoods, sample_weight=None):
     """
     share = np.ones(len(likelihoods)) if sample_weight is None else sample_weight
     share = share / share.sum()
-    likelihoods = likelihoods / likelihoods.max(
-        axis=1, keepdims=True
-    )  # a factor a row moves no optimum
+    # a factor a row moves no optimum
+    likelihoods = likelihoods / likelihoods.max(axis=1, keepdims=True)
 
     def loss(weights):
-        with np.errstate(
-            divide="ignore"
-        ):  # a step may give a row probability 0: infinite loss, and a shorter step
+        # a step may give a row probability 0: infinite loss, and a shorter step
+        with np.errstate(divide="ignore"):
             return weights.sum() - share @ np.log(likelihoods @ weights)
 
     weights = np.full(likelihoods.shape[1], 1 / likelihoods.shape[1])
@@ -64,6 +67,8 @@ def fit_mixture_weights(likelihoods, sample_weight=None):
 
 
 def _quadratic_minimiser(hessian, gradient, at):
-    """Return the nonnegative v that minimises ``gradient @ (v - at) + (v - at) @ hessian @ (v - at) / 2``."""
+    """Return the nonnegative v that minimises
+    ``gradient @ (v - at) + (v - at) @ hessian @ (v - at) / 2``.
+    """
     factor = cholesky(hessian + _RIDGE * np.trace(hessian) * np.eye(len(at)))
     return nnls(factor, factor @ at - solve_triangular(factor, gradient, trans="T"))[0]

@@ -1,4 +1,6 @@
-"""Newton's method kept safe: inside a bracket for functions of one variable, by shorter steps for many."""
+"""Newton's method kept safe: inside a bracket for functions of one variable, by shorter
+steps for many.
+"""
 
 from contextlib import suppress
 
@@ -12,27 +14,30 @@ _DAMPING = 1e-8
 
 
 def minimise_convex(derivatives, start, bounds, tolerance=1e-6):
-    """Return the minima of separate convex functions of one positive variable each, by Newton steps inside brackets.
+    """Return the minima of separate convex functions of one positive variable each, by
+    Newton steps inside brackets.
 
-    A step beyond its bracket becomes a geometric bisection, and no step is longer than a factor of ten.
+    A step beyond its bracket becomes a geometric bisection, and no step is longer than
+    a factor of ten.
 
     Parameters
     ----------
     derivatives : callable
-        Takes an array of points, one a function, and returns the first and the second derivative of each there.
+        Takes an array of points, one a function, and returns the first and the second
+        derivative of each there.
     start : ndarray of shape (m,)
         Where to start.
     bounds : tuple of two floats
         Limits of the minima, 0 < low <= high.
     tolerance : float, default=1e-6
-        A Newton step that is shorter than this, relative to the point, is the last one. What it leaves is of the order
-        of its square.
+        A Newton step that is shorter than this, relative to the point, is the last one.
+        What it leaves is of the order of its square.
 
     Returns
     -------
     minima : ndarray of shape (m,)
-        A minimum of each function within the bounds. A function that falls for ever, and ends flat in floating point,
-        has it where its slope is 0.
+        A minimum of each function within the bounds. A function that falls for ever,
+        and ends flat in floating point, has it where its slope is 0.
     """
     low, high = bounds
     at = np.clip(start, low, high)
@@ -44,9 +49,8 @@ def minimise_convex(derivatives, start, bounds, tolerance=1e-6):
     for _ in range(_MAX_STEPS):
         slope, curvature = derivatives(at)
         below, above = np.where(slope < 0, at, below), np.where(slope > 0, at, above)
-        with np.errstate(
-            over="ignore"
-        ):  # of a curvature that is next to nothing: the step is cut below
+        # of a curvature that is next to nothing: the step is cut below
+        with np.errstate(over="ignore"):
             newton = at - np.divide(
                 slope, curvature, out=np.copysign(np.inf, slope), where=curvature > 0
             )
@@ -58,7 +62,8 @@ def minimise_convex(derivatives, start, bounds, tolerance=1e-6):
             above == high
         )
         proposal = np.where(inside, newton, np.sqrt(below) * np.sqrt(above))
-        # A step that rounding swallows is none, though it is not inside the bracket, which begins or ends here.
+        # A step that rounding swallows is none, though it is not inside the bracket,
+        # which begins or ends here.
         proposal = np.where(settled | (slope == 0) | (newton == at), at, proposal)
         settled |= np.abs(proposal - at) <= np.where(inside, tolerance, _NARROW) * at
         at = proposal
@@ -68,10 +73,12 @@ def minimise_convex(derivatives, start, bounds, tolerance=1e-6):
 
 
 def line_search(evaluate, coef, step, current, lower=-np.inf, loss_of=float):
-    """Return the first of the points a full, a half, a quarter ... step down that lowers the loss, and its evaluation.
+    """Return the first of the points a full, a half, a quarter ... step down that
+    lowers the loss, and its evaluation.
 
-    That is what `evaluate` returns there, of which `loss_of` is the loss; None where no point does. Points beyond a
-    lower bound are moved onto it (the projected Newton method of Bertsekas).
+    That is what `evaluate` returns there, of which `loss_of` is the loss; None where no
+    point does. Points beyond a lower bound are moved onto it (the projected Newton
+    method of Bertsekas).
     """
     for halving in range(_MAX_HALVINGS):
         proposal = np.maximum(coef - step * 0.5**halving, lower)
@@ -82,10 +89,12 @@ def line_search(evaluate, coef, step, current, lower=-np.inf, loss_of=float):
 
 
 def damped_solution(hessian, right):
-    """Return ``inv(hessian) @ right`` for a Hessian that may be singular where the loss does not change.
+    """Return ``inv(hessian) @ right`` for a Hessian that may be singular where the loss
+    does not change.
 
-    Directions that change no probability have no curvature. A little is added for them, in units of the diagonal, and
-    more where rounding made a curvature negative. `right` is a vector or a matrix; the Hessian is overwritten.
+    Directions that change no probability have no curvature. A little is added for them,
+    in units of the diagonal, and more where rounding made a curvature negative. `right`
+    is a vector or a matrix; the Hessian is overwritten.
     """
     diagonal = hessian.diagonal()
     scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1))

@@ -1,4 +1,6 @@
-"""Multinomial logistic regression that starts from given logits and is held near them: the engine of affine scaling."""
+"""Multinomial logistic regression that starts from given logits and is held near them:
+the engine of affine scaling.
+"""
 
 import math
 from functools import cached_property, partial
@@ -20,9 +22,8 @@ _LEAST_SPREAD = 1e-3  # of a feature about its mean, relative to its square
 _LEAST_WEIGHT = 1e-30  # relative to the sum: single precision has little below
 _LARGEST_DENSE_HESSIAN = 500  # parameters, or twice as many where rows are no fewer
 _RIDGE_FOR_SINGLE_PRECISION = 1e-6  # of the curvature
-MOST_KEPT = (
-    1 << 27
-)  # numbers: of more logits the probabilities are computed again where they are needed
+# numbers: of more logits the probabilities are computed again where they are needed
+MOST_KEPT = 1 << 27
 
 
 class DiagonalMap:
@@ -58,9 +59,11 @@ class DiagonalMap:
 
     @staticmethod
     def hessian(variance, root, features):
-        """Return the sum over the columns of the derivatives of ``diag(variance) - outer(root, root)``, K by K each.
+        """Return the sum over the columns of the derivatives of
+        ``diag(variance) - outer(root, root)``, K by K each.
 
-        The diagonal of that matrix is given by `variance` alone: it is the difference of nearly equal numbers.
+        The diagonal of that matrix is given by `variance` alone: it is the difference
+        of nearly equal numbers.
         """
         both = np.concatenate((root * features[:-1], root))
         hessian = both @ both.T
@@ -79,7 +82,9 @@ class DiagonalMap:
 
     @staticmethod
     def moves(inverse, residual, features):
-        """Return how the logits of each column move by a matrix times the adjoint of its own residual, (K, n)."""
+        """Return how the logits of each column move by a matrix times the adjoint of
+        its own residual, (K, n).
+        """
         x = features[:-1]
         coef, intercept = np.split(
             inverse @ np.concatenate((residual * x, residual)), 2
@@ -88,7 +93,8 @@ class DiagonalMap:
 
 
 class MatrixMap:
-    """The linear map from a matrix, with a column of intercepts, to logits, and its adjoint.
+    """The linear map from a matrix, with a column of intercepts, to logits, and its
+    adjoint.
 
     Features are (K + 1, n), the last of them 1; logits are (K, n).
     """
@@ -103,9 +109,8 @@ class MatrixMap:
 
     @staticmethod
     def unpacked(parameters):
-        matrix = parameters.reshape(
-            math.isqrt(len(parameters)), -1
-        )  # of K (K + 1) numbers
+        # of K (K + 1) numbers
+        matrix = parameters.reshape(math.isqrt(len(parameters)), -1)
         return matrix[:, :-1], matrix[:, -1]
 
     @staticmethod
@@ -118,9 +123,13 @@ class MatrixMap:
 
     @staticmethod
     def hessian(variance, root, features):
-        """Return the sum over the columns of the derivatives of ``diag(variance) - outer(root, root)``, K by K each."""
+        """Return the sum over the columns of the derivatives of
+        ``diag(variance) - outer(root, root)``, K by K each.
+        """
         classes, columns = np.triu_indices(len(root)), np.triu_indices(len(features))
-        sums = 0  # one for each pair of classes and pair of features: .7 of the time of a product of all with all
+        # one for each pair of classes and pair of features: .7 of the time of a product
+        # of all with all
+        sums = 0
         for rows in row_blocks(root.shape[1], 2 * len(columns[0])):
             covariance = -root[classes[0], rows] * root[classes[1], rows]
             covariance[classes[0] == classes[1]] = variance[:, rows]
@@ -132,7 +141,9 @@ class MatrixMap:
 
     @staticmethod
     def moves(inverse, residual, features):
-        """Return how the logits of each column move by a matrix times the adjoint of its own residual, (K, n)."""
+        """Return how the logits of each column move by a matrix times the adjoint of
+        its own residual, (K, n).
+        """
         gradients = (residual[:, None] * features).reshape(len(inverse), -1)
         return np.einsum(
             "kjn,jn->kn",
@@ -142,14 +153,17 @@ class MatrixMap:
 
 
 def _square(pairs):
-    """Return the symmetric table that names for two indices their place among the pairs of an upper triangle."""
+    """Return the symmetric table that names for two indices their place among the pairs
+    of an upper triangle.
+    """
     table = np.empty((pairs[0][-1] + 1,) * 2, dtype=np.intp)
     table[pairs] = table[pairs[::-1]] = np.arange(len(pairs[0]))
     return table
 
 
-# BLAS sometimes flags a product of finite single-precision numbers as invalid: the same fit passes when it is repeated.
-# A product that is not finite is no step: the line search takes only what lowers the loss.
+# BLAS sometimes flags a product of finite single-precision numbers as invalid: the same
+# fit passes when it is repeated. A product that is not finite is no step: the line
+# search takes only what lowers the loss.
 @np.errstate(invalid="ignore")
 def fit_softmax_regression(
     affine_map,
@@ -162,19 +176,22 @@ def fit_softmax_regression(
     start=None,
     preconditioner=None,
     tolerance=TOLERANCE,
+    closed=None,
 ):
-    """Return the parameters of an affine map of least log-loss, with a ridge that pulls them to a centre.
+    """Return the parameters of an affine map of least log-loss, with a ridge that pulls
+    them to a centre.
 
-    Newton's method. With a ridge, single precision gives the start, and conjugate gradients the steps: they need only
-    products of the Hessian with a vector. Without one the Hessian, which may be close to singular, is factorised.
+    Newton's method. With a ridge, single precision gives the start, and conjugate
+    gradients the steps: they need only products of the Hessian with a vector. Without
+    one the Hessian, which may be close to singular, is factorised.
 
     Parameters
     ----------
     affine_map : type
         `DiagonalMap` or `MatrixMap`: what the parameters stand for.
     features : callable
-        ``features(rows)`` returns the features of a slice of the rows as a new float64 array (K + 1, n_rows); the last
-        one is 1.
+        ``features(rows)`` returns the features of a slice of the rows as a new float64
+        array (K + 1, n_rows); the last one is 1.
     codes : ndarray of shape (n,)
         Class of each row.
     sample_weight : ndarray of shape (n,), default=None
@@ -186,17 +203,21 @@ def fit_softmax_regression(
     start : ndarray of shape (n_parameters,), default=None
         Where to start; None means the centre.
     preconditioner : ndarray of shape (n_parameters, n_parameters), default=None
-        About the inverse Hessian of the penalised log-loss a row. It changes the number of steps and not what is found.
+        About the inverse Hessian of the penalised log-loss a row. It changes the number
+        of steps and not what is found.
     tolerance : float, default=1e-16
         Of twice the loss still to be gained, in nats a row.
+    closed : ndarray of bool, shape (n, K), default=None
+        Classes that are impossible in their rows, and have no part in the softmax.
 
     Returns
     -------
     parameters : ndarray of shape (n_parameters,)
-        Where the classes are separable and nothing penalises, a finite point of tiny loss.
+        Where the classes are separable and nothing penalises, a finite point of tiny
+        loss.
     """
     loss = _PenalisedLogLoss(
-        affine_map, features, codes, sample_weight, centre, penalty, tolerance
+        affine_map, features, codes, sample_weight, centre, penalty, tolerance, closed
     )
     parameters = centre if start is None else start
     if loss.dtype == np.float32:
@@ -205,7 +226,10 @@ def fit_softmax_regression(
         loss.dtype = np.float64
     parameters, left = _minimised(loss, parameters, tolerance)
     if left > _WORTH_A_WARNING:
-        why = "without a ridge the optimum lies at infinity where classes are separable. A positive alpha makes it finite"
+        why = (
+            "without a ridge the optimum lies at infinity where classes are separable."
+            " A positive alpha makes it finite"
+        )
         warn(
             f"The fit stopped with about {left / 2:.1g} nats a row still to be gained"
             f"{': ' + why if penalty.min() == 0 else ''}.",
@@ -215,22 +239,23 @@ def fit_softmax_regression(
 
 
 def _minimised(loss, parameters, tolerance):
-    """Return the parameters of least loss, by Newton steps, and about twice the loss that they leave."""
+    """Return the parameters of least loss, by Newton steps, and about twice the loss
+    that they leave.
+    """
     current = loss.evaluate(parameters)
     for _ in range(_MAX_STEPS):
         if current <= tolerance:  # no loss is below 0
             return parameters, current
         step, decrement, residual = loss.newton_step()
         if decrement <= tolerance**0.5:
-            # Bound on the gain that is left after a step, because the log-loss is self-concordant (Bach 2010). The loss
-            # then need not be computed.
+            # Bound on the gain that is left after a step, because the log-loss is
+            # self-concordant (Bach 2010). The loss then need not be computed.
             reach = loss.reach(step)
             left = decrement * (residual + reach) ** 2
             if reach < 0.1 and left <= tolerance:
                 return parameters - step, left
-        if decrement <= max(
-            tolerance, np.finfo(loss.dtype).eps * current
-        ):  # less than the loss can show
+        # less than the loss can show
+        if decrement <= max(tolerance, np.finfo(loss.dtype).eps * current):
             break
         parameters, proposed = line_search(loss.evaluate, parameters, step, current)
         if proposed is None:
@@ -240,10 +265,12 @@ def _minimised(loss, parameters, tolerance):
 
 
 class _PenalisedLogLoss:
-    """The mean log-loss plus ridge as a function of the parameters of an affine map, and its Newton step.
+    """The mean log-loss plus ridge as a function of the parameters of an affine map,
+    and its Newton step.
 
-    `dtype` is what the loss and its gradient are evaluated in. The Hessian, which only says how to get to the optimum,
-    is in single precision throughout if there is a ridge that keeps it from being close to singular.
+    `dtype` is what the loss and its gradient are evaluated in. The Hessian, which only
+    says how to get to the optimum, is in single precision throughout if there is a
+    ridge that keeps it from being close to singular.
     """
 
     def __init__(
@@ -255,13 +282,12 @@ class _PenalisedLogLoss:
         centre,
         penalty,
         tolerance=TOLERANCE,
+        closed=None,
     ):
         self.tolerance = tolerance
         weight = np.ones(len(codes)) if sample_weight is None else sample_weight
-        self.centre, self.penalty = (
-            centre,
-            2 * penalty / weight.sum(),
-        )  # the curvature of the ridge
+        # the curvature of the ridge
+        self.centre, self.penalty = centre, 2 * penalty / weight.sum()
         weight = np.maximum(weight / weight.sum(), _LEAST_WEIGHT)
         self.affine_map, n_classes = affine_map, len(affine_map.unpacked(centre)[1])
         self.blocks = [
@@ -271,10 +297,10 @@ class _PenalisedLogLoss:
                 codes[rows],
                 weight[rows],
                 len(codes) * n_classes <= MOST_KEPT,
+                None if closed is None else closed[rows].T,
             )
-            for rows in row_blocks(
-                len(codes), (n_classes + 1) // 2
-            )  # of half a megabyte in single precision
+            # of half a megabyte in single precision
+            for rows in row_blocks(len(codes), (n_classes + 1) // 2)
         ]
         self.dtype = np.float32 if self._can_be_single() else np.float64
         for block in self.blocks:
@@ -284,26 +310,30 @@ class _PenalisedLogLoss:
         )
         self.is_dense = self.dtype == np.float64 and len(penalty) <= largest
         self.norm = 1.0  # of the gradient at the last step by conjugate gradients
-        self.preconditioner = self.near = (
-            None  # what was given, and that of the last step
-        )
+        # what was given, and that of the last step
+        self.preconditioner = self.near = None
 
     def _can_be_single(self):
-        """Return whether the ridge is large enough beside the curvature for single precision."""
+        """Return whether the ridge is large enough beside the curvature for single
+        precision.
+        """
         least = self.penalty.min()
         if least == 0:
             return False
+        # at most
         curvature = (
             sum(
                 np.max(np.square(block.features()) @ block.weight)
                 for block in self.blocks
             )
             / 4
-        )  # at most
+        )
         return least > _RIDGE_FOR_SINGLE_PRECISION * curvature
 
     def evaluate(self, parameters):
-        """Return the loss, and keep its gradient, and the probabilities for the Hessian."""
+        """Return the loss, and keep its gradient, and the probabilities for the
+        Hessian.
+        """
         deviation, rounded = parameters - self.centre, parameters.astype(self.dtype)
         value, self.gradient = (
             0.5 * self.penalty @ deviation**2,
@@ -316,7 +346,9 @@ class _PenalisedLogLoss:
         return value
 
     def newton_step(self):
-        """Return Newton's step, twice the loss that it promises to gain, and the relative residual."""
+        """Return Newton's step, twice the loss that it promises to gain, and the
+        relative residual.
+        """
         step, residual = (
             self._dense_step() if self.is_dense else self._conjugate_gradient_step()
         )
@@ -332,9 +364,8 @@ class _PenalisedLogLoss:
         return damped_solution(hessian, self.gradient), 0.0
 
     def _conjugate_gradient_step(self):
-        if (
-            self.near is None or self.dtype == self.blocks[0].dtype
-        ):  # in the last steps it hardly changes
+        # in the last steps it hardly changes
+        if self.near is None or self.dtype == self.blocks[0].dtype:
             second, first = (
                 sum(sums)
                 for sums in zip(
@@ -358,8 +389,9 @@ class _PenalisedLogLoss:
                 + ridge * direction
             )
 
-        # Eisenstat and Walker (1996): solve only as accurately as the outer iteration can use. The squared residual is
-        # the gain that is left over, so a hundredth of the tolerance is small enough.
+        # Eisenstat and Walker (1996): solve only as accurately as the outer iteration
+        # can use. The squared residual is the gain that is left over, so a hundredth of
+        # the tolerance is small enough.
         residual = min(
             0.1, max((norm / self.norm) ** 2, 0.1 * self.tolerance**0.5 / norm)
         )
@@ -368,18 +400,21 @@ class _PenalisedLogLoss:
 
 
 class _Preconditioner:
-    """About the inverse of the Hessian, for conjugate gradients: a block a class, from sums over the rows.
+    """About the inverse of the Hessian, for conjugate gradients: a block a class, from
+    sums over the rows.
 
-    The block of a class is the covariance of its features, of which the diagonal is kept, plus their mean times itself,
-    which is kept whole: where rows are alike the mean is nearly all, and it also tells the slope of a class from its
-    intercept. Without the mean such rows take several times as many products.
+    The block of a class is the covariance of its features, of which the diagonal is
+    kept, plus their mean times itself, which is kept whole: where rows are alike the
+    mean is nearly all, and it also tells the slope of a class from its intercept.
+    Without the mean such rows take several times as many products.
 
     Parameters
     ----------
     affine_map : type
         `DiagonalMap` or `MatrixMap`.
     second, first : ndarray of shape (n_parameters,)
-        The diagonal of the Hessian, and the sums that belong to each feature and the intercept of its class.
+        The diagonal of the Hessian, and the sums that belong to each feature and the
+        intercept of its class.
     penalty : ndarray of shape (n_parameters,)
         The curvature of the ridge.
     """
@@ -408,9 +443,11 @@ class _Preconditioner:
 
 
 def _conjugate_gradients(product, solve, target, residual):
-    """Return the vector whose product with a matrix is the target, and the relative residual, in the norm of `solve`.
+    """Return the vector whose product with a matrix is the target, and the relative
+    residual, in the norm of `solve`.
 
-    `solve` is nearly the inverse of the matrix. The residual is 1 where the products that may be taken do not do.
+    `solve` is nearly the inverse of the matrix. The residual is 1 where the products
+    that may be taken do not do.
     """
     found, left = np.zeros_like(target), target.copy()
     solved = solve(left)
@@ -433,10 +470,12 @@ def _conjugate_gradients(product, solve, target, residual):
 class _BlockLoss:
     """The log-loss of a block of rows, small enough for the cache, and its derivatives.
 
-    Arrays are (K, n_rows): operations run along the rows, because there are many more rows than classes.
+    Arrays are (K, n_rows): operations run along the rows, because there are many more
+    rows than classes.
     """
 
-    def __init__(self, affine_map, features, codes, weight, keeps=True):
+    def __init__(self, affine_map, features, codes, weight, keeps=True, closed=None):
+        self.closed = closed
         self.affine_map, self.features, self.weight, self.keeps = (
             affine_map,
             features,
@@ -448,11 +487,15 @@ class _BlockLoss:
 
     @cached_property
     def single(self):
-        """The features in single precision, kept because the Hessian takes them again and again."""
+        """The features in single precision, kept because the Hessian takes them again
+        and again.
+        """
         return self.features().astype(np.float32)
 
     def evaluate(self, parameters):
-        """Return the loss and its gradient, and keep the weighted probabilities, or the parameters that make them."""
+        """Return the loss and its gradient, and keep the weighted probabilities, or the
+        parameters that make them.
+        """
         value, gradient, weighted = self._evaluated(parameters)
         self.at, self.kept = parameters, weighted if self.keeps else None
         return value, gradient
@@ -469,16 +512,20 @@ class _BlockLoss:
     def _evaluated(self, parameters):
         features = self._features(parameters.dtype)
         likelihood = self.affine_map.apply(parameters, features)
+        if self.closed is not None:
+            likelihood[self.closed] = -np.inf
         true, top = likelihood[self.label], likelihood.max(axis=0)
         true -= top
         likelihood -= top
         np.exp(likelihood, out=likelihood)
-        np.maximum(
-            likelihood, 1e8 * np.finfo(self.dtype).tiny, out=likelihood
-        )  # subnormal numbers are slow
+        # subnormal numbers are slow
+        np.maximum(likelihood, 1e8 * np.finfo(self.dtype).tiny, out=likelihood)
+        if self.closed is not None:
+            likelihood[self.closed] = 0
         likelihood[self.label] = 0
         others = np.ones(len(likelihood), parameters.dtype) @ likelihood
-        # log(exp(true) + the others) as log1p, since of a sure and right row only the others count
+        # log(exp(true) + the others) as log1p, since of a sure and right row only the
+        # others count
         value = self.weight @ (np.log1p(others + np.expm1(true)) - true)
         true = np.exp(true)
         scale = self.weight.astype(parameters.dtype) / (true + others)
@@ -490,7 +537,9 @@ class _BlockLoss:
         return value, gradient, likelihood.astype(self.dtype, copy=False)
 
     def moments(self):
-        """Return the diagonal of the Hessian at the last parameters, and its part for the features themselves."""
+        """Return the diagonal of the Hessian at the last parameters, and its part for
+        the features themselves.
+        """
         features, variance = self._features(self.dtype), self._variance(self.weighted)
         return [
             self.affine_map.adjoint(variance, power).astype(np.float64)
@@ -506,7 +555,9 @@ class _BlockLoss:
         )
 
     def hessian_product(self, direction):
-        """Return the Hessian, at the parameters of the last `evaluate`, times a direction."""
+        """Return the Hessian, at the parameters of the last `evaluate`, times a
+        direction.
+        """
         features, weighted = self._features(self.dtype), self.weighted
         change = self.affine_map.apply(direction.astype(self.dtype), features)
         mean = np.einsum("kn,kn->n", weighted, change)

@@ -1,4 +1,6 @@
-"""The factor of the logits of least log-loss, or of least Brier score: softmax regression with one parameter."""
+"""The factor of the logits of least log-loss, or of least Brier score: softmax
+regression with one parameter.
+"""
 
 import numpy as np
 from scipy.special import expit
@@ -6,27 +8,30 @@ from scipy.special import expit
 from skcalib._rows.blocks import condensed, row_blocks
 from skcalib._solvers.newton import minimise_convex
 
-# The least rows of a sample that gives the start, the least of them that are misclassified, and how many rows tell.
-# The last steps are on all rows, and find the same optimum: 20,000 rows of 1,000 classes take .6 of the time.
+# The least rows of a sample that gives the start, the least of them that are
+# misclassified, and how many rows tell. The last steps are on all rows, and find the
+# same optimum: 20,000 rows of 1,000 classes take .6 of the time.
 _WARM_START_ROWS, _WARM_START_ERRORS, _LOOKED_AT = 2000, 20, 16_000
-# Inverse temperatures are sought within these multiples of 1 / (largest spread of a row of logits).
+# Inverse temperatures are sought within these multiples of 1 / (largest spread of a row
+# of logits).
 RELATIVE_BOUNDS = (1e-6, 1e6)
-# The same with Platt's targets, of 1 / (typical log-odds): the first is for a model that ranks the wrong way round.
+# The same with Platt's targets, of 1 / (typical log-odds): the first is for a model
+# that ranks the wrong way round.
 _SMOOTHED_BOUNDS = (1e-3, 1e6)
-# The Brier score is looked at for so many logits, at these octaves of 1 / (largest spread of a row of logits).
+# The Brier score is looked at for so many logits, at these octaves of 1 / (largest
+# spread of a row of logits).
 _SAMPLE_LOGITS = 1_000_000
 _OCTAVES = (-6, 20)
-_GOOD, _MOST_CANDIDATES = (
-    0.1,
-    6,
-)  # minima there, up to this share of the range above the least, that are refined
+# minima there, up to this share of the range above the least, that are refined
+_GOOD, _MOST_CANDIDATES = 0.1, 6
 
 
 def fit_inverse_temperature(logits, codes, sample_weight=None, bounds=None):
     """Return the inverse temperature of least log-loss within `bounds`.
 
-    A sample of the rows gives the start. Without `bounds`, and where every row is classified right, so that no factor
-    is too large, it is the factor of least log-loss for Platt's targets.
+    A sample of the rows gives the start. Without `bounds`, and where every row is
+    classified right, so that no factor is too large, it is the factor of least log-loss
+    for Platt's targets.
     """
     doubt_slope = 0.0
     if bounds is None:
@@ -44,16 +49,17 @@ def fit_inverse_temperature(logits, codes, sample_weight=None, bounds=None):
         warm = _minimum(
             inverse, bounds, logits[::step], codes[::step], weight, tolerance=1e-2
         )
-        inverse = (
-            warm if bounds[0] < warm < bounds[1] else inverse
-        )  # on a bound the few rows were separable
+        # on a bound the few rows were separable
+        inverse = warm if bounds[0] < warm < bounds[1] else inverse
     return _minimum(inverse, bounds, logits, codes, sample_weight, doubt_slope)
 
 
 def smoothed_inverse_temperature(log_odds, labels, sample_weight, few=None):
-    """Return the inverse temperature of log-odds (n,) for Platt's targets of boolean labels.
+    """Return the inverse temperature of log-odds (n,) for Platt's targets of boolean
+    labels.
 
-    It is positive also for a model that is always wrong. `few` are the same rows, condensed: a good start.
+    It is positive also for a model that is always wrong. `few` are the same rows,
+    condensed: a good start.
     """
     scale = root_mean_square(log_odds, sample_weight)
     if scale == 0:
@@ -85,9 +91,11 @@ def root_mean_square(values, sample_weight):
 
 
 def platt_doubt(codes, weight, n_classes):
-    """Return the share of each row (n,) that Platt's targets give to other classes than its own.
+    """Return the share of each row (n,) that Platt's targets give to other classes than
+    its own.
 
-    One row more of each of two classes would be of the other one; of more classes it is one row of all.
+    One row more of each of two classes would be of the other one; of more classes it is
+    one row of all.
     """
     if n_classes == 2:
         return 1 / (np.bincount(codes, weight, 2)[codes] + 2)
@@ -97,31 +105,44 @@ def platt_doubt(codes, weight, n_classes):
 
 
 def _doubt_slope(logits, codes, sample_weight):
-    """Return the slope that Platt's targets add to that of the summed log-loss; 0 where a row is misclassified.
+    """Return the slope that Platt's targets add to that of the summed log-loss; 0 where
+    a row is misclassified.
 
-    A share d of the row less of the true class, spread over the others, adds d times the margin of the true class over
-    their mean.
+    A share d of the row less of the true class, spread over the others, adds d times
+    the margin of the true class over their mean.
     """
     n_classes, slope, doubt = logits.shape[1], 0.0, None
     for rows in row_blocks(*logits.shape):
         true = logits[rows][np.arange(len(codes[rows])), codes[rows]].astype(np.float64)
-        if (
-            true < logits[rows].max(axis=1)
-        ).any():  # hardly a cost: mostly the first block has such a row
+        # hardly a cost: mostly the first block has such a row
+        if (true < logits[rows].max(axis=1)).any():
             return 0.0
         if doubt is None:
             doubt = platt_doubt(codes, sample_weight, n_classes)
-        margin = (true * n_classes - logits[rows].sum(axis=1, dtype=np.float64)) / (
-            n_classes - 1
-        )
+        margin = _margins(true, logits[rows])
         slope += margin @ (
             doubt[rows] if sample_weight is None else doubt[rows] * sample_weight[rows]
         )
     return float(slope)
 
 
+def _margins(true, logits):
+    """Return how far the logit of the true class is above the mean of the others that
+    are possible.
+    """
+    n_classes = logits.shape[1]
+    if logits.min() > -np.inf:
+        total = logits.sum(axis=1, dtype=np.float64)
+        return (true * n_classes - total) / (n_classes - 1)
+    possible = logits > -np.inf
+    n_possible = np.count_nonzero(possible, axis=1)
+    total = logits.sum(axis=1, dtype=np.float64, where=possible)
+    return (true * n_possible - total) / np.maximum(n_possible - 1, 1)
+
+
 def _warm_start_step(logits, codes):
-    """Return which share of the rows is a sample for a start, as a step; 0 where hardly any row is misclassified.
+    """Return which share of the rows is a sample for a start, as a step; 0 where hardly
+    any row is misclassified.
 
     The temperature of a sample in which all rows are classified right has no limit.
     """
@@ -137,7 +158,9 @@ def _warm_start_step(logits, codes):
 def _minimum(
     start, bounds, logits, codes, sample_weight, doubt_slope=0.0, tolerance=1e-6
 ):
-    """Return the inverse temperature of least log-loss, whose derivative is monotone."""
+    """Return the inverse temperature of least log-loss, whose derivative is
+    monotone.
+    """
     weight = np.ones(len(logits)) if sample_weight is None else sample_weight
 
     def derivatives(inverse):
@@ -158,17 +181,21 @@ def largest_spread(logits):
         return float(
             np.abs(np.subtract(logits[:, 1], logits[:, 0], dtype=np.float64)).max()
         )
-    ends = (
-        (logits[rows].max(axis=1), logits[rows].min(axis=1))
-        for rows in row_blocks(*logits.shape)
-    )
-    return max(
-        float(np.subtract(high, low, dtype=np.float64).max()) for high, low in ends
-    )
+    largest = 0.0
+    for rows in row_blocks(*logits.shape):
+        high = logits[rows].max(axis=1)
+        low = logits[rows].min(axis=1)
+        if low.min() == -np.inf:  # of impossible classes
+            possible = logits[rows] > -np.inf
+            low = logits[rows].min(axis=1, where=possible, initial=np.inf)
+        spread = np.subtract(high, low, dtype=np.float64).max()
+        largest = max(largest, float(spread))
+    return largest
 
 
 def row_derivatives(inverse, logits, codes):
-    """Yield, for blocks of rows, the first two derivatives of each row's log-loss: E[z] - z_y and Var[z].
+    """Yield, for blocks of rows, the first two derivatives of each row's log-loss: E[z]
+    - z_y and Var[z].
 
     `inverse` is one inverse temperature, or one per row.
     """
@@ -182,6 +209,8 @@ def row_derivatives(inverse, logits, codes):
         likelihood = (inverse if inverse.ndim == 0 else inverse[rows, None]) * z
         np.exp(likelihood, out=likelihood)
         total = likelihood @ ones
+        if z.min() == -np.inf:
+            z[np.isneginf(z)] = 0  # impossible classes have the likelihood 0
         mean = np.vecdot(likelihood, z) / total
         z_true = z[np.arange(len(z)), codes[rows]]
         z *= z
@@ -190,7 +219,8 @@ def row_derivatives(inverse, logits, codes):
 
 
 def _two_class_derivatives(inverse, logits, codes):
-    """Yield the same from the margin m of the true class: -m q and m^2 q (1 - q), q the other class's probability.
+    """Yield the same from the margin m of the true class: -m q and m^2 q (1 - q), q the
+    other class's probability.
 
     One column of logits is the log-odds of the second class.
     """
@@ -204,11 +234,13 @@ def _two_class_derivatives(inverse, logits, codes):
 
 
 def fit_brier_temperature(logits, codes, sample_weight=None):
-    """Return the inverse temperature of least Brier score, which may have several minima.
+    """Return the inverse temperature of least Brier score, which may have several
+    minima.
 
-    A sample of the rows gives the score at every half octave; from each good minimum there Newton's steps follow the
-    derivative over all rows to 0, and the least of what they find is taken. For many rows of two classes that is done
-    on condensed rows, and all rows have the last steps.
+    A sample of the rows gives the score at every half octave; from each good minimum
+    there Newton's steps follow the derivative over all rows to 0, and the least of what
+    they find is taken. For many rows of two classes that is done on condensed rows, and
+    all rows have the last steps.
     """
     if largest_spread(logits) == 0:
         return 1.0
@@ -227,7 +259,9 @@ def fit_brier_temperature(logits, codes, sample_weight=None):
 
 
 def _least_minimum(logits, codes, sample_weight):
-    """Return the inverse temperature of least Brier score, and a lower and an upper bound of that minimum."""
+    """Return the inverse temperature of least Brier score, and a lower and an upper
+    bound of that minimum.
+    """
     spread = largest_spread(logits)
     every = slice(None, None, max(logits.size // _SAMPLE_LOGITS, 1))
     sample = _BrierScore(
@@ -285,7 +319,9 @@ class _BrierScore:
         )
 
     def at_half_octaves(self, grid):
-        """Return the scores on a grid of factors of sqrt(2): squared probabilities are those an octave up."""
+        """Return the scores on a grid of factors of sqrt(2): squared probabilities are
+        those an octave up.
+        """
         # Two exponentials a logit in place of 53: a fit takes .4 to .9 of the time.
         scores = np.zeros(len(grid))
         for first in range(2):
@@ -299,10 +335,11 @@ class _BrierScore:
         return scores
 
     def derivatives(self, inverse):
-        """Return the first two derivatives of the score at the inverse temperature (1,).
+        """Return the first two derivatives of the score at the inverse temperature
+        (1,).
 
-        Those of a probability p are p d and p (d^2 - v): d is the deviation of the logit from its mean under the row's
-        probabilities, v its variance.
+        Those of a probability p are p d and p (d^2 - v): d is the deviation of the
+        logit from its mean under the row's probabilities, v its variance.
         """
         slope, curvature = np.zeros(1), np.zeros(1)
         for p, logits, label, weight in self._blocks(inverse[0]):
@@ -316,12 +353,16 @@ class _BrierScore:
         return slope, curvature
 
     def _blocks(self, inverse):
-        """Yield probabilities and logits (K, m), the place of each label, and weights."""
+        """Yield probabilities and logits (K, m), the place of each label, and
+        weights.
+        """
         for rows in row_blocks(*self.logits.shape):
             logits = np.ascontiguousarray(self.logits[rows].T, dtype=np.float64)
             logits -= logits.max(axis=0)
             p = np.exp(inverse * logits)
             p /= p.sum(axis=0)
+            if logits.min() == -np.inf:
+                logits[np.isneginf(logits)] = 0  # impossible classes have p = 0
             yield (
                 p,
                 logits,

@@ -14,9 +14,7 @@ from skcalib.engines._native import beside, nw, with_sql
 from skcalib.export._sql import SqlWriter, guarded, valid_score
 from skcalib.export._sql_table import pieces_by_cell
 from skcalib.export._sql_text import DIALECTS
-from skcalib.recalibrators import GroupwiseRecalibrator
-from skcalib.recalibrators._map_forms import map_of
-from skcalib.recalibrators._maps import (
+from skcalib.maps import (
     Choice,
     GroupOf,
     Mixture,
@@ -25,24 +23,24 @@ from skcalib.recalibrators._maps import (
     Place,
     Rows,
     Scores,
+    map_of,
 )
+from skcalib.recalibrators import GroupwiseRecalibrator
 
-_ROW = Scores(
-    2
-)  # what maps are written for: the score of a row, and the number of its case
+# what maps are written for: the score of a row, and the number of its case
+_ROW = Scores(2)
 _SCORE, _CASE = OneColumn(_ROW, 0), OneColumn(_ROW, 1)
 _MOST_CASES = 64  # pieces of one CASE; more are joined
-_LEAST_CELLS, _MOST_CELLS, _MOST_OF_ALL = (
-    2**8,
-    2**16,
-    2**18,
-)  # of a map, and of the maps of all groups
+# of a map, and of the maps of all groups
+_LEAST_CELLS, _MOST_CELLS, _MOST_OF_ALL = 2**8, 2**16, 2**18
 
 
 def with_forecasts(columns, recalibrator, output, default=None):
-    """Return the native table with the column `output`: NULL where the score is missing or out of range.
+    """Return the native table with the column `output`: NULL where the score is missing
+    or out of range.
 
-    Databases and Spark are given SQL; Polars and Dask call `predict_proba` for parts of the table, as NumPy has them.
+    Databases and Spark are given SQL; Polars and Dask call `predict_proba` for parts of
+    the table, as NumPy has them.
     """
     frame, names = columns.frame, columns.names
     engine = frame.implementation
@@ -92,12 +90,15 @@ def _check_output(output, names, is_database):
     same = next((name for name in names if name.lower() == output.lower()), None)
     if is_database and same is not None:
         raise ValueError(
-            f"output must be the name of a new column, found {output!r}: the engine does not tell it from {same!r}."
+            f"output must be the name of a new column, found {output!r}: the engine"
+            f" does not tell it from {same!r}."
         )
 
 
 class _SegmentMaps(NamedTuple):
-    """Maps of segments: the case of each key (a tuple), and that of keys that are not there, -1 for none."""
+    """Maps of segments: the case of each key (a tuple), and that of keys that are not
+    there, -1 for none.
+    """
 
     cases: tuple
     numbers: dict
@@ -111,7 +112,8 @@ def _segment_maps(columns, recalibrator, default):
     _check(recalibrator)
     if default is not None:
         raise ValueError(
-            "default is for a dict of recalibrators: any other one has a map for every row."
+            "default is for a dict of recalibrators: any other one has a map for every"
+            " row."
         )
     key = (
         getattr(map_of(recalibrator, _SCORE), "key", None)
@@ -122,7 +124,8 @@ def _segment_maps(columns, recalibrator, default):
         return None
     if len(columns.by) != 1:
         raise ValueError(
-            "GroupwiseRecalibrator takes the groups of rows from one column: name it with by=."
+            "GroupwiseRecalibrator takes the groups of rows from one column: name it"
+            " with by=."
         )
     numbers = {(group,): number for group, number in key.cases.items()}
     _check_keys(columns, numbers, "a group of the recalibrator")
@@ -135,7 +138,10 @@ def _maps_of_dict(columns, recalibrators, default):
         raise ValueError(
             "a dict of recalibrators holds one for each segment, but it is empty."
             if columns.by
-            else "a dict of recalibrators is for a table with segments: name their columns with by=."
+            else (
+                "a dict of recalibrators is for a table with segments: name their"
+                " columns with by=."
+            )
         )
     _check_keys(columns, recalibrators, "a key of the dict")
     cases = []
@@ -144,7 +150,8 @@ def _maps_of_dict(columns, recalibrators, default):
         cases.append(map_of(own, _SCORE))
         if isinstance(getattr(cases[-1], "key", None), GroupOf):
             raise ValueError(
-                "a dict of recalibrators holds a GroupwiseRecalibrator, which has groups of its own."
+                "a dict of recalibrators holds a GroupwiseRecalibrator, which has"
+                " groups of its own."
             )
     numbers = {key: number for number, key in enumerate(recalibrators)}
     return _SegmentMaps(
@@ -158,7 +165,8 @@ def _check_keys(columns, keys, what):
     for key in keys:
         if not isinstance(key, tuple) or len(key) != len(columns.by):
             raise ValueError(
-                f"{what}={key!r} is no tuple of one value a column of by={columns.by!r}."
+                f"{what}={key!r} is no tuple of one value a column of"
+                f" by={columns.by!r}."
             )
         for value, name in zip(key, columns.by, strict=True):
             check_value(what, value, name, schema[name])
@@ -167,22 +175,27 @@ def _check_keys(columns, keys, what):
 def _check(recalibrator):
     if not hasattr(recalibrator, "predict_proba") or isinstance(recalibrator, type):
         raise TypeError(
-            f"recalibrator must be a fitted recalibrator, found {type(recalibrator).__name__}."
+            "recalibrator must be a fitted recalibrator, found"
+            f" {type(recalibrator).__name__}."
         )
     check_fitted(recalibrator)
     name = type(recalibrator).__name__
     if len(getattr(recalibrator, "classes_", (0, 1))) != 2:
         raise ValueError(
-            f"apply is for two classes, but {name} was fitted to {len(recalibrator.classes_)}."
+            f"apply is for two classes, but {name} was fitted to"
+            f" {len(recalibrator.classes_)}."
         )
     if getattr(recalibrator, "input", "probability") != "probability":
         raise ValueError(
-            f"the scores of a table are probabilities: {name} needs input='probability', found {recalibrator.input!r}."
+            f"the scores of a table are probabilities: {name} needs"
+            f" input='probability', found {recalibrator.input!r}."
         )
 
 
 def _with_case(columns, frame, keys, maps, name):
-    """Return a lazy frame that has the columns of `keys` with the case of each row as a column."""
+    """Return a lazy frame that has the columns of `keys` with the case of each row as a
+    column.
+    """
     segment, number = f"{name}_segment", f"{name}_number"
     segments = columns.segments(keys)
     frame = segments.attached(frame, segment)
@@ -201,9 +214,8 @@ def _with_case(columns, frame, keys, maps, name):
 def _cases_in_memory(columns, maps):
     """Return the case of each row of an eager frame."""
     keys = columns.keys("")
-    frame = (
-        columns.frame.select(**keys).with_row_index("row").lazy()
-    )  # Arrow joins no lists beside
+    # Arrow joins no lists beside
+    frame = columns.frame.select(**keys).with_row_index("row").lazy()
     cases = (
         _with_case(columns, frame, keys, maps, "case").select("row", "case").collect()
     )
@@ -227,7 +239,9 @@ def _forecast(recalibrator, rows):
 
 
 def _forecasts(scores, numbers, predict):
-    """Return what a function of `Rows` gives where the score is valid and the case is no negative number, else NaN."""
+    """Return what a function of `Rows` gives where the score is valid and the case is
+    no negative number, else NaN.
+    """
     scores = scores.astype(np.float64)
     valid = (scores >= 0) & (scores <= 1) & (numbers >= 0)
     forecasts = np.full(len(scores), np.nan)
@@ -275,7 +289,9 @@ def _without_nan(name):
 
 
 def _written(frame, cases, score, number, output):
-    """Return a lazy frame of a database or of Spark with the forecasts as the column `output`."""
+    """Return a lazy frame of a database or of Spark with the forecasts as the column
+    `output`.
+    """
     dialect = DIALECTS["spark" if frame.implementation.is_spark_like() else "duckdb"]
     x, of_row = (
         dialect.as_double(dialect.identifier(name)) for name in (score, number)
@@ -310,7 +326,9 @@ def _is_joined(*maps):
 
 
 def _as_pieces(node):
-    """Return a piecewise map, or a weighted sum of such maps of one value, as one; None for other nodes."""
+    """Return a piecewise map, or a weighted sum of such maps of one value, as one; None
+    for other nodes.
+    """
     if isinstance(node, Pieces):
         return node
     parts = node.parts if isinstance(node, Mixture) else ()
@@ -321,7 +339,8 @@ def _as_pieces(node):
     cuts = np.unique(np.concatenate([part.cuts for part in parts]))
     if not len(cuts):
         return None
-    # The end of a new piece lies within an old one of each part: no digits are lost in moving the origin there.
+    # The end of a new piece lies within an old one of each part: no digits are lost in
+    # moving the origin there.
     origins = np.append(cuts, cuts[-1])
     coefficients = np.zeros(
         (len(origins), max(part.coefficients.shape[1] for part in parts))
@@ -342,7 +361,8 @@ def _as_pieces(node):
 
 
 def _joined(frame, name, maps, group=None):
-    """Return the rows, each with its piece, and the names of the columns of the origin and the coefficients.
+    """Return the rows, each with its piece, and the names of the columns of the origin
+    and the coefficients.
 
     Parameters
     ----------
@@ -378,6 +398,7 @@ def _joined(frame, name, maps, group=None):
         keys.append(group)
     frame = frame.with_columns(coarse_cell(n_cells, name).alias(cell))
     frame = frame.join(beside(frame, table), on=keys, how="inner")
-    return frame.filter(
-        (nw.col(name) > nw.col(low)) & (nw.col(name) <= nw.col(high))
-    ), columns
+    return (
+        frame.filter((nw.col(name) > nw.col(low)) & (nw.col(name) <= nw.col(high))),
+        columns,
+    )

@@ -1,6 +1,8 @@
-"""The columns of a prediction table as expressions: score, label, weight, segments, and which rows are valid.
+"""The columns of a prediction table as expressions: score, label, weight, segments, and
+which rows are valid.
 
-K score columns become binary problems: is the predicted class right, or each class against the rest.
+K score columns become binary problems: is the predicted class right, or each class
+against the rest.
 """
 
 from copy import copy
@@ -14,7 +16,8 @@ from skcalib._input.scalars import check_option
 from skcalib.engines._native import fetched, hidden_nan, numbered, nw, wrapped
 
 _REASONS = ("missing", "score", "label", "weight")
-# How far a row sum may be off by rounding, in double and in single precision; the same as in metrics.
+# How far a row sum may be off by rounding, in double and in single precision; the same
+# as in metrics.
 _ROUNDING, _ROUNDING_SINGLE = 1e-6, 1e-3
 _INVALID = 2.0  # no score and no label: counted as such
 _TYPES = (
@@ -27,8 +30,8 @@ _TYPES = (
 class PredictionColumns:
     """Expressions on a frame: `score` and `weight` as float64, `label` as 0 or 1.
 
-    A missing value is NULL or NaN; a label that is neither event nor non-event is another number. `own` names a column
-    of the frame that is not the user's.
+    A missing value is NULL or NaN; a label that is neither event nor non-event is
+    another number. `own` names a column of the frame that is not the user's.
     """
 
     def __init__(
@@ -53,9 +56,11 @@ class PredictionColumns:
             self.valid["weight"] = (self.weight >= 0) & (self.weight < float("inf"))
 
     def rows(self):
-        """Return the rows that count, with `score`, `label`, `weight` and keys; these columns, and the `Segments`.
+        """Return the rows that count, with `score`, `label`, `weight` and keys; these
+        columns, and the `Segments`.
 
-        What is grouped by the keys gets the segments' numbers once it is small: to join all rows takes longer.
+        What is grouped by the keys gets the segments' numbers once it is small: to join
+        all rows takes longer.
         """
         own = {"score": self.score, "label": self.label.cast(nw.Int8)}
         valid, keys = reduce(and_, self.valid.values()), self.keys("")
@@ -68,19 +73,20 @@ class PredictionColumns:
         )
 
     def segments(self, keys):
-        """Return the segments of all rows, which are read faster than the valid ones alone."""
+        """Return the segments of all rows, which are read faster than the valid ones
+        alone.
+        """
         try:
             return (
                 Segments.of(self.frame.lazy().select(**keys), list(keys))
                 if keys
                 else Segments([], [], [])
             )
-        except (
-            TypeError,
-            NotImplementedError,
-        ) as error:  # values that are lists, types that Arrow does not know
+        except (TypeError, NotImplementedError) as error:
+            # values that are lists, types that Arrow does not know
             raise ValueError(
-                f"by={self.by!r}: its values cannot name segments, cast them to text. {error}"
+                f"by={self.by!r}: its values cannot name segments, cast them to text."
+                f" {error}"
             ) from error
 
     def keys(self, prefix):
@@ -104,7 +110,9 @@ class PredictionColumns:
         ]
 
     def check_rows(self, sums):
-        """Refuse invalid rows, which are looked for only where fewer rows were used than there are."""
+        """Refuse invalid rows, which are looked for only where fewer rows were used
+        than there are.
+        """
         n_used = int(sums["count"].sum())
         self._check_events(sums)
         if self.on_invalid == "drop":
@@ -119,7 +127,8 @@ class PredictionColumns:
                 f"{counts[name]} ({name})" for name in _REASONS if counts[name]
             )
             raise ValueError(
-                f"The table has invalid rows: {shown}. See invalid_rows(); on_invalid='drop' leaves them out."
+                f"The table has invalid rows: {shown}. See invalid_rows();"
+                " on_invalid='drop' leaves them out."
             )
         if counts["used"] != n_used:
             raise table_changed()
@@ -130,7 +139,8 @@ class PredictionColumns:
             is_too_large = any(np.isinf(values.sum()) for values in sums.values())
         if is_too_large:
             raise ValueError(
-                "weight is too large: its sums are infinite. Divide the weights by a number."
+                "weight is too large: its sums are infinite. Divide the weights by a"
+                " number."
             )
         if (
             self.event is None
@@ -142,7 +152,8 @@ class PredictionColumns:
         labels, _ = numbered(self.frame.lazy().select(name), name)
         shown = ", ".join(map(repr, labels[:10])) + ", ..." * (len(labels) > 10)
         raise ValueError(
-            f"pos_label={pos_label!r} does not occur in the column {name!r}, whose labels are {shown}."
+            f"pos_label={pos_label!r} does not occur in the column {name!r}, whose"
+            f" labels are {shown}."
         )
 
     def invalid_rows(self):
@@ -151,7 +162,9 @@ class PredictionColumns:
         return {name: counts[name] for name in _REASONS}
 
     def _rows_by_reason(self):
-        """Return the same with the number of rows that are used and of those whose weight is 0."""
+        """Return the same with the number of rows that are used and of those whose
+        weight is 0.
+        """
         values = {"score": self.score, "label": self.label.cast(nw.Float64)}
         reason = nw.lit(0)
         if self.weight is not None:
@@ -176,7 +189,9 @@ class PredictionColumns:
         }
 
     def _key(self, name):
-        """Return a segment column in which a missing value is NULL, -0.0 is 0.0, and categories are text."""
+        """Return a segment column in which a missing value is NULL, -0.0 is 0.0, and
+        categories are text.
+        """
         column, dtype = nw.col(name), self.frame.collect_schema()[name]
         if dtype.is_float():
             return nw.when(~column.is_nan()).then(
@@ -188,12 +203,12 @@ class PredictionColumns:
             or (dtype == nw.Unknown and self._has_values(name))
         ):
             raise ValueError(
-                f"by={name!r} is a column of {dtype}, whose values cannot name segments: cast it to text first."
+                f"by={name!r} is a column of {dtype}, whose values cannot name"
+                " segments: cast it to text first."
             )
         if dtype == nw.Unknown:
-            return nw.when(~column.is_null()).then(
-                nw.lit("")
-            )  # a column without a type, and all of it NULL
+            # a column without a type, and all of it NULL
+            return nw.when(~column.is_null()).then(nw.lit(""))
         return column.cast(nw.String) if dtype in (nw.Categorical, nw.Enum) else column
 
     def _has_values(self, name):
@@ -202,19 +217,23 @@ class PredictionColumns:
 
 
 def table_changed():
-    """Return the error for rows of a later pass that are not those of an earlier one."""
+    """Return the error for rows of a later pass that are not those of an earlier
+    one.
+    """
     return ValueError(
-        "The table changed between two passes, or segments do not compare equal: later rows are not those that were "
-        "counted first. Use a table that stays as it is, and cast by= to text or integers."
+        "The table changed between two passes, or segments do not compare equal: later"
+        " rows are not those that were counted first. Use a table that stays as it is,"
+        " and cast by= to text or integers."
     )
 
 
 @dataclass(frozen=True)
 class Segments:
-    """The distinct values of the columns of segments; a segment is the number of a place in the grid that they make.
+    """The distinct values of the columns of segments; a segment is the number of a
+    place in the grid that they make.
 
-    A value that went through Python need not compare equal to what the engine has (decimals, nanoseconds, time zones):
-    values are for showing, numbers for joining.
+    A value that went through Python need not compare equal to what the engine has
+    (decimals, nanoseconds, time zones): values are for showing, numbers for joining.
 
     Parameters
     ----------
@@ -232,14 +251,18 @@ class Segments:
 
     @classmethod
     def of(cls, frame, keys):
-        """Return the segments of a lazy frame, which is asked for the distinct values of each column."""
+        """Return the segments of a lazy frame, which is asked for the distinct values
+        of each column.
+        """
         values, tables = zip(*(numbered(frame, key) for key in keys), strict=True)
         return cls(keys, [[*own, None] for own in values], tables)
 
     def attached(self, frame, name="segment"):
-        """Return a lazy frame with the number of each row's segment as the column `name`, in place of the keys.
+        """Return a lazy frame with the number of each row's segment as the column
+        `name`, in place of the keys.
 
-        Other frames than that which the segments are of may have other values: their number is negative.
+        Other frames than that which the segments are of may have other values: their
+        number is negative.
         """
         segment = nw.lit(0)
         if not self.keys:
@@ -275,7 +298,9 @@ class Segments:
         )
 
     def found(self, sums):
-        """Return the keys of the segments of some groups (tuples), in order, and the index of each group's."""
+        """Return the keys of the segments of some groups (tuples), in order, and the
+        index of each group's.
+        """
         if not self.values:
             return [()] * bool(len(sums["count"])), np.zeros(
                 len(sums["count"]), dtype=np.int64
@@ -304,7 +329,9 @@ class Segments:
 
 
 def free_name(names):
-    """Return a name that none of the names begins with, whatever their case: databases do not tell it apart."""
+    """Return a name that none of the names begins with, whatever their case: databases
+    do not tell it apart.
+    """
     name = "skcalib"
     while any(other.lower().startswith(name) for other in names):
         name += "_"
@@ -312,7 +339,9 @@ def free_name(names):
 
 
 def check_value(what, value, name, dtype):
-    """Refuse a value that a column of this type cannot hold: some engines fail there, others find no row."""
+    """Refuse a value that a column of this type cannot hold: some engines fail there,
+    others find no row.
+    """
     kinds = {
         "is_boolean": dtype == nw.Boolean,
         "is_text": dtype in (nw.String, nw.Categorical, nw.Enum),
@@ -350,7 +379,9 @@ def binary_columns(data, *, label, score, weight, by, pos_label, on_invalid):
 
 
 def _checked(data, label, scores, weight, by):
-    """Return the frame, its schema and the list of the columns of segments; `scores` is a dict of a list of names."""
+    """Return the frame, its schema and the list of the columns of segments; `scores` is
+    a dict of a list of names.
+    """
     frame, by = wrapped(data), [] if by is None else [by] if isinstance(by, str) else by
     if not isinstance(by, list | tuple):
         raise TypeError(
@@ -365,11 +396,13 @@ def _checked(data, label, scores, weight, by):
             if name not in schema:
                 shown = ", ".join(list(schema)[:12]) + ", ..." * (len(schema) > 12)
                 raise ValueError(
-                    f"{what}={name!r} is not a column of the table; its columns are {shown}."
+                    f"{what}={name!r} is not a column of the table; its columns are"
+                    f" {shown}."
                 )
             if what in numbers and not schema[name].is_numeric():
                 raise ValueError(
-                    f"{what} must be numbers, but the column {name!r} is {schema[name]}."
+                    f"{what} must be numbers, but the column {name!r} is"
+                    f" {schema[name]}."
                 )
     return frame, schema, list(by)
 
@@ -380,15 +413,16 @@ def _event(dtype, name, pos_label):
     if pos_label is None:
         if not (dtype.is_numeric() or dtype == nw.Boolean):
             raise ValueError(
-                f"label must be 0 and 1 or booleans, but {name!r} is {dtype}: say with pos_label= which label is the "
-                "event."
+                f"label must be 0 and 1 or booleans, but {name!r} is {dtype}: say with"
+                " pos_label= which label is the event."
             )
         # Comparing integers as they are is quicker.
         return label if dtype.is_integer() else label.cast(nw.Float64)
     check_value("pos_label", pos_label, name, dtype)
     if isinstance(pos_label, float) and pos_label != pos_label:
         raise ValueError(
-            f"pos_label=nan equals no label of the column {name!r}: missing labels are invalid rows."
+            f"pos_label=nan equals no label of the column {name!r}: missing labels are"
+            " invalid rows."
         )
     return nw.when(_present(label, dtype)).then(
         (label == nw.lit(pos_label)).cast(nw.Float64)
@@ -402,11 +436,14 @@ def _present(column, dtype):
 
 
 def top_label_columns(data, *, label, scores, classes, weight, by, on_invalid):
-    """Return the score of the predicted class (the first of the largest) and whether it is right, as columns."""
+    """Return the score of the predicted class (the first of the largest) and whether it
+    is right, as columns.
+    """
     frame, present, by = _checked_classes(data, label, scores, classes, weight, by)
     columns = [nw.col(name).cast(nw.Float64) for name in scores]
     known = reduce(and_, (~column.is_null() & ~column.is_nan() for column in columns))
-    # A column of its own: otherwise engines make it again for each class, and Dask cannot compare it with others.
+    # A column of its own: otherwise engines make it again for each class, and Dask
+    # cannot compare it with others.
     name = free_name(frame.collect_schema().names())
     frame = frame.with_columns(nw.max_horizontal(*columns).alias(name))
     largest, total = nw.col(name), reduce(lambda a, b: a + b, columns)
@@ -456,15 +493,18 @@ def _checked_classes(data, label, scores, classes, weight, by):
     """Return the frame, whether a row has a label, and the columns of segments."""
     if not isinstance(scores, list | tuple) or len(scores) < 2:
         raise ValueError(
-            f"scores must be a list that names one column a class, two at least, found {scores!r}."
+            "scores must be a list that names one column a class, two at least, found"
+            f" {scores!r}."
         )
     if not hasattr(classes, "__len__") or isinstance(classes, str):
         raise TypeError(
-            f"classes must be a list of the labels that belong to the scores, found {classes!r}."
+            "classes must be a list of the labels that belong to the scores, found"
+            f" {classes!r}."
         )
     if len(classes) != len(scores) or len(set(classes)) < len(classes):
         raise ValueError(
-            f"classes must be the distinct labels of the {len(scores)} columns of scores, found {list(classes)!r}."
+            f"classes must be the distinct labels of the {len(scores)} columns of"
+            f" scores, found {list(classes)!r}."
         )
     frame, schema, by = _checked(data, label, {"scores": scores}, weight, by)
     for value in classes:

@@ -1,8 +1,11 @@
-"""Recalibrators fitted to a table: from the cells of a histogram, or from two scores per cell and label."""
+"""Recalibrators fitted to a table: from the cells of a histogram, or from two scores
+per cell and label.
+"""
 
 import numpy as np
 from sklearn.base import clone
 
+from skcalib._fitting.wrapped import check_recalibrator, class_parameters
 from skcalib._input.labels import check_groups
 from skcalib.engines._histogram import ScoreHistogram
 from skcalib.engines._statistics import binned, check_strategy, equal_mass_cells
@@ -19,7 +22,6 @@ from skcalib.recalibrators import (
     TemperatureScaling,
     VectorScaling,
 )
-from skcalib.recalibrators._transformer import check_recalibrator, class_parameters
 
 
 def fitted(columns, recalibrator):
@@ -29,14 +31,18 @@ def fitted(columns, recalibrator):
 
 
 def fitted_groupwise(columns, recalibrator):
-    """Return a fitted clone of a `GroupwiseRecalibrator`, whose groups are the segments: NULL is none."""
+    """Return a fitted clone of a `GroupwiseRecalibrator`, whose groups are the
+    segments: NULL is none.
+    """
     if len(columns.by) != 1:
         raise ValueError(
-            "GroupwiseRecalibrator takes the groups of rows from one column: name it with by=."
+            "GroupwiseRecalibrator takes the groups of rows from one column: name it"
+            " with by=."
         )
     if recalibrator.merge_small_groups:
         raise ValueError(
-            "GroupwiseRecalibrator(merge_small_groups=True) cannot be fitted to a table: set it to False."
+            "GroupwiseRecalibrator(merge_small_groups=True) cannot be fitted to a"
+            " table: set it to False."
         )
     model = clone(recalibrator)
     model._validate_params()
@@ -58,6 +64,7 @@ def fitted_groupwise(columns, recalibrator):
     parts = [list(parts.items())[place] for place in np.argsort(order)]
     model.group_sizes_ = np.array([rows.sample_weight.sum() for _, (rows, _) in parts])
     model.n_features_in_ = 1
+    model._group_column = columns.by[0]
     of_part = model._parts(None, None, None)
     parts = [
         parts[np.flatnonzero(of_part == number)[0]]
@@ -73,21 +80,25 @@ def fitted_groupwise(columns, recalibrator):
 
 
 def _parts(columns, recalibrator):
-    """Return by segment the weighted rows that recalibrators are fitted to, and the statistics of bins or None."""
+    """Return by segment the weighted rows that recalibrators are fitted to, and the
+    statistics of bins or None.
+    """
     if not hasattr(recalibrator, "get_params") or isinstance(recalibrator, type):
         raise TypeError(
-            f"recalibrator must be a recalibrator such as PlattScaling(), found {recalibrator!r}."
+            "recalibrator must be a recalibrator such as PlattScaling(), found"
+            f" {recalibrator!r}."
         )
     rows = _ROWS.get(type(recalibrator))
     if rows is None:
         raise ValueError(
-            f"{type(recalibrator).__name__} cannot be fitted to a table. What can: "
-            f"{', '.join(kind.__name__ for kind in _ROWS)}. Others take the rows of weighted_scores()."
+            f"{type(recalibrator).__name__} cannot be fitted to a table. What can:"
+            f" {', '.join(kind.__name__ for kind in _ROWS)}. Others take the rows of"
+            " weighted_scores()."
         )
     if recalibrator.input != "probability":
         raise ValueError(
-            f"the scores of a table are probabilities: {type(recalibrator).__name__} needs input='probability', found "
-            f"{recalibrator.input!r}."
+            f"the scores of a table are probabilities: {type(recalibrator).__name__}"
+            f" needs input='probability', found {recalibrator.input!r}."
         )
     if rows is _histogram:
         return _histogram(columns, recalibrator)
@@ -95,7 +106,9 @@ def _parts(columns, recalibrator):
 
 
 def _isotonic(columns, recalibrator):
-    """Fit exactly: a block of cells in which the map cannot jump gives its ends, or with `centered` its mean."""
+    """Fit exactly: a block of cells in which the map cannot jump gives its ends, or
+    with `centered` its mean.
+    """
     histogram = ScoreHistogram(
         columns, ("weighted_score",) if recalibrator.centered else ()
     )
@@ -109,7 +122,8 @@ def _isotonic(columns, recalibrator):
 def _blocks(cells, centered):
     """Return scores, weights and events of the flat stretches of the map.
 
-    Half of each is at its least score and half at its greatest; with `centered` all of it is at the mean.
+    Half of each is at its least score and half at its greatest; with `centered` all of
+    it is at the mean.
     """
     ends = _minorant(*_diagram(cells))
     weight, events = (
@@ -141,10 +155,12 @@ def _diagram(cells):
 
 
 def _may_hold_jump(cells):
-    """Return the cells in which the greatest convex minorant of the cumulative diagram may have a vertex.
+    """Return the cells in which the greatest convex minorant of the cumulative diagram
+    may have a vertex.
 
-    Within a cell the diagram is lowest where all others come before its events: at the weight of the others. That point
-    lies above the minorant of the ends of all cells for most cells, and no other point of them is a vertex then.
+    Within a cell the diagram is lowest where all others come before its events: at the
+    weight of the others. That point lies above the minorant of the ends of all cells
+    for most cells, and no other point of them is a vertex then.
     """
     weight, events = _diagram(cells)
     vertices = _minorant(weight, events)
@@ -156,7 +172,9 @@ def _may_hold_jump(cells):
 
 
 def _minorant(weight, events):
-    """Return the positions of the vertices of the greatest convex minorant of points in order."""
+    """Return the positions of the vertices of the greatest convex minorant of points in
+    order.
+    """
     from scipy.optimize import isotonic_regression
 
     steps = np.diff(weight)
@@ -167,8 +185,8 @@ def _histogram(columns, recalibrator):
     """Fit unsplit bins exactly, from their statistics."""
     if recalibrator.sample_split is not None:
         raise ValueError(
-            "HistogramBinning with sample_split cannot be fitted to a table yet: use sample_split=None, or the rows of "
-            "weighted_scores()."
+            "HistogramBinning with sample_split cannot be fitted to a table yet: use"
+            " sample_split=None, or the rows of weighted_scores()."
         )
     parts = {}
     for key, statistics in binned(
@@ -185,7 +203,9 @@ def _pairs(columns, recalibrator):
 
 
 def _spline(columns, recalibrator):
-    """Fit to the same rows, with the cells of the knots (quantiles of the scores, and both ends) as distinct scores."""
+    """Fit to the same rows, with the cells of the knots (quantiles of the scores, and
+    both ends) as distinct scores.
+    """
 
     def holds_knot(cells):
         mask = np.zeros(len(cells.low), dtype=bool)
@@ -200,7 +220,9 @@ def _spline(columns, recalibrator):
 
 
 def _fit(recalibrator, key, columns, rows, statistics):
-    """Return a clone fitted to weighted rows, with the bins of statistics if there are; its error has the segment."""
+    """Return a clone fitted to weighted rows, with the bins of statistics if there are;
+    its error has the segment.
+    """
     y_true, scores, weight = rows
     if recalibrator.classes is not None:
         y_true = np.asarray(recalibrator.classes)[y_true]
@@ -213,9 +235,8 @@ def _fit(recalibrator, key, columns, rows, statistics):
             f"{name} = {value!r}" for name, value in zip(columns.by, key, strict=True)
         )
         raise ValueError(f"The segment {where} could not be fitted. {error}") from error
-    vars(fitted).pop(
-        "provenance_", None
-    )  # it would count and hash cells in place of the table's rows
+    # it would count and hash cells in place of the table's rows
+    vars(fitted).pop("provenance_", None)
     if statistics is not None:
         fitted._set_bins(statistics, weighted=columns.weight is not None)
     return fitted

@@ -1,4 +1,6 @@
-"""A histogram of the scores that is split where a question needs it, down to distinct scores."""
+"""A histogram of the scores that is split where a question needs it, down to distinct
+scores.
+"""
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -6,7 +8,8 @@ from sklearn.utils import Bunch
 from skcalib.engines._columns import check_no_hidden_nan, table_changed
 from skcalib.engines._native import beside, fetched, nw
 
-# Sums of the rows' weight times a power of the score, or of its distance from the nearer end; of all rows or of events.
+# Sums of the rows' weight times a power of the score, or of its distance from the
+# nearer end; of all rows or of events.
 _SUMS = {
     "weighted_score": ("score", 1, "weight"),
     "weighted_score_squared": ("score", 2, "weight"),
@@ -19,25 +22,28 @@ _SUMS = {
 SCORE_SUMS, MOMENTS = tuple(_SUMS)[:3], tuple(_SUMS)[3:]
 
 _CELLS, _CELLS_OF_SEGMENT = 2**14, 2**12  # of the first histogram
-_MOST_SPLIT = (
-    2**26
-)  # rows that are split at a time, about, into so many cells and with at least so many rows in each
+# rows that are split at a time, about, into so many cells and with at least so many
+# rows in each
+_MOST_SPLIT = 2**26
 _MOST_CELLS, _ROWS_OF_PART = 2**20, 16
-# Rows of split cells that are fetched as distinct scores; of more, a finer histogram comes first. To fetch a sixteenth
-# of the table takes about as long as one more pass.
+# Rows of split cells that are fetched as distinct scores; of more, a finer histogram
+# comes first. To fetch a sixteenth of the table takes about as long as one more pass.
 _FEW_FETCHED, _MOST_FETCHED, _FETCHED_SHARE = 2**19, 2**21, 1 / 16
 _SETTLED = -1  # depth of a cell that is not split any more
 _LARGEST_SCALE = 1e300
-# Of the coarse cells a quarter are equally wide; others are narrow within 2^-7, 2^-13, 2^-20 of 0 and of 1.
+# Of the coarse cells a quarter are equally wide; others are narrow within 2^-7, 2^-13,
+# 2^-20 of 0 and of 1.
 _LINEAR_SHARE, _SHARES = 1 / 4, {2.0**-7: 3 / 8, 2.0**-13: 1 / 4, 2.0**-20: 1 / 8}
 _LAST_BAND = 9  # of the fine cells: it reaches from 2^-37 down to 0
 
 
 def coarse_place(score, n_cells):
-    """Return a number that never falls with the score, an array or an expression: its floor is that of the cell.
+    """Return a number that never falls with the score, an array or an expression: its
+    floor is that of the cell.
 
-    Sums, differences and quotients are rounded correctly on every engine, so that each part rises with the score, and
-    the number is the same everywhere. A root or a logarithm would take several times as long.
+    Sums, differences and quotients are rounded correctly on every engine, so that each
+    part rises with the score, and the number is the same everywhere. A root or a
+    logarithm would take several times as long.
     """
     place = score * (_LINEAR_SHARE * n_cells)
     for width, share in _SHARES.items():
@@ -47,15 +53,18 @@ def coarse_place(score, n_cells):
 
 
 def coarse_cell(n_cells=2**12, name="score"):
-    """Return the number of one of about `n_cells` cells of a column, narrow near 0 and 1."""
+    """Return the number of one of about `n_cells` cells of a column, narrow near 0 and
+    1.
+    """
     return coarse_place(nw.col(name), n_cells).floor().cast(nw.Int32)
 
 
 def fine_cell(bits):
-    """Return the number of one of about 2^bits cells of the score s, narrow in relation to s, above 1/2 to 1 - s.
+    """Return the number of one of about 2^bits cells of the score s, narrow in relation
+    to s, above 1/2 to 1 - s.
 
-    With u the lesser of s and 1 - s, each band of u that spans a factor of 16 is scaled by a power of two, which is
-    exact, and cut into cells of equal width.
+    With u the lesser of s and 1 - s, each band of u that spans a factor of 16 is scaled
+    by a power of two, which is exact, and cut into cells of equal width.
     """
     resolution = bits - 7
     score = nw.col("score")
@@ -79,18 +88,20 @@ def _band(least, resolution, band):
 
 
 def width_bin(n_bins):
-    """Return the number of the equal-width bin, from 1, of the column `score`: 0 for 0, and rarely one too far.
+    """Return the number of the equal-width bin, from 1, of the column `score`: 0 for 0,
+    and rarely one too far.
 
-    The product s B may round across an edge k (1 / B). The least and the greatest score of a bin tell.
+    The product s B may round across an edge k (1 / B). The least and the greatest score
+    of a bin tell.
     """
-    integer = (
-        nw.Int8 if n_bins < 127 else nw.Int32
-    )  # groups by small integers are quicker
+    # groups by small integers are quicker
+    integer = nw.Int8 if n_bins < 127 else nw.Int32
     return (nw.col("score") * float(n_bins)).ceil().cast(integer)
 
 
 class Cells(Bunch):
-    """Sums over the rows of each cell, by segment and score. A cell whose least and greatest score agree is a score.
+    """Sums over the rows of each cell, by segment and score. A cell whose least and
+    greatest score agree is a score.
 
     Parameters
     ----------
@@ -101,22 +112,25 @@ class Cells(Bunch):
     number : ndarray of int, shape (n_cells,)
         What the engine calls the cell.
     depth : ndarray of int, shape (n_cells,)
-        How often rows were split until this cell: 0 in the first histogram; -1 for those that stay as they are.
+        How often rows were split until this cell: 0 in the first histogram; -1 for
+        those that stay as they are.
     count, weight, weighted_label : ndarray
         See `BinStatistics`.
     weighted_score, weighted_score_squared, weighted_score_label, weight_squared : ndarray
         The same, where they were asked for, the last one with weights only.
     distance, distance_squared, distance_label, distance_squared_label : ndarray
-        Where they were asked for: sums of the distance of the score from the nearer of 0 and 1, of its square, and of
-        the events' alone.
-    """
+        Where they were asked for: sums of the distance of the score from the nearer of
+        0 and 1, of its square, and of the events' alone.
+    """  # noqa: E501
 
     def at(self, index):
         """Return the cells of an index."""
         return Cells(**{name: values[index] for name, values in self.items()})
 
     def ordered(self):
-        """Return the cells by segment, then by score; where least and greatest agree the sums are made from them."""
+        """Return the cells by segment, then by score; where least and greatest agree
+        the sums are made from them.
+        """
         cells = self.at(np.lexsort((self.low, self.segment)))
         point = cells.low == cells.high
         base = {"score": cells.low, "distance": np.minimum(cells.low, 1 - cells.low)}
@@ -126,7 +140,9 @@ class Cells(Bunch):
         return cells
 
     def joined(self, other):
-        """Return the cells of both, in order. Each field is given up at once: there may be millions of cells."""
+        """Return the cells of both, in order. Each field is given up at once: there may
+        be millions of cells.
+        """
         order = np.lexsort(
             [np.concatenate((self[name], other[name])) for name in ("low", "segment")]
         )
@@ -138,7 +154,9 @@ class Cells(Bunch):
         )
 
     def pooled(self, starts):
-        """Return the cells with those between two starts as one; what was a cell's number has no meaning then."""
+        """Return the cells with those between two starts as one; what was a cell's
+        number has no meaning then.
+        """
         first, sums = np.flatnonzero(starts), self.items()
         last = np.append(first[1:], len(starts))[: len(first)] - 1  # no cells: none
         kept = {
@@ -201,9 +219,11 @@ class ScoreHistogram:
     def refine(self, is_needed, pool=False):
         """Split cells until those that are still needed are distinct scores.
 
-        `is_needed(cells)` is given the cells of one segment and returns a mask. A cell that is not needed once is not
-        needed later; with `pool` those between two that are needed become one, which bounds the memory. So does the
-        order: a part of the rows, near each other in score, is split down to distinct scores before the next part is.
+        `is_needed(cells)` is given the cells of one segment and returns a mask. A cell
+        that is not needed once is not needed later; with `pool` those between two that
+        are needed become one, which bounds the memory. So does the order: a part of the
+        rows, near each other in score, is split down to distinct scores before the next
+        part is.
         """
         while True:
             masks = [is_needed(cells) for cells in self.by_segment().values()]
@@ -228,7 +248,9 @@ class ScoreHistogram:
             self.cells = kept.joined(self._parts(parents))
 
     def _parts(self, parents):
-        """Return what the given cells hold: their distinct scores, or a finer histogram where these are too many."""
+        """Return what the given cells hold: their distinct scores, or a finer histogram
+        where these are too many.
+        """
         n_rows, depth = parents.count.sum(), parents.depth[0]
         n_parts = np.maximum(
             2, parents.count / max(_ROWS_OF_PART, n_rows / _MOST_CELLS)
@@ -236,9 +258,8 @@ class ScoreHistogram:
         with np.errstate(over="ignore"):
             scale = np.minimum(n_parts / (parents.high - parents.low), _LARGEST_SCALE)
         steps = np.floor((parents.high - parents.low) * scale)
-        first = np.append(0, np.cumsum(steps[:-1] + 1)).astype(
-            np.int32
-        )  # number of the first part of each
+        # number of the first part of each
+        first = np.append(0, np.cumsum(steps[:-1] + 1)).astype(np.int32)
         frame, (*by_segment, _) = self.frames[depth]
         keys = {name: self.segment_numbers[parents.segment] for name in by_segment} | {
             "cell": parents.number
@@ -246,22 +267,27 @@ class ScoreHistogram:
         small = {"first": first, "start": parents.low, "scale": scale}
         score, kept = (
             nw.col("score"),
-            ["score", "label", *(["weight"] if self.weighted else [])],
+            [
+                "score",
+                "label",
+                *(["weight"] if self.weighted else []),
+            ],
         )
-        # Rows of other scores are left out as the file is read, before their cell is looked up.
+        # Rows of other scores are left out as the file is read, before their cell is
+        # looked up.
         frame = frame.filter(
             (score >= parents.low.min()) & (score <= parents.high.max())
         )
-        # The columns of the join are chosen before they are computed with: Ibis would join to the expressions.
+        # The columns of the join are chosen before they are computed with: Ibis would
+        # join to the expressions.
         frame = frame.join(
             beside(frame, keys | small), on=list(keys), how="inner"
         ).select(*kept, *small)
         most_fetched = min(
             max(self.n_rows * _FETCHED_SHARE, _FEW_FETCHED), _MOST_FETCHED
         )
-        if (
-            n_rows <= most_fetched or not steps.all()
-        ):  # a cell too narrow to be divided is fetched, whatever it holds
+        # a cell too narrow to be divided is fetched, whatever it holds
+        if n_rows <= most_fetched or not steps.all():
             columns = self._sums(
                 frame.select(*kept, nw.col("first").alias("cell")), ["cell", "score"]
             )
@@ -271,7 +297,8 @@ class ScoreHistogram:
             self.frames[depth + 1 :] = [(frame, ["cell"])]
             columns = self._sums(frame, ["cell"])
         parent = np.searchsorted(first, columns["cell"], side="right") - 1
-        # With weights of 0 and 1 for labels both sums are exact; events need not be with other weights.
+        # With weights of 0 and 1 for labels both sums are exact; events need not be
+        # with other weights.
         for name in ("count",) if self.weighted else ("count", "weighted_label"):
             if not np.array_equal(
                 np.bincount(parent, columns[name], len(first)), parents[name]
@@ -296,7 +323,9 @@ class ScoreHistogram:
         ).ordered()
 
     def _sums(self, frame, names, segments=None):
-        """Return the sums of a group-by as a dict of arrays; those of the first one find NaN too."""
+        """Return the sums of a group-by as a dict of arrays; those of the first one
+        find NaN too.
+        """
         weight, score, label = (
             nw.col("weight"),
             nw.col("score"),

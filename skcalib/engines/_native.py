@@ -1,4 +1,6 @@
-"""What differs between engines: wrapping a table, fetching a small result, joining a small table."""
+"""What differs between engines: wrapping a table, fetching a small result, joining a
+small table.
+"""
 
 from datetime import UTC
 from importlib import import_module
@@ -10,7 +12,9 @@ _LISTS = {"i": "BIGINT[]", "f": "DOUBLE[]"}
 
 
 class _Narwhals:
-    """The module of Narwhals whose interface is kept stable, imported where it is first used."""
+    """The module of Narwhals whose interface is kept stable, imported where it is first
+    used.
+    """
 
     def __getattr__(self, name):
         if name.startswith("__"):
@@ -29,7 +33,9 @@ nw = _Narwhals()
 
 
 def wrapped(data):
-    """Return any table that Narwhals knows as a Narwhals frame, lazy or eager as it comes."""
+    """Return any table that Narwhals knows as a Narwhals frame, lazy or eager as it
+    comes.
+    """
     try:
         return nw.from_native(data)
     except TypeError:
@@ -37,8 +43,8 @@ def wrapped(data):
             " Open a file with skcalib.engines.scan." if isinstance(data, str) else ""
         )
         raise TypeError(
-            f"data must be a table that Narwhals knows (DuckDB, Polars, pandas, pyarrow, Dask, Ibis, Spark), found "
-            f"{type(data).__name__}.{hint}"
+            "data must be a table that Narwhals knows (DuckDB, Polars, pandas,"
+            f" pyarrow, Dask, Ibis, Spark), found {type(data).__name__}.{hint}"
         ) from None
 
 
@@ -55,8 +61,9 @@ def fetched(frame):
 def hidden_nan():
     """Return the error for a table whose engine does not find the NaN that it holds."""
     return ValueError(
-        "The table holds NaN that its engine does not find: DuckDB believes the metadata of Parquet files. Open them "
-        "with skcalib.engines.scan, or with read_parquet(..., can_have_nan = true)."
+        "The table holds NaN that its engine does not find: DuckDB believes the"
+        " metadata of Parquet files. Open them with skcalib.engines.scan, or with"
+        " read_parquet(..., can_have_nan = true)."
     )
 
 
@@ -72,9 +79,11 @@ def _numbers(column):
 
 
 def numbered(frame, name):
-    """Return the distinct values of a column as Python has them, in order and without NULL, and a table of numbers.
+    """Return the distinct values of a column as Python has them, in order and without
+    NULL, and a table of numbers.
 
-    The table is a lazy frame of the same engine, with the columns `name` (the engine's own values) and `name`_number.
+    The table is a lazy frame of the same engine, with the columns `name` (the engine's
+    own values) and `name`_number.
     """
     # Not `unique`, which on databases numbers all rows.
     distinct = (
@@ -98,13 +107,18 @@ def numbered(frame, name):
     numbers = nw.new_series(
         f"{name}_number", places, nw.Int64, backend=distinct.implementation
     )
-    return values, nw.from_native(
-        _in_engine(frame, distinct.with_columns(numbers).to_native())
-    ).lazy()
+    return (
+        values,
+        nw.from_native(
+            _in_engine(frame, distinct.with_columns(numbers).to_native())
+        ).lazy(),
+    )
 
 
 def _numbered_duckdb(relation, name):
-    """Number the values by texts, which DuckDB casts there and back without loss: a relation shows no connection."""
+    """Number the values by texts, which DuckDB casts there and back without loss: a
+    relation shows no connection.
+    """
     column, kind = '"' + name.replace('"', '""') + '"', str(relation.types[0])
     value = (
         f"{column} AT TIME ZONE 'UTC'" if kind == "TIMESTAMP WITH TIME ZONE" else column
@@ -116,12 +130,17 @@ def _numbered_duckdb(relation, name):
     values, order = _ordered(values, lambda: texts)
     codes = ",".join(texts[place].encode().hex() for place in order)
     text = f"decode(unhex(unnest(string_split('{codes}', ','))))"
-    query = f'SELECT ({text})::{kind} AS {column}, unnest(range({len(order)})) AS {column[:-1]}_number"'
+    query = (
+        f"SELECT ({text})::{kind} AS {column}, unnest(range({len(order)})) AS"
+        f' {column[:-1]}_number"'
+    )
     return values, nw.from_native(relation.query("skcalib_relation", query)).lazy()
 
 
 def _ordered(values, texts):
-    """Return the values in order, and that order; where Python does not tell some apart, what `texts()` gives."""
+    """Return the values in order, and that order; where Python does not tell some
+    apart, what `texts()` gives.
+    """
     values = texts() if len(set(values)) < len(values) else values
     try:
         order = sorted(range(len(values)), key=values.__getitem__)
@@ -131,7 +150,8 @@ def _ordered(values, texts):
 
 
 def beside(frame, columns):
-    """Return a small table, a dict of arrays of numbers, as a lazy frame of the same engine and connection.
+    """Return a small table, a dict of arrays of numbers, as a lazy frame of the same
+    engine and connection.
 
     Columns that both have get the type that they have in `frame`.
     """
@@ -146,7 +166,8 @@ def _native_table(frame, columns):
     columns = {name: np.asarray(values) for name, values in columns.items()}
     engine = frame.implementation
     if engine.is_duckdb():
-        # Written into the query: a Python variable is found only by some connections, and after a table of its name.
+        # Written into the query: a Python variable is found only by some connections,
+        # and after a table of its name.
         lists = (
             f"'{values.tolist()}'::{_LISTS[values.dtype.kind]}"
             for values in columns.values()
@@ -156,9 +177,8 @@ def _native_table(frame, columns):
             for name, values in zip(columns, lists, strict=True)
         )
         return frame.to_native().query("skcalib_relation", f"SELECT {shown}")
-    if (
-        engine.is_ibis() or engine.is_spark_like()
-    ):  # Spark makes no process of Python for a table of Arrow
+    # Spark makes no process of Python for a table of Arrow
+    if engine.is_ibis() or engine.is_spark_like():
         return _in_engine(frame, import_module("pyarrow").table(columns))
     if engine.is_dask():
         return _in_engine(frame, import_module("pandas").DataFrame(columns))
@@ -166,7 +186,9 @@ def _native_table(frame, columns):
 
 
 def _in_engine(frame, table):
-    """Return a small table, as `collect` makes it for an engine, as one of the engine."""
+    """Return a small table, as `collect` makes it for an engine, as one of the
+    engine.
+    """
     engine = frame.implementation
     if engine.is_ibis():
         return import_module("ibis").memtable(table)
@@ -181,14 +203,17 @@ def _session(frame):
 
 
 def with_sql(frame, expression, name, dialect):
-    """Return a lazy frame with a column that an expression of SQL gives, in the dialect of Spark or else DuckDB's."""
+    """Return a lazy frame with a column that an expression of SQL gives, in the dialect
+    of Spark or else DuckDB's.
+    """
     native, column = frame.to_native(), f"{expression} AS {dialect.identifier(name)}"
     if frame.implementation.is_spark_like():
         native = native.selectExpr("*", column)
     elif frame.implementation.is_duckdb():
         native = native.project(f"*, {column}")
     else:
-        # As `Table.sql` does it, which asks the database for a schema that is known here.
+        # As `Table.sql` does it, which asks the database for a schema that is known
+        # here.
         ibis, operations = import_module("ibis"), import_module("ibis.expr.operations")
         view, backend = f"skcalib_{uuid4().hex}", ibis.get_backend(native)
         query = f"SELECT *, {column} FROM {view}"

@@ -13,20 +13,23 @@ _PARQUET = (".parquet", ".pq")
 def scan(path):
     r"""Open a Parquet or CSV file, or many of them, as a lazy DuckDB table.
 
-    The metadata of many Parquet files say that there is no NaN, even if there is. DuckDB trusts them, and its filters
-    then keep NaN. This function switches that off.
+    The metadata of many Parquet files say that there is no NaN, even if there is.
+    DuckDB trusts them, and its filters then keep NaN. This function switches that off.
 
     Parameters
     ----------
     path : str or Path
-        A file, or a glob such as ``"log/*.parquet"``. Names that end in ``.parquet`` or ``.pq`` are Parquet, others
-        CSV with a header (compressed ones too). A path that exists is that file. Folders such as ``country=FR`` are a
-        column, unless the files have one of that name. Parquet files whose types differ get the wider type.
+        A file, or a glob such as ``"log/*.parquet"``. Names that end in ``.parquet`` or
+        ``.pq`` are Parquet, others CSV with a header (compressed ones too). A path that
+        exists is that file. Folders such as ``country=FR`` are a column, unless the
+        files have one of that name. Parquet files whose types differ get the wider
+        type.
 
     Returns
     -------
     relation : duckdb.DuckDBPyRelation
-        The table, on DuckDB's default connection, whose settings hold: ``duckdb.sql("SET memory_limit = '1GB'")``.
+        The table, on DuckDB's default connection, whose settings hold:
+        ``duckdb.sql("SET memory_limit = '1GB'")``.
 
     Raises
     ------
@@ -64,7 +67,8 @@ def scan(path):
     is_parquet = str(path).lower().endswith(_PARQUET)
     if Path(path).is_dir():
         raise ValueError(
-            f"{path} is a folder: name its files with a glob, such as {Path(path) / '*.parquet'}."
+            f"{path} is a folder: name its files with a glob, such as"
+            f" {Path(path) / '*.parquet'}."
         )
     try:
         # A path that exists is that file, and no pattern.
@@ -73,9 +77,13 @@ def scan(path):
             if Path(path).exists()
             else str(path)
         )
-        # By name, because otherwise the first file's types and places are all files': fractions become integers.
+        # By name, because otherwise the first file's types and places are all files':
+        # fractions become integers.
         kind = "read_parquet" if is_parquet else "read_csv"
-        reader = f"{kind}({_DUCKDB.text(pattern)}, union_by_name = true, {'can_have_nan' if is_parquet else 'header'} = true"
+        reader = (
+            f"{kind}({_DUCKDB.text(pattern)}, union_by_name = true,"
+            f" {'can_have_nan' if is_parquet else 'header'} = true"
+        )
         reader = _without_clash(duckdb, reader, pattern)
         return (
             duckdb.sql(f"SELECT * FROM {reader})")
@@ -91,7 +99,9 @@ def scan(path):
 
 
 def _without_clash(duckdb, reader, pattern):
-    """Return a call without its bracket, in which no folder ``name=value`` replaces a column of the files."""
+    """Return a call without its bracket, in which no folder ``name=value`` replaces a
+    column of the files.
+    """
     files = [
         pattern,
         *(
@@ -120,18 +130,22 @@ def _check_distinct(duckdb, reader, names, path):
     if renamed.isdisjoint(name.lower() for name in names):
         return
     row = duckdb.sql(
-        f"SELECT * FROM {reader.replace('header = true', 'header = false')}, all_varchar = true) LIMIT 1"
+        f"SELECT * FROM {reader.replace('header = true', 'header = false')},"
+        " all_varchar = true) LIMIT 1"
     )
     header = [str(text).lower() for text in row.fetchall()[0]]
     twice = next((text for text in header if header.count(text) > 1), None)
     if twice is not None:
         raise ValueError(
-            f"{path} has {header.count(twice)} columns called {twice!r}: rename all but one."
+            f"{path} has {header.count(twice)} columns called {twice!r}: rename all but"
+            " one."
         )
 
 
 def _csv(duckdb, reader, path):
-    """Open CSV files so that a column that begins with integers fails at a fraction, which DuckDB would round."""
+    """Open CSV files so that a column that begins with integers fails at a fraction,
+    which DuckDB would round.
+    """
     sniffed = duckdb.sql(f"SELECT * FROM {reader})")
     _check_distinct(duckdb, reader, sniffed.columns, path)
     names = [
@@ -153,8 +167,17 @@ def _csv(duckdb, reader, path):
 def _whole_number(name, path):
     column = _DUCKDB.identifier(name)
     number, whole = f"TRY_CAST({column} AS DOUBLE)", f"TRY_CAST({column} AS BIGINT)"
-    is_number = f"{number} = {whole} AND NOT ({column} LIKE '0_%' AND {column} NOT LIKE '0.%')"  # 01 is not 1
-    message = f"the column {name} of the CSV {path} begins with whole numbers, but later there is "
-    hint = f". Open it with duckdb.read_csv({str(path)!r}, sample_size=-1), which looks at all rows first."
+    # 01 is not 1
+    is_number = (
+        f"{number} = {whole} AND NOT ({column} LIKE '0_%' AND {column} NOT LIKE '0.%')"
+    )
+    message = (
+        f"the column {name} of the CSV {path} begins with whole numbers, but later"
+        " there is "
+    )
+    hint = (
+        f". Open it with duckdb.read_csv({str(path)!r}, sample_size=-1), which looks at"
+        " all rows first."
+    )
     failure = f"error(concat({_DUCKDB.text(message)}, {column}, {_DUCKDB.text(hint)}))"
     return f"CASE WHEN {column} IS NULL OR {is_number} THEN {whole} ELSE {failure} END"

@@ -1,4 +1,6 @@
-"""Bin statistics of a table: edges from the cells of a histogram, sums from cells that no edge cuts."""
+"""Bin statistics of a table: edges from the cells of a histogram, sums from cells that
+no edge cuts.
+"""
 
 from dataclasses import fields
 from numbers import Integral
@@ -11,10 +13,9 @@ from skcalib.binning import (
     EqualWidth,
     FixedEdges,
     UniqueScores,
-    assign_bins,
     check_binning,
 )
-from skcalib.binning._base import edges_above, resolve_n_bins
+from skcalib.binning._base import assign_bins, edges_above, resolve_n_bins
 from skcalib.binning._equal_mass import equal_mass_cuts
 from skcalib.engines._histogram import ScoreHistogram, width_bin
 from skcalib.engines._native import fetched, nw
@@ -28,8 +29,9 @@ def check_strategy(binning):
     strategy = check_binning(binning)
     if type(strategy) not in (EqualWidth, EqualMass, FixedEdges, UniqueScores):
         raise ValueError(
-            f"binning must be EqualWidth, EqualMass, FixedEdges or UniqueScores for a table, found {strategy!r}. Other "
-            "strategies take the rows of weighted_scores()."
+            "binning must be EqualWidth, EqualMass, FixedEdges or UniqueScores for a"
+            f" table, found {strategy!r}. Other strategies take the rows of"
+            " weighted_scores()."
         )
     return strategy
 
@@ -38,7 +40,8 @@ def binned(columns, strategy):
     """Return bin statistics by segment (a dict; its keys are tuples)."""
     cell = None
     if type(strategy) is EqualWidth and isinstance(strategy.n_bins, Integral):
-        # The bins themselves, so that one pass is enough: cells are split only where a score lies next to an edge.
+        # The bins themselves, so that one pass is enough: cells are split only where a
+        # score lies next to an edge.
         cell = width_bin(resolve_n_bins(strategy.n_bins, 1))
     histogram = ScoreHistogram(columns, cell=cell)
     if type(strategy) is UniqueScores:
@@ -127,6 +130,7 @@ def _check_few_scores(histogram):
     n_distinct = int(fetched(distinct.select(nw.len().alias("n")))["n"][0])
     if n_distinct > _MOST_DISTINCT:
         raise ValueError(
-            f"UniqueScores makes {n_distinct} bins of this table, which is more than {_MOST_DISTINCT}. Use EqualMass, "
-            "or metrics without bins on weighted_scores()."
+            f"UniqueScores makes {n_distinct} bins of this table, which is more than"
+            f" {_MOST_DISTINCT}. Use EqualMass, or metrics without bins on"
+            " weighted_scores()."
         )

@@ -39,8 +39,8 @@ def clear_errors():
             raise hidden_nan() from error
         if "expression depth" in text.lower():
             raise ValueError(
-                "DuckDB's max_expression_depth is too low for the expressions of calibration: SET max_expression_depth "
-                "= 1000, which is its default."
+                "DuckDB's max_expression_depth is too low for the expressions of"
+                " calibration: SET max_expression_depth = 1000, which is its default."
             ) from error
         raise
 
@@ -48,12 +48,14 @@ def clear_errors():
 class PredictionTable:
     """Predictions of one event with their labels, in any table that Narwhals knows.
 
-    Lazy tables (DuckDB, Polars, Dask, Ibis, Spark) stay where they are: what is fetched is sums.
+    Lazy tables (DuckDB, Polars, Dask, Ibis, Spark) stay where they are: what is fetched
+    is sums.
 
     Parameters
     ----------
     data : native table
-        DuckDB relation (see `scan`), Polars frame, pandas frame, pyarrow table, Dask, Ibis or Spark frame.
+        DuckDB relation (see `scan`), Polars frame, pandas frame, pyarrow table, Dask,
+        Ibis or Spark frame.
     label : str
         Column of the labels.
     score : str
@@ -61,12 +63,13 @@ class PredictionTable:
     weight : str, default=None
         Column of weights, which count as repeated rows.
     by : str or list of str, default=None
-        Columns of segments: results are then dicts by segment. NULL is a segment of its own, with the key None;
-        several columns give tuples.
+        Columns of segments: results are then dicts by segment. NULL is a segment of its
+        own, with the key None; several columns give tuples.
     pos_label : object, default=None
         The label that is the event. None takes 0 and 1, or booleans.
     on_invalid : {"raise", "drop"}, default="raise"
-        What to do with rows that have no valid score, label or weight: see `invalid_rows`.
+        What to do with rows that have no valid score, label or weight: see
+        `invalid_rows`.
 
     Raises
     ------
@@ -108,7 +111,12 @@ class PredictionTable:
     ):
         self._by_is_one, self._names = (
             isinstance(by, str),
-            {"label": label, "score": score, "weight": weight, "by": by},
+            {
+                "label": label,
+                "score": score,
+                "weight": weight,
+                "by": by,
+            },
         )
         self._columns = binary_columns(
             data,
@@ -124,7 +132,8 @@ class PredictionTable:
     def top_label(
         cls, data, *, label, scores, classes, weight=None, by=None, on_invalid="raise"
     ):
-        """Return the table of the question whether the predicted class is right, from one score column per class.
+        """Return the table of the question whether the predicted class is right, from
+        one score column per class.
 
         Parameters
         ----------
@@ -133,7 +142,8 @@ class PredictionTable:
         label : str
             Column of the labels.
         scores : list of str
-            Columns of the probabilities, one per class. Rows that do not sum to 1 are invalid.
+            Columns of the probabilities, one per class. Rows that do not sum to 1 are
+            invalid.
         classes : list
             The label that belongs to each column.
         weight, by, on_invalid : object
@@ -142,12 +152,14 @@ class PredictionTable:
         Returns
         -------
         table : PredictionTable
-            Its score is the largest of a row, its event that the class of the first such column is the label.
+            Its score is the largest of a row, its event that the class of the first
+            such column is the label.
 
         Raises
         ------
         ValueError
-            For columns that are not there or of a wrong type, and for `classes` that are not one per column.
+            For columns that are not there or of a wrong type, and for `classes` that
+            are not one per column.
 
         Examples
         --------
@@ -186,7 +198,8 @@ class PredictionTable:
     def marginal(
         cls, data, *, label, scores, classes, weight=None, by=None, on_invalid="raise"
     ):
-        """Return the tables of each class against the rest, from one score column per class.
+        """Return the tables of each class against the rest, from one score column per
+        class.
 
         Parameters
         ----------
@@ -195,7 +208,8 @@ class PredictionTable:
         label : str
             Column of the labels.
         scores : list of str
-            Columns of the scores, one per class, each in [0, 1]. Rows need not sum to 1.
+            Columns of the scores, one per class, each in [0, 1]. Rows need not sum to
+            1.
         classes : list
             The label that belongs to each column.
         weight, by, on_invalid : object
@@ -209,7 +223,8 @@ class PredictionTable:
         Raises
         ------
         ValueError
-            For columns that are not there or of a wrong type, and for `classes` that are not one per column.
+            For columns that are not there or of a wrong type, and for `classes` that
+            are not one per column.
         """
         columns = marginal_columns(
             data,
@@ -255,13 +270,14 @@ class PredictionTable:
 
     @clear_errors()
     def invalid_rows(self):
-        """Return how many rows cannot be used, by reason. A row counts once, for the first reason that applies.
+        """Return how many rows cannot be used, by reason. A row counts once, for the
+        first reason that applies.
 
         Returns
         -------
         counts : dict of int
-            `missing`: NULL or NaN in score, label or weight. `score`: outside [0, 1]. `label`: neither event nor
-            non-event. `weight`: negative or infinite.
+            `missing`: NULL or NaN in score, label or weight. `score`: outside [0, 1].
+            `label`: neither event nor non-event. `weight`: negative or infinite.
         """
         return self._columns.invalid_rows()
 
@@ -282,17 +298,20 @@ class PredictionTable:
         Raises
         ------
         ValueError
-            For other strategies, more than a million distinct scores with `UniqueScores`, invalid rows, and a table
-            without a valid row (with `by` the dict is empty).
-        """
+            For other strategies, more than a million distinct scores with
+            `UniqueScores`, invalid rows, and a table without a valid row (with `by` the
+            dict is empty).
+        """  # noqa: E501
         return self._by_key(binned(self._columns, check_strategy(binning)))
 
     @clear_errors()
     def weighted_scores(self, bits=20):
-        """Return the table as few weighted rows, for metrics and plots that take `sample_weight`.
+        """Return the table as few weighted rows, for metrics and plots that take
+        `sample_weight`.
 
-        Rows of one cell get their mean score. A cell is at most 2^(8 - bits) wide relative to s, above 1/2 relative to
-        1 - s: scores near 0 and 1 keep their log-odds. The sums of weights, events and scores are kept.
+        Rows of one cell get their mean score. A cell is at most 2^(8 - bits) wide
+        relative to s, above 1/2 relative to 1 - s: scores near 0 and 1 keep their
+        log-odds. The sums of weights, events and scores are kept.
 
         Parameters
         ----------
@@ -302,21 +321,24 @@ class PredictionTable:
         Returns
         -------
         rows : WeightedScores or dict of WeightedScores
-            Named tuples of arrays (n,), at most two rows per cell: `y_true`, 1 for events and else 0, the scores
-            `y_proba` in [0, 1], and `sample_weight`, numbers of rows or sums of weights. In this order metrics and fits
-            take them.
+            Named tuples of arrays (n,), at most two rows per cell: `y_true`, 1 for
+            events and else 0, the scores `y_proba` in [0, 1], and `sample_weight`,
+            numbers of rows or sums of weights. In this order metrics and fits take
+            them.
 
         Raises
         ------
         ValueError
-            For `bits` out of range, for invalid rows, and for a table without a valid row.
+            For `bits` out of range, for invalid rows, and for a table without a valid
+            row.
         """
         check_int(bits, "bits", minimum=_LEAST_BITS, maximum=_MOST_BITS)
         return self._by_key(pooled(self._columns, bits))
 
     @clear_errors()
     def kuiper(self):
-        """Return the Kuiper calibration error of all rows, exactly: see `skcalib.metrics.kuiper_calibration_error`.
+        """Return the Kuiper calibration error of all rows, exactly: see
+        `skcalib.metrics.kuiper_calibration_error`.
 
         Returns
         -------
@@ -357,26 +379,29 @@ class PredictionTable:
     def fit(self, recalibrator):
         """Return a recalibrator fitted to the table.
 
-        Isotonic calibration and histogram binning equal a fit to all rows, to rounding. Parametric methods are fitted
-        to two scores a (cell, label), with the mean and the variance of its rows. They differ by less than 1e-9 in
-        probability, and take little memory for many segments too.
+        Isotonic calibration and histogram binning equal a fit to all rows, to rounding.
+        Parametric methods are fitted to two scores a (cell, label), with the mean and
+        the variance of its rows. They differ by less than 1e-9 in probability, and take
+        little memory for many segments too.
 
         Parameters
         ----------
         recalibrator : IsotonicCalibration, HistogramBinning or a parametric recalibrator
-            Not fitted, and not changed. A `GroupwiseRecalibrator` of one of them is fitted to the segments of `by`, and
-            its pooled fit to all rows.
+            Not fitted, and not changed. A `GroupwiseRecalibrator` of one of them is
+            fitted to the segments of `by`, and its pooled fit to all rows.
 
         Returns
         -------
         fitted : object or dict of objects
-            A fitted clone; with `by` a dict by segment, or the one `GroupwiseRecalibrator`. `apply` takes either.
+            A fitted clone; with `by` a dict by segment, or the one
+            `GroupwiseRecalibrator`. `apply` takes either.
 
         Raises
         ------
         ValueError
-            For other recalibrators, for ``input="logit"``, for invalid rows, and for a table without a valid row.
-        """
+            For other recalibrators, for ``input="logit"``, for invalid rows, and for a
+            table without a valid row.
+        """  # noqa: E501
         if type(recalibrator) is GroupwiseRecalibrator:
             return fitted_groupwise(self._columns, recalibrator)
         return self._by_key(fitted(self._columns, recalibrator))
@@ -385,30 +410,36 @@ class PredictionTable:
     def apply(self, recalibrator, *, output, default=None):
         """Return the table with the forecasts of a recalibrator as one more column.
 
-        Lazy tables stay lazy. Databases and Spark get the forecast as SQL, equal to `predict_proba` within 1e-12;
-        Polars and Dask call `predict_proba` for each part, as tables in memory do. For maps by segment the engine is
-        asked at once for the distinct values of `by`.
+        Lazy tables stay lazy. Databases and Spark get the forecast as SQL, equal to
+        `predict_proba` within 1e-12; Polars and Dask call `predict_proba` for each
+        part, as tables in memory do. For maps by segment the engine is asked at once
+        for the distinct values of `by`.
 
         Parameters
         ----------
         recalibrator : recalibrator or dict
-            Fitted, for two classes, on probabilities. A dict, as `fit` returns it, holds one for each segment. A
-            `GroupwiseRecalibrator` takes the groups from `by`; other groups, and NULL, use its pooled fit.
+            Fitted, for two classes, on probabilities. A dict, as `fit` returns it,
+            holds one for each segment. A `GroupwiseRecalibrator` takes the groups from
+            `by`; other groups, and NULL, use its pooled fit.
         output : str
-            Name of the new column. It is NULL where the score is missing or outside [0, 1].
+            Name of the new column. It is NULL where the score is missing or outside [0,
+            1].
         default : recalibrator, default=None
-            With a dict, the map of segments that it does not hold. None gives them NULL.
+            With a dict, the map of segments that it does not hold. None gives them
+            NULL.
 
         Returns
         -------
         table : native table
-            Of the same kind as `data`, with all its rows and columns. The order of rows is not promised.
+            Of the same kind as `data`, with all its rows and columns. The order of rows
+            is not promised.
 
         Raises
         ------
         ValueError
-            For a recalibrator that has no form in SQL where it is needed, for other classes than two, for an `output`
-            that is a column already, and for segments that are not values of their column.
+            For a recalibrator that has no form in SQL where it is needed, for other
+            classes than two, for an `output` that is a column already, and for segments
+            that are not values of their column.
 
         Examples
         --------
@@ -427,7 +458,9 @@ class PredictionTable:
         return with_forecasts(self._columns, recalibrator, output, default)
 
     def _by_key(self, parts):
-        """Return the only part, or the parts by segment: a single value where `by` names one column."""
+        """Return the only part, or the parts by segment: a single value where `by`
+        names one column.
+        """
         if not self._columns.by:
             if not parts:
                 raise ValueError("The table has no valid row: see invalid_rows().")

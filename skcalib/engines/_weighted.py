@@ -1,4 +1,6 @@
-"""A table as few weighted rows: one score per cell, for whatever takes `sample_weight`; and its cumulative errors."""
+"""A table as few weighted rows: one score per cell, for whatever takes `sample_weight`;
+and its cumulative errors.
+"""
 
 from typing import NamedTuple
 
@@ -7,13 +9,17 @@ import numpy as np
 from skcalib._cells.cells import two_points
 from skcalib.engines._histogram import MOMENTS, ScoreHistogram, fine_cell
 
-# Cells of a fit: at most 2^-8 wide relative to the score, 2^-6 by segment; share of the weight that one may hold.
+# Cells of a fit: at most 2^-8 wide relative to the score, 2^-6 by segment; share of the
+# weight that one may hold.
 _BITS, _BITS_OF_SEGMENT, _LARGEST_SHARE = 16, 14, 2.0**-8
-_SLACK = 1e-12  # of the total weight: sums that decide what need not be looked at are rounded
+# of the total weight: sums that decide what need not be looked at are rounded
+_SLACK = 1e-12
 
 
 class WeightedScores(NamedTuple):
-    """Labels (1 for events), scores in [0, 1] and weights, in the order in which metrics and fits take them."""
+    """Labels (1 for events), scores in [0, 1] and weights, in the order in which
+    metrics and fits take them.
+    """
 
     y_true: np.ndarray
     y_proba: np.ndarray
@@ -21,10 +27,12 @@ class WeightedScores(NamedTuple):
 
 
 def label_pairs(columns, is_apart=None):
-    """Return the rows of each cell and label as two weighted scores with their mean and variance, by segment.
+    """Return the rows of each cell and label as two weighted scores with their mean and
+    variance, by segment.
 
-    A sum of any smooth function of the scores is then right to the fourth power of the width of a cell. Cells that hold
-    much of the weight are split, and those in which `is_apart(cells)` down to distinct scores.
+    A sum of any smooth function of the scores is then right to the fourth power of the
+    width of a cell. Cells that hold much of the weight are split, and those in which
+    `is_apart(cells)` down to distinct scores.
     """
 
     def is_needed(cells):
@@ -68,21 +76,24 @@ def _pairs(cells):
 
 
 def pooled(columns, bits):
-    """Return the rows of each (segment, cell) at their mean score, by segment: no more scores than cells."""
+    """Return the rows of each (segment, cell) at their mean score, by segment: no more
+    scores than cells.
+    """
     histogram = ScoreHistogram(columns, ("weighted_score",), fine_cell(bits))
     return {key: mean_rows(cells) for key, cells in histogram.by_segment().items()}
 
 
 def mean_rows(cells):
     """Return cells as weighted rows at their mean scores."""
-    mean = np.clip(
-        cells.weighted_score / cells.weight, cells.low, cells.high
-    )  # the quotient may round
+    # the quotient may round
+    mean = np.clip(cells.weighted_score / cells.weight, cells.low, cells.high)
     return rows_of_cells(mean, cells.weight, cells.weighted_label)
 
 
 def rows_of_cells(score, weight, weighted_label):
-    """Return sums by score as weighted rows: one for the events and one for the others."""
+    """Return sums by score as weighted rows: one for the events and one for the
+    others.
+    """
     labels = np.repeat([1, 0], len(score))
     weights = np.concatenate((weighted_label, weight - weighted_label))
     kept = weights > 0
@@ -90,11 +101,12 @@ def rows_of_cells(score, weight, weighted_label):
 
 
 def exact_cumulative_error(columns, metric, *, two_sided):
-    """Return a metric that depends on the cumulative sum C of w (y - s) by score through its extremes, by segment.
+    """Return a metric that depends on the cumulative sum C of w (y - s) by score
+    through its extremes, by segment.
 
-    `two_sided` is whether it is max C - min C (Kuiper); else it is max |C|. Within a cell C rises at most by its sum of
-    w (1 - s) over events, and falls at most by its sum of w s over the others. Cells that cannot pass an extreme are
-    left whole.
+    `two_sided` is whether it is max C - min C (Kuiper); else it is max |C|. Within a
+    cell C rises at most by its sum of w (1 - s) over events, and falls at most by its
+    sum of w s over the others. Cells that cannot pass an extreme are left whole.
     """
     histogram = ScoreHistogram(columns, ("weighted_score", "weighted_score_label"))
     histogram.refine(lambda cells: _may_hold_extreme(cells, two_sided))

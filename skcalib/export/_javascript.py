@@ -2,15 +2,18 @@
 
 import json
 import re
+from collections.abc import Mapping
+from dataclasses import fields, replace
 
 import numpy as np
 
+from skcalib import maps as nodes
+from skcalib._fitting.provenance import provenance_text
 from skcalib._input.scores import MAX_MAGNITUDE
-from skcalib._rows.links import PROBABILITY_CLIP
+from skcalib._rows.links import LARGEST_GAP, PROBABILITY_CLIP
+from skcalib.export._segments import one_number_of_classes, segment_items
 from skcalib.export._writers import NodeWriter, split_decision
-from skcalib.recalibrators import _maps as nodes
-from skcalib.recalibrators._map_forms import calibration_map
-from skcalib.recalibrators._provenance import provenance_text
+from skcalib.maps import calibration_map
 
 _LARGEST_INTEGER = 2**53  # beyond it numbers of JavaScript are not exact
 _LOW, _HIGH = repr(PROBABILITY_CLIP), repr(1 - PROBABILITY_CLIP)
@@ -22,25 +25,53 @@ _HELPERS = {
     "clip": "(x, low, high) => x.map(v => Math.min(Math.max(v, low), high))",
     "inside": f"x => clip(x, {_LOW}, {_HIGH})",
     "logOdds": "x => inside(x).map(p => Math.log(p) - Math.log1p(-p))",
-    "againstRest": "x => { const p = inside(x), all = sum(p), small = sum(p.map(v => v > 0.5 ? 0 : v));"
-    " return p.map(v => Math.log(v) - Math.log(inside([v > 0.5 ? small : all - v])[0])); }",
-    "sides": "([z]) => { const s = Math.log1p(Math.exp(-Math.abs(z)));"
-    " return [Math.min(z, 0) - s, Math.max(z, 0) + s]; }",
+    "againstRest": (
+        "x => { const p = inside(x), all = sum(p), small = sum(p.map(v => v > 0.5 ? 0 :"
+        " v)); return p.map(v => Math.log(v) - Math.log(inside([v > 0.5 ? small : all -"
+        " v])[0])); }"
+    ),
+    "sides": (
+        "([z]) => { const s = Math.log1p(Math.exp(-Math.abs(z)));"
+        " return [Math.min(z, 0) - s, Math.max(z, 0) + s]; }"
+    ),
     "expit": "x => x.map(v => 1 / (1 + Math.exp(-v)))",
-    "softmax": "x => { const m = max(x), e = x.map(v => Math.exp(v - m)), s = sum(e); return e.map(v => v / s); }",
-    "logNormalized": "x => { const m = max(x), s = Math.log(sum(x.map(v => Math.exp(v - m)))) + m;"
-    " return x.map(v => v - s); }",
-    "normalized": "x => { const s = sum(x); return x.map(v => s > 0 ? v / s : 1 / x.length); }",
+    "softmax": (
+        "x => { const m = max(x), e = x.map(v => Math.exp(v - m)), s = sum(e); return"
+        " e.map(v => v / s); }"
+    ),
+    "logNormalized": (
+        "x => { const m = max(x), s = Math.log(sum(x.map(v => Math.exp(v - m)))) + m;"
+        " return x.map(v => v - s); }"
+    ),
+    "normalized": (
+        "x => { const s = sum(x); return x.map(v => s > 0 ? v / s : 1 / x.length); }"
+    ),
     "largest": "x => x.indexOf(max(x))",
-    "spread": "(x, [c]) => { const k = largest(x), s = normalized(x.filter((_, i) => i !== k));"
-    " return x.map((_, i) => i === k ? c : s[i - (i > k)] * (1 - c)); }",
-    "lowest": f"x => {{ const m = max(x); return m + Math.log(sum(x.map(v => Math.exp(v - m))) * {_LOW}); }}",
-    "open": "(p, closed) => { const left = p.map((v, i) => closed[i] ? 0 : v), s = sum(left), share = sum(p) / s;"
-    " return s > 0 ? left.map(v => v * share) : normalized(closed.map(v => v ? 0 : 1)); }",
-    "place": "([x], cuts) => { let low = 0, high = cuts.length; while (low < high) {"
-    " const i = (low + high) >> 1; if (cuts[i] < x) low = i + 1; else high = i; } return low; }",
-    "piece": "(x, cuts, origins, coefficients) => { const i = place(x, cuts), step = x[0] - origins[i];"
-    " return [coefficients[i].reduceRight((value, c) => value * step + c)]; }",
+    "spread": (
+        "(x, [c]) => { const k = largest(x), s = normalized(x.filter((_, i) => i !=="
+        " k)); return x.map((_, i) => i === k ? c : s[i - (i > k)] * (1 - c)); }"
+    ),
+    "centred": "x => x.map(v => v - sum(x) / x.length)",
+    # A function of the possible classes alone: the others get 0.
+    "among": (
+        "(f, x, closed) => { const y = f(x.filter((_, i) => !closed[i])); let k = 0;"
+        " return x.map((_, i) => closed[i] ? 0 : y[k++]); }"
+    ),
+    "open": (
+        "(p, closed) => { const left = p.map((v, i) => closed[i] ? 0 : v), s ="
+        " sum(left); return s > 0 ? left.map(v => v / s) :"
+        " normalized(closed.map(v => v ? 0 : 1)); }"
+    ),
+    "place": (
+        "([x], cuts) => { let low = 0, high = cuts.length; while (low < high) { const i"
+        " = (low + high) >> 1; if (cuts[i] < x) low = i + 1; else high = i; } return"
+        " low; }"
+    ),
+    "piece": (
+        "(x, cuts, origins, coefficients) => { const i = place(x, cuts), step = x[0] -"
+        " origins[i]; return [coefficients[i].reduceRight((value, c) => value * step +"
+        " c)]; }"
+    ),
     "dot": "(row, x) => row.reduce((total, c, i) => total + c * x[i], 0)",
 }
 
@@ -58,7 +89,8 @@ _TEXTS = {
     nodes.LogSides: "sides({of})",
     nodes.Expit: "expit({of})",
     nodes.Pieces: "piece({of}, {cuts}, {origins}, {coefficients})",
-    nodes.Centred: "{of}.map((v, _, x) => v - sum(x) / x.length)",
+    nodes.Centred: "centred({of})",
+    nodes.Possible: "{of}.map((v, i) => closed[i] ? 0 : v)",
     nodes.LogNormalized: "logNormalized({of})",
     nodes.Softmax: "softmax({of})",
     nodes.Normalized: "normalized({of})",
@@ -73,19 +105,23 @@ def to_javascript(recalibrator, *, name="calibrate"):
     Parameters
     ----------
     recalibrator : recalibrator
-        A fitted recalibrator that has a map: any of this package but a `MulticalibratedRecalibrator` with rounds, a
-        `UniformMassBinning` with ``randomize=True`` and a `GroupwiseRecalibrator` whose groups a function makes. Or a
-        `CertifiedThresholdClassifier` around one in a `FrozenEstimator`.
+        A fitted recalibrator that has a map: any of this package but a
+        `MulticalibratedRecalibrator` with rounds, a `UniformMassBinning` with
+        ``randomize=True`` and a `GroupwiseRecalibrator` whose groups a function makes.
+        Or a `CertifiedThresholdClassifier` around one in a `FrozenEstimator`. Or a dict
+        from segment to recalibrator, as `PredictionTable(by=...).fit` returns it: the
+        segment is the second argument then, and others give NaN.
     name : str, default="calibrate"
         Name of the function.
 
     Returns
     -------
     text : str
-        The statement ``const calibrate = ...;``. For two classes the function takes the positive class's probability
-        (its log-odds with ``input="logit"``) and returns its calibrated probability; for K classes it takes and returns
-        arrays. Where groups are given its second argument is the group. Of a `CertifiedThresholdClassifier` the result
-        is the label that `predict` gives.
+        The statement ``const calibrate = ...;``. For two classes the function takes the
+        positive class's probability (its log-odds with ``input="logit"``) and returns
+        its calibrated probability; for K classes it takes and returns arrays. Where
+        groups are given its second argument is the group. Of a
+        `CertifiedThresholdClassifier` the result is the label that `predict` gives.
 
     Raises
     ------
@@ -99,11 +135,14 @@ def to_javascript(recalibrator, *, name="calibrate"):
 
     Notes
     -----
-    An input that is not a valid score gives NaN, or an array of NaN: NaN, null, text, a score out of range,
-    probabilities that do not sum to 1, and a group that is null or undefined; a decision is then null.
-    Groups that were not seen use the pooled fit. A logit of -Infinity is an impossible class. The results
-    are those of Python within 1e-12, since engines compute logarithms and exponentials each in their own way. In a
-    decision a probability that is below the threshold by at most that counts as equal to it.
+    Arrays of scores may be typed (Float32Array and others). An input that is not a
+    valid score gives NaN, or an array of NaN: NaN, null, text, a hole, a score out of
+    range, probabilities that do not sum to 1, and a group that is null or undefined; a
+    decision is then null. Groups that were not seen use the pooled fit. A logit of
+    -Infinity, or more than 700 below the largest, is an impossible class. The results
+    are those of Python within 1e-12, since engines compute logarithms and exponentials
+    each in their own way. In a decision a probability that is below the
+    threshold by at most that counts as equal to it.
 
     Examples
     --------
@@ -117,20 +156,15 @@ def to_javascript(recalibrator, *, name="calibrate"):
     >>> text.splitlines()[0], text.splitlines()[-1]
     ('const honest = (() => {', '})();')
     """
-    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_$][A-Za-z0-9_$]*", name):
-        raise ValueError(f"name must be a name of JavaScript, found {name!r}.")
+    if isinstance(recalibrator, Mapping):
+        return _by_segment(recalibrator, name)
+    _check_name(name)
     recalibrator, decision = split_decision(recalibrator)
     as_map = calibration_map(recalibrator)
     writer = _Writer()
     output = writer.write(as_map.output)
     two_classes, width = as_map.scores.width == 1, len(as_map.classes)
-    result = (
-        f"{output}[0]"
-        if two_classes
-        else f"open({output}, closed)"
-        if as_map.input == "logit"
-        else output
-    )
+    result = f"{output}[0]" if two_classes else output
     invalid = "NaN" if two_classes else f"Array({width}).fill(NaN)"
     if decision is not None:
         result, invalid = (
@@ -158,13 +192,41 @@ def to_javascript(recalibrator, *, name="calibrate"):
     return "\n".join(lines) + "\n"
 
 
+def _by_segment(maps, name):
+    """Return a function of a score and a segment, of a dict of maps."""
+    _check_name(name)
+    pairs = segment_items(maps)
+    n_classes = one_number_of_classes(pairs)
+    lines = [f"const {name} = (() => {{", "  const maps = new Map();"]
+    for number, (segment, recalibrator) in enumerate(pairs):
+        text = to_javascript(recalibrator, name=f"map{number}")
+        lines += [f"  {line}" for line in text.splitlines()]
+        label = json.dumps(segment).replace("</", "<" + chr(92) + "/")
+        lines.append(f"  maps.set({label}, map{number});")
+    otherwise = "NaN" if n_classes == 2 else f"Array({n_classes}).fill(NaN)"
+    lines.append(
+        "  return (score, group) => maps.has(group) ? maps.get(group)(score) :"
+        f" {otherwise};"
+    )
+    lines.append("})();")
+    return "\n".join(lines) + "\n"
+
+
+def _check_name(name):
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_$][A-Za-z0-9_$]*", name):
+        raise ValueError(f"name must be a name of JavaScript, found {name!r}.")
+
+
 def _decided(decision, probabilities, writer):
     """Return the text of the label of a decision by an array of probabilities."""
     labels = writer.constant(
         json.dumps(decision.labels).replace("</", "<" + chr(92) + "/")
     )
     score, accepted = ("p[1]", "1") if decision.is_event else ("max(p)", "largest(p)")
-    return f"{labels}[(p => {score} >= {decision.threshold!r} ? {accepted} : {decision.otherwise})({probabilities})]"
+    return (
+        f"{labels}[(p => {score} >= {decision.threshold!r} ? {accepted} :"
+        f" {decision.otherwise})({probabilities})]"
+    )
 
 
 def _used_helpers(text):
@@ -183,8 +245,17 @@ def _json(value):
     )
 
 
+class _Argument(nodes.Node):
+    """The argument of a function of the possible classes, in place of a node."""
+
+    def __init__(self, of):
+        self.width = of.width
+
+
 class _Writer(NodeWriter):
-    """Writes nodes: `write` returns the text of an array of its values, which is computed at most once."""
+    """Writes nodes: `write` returns the text of an array of its values, which is
+    computed at most once.
+    """
 
     format = "JavaScript"
 
@@ -193,23 +264,30 @@ class _Writer(NodeWriter):
         self.constants, self.steps = {}, []
 
     def front(self, as_map):
-        """Return the statements that refuse what is no score, and make `x` of the scores."""
+        """Return the statements that refuse what is no score, and make `x` of the
+        scores.
+        """
         low, high = (
             (0, 1) if as_map.input == "probability" else (-MAX_MAGNITUDE, MAX_MAGNITUDE)
         )
-        given, n = (
-            ("[score]", 1)
-            if as_map.scores.width == 1
-            else ("score", as_map.scores.width)
-        )
+        n = as_map.scores.width
+        given = "[score]"
+        if n > 1:
+            # A plain array, whose `map` gives what it is told to: that of an Int8Array
+            # rounds, and `every` leaves holes out.
+            given = "Array.isArray(score) || ArrayBuffer.isView(score)"
+            given += " ? Array.from(score) : []"
         yield f"let x = {given};"
-        if (
-            as_map.input == "logit" and n > 1
-        ):  # -inf says that a class is impossible: as `links.possible` has it
-            yield "const closed = x.map(v => v === -Infinity);"
-            yield "if (closed.includes(true)) { const low = lowest(x); x = x.map((v, i) => closed[i] ? low : v); }"
-        is_score = f"typeof v === 'number' && v >= {low} && v <= {high}"  # null and text would count as numbers
+        # null and text would count as numbers
+        is_score = f"typeof v === 'number' && v >= {low} && v <= {high}"
+        has_impossible = as_map._leaves_impossible_out
+        if has_impossible:  # a logit of -inf says that its class is
+            is_score = f"v === -Infinity || {is_score}"
         yield f"if (x.length !== {n} || !x.every(v => {is_score})) return INVALID;"
+        if has_impossible:
+            yield "const top = max(x);"
+            yield "if (top === -Infinity) return INVALID;"
+            yield f"const closed = x.map(v => v < top - {LARGEST_GAP:g});"
         if as_map.group_key is not None:
             yield "if (group === null || group === undefined) return INVALID;"
         if as_map.input == "probability" and n > 1:
@@ -226,6 +304,8 @@ class _Writer(NodeWriter):
         return name
 
     def _kept(self, written):
+        if written == "v":
+            return written
         name = f"n{len(self.steps)}"
         self.steps.append(f"const {name} = lazy(() => {written});")
         return f"{name}()"
@@ -234,20 +314,50 @@ class _Writer(NodeWriter):
         return f"[{', '.join(f'...{self.write(part)}' for part in node.parts)}]"
 
     def _write_Choice(self, node):
-        return f"[{', '.join(f'() => {self.write(case)}' for case in node.cases)}][{self._key(node.key)}]()"
+        return f"[{', '.join(f'() => {self.write(case)}' for case in node.cases)}][{self._key(node.key)}]()"  # noqa: E501
 
     def _write_Mixture(self, node):
         terms = [
             f"{float(w)!r} * {self.write(part)}[i]"
             for w, part in zip(node.weights, node.parts, strict=True)
         ]
-        return f"{self.write(node.parts[0])}.map((_, i) => {' + '.join([*terms, repr(float(node.constant))])})"
+        return (
+            f"{self.write(node.parts[0])}.map((_, i) =>"
+            f" {' + '.join([*terms, repr(float(node.constant))])})"
+        )
 
     def _write_other(self, node):
         text = _TEXTS[type(node)].format(
-            **{name: self._field(getattr(node, name), node) for name in node._fields}
+            **{
+                field.name: self._field(getattr(node, field.name), node)
+                for field in fields(node)
+            }
         )
-        return f"inside({text})" if getattr(node, "clip", False) else text
+        if getattr(node, "clip", False):
+            text = f"inside({text})"
+        return text
+
+    def _write_among(self, node):
+        """Return the text of a node of the possible classes."""
+        text = self._write_other(replace(node, possible=False, of=_Argument(node.of)))
+        return f"among(v => {text}, {self.write(node.of)}, closed)"
+
+    def _write_rescaled(self, node):
+        """Return the text of a node of shares that the impossible classes lose."""
+        return f"open({self._write_other(node)}, closed)"
+
+    def _write_Softmax(self, node):
+        return (self._write_among if node.possible else self._write_other)(node)
+
+    _write_Centred = _write_LogNormalized = _write_Softmax
+
+    def _write_Normalized(self, node):
+        return (self._write_rescaled if node.possible else self._write_other)(node)
+
+    _write_Spread = _write_Normalized
+
+    def _write__Argument(self, node):
+        return "v"
 
     def _field(self, value, node):
         if isinstance(value, nodes.Node):
@@ -270,9 +380,10 @@ class _Writer(NodeWriter):
         ]
         if large:
             raise ValueError(
-                f"The group {large[0]} is no exact number in JavaScript: name groups by strings."
+                f"The group {large[0]} is no exact number in JavaScript: name groups by"
+                " strings."
             )
         pairs = self.constant(
-            f"new Map({json.dumps(list(key.cases.items())).replace('</', '<' + chr(92) + '/')})"
+            f"new Map({json.dumps(list(key.cases.items())).replace('</', '<' + chr(92) + '/')})"  # noqa: E501
         )
         return f"{pairs}.has(group) ? {pairs}.get(group) : {key.otherwise}"

@@ -1,4 +1,6 @@
-"""Fitted recalibrators as JSON and back: plain values only, so that reading executes nothing."""
+"""Fitted recalibrators as JSON and back: plain values only, so that reading executes
+nothing.
+"""
 
 import inspect
 import warnings
@@ -10,8 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from skcalib import binning, recalibrators
 from skcalib._defaults import check_fitted
+from skcalib._fitting.provenance import check_provenance
 from skcalib._rows.links import expit
 from skcalib.decisions import CertifiedThreshold
+from skcalib.export._json_older import INFORMATION, upgraded
 from skcalib.export._json_values import (
     Defect,
     NotWritable,
@@ -22,24 +26,27 @@ from skcalib.export._json_values import (
     tried,
 )
 from skcalib.export._json_whole import CHECKS, restore, state
+from skcalib.export._segments import segment_items
+from skcalib.maps import Scores, map_of
+from skcalib.maps.checks import count, flag, labels, names, positive, text
 from skcalib.recalibrated_classifier import RecalibratedClassifierCV
-from skcalib.recalibrators._attributes import count, labels, names, text
-from skcalib.recalibrators._map_forms import map_of
-from skcalib.recalibrators._maps import Scores
-from skcalib.recalibrators._provenance import check_provenance
-from skcalib.recalibrators._stacked import Uncalibrated
 from skcalib.recalibrators._transformer import ProbabilityTransformer
+from skcalib.recalibrators._uncalibrated import Uncalibrated
 
-SCHEMA = 1
+SCHEMA = 2
 
 _PARTS = "estimators_"  # the fitted binary problems of K > 2 classes
 _TOLERANCE = 1e-9  # of probabilities and their sums
 
 
-# The last two say why there is no certificate, and what a search may have chosen.
+# The temperature without a floor only informs. The last two say why there is no
+# certificate, and what a search may have chosen.
 _OPTIONAL = {
     "feature_names_in_": names,
     "provenance_": check_provenance,
+    "plain_temperature_": positive,
+    "_has_wide_logits_": flag,
+    "_group_column": text,
     "_no_certificate": text,
     "_tuned": text,
 }
@@ -66,26 +73,31 @@ _CLASSES = {**_public(binning), **_WHOLE}
 
 
 def to_dict(recalibrator):
-    """Return a fitted recalibrator as plain values, which `json.dumps` writes and `from_dict` reads.
+    """Return a fitted recalibrator as plain values, which `json.dumps` writes and
+    `from_dict` reads.
 
     Parameters
     ----------
     recalibrator : recalibrator, RecalibratedClassifierCV, CertifiedThreshold, CalibrationMonitor or GroupMonitors
-        A fitted recalibrator of this package, with all that it is made of. Of a `RecalibratedClassifierCV` its
-        recalibrators are written, and not its classifiers. A certified threshold is written with its promise, and
-        monitors with their evidence, so that a service that stops can go on. Dates in monitors become texts.
+        A fitted recalibrator of this package, with all that it is made of. Of a
+        `RecalibratedClassifierCV` its recalibrators are written, and not its
+        classifiers. A certified threshold is written with its promise, and monitors
+        with their evidence, so that a service that stops can go on. Dates in monitors
+        become texts. Or a dict from segment to recalibrator, as
+        `PredictionTable(by=...).fit` returns it.
 
     Returns
     -------
     document : dict
-        Dicts, lists, strings, numbers, booleans and None: the schema's version, the class by its public name, its
-        parameters and its fitted attributes. Numbers are exact, labels keep their type.
+        Dicts, lists, strings, numbers, booleans and None: the schema's version, the
+        class by its public name, its parameters and its fitted attributes. Numbers are
+        exact, labels keep their type.
 
     Raises
     ------
     ValueError
-        If the recalibrator is not fitted, or holds an object of another package's (or your own) class, a function or a
-        random generator: the message names it.
+        If the recalibrator is not fitted, or holds an object of another package's (or
+        your own) class, a function or a random generator: the message names it.
 
     See Also
     --------
@@ -107,12 +119,20 @@ def to_dict(recalibrator):
     >>> text = json.dumps(to_dict(platt))
     >>> from_dict(json.loads(text)).predict([0.5, 0.9]).tolist()
     ['open', 'paid']
-    """
+    """  # noqa: E501
+    if isinstance(recalibrator, Mapping):
+        segments = []
+        for segment, one in segment_items(recalibrator):
+            document = to_dict(one)
+            document.pop("schema")
+            segments.append({"segment": segment, "map": document})
+        return {"schema": SCHEMA, "segments": segments}
     name = type(recalibrator).__name__
     if type(recalibrator) is not _WHOLE.get(name):
         raise ValueError(
-            f"{name} cannot be written as JSON: only the recalibrators of this package are, and not classes derived "
-            "from them. Of a pipeline write the last step, `pipeline[-1]`."
+            f"{name} cannot be written as JSON: only the recalibrators of this package"
+            " are, and not classes derived from them. Of a pipeline write the last"
+            " step, `pipeline[-1]`."
         )
     if not isinstance(recalibrator, CertifiedThreshold):
         check_is_fitted(recalibrator)
@@ -130,16 +150,18 @@ def from_dict(mapping):
     Returns
     -------
     recalibrator : recalibrator, RecalibratedClassifierCV, CertifiedThreshold, CalibrationMonitor or GroupMonitors
-        What was written. Its probabilities equal those of the original, bit by bit. A `RecalibratedClassifierCV`
-        comes back without its classifiers: its `predict_proba` takes scores in place of rows, as an array (n, C) for
-        all of its classifiers, or (number of classifiers, n, C) with those of each.
+        What was written. Its probabilities equal those of the original, bit by bit. A
+        `RecalibratedClassifierCV` comes back without its classifiers: its
+        `predict_proba` takes scores in place of rows, as an array (n, C) for all of its
+        classifiers, or (number of classifiers, n, C) with those of each.
 
     Raises
     ------
     ValueError
-        For anything else: a newer schema, an unknown class, an attribute that is missing, unknown or impossible, or a
-        state that predicts something else than probabilities. The message says where. No code from the document is
-        executed, and no class but this package's is made.
+        For anything else: a newer schema, an unknown class, an attribute that is
+        missing, unknown or impossible, or a state that predicts something else than
+        probabilities. The message says where. No code from the document is executed,
+        and no class but this package's is made.
 
     See Also
     --------
@@ -168,11 +190,12 @@ def from_dict(mapping):
     >>> from_dict(document)
     Traceback (most recent call last):
     ...
-    ValueError: The document has the schema 1000, and this version of skcalib reads schemas up to 1: update skcalib.
-    """
+    ValueError: The document has the schema 1000, and this version of skcalib reads schemas up to 2: update skcalib.
+    """  # noqa: E501
     if not isinstance(mapping, Mapping):
         raise ValueError(
-            f"A document must be a dict, found {described(mapping)}. Parse a text with json.loads first."
+            f"A document must be a dict, found {described(mapping)}. Parse a text with"
+            " json.loads first."
         )
     if "schema" not in mapping:
         raise ValueError(
@@ -185,11 +208,15 @@ def from_dict(mapping):
         )
     if schema > SCHEMA:
         raise ValueError(
-            f"The document has the schema {schema}, and this version of skcalib reads schemas up to {SCHEMA}: update "
-            "skcalib."
+            f"The document has the schema {schema}, and this version of skcalib reads"
+            f" schemas up to {SCHEMA}: update skcalib."
         )
     document = {key: value for key, value in mapping.items() if key != "schema"}
+    if document.keys() == {"segments"}:
+        return _segments(document["segments"], schema)
     try:
+        if schema < SCHEMA:
+            document = upgraded(document, _shape_of)
         return _Decoder(document).whole(document)
     except Defect as error:
         raise ValueError(f"The document is not valid. {error}.") from None
@@ -201,8 +228,33 @@ def from_dict(mapping):
         raise ValueError(f"The document is not valid: {error}.") from None
 
 
+def _segments(written, schema):
+    """Return a dict of maps by segment."""
+    if not isinstance(written, list) or not written:
+        raise ValueError("The document is not valid. segments must be a list.")
+    maps = {}
+    for number, item in enumerate(written):
+        is_pair = isinstance(item, Mapping) and item.keys() == {"segment", "map"}
+        if not is_pair or not isinstance(item["map"], Mapping):
+            raise ValueError(
+                f"The document is not valid. segments[{number}] must hold a segment and"
+                " its map."
+            )
+        segment = item["segment"]
+        is_plain = segment is None or isinstance(segment, str | bool | int | float)
+        if not is_plain or segment in maps or "segments" in item["map"]:
+            raise ValueError(
+                f"The document is not valid. segments[{number}] must name a segment of"
+                f" its own, found {segment!r:.60}."
+            )
+        maps[segment] = from_dict({**item["map"], "schema": schema})
+    return maps
+
+
 class _Encoder:
-    """Writes recalibrators; one that occurs twice is written once and then referred to by its id."""
+    """Writes recalibrators; one that occurs twice is written once and then referred to
+    by its id.
+    """
 
     def __init__(self):
         self.written = {}
@@ -239,7 +291,8 @@ class _Encoder:
         check_fitted(estimator)
         if getattr(estimator, "n_rounds_", 0) > 0:
             raise ValueError(
-                f"{where} cannot be written as JSON: it made {estimator.n_rounds_} rounds of corrections."
+                f"{where} cannot be written as JSON: it made {estimator.n_rounds_}"
+                " rounds of corrections."
             )
         of_part, parts = estimator._part_attributes, attributes.pop(_PARTS, None)
         follow = (
@@ -251,7 +304,8 @@ class _Encoder:
         unknown = own.keys() - _checks(estimator).keys()
         if unknown:
             raise ValueError(
-                f"{where} cannot be written: its class declares no check of {min(unknown)}."
+                f"{where} cannot be written: its class declares no check of"
+                f" {min(unknown)}."
             )
         written = self._values(own, where)
         if parts is not None:
@@ -272,16 +326,18 @@ class _Encoder:
             return as_json(value, nested)
         except NotWritable as error:
             raise ValueError(
-                f"{where} cannot be written as JSON: {name} holds {error}. Only plain values and classes of this "
-                "package are written."
+                f"{where} cannot be written as JSON: {name} holds {error}. Only plain"
+                " values and classes of this package are written."
             ) from None
 
 
 class _Decoder:
-    """Reads recalibrators of schema 1. An object with an id is made where it, or a reference to it, is met first.
+    """Reads recalibrators of schema 2. An object with an id is made where it, or a
+    reference to it, is met first.
 
-    Each object is probed once. A probe asks the objects inside, each as often as it is referred to: references to
-    objects with references would cost exponentially much, so that the work is counted and limited.
+    Each object is probed once. A probe asks the objects inside, each as often as it is
+    referred to: references to objects with references would cost exponentially much, so
+    that the work is counted and limited.
     """
 
     def __init__(self, document):
@@ -330,7 +386,8 @@ class _Decoder:
         if not isinstance(number, int) or number not in self.written:
             raise Defect(
                 where,
-                f"refers to the object {number!r:.60}, which the document does not hold",
+                f"refers to the object {number!r:.60}, which the document does not"
+                " hold",
             )
         if number not in self.made:
             self.made[number] = None  # while it is made
@@ -381,7 +438,9 @@ class _Decoder:
         return made
 
     def _restore(self, estimator, written, where):
-        """Set the fitted attributes, each checked by itself, then all together, then by what they predict."""
+        """Set the fitted attributes, each checked by itself, then all together, then by
+        what they predict.
+        """
         if type(estimator) in CHECKS:
             checks = CHECKS[type(estimator)]
             check_keys(written, checks.keys(), set(), where)
@@ -400,9 +459,10 @@ class _Decoder:
         wanted = (
             checks.keys() - _OPTIONAL.keys() - (of_part.keys() if in_parts else set())
         )
-        check_keys(
-            written, wanted | ({_PARTS} if in_parts else set()), _OPTIONAL.keys(), where
-        )
+        if in_parts:
+            wanted |= {_PARTS}
+        optional = _OPTIONAL.keys() | (wanted & INFORMATION)
+        check_keys(written, wanted - INFORMATION, optional, where)
         self._set(
             estimator,
             {name: data for name, data in written.items() if name != _PARTS},
@@ -452,8 +512,33 @@ class _Decoder:
         return tried(lambda: check(value), where)
 
 
+def _shape_of(name):
+    """Return the defaults of a class's parameters as JSON, and the names of the
+    attributes that a fit of it has.
+    """
+    kind = _CLASSES.get(name)
+    if kind is None or kind in CHECKS:
+        return {}, set()
+    parameters = inspect.signature(kind).parameters.values()
+    defaults = {
+        parameter.name: parameter.default
+        for parameter in parameters
+        if parameter.default is not parameter.empty
+    }
+    # Only plain values are defaults: an object would have to be written as one.
+    plain = {
+        key: value
+        for key, value in defaults.items()
+        if value is None or isinstance(value, bool | int | float | str)
+    }
+    attributes = getattr(kind, "_attributes", {})
+    return plain, {*attributes, *getattr(kind, "_part_attributes", {})}
+
+
 def _checks(estimator):
-    """Return the check of each attribute that a fitted recalibrator has, but for those that are derived."""
+    """Return the check of each attribute that a fitted recalibrator has, but for those
+    that are derived.
+    """
     return {**_COMMON, **estimator._attributes, **estimator._part_attributes}
 
 
@@ -462,12 +547,15 @@ def _check_same_labels(estimator):
         np.asarray(estimator.classes), estimator.classes_
     ):
         raise ValueError(
-            f"classes and classes_ differ: {estimator.classes!r} and {estimator.classes_.tolist()}"
+            f"classes and classes_ differ: {estimator.classes!r} and"
+            f" {estimator.classes_.tolist()}"
         )
 
 
 def _probe(fitted, where):
-    """Build the calibration map, and predict scores of all sizes: probabilities must come out."""
+    """Build the calibration map, and predict scores of all sizes: probabilities must
+    come out.
+    """
     n_classes = len(fitted.classes_)
     if isinstance(
         fitted,
@@ -482,9 +570,8 @@ def _probe(fitted, where):
         )
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        tried(
-            lambda: map_of(fitted, Scores(fitted.n_features_in_)), where
-        )  # whose nodes check their numbers
+        # whose nodes check their numbers
+        tried(lambda: map_of(fitted, Scores(fitted.n_features_in_)), where)
         probabilities = tried(
             lambda: fitted.predict_proba(_probe_scores(fitted)), where
         )

@@ -1,8 +1,10 @@
-"""Plain values as JSON and back: numbers exactly, arrays with their type, and nothing that could run.
+"""Plain values as JSON and back: numbers exactly, arrays with their type, and nothing
+that could run.
 
-JSON has no arrays of a type, no tuples, no infinities and no keys but strings. They are written as an object with one
-telling key: ``{"array": [...], "dtype": "float64"}``, ``{"tuple": [...]}``, ``{"pairs": [[key, value], ...]}`` and
-``{"number": "inf"}``. Inside an array infinities are the texts "inf" and "-inf".
+JSON has no arrays of a type, no tuples, no infinities and no keys but strings. They are
+written as an object with one telling key: ``{"array": [...], "dtype": "float64"}``,
+``{"tuple": [...]}``, ``{"pairs": [[key, value], ...]}`` and ``{"number": "inf"}``.
+Inside an array infinities are the texts "inf" and "-inf".
 """
 
 import math
@@ -36,15 +38,13 @@ class NotWritable(Exception):
 
 
 def as_json(value, nested):
-    """Return a value as JSON; `nested` is asked for what this function does not know."""
-    if value is None or isinstance(value, bool | str):
-        return value
+    """Return a value as JSON; `nested` is asked for what this function does not
+    know.
+    """
     if isinstance(value, np.generic):
-        return as_json(value.item(), nested)
-    if isinstance(value, int):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else {"number": _infinity(value)}
+        value = value.item()
+    if value is None or isinstance(value, bool | str | int | float):
+        return _scalar_as_json(value)
     if isinstance(value, np.ndarray):
         return _array_as_json(value)
     if isinstance(value, list | array):
@@ -61,6 +61,13 @@ def as_json(value, nested):
     return nested(value)
 
 
+def _scalar_as_json(value):
+    """Return a value that JSON has itself, with another form for what it has not."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"number": _infinity(value)}
+    return value
+
+
 def described(value):
     """Return what a value that cannot be written is, in words."""
     if isinstance(value, type):
@@ -71,17 +78,24 @@ def described(value):
 
 
 def from_json(data, where, nested):
-    """Return the value of a piece of JSON; `nested` is asked for objects that this function does not know."""
-    if data is None or isinstance(data, bool | str | int):
-        return data
-    if isinstance(data, float):
-        if not math.isfinite(data):
-            raise Defect(where, f"must be a finite number, found {data!r}")
+    """Return the value of a piece of JSON; `nested` is asked for objects that this
+    function does not know.
+    """
+    if isinstance(data, float) and not math.isfinite(data):
+        raise Defect(where, f"must be a finite number, found {data!r}")
+    if data is None or isinstance(data, bool | str | int | float):
         return data
     if isinstance(data, list):
         return [from_json(item, f"{where}[{i}]", nested) for i, item in enumerate(data)]
     if not isinstance(data, dict):
         raise Defect(where, f"must be JSON, found {described(data)}")
+    return _object_from_json(data, where, nested)
+
+
+def _object_from_json(data, where, nested):
+    """Return the value of an object of JSON: one of the forms that `as_json` writes, or
+    what `nested` makes of it.
+    """
     match data:
         case {"number": text, **others} if not others:
             if not isinstance(text, str) or text not in _INFINITIES:
@@ -125,11 +139,11 @@ def _array_from_json(items, dtype, where):
     ):
         raise Defect(
             where,
-            f"must be a list and one of the types {', '.join(_DTYPES)}, found the type {dtype!r}",
+            f"must be a list and one of the types {', '.join(_DTYPES)}, found the type"
+            f" {dtype!r}",
         )
-    found = np.array(
-        items, dtype=object
-    )  # where rows differ in length, an array of lists
+    # where rows differ in length, an array of lists
+    found = np.array(items, dtype=object)
     if found.ndim > 2:
         raise Defect(where, "is nested too deeply")
     checked = [
@@ -187,7 +201,9 @@ def check_keys(data, wanted, optional, where):
 
 
 def tried(function, where):
-    """Return what a function returns; whatever it raises is a defect of the document at this place."""
+    """Return what a function returns; whatever it raises is a defect of the document at
+    this place.
+    """
     try:
         return function()
     except RecursionError:

@@ -1,24 +1,19 @@
-"""Whole objects of JSON that are no recalibrators: what is written of them, and how it is set again.
+"""Whole objects of JSON that are no recalibrators: what is written of them, and how it
+is set again.
 
-A monitor goes on with the same evidence. Of a `RecalibratedClassifierCV` the recalibrators come back, without the
-classifiers.
+A monitor goes on with the same evidence. Of a `RecalibratedClassifierCV` the
+recalibrators come back, without the classifiers.
 """
 
 from array import array
 
 import numpy as np
 
+from skcalib._input.labels import check_classes
 from skcalib.decisions import CertifiedThreshold
+from skcalib.maps.checks import count, fitted, flag, labels, must_be, within
 from skcalib.monitoring import CalibrationMonitor, GroupMonitors
 from skcalib.recalibrated_classifier import RecalibratedClassifierCV, RecalibratedModel
-from skcalib.recalibrators._attributes import (
-    count,
-    fitted,
-    flag,
-    labels,
-    must_be,
-    within,
-)
 
 _METHODS = ("predict_proba", "decision_function")
 
@@ -29,6 +24,7 @@ def _a(kind):
 
 # The check of each attribute that is written.
 _ROW = must_be("a row or None", lambda value: value is None or count(value) >= 0)
+_ROUNDED_UP = 1 + 1e-9
 _NUMBERS = {
     "n_rows_": count,
     "e_value_": within(0, np.inf),
@@ -72,7 +68,9 @@ def state(estimator):
 
 
 def _time(label):
-    """Return a time as text, or as the plain value that it is: dates come back as texts."""
+    """Return a time as text, or as the plain value that it is: dates come back as
+    texts.
+    """
     return label if isinstance(label, str | int | float | bool) else str(label)
 
 
@@ -103,6 +101,14 @@ def _check_monitor(monitor, seen):
     n_rows, rows = seen["n_rows_"], (seen["alarm_row_"], seen["change_row_"])
     if any((row is None) == seen["alarm_"] for row in rows):
         raise ValueError("alarm_ must say whether alarm_row_ and change_row_ are known")
+    if seen["e_value_"] > monitor.threshold_ * _ROUNDED_UP and not seen["alarm_"]:
+        raise ValueError(
+            f"e_value_ is {seen['e_value_']:.6g}, beyond the limit of"
+            f" {monitor.threshold_:.6g}, and alarm_ is false"
+        )
+    if monitor.classes is not None:
+        classes = np.asarray(monitor.classes)
+        check_classes(classes, max(classes.size, 2), "classes")
     if seen["alarm_"] and max(rows) > n_rows:
         raise ValueError(f"alarm_row_ must be a row from 0 to {n_rows}")
     columns = tuple(
@@ -121,7 +127,8 @@ def _check_groups(_, seen):
     for group, monitor in monitors.items():
         if type(monitor) is not CalibrationMonitor or not hasattr(monitor, "n_rows_"):
             raise ValueError(
-                f"monitors_ must hold a CalibrationMonitor that has seen rows for {group!r:.60}"
+                "monitors_ must hold a CalibrationMonitor that has seen rows for"
+                f" {group!r:.60}"
             )
     pairs = [pair for of_group in times.values() for pair in _a(list)(of_group)]
     if times.keys() != monitors.keys() or not all(
@@ -136,7 +143,8 @@ def _pairs(written, classes):
     for number, pair in enumerate(written):
         if not isinstance(pair, tuple) or len(pair) != 2 or pair[0] not in _METHODS:
             raise ValueError(
-                f"calibrated_classifiers_ must hold pairs of one of {_METHODS} and a recalibrator"
+                f"calibrated_classifiers_ must hold pairs of one of {_METHODS} and a"
+                " recalibrator"
             )
         method, recalibrator = pair[0], fitted(pair[1])
         if not set(recalibrator.classes_.tolist()) <= set(classes.tolist()):
@@ -148,7 +156,8 @@ def _pairs(written, classes):
 
 
 class GivenScores:
-    """What stands where a classifier was: its rows are that classifier's scores already.
+    """What stands where a classifier was: its rows are that classifier's scores
+    already.
 
     Parameters
     ----------
@@ -157,6 +166,8 @@ class GivenScores:
     pair, n_pairs : int
         Which of how many classifiers this is.
     """
+
+    _is_given_scores = True
 
     def __init__(self, classes, pair, n_pairs):
         self.classes_ = classes
@@ -177,7 +188,9 @@ class GivenScores:
         return columns[:, 0] if columns.shape[1] == 1 else columns
 
     def _columns(self, X):
-        """Return this classifier's columns: the same rows of scores for all classifiers, or one array for each."""
+        """Return this classifier's columns: the same rows of scores for all
+        classifiers, or one array for each.
+        """
         X = np.asarray(X, dtype=np.float64)
         if X.ndim == 3 and len(X) == self.n_pairs:
             X = X[self.pair]
@@ -185,7 +198,8 @@ class GivenScores:
         widths = (1, 2) if len(self.classes_) == 2 else (len(self.classes_),)
         if X.ndim != 2 or X.shape[1] not in widths:
             raise ValueError(
-                f"X must hold scores in place of rows: (n, {widths[-1]}) for all classifiers, or ({self.n_pairs}, n, "
-                f"{widths[-1]}) with those of each; found the shape {X.shape}."
+                f"X must hold scores in place of rows: (n, {widths[-1]}) for all"
+                f" classifiers, or ({self.n_pairs}, n, {widths[-1]}) with those of"
+                f" each; found the shape {X.shape}."
             )
         return X

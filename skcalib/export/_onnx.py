@@ -1,26 +1,29 @@
-"""Calibration maps as ONNX graphs: scores of any float type in, float64 inside, probabilities out."""
+"""Calibration maps as ONNX graphs: scores of any float type in, float64 inside,
+probabilities out.
+"""
 
 import json
 
 import numpy as np
 
+from skcalib import maps as nodes
 from skcalib._defaults import check_fitted
 from skcalib._input.scalars import check_int, check_option
 from skcalib._input.scores import MAX_MAGNITUDE
-from skcalib._rows.links import PROBABILITY_CLIP
+from skcalib._rows.links import LARGEST_GAP, PROBABILITY_CLIP
 from skcalib.export._writers import NodeWriter, split_decision
-from skcalib.recalibrators import _maps as nodes
-from skcalib.recalibrators._map_forms import calibration_map
+from skcalib.maps import calibration_map
 
 _NO_OVERFLOW = 700.0
+_LOWEST = -1e300  # below every logit
 _ML = "ai.onnx.ml"  # the domain of ONNX's operators on texts
-# ONNX's numbers of types (TensorProto.FLOAT, INT64 and DOUBLE), which have never changed.
+# ONNX's numbers of types (TensorProto.FLOAT, INT64 and DOUBLE), which have never
+# changed.
 _TYPES = {"float32": 1, "int64": 7, "float64": 11}
-_OPSETS = (
-    13,
-    17,
-)  # the oldest that has these operators, and the one that is taken where none is asked for
-# How far a probability or a row's sum may be off by rounding: (refused beyond, left untouched within).
+# the oldest that has these operators, and the one that is taken where none is asked for
+_OPSETS = (13, 17)
+# How far a probability or a row's sum may be off by rounding: (refused beyond, left
+# untouched within).
 _ROUNDING = {"float32": (1e-3, 1e-6), "float64": (1e-6, 1e-12)}
 
 
@@ -30,21 +33,25 @@ def to_onnx(recalibrator, *, dtype="float32", target_opset=None):
     Parameters
     ----------
     recalibrator : recalibrator
-        A fitted recalibrator that has a map: any of this package but a `MulticalibratedRecalibrator` with rounds, a
-        `UniformMassBinning` with ``randomize=True`` and a `GroupwiseRecalibrator` whose groups a function makes. Or a
-        `CertifiedThresholdClassifier` around one in a `FrozenEstimator`.
+        A fitted recalibrator that has a map: any of this package but a
+        `MulticalibratedRecalibrator` with rounds, a `UniformMassBinning` with
+        ``randomize=True`` and a `GroupwiseRecalibrator` whose groups a function makes.
+        Or a `CertifiedThresholdClassifier` around one in a `FrozenEstimator`.
     dtype : {"float32", "float64"}, default="float32"
         Type of the input and of the output. The graph computes in float64 either way.
     target_opset : int, default=None
-        Version of ONNX's operators, at least 13; None means 17. Two graphs that `onnx.compose` joins need the same one.
+        Version of ONNX's operators, at least 13; None means 17. Two graphs that
+        `onnx.compose` joins need the same one.
 
     Returns
     -------
     model : onnx.ModelProto
-        With the input ``scores`` (as many columns as in `fit`) and the output ``calibrated`` (one column per class).
-        A `GroupwiseRecalibrator` whose groups are given or in a column has a second input ``group``: strings (n, 1),
-        the text of other groups; unknown ones use the pooled fit. A `CertifiedThresholdClassifier` has a second output
-        ``decision`` (n,), the label that `predict` gives. The properties ``classes`` and ``provenance`` are JSON.
+        With the input ``scores`` (as many columns as in `fit`) and the output
+        ``calibrated`` (one column per class). A `GroupwiseRecalibrator` whose groups
+        are given or in a column has a second input ``group``: strings (n, 1), the text
+        of other groups; unknown ones use the pooled fit. A
+        `CertifiedThresholdClassifier` has a second output ``decision`` (n,), the label
+        that `predict` gives. The properties ``classes`` and ``provenance`` are JSON.
 
     Raises
     ------
@@ -61,10 +68,11 @@ def to_onnx(recalibrator, *, dtype="float32", target_opset=None):
 
     Notes
     -----
-    A graph cannot raise an error: rows that `predict_proba` refuses (NaN, scores out of range, probabilities that do
-    not sum to 1) give NaN, and are below the threshold of a decision. In a decision a probability that is below the
-    threshold by at most 1e-12 counts as equal to it. A logit of -inf beside others is a class that is impossible, as in
-    `predict_proba`.
+    A graph cannot raise an error: rows that `predict_proba` refuses (NaN, scores out of
+    range, probabilities that do not sum to 1) give NaN, and are below the threshold of
+    a decision. In a decision a probability that is below the threshold by at most 1e-12
+    counts as equal to it. A logit of -inf beside others is a class that is impossible,
+    as in `predict_proba`.
 
     Examples
     --------
@@ -119,22 +127,24 @@ def graph_of(
     group=None,
     decision=None,
 ):
-    """Return the `Graph` of a fitted recalibrator between inputs and an output of these names, and of a decision."""
+    """Return the `Graph` of a fitted recalibrator between inputs and an output of these
+    names, and of a decision.
+    """
     check_fitted(recalibrator)
     as_map = calibration_map(
         recalibrator, n_columns=getattr(recalibrator, "_score_width", None)
     )
     if as_map.group_key is not None and group is None:
         raise ValueError(
-            "GroupwiseRecalibrator with given groups is not converted as a part of a pipeline, which has scores alone: "
-            "write it with skcalib.export.to_onnx, whose graph has a second input."
+            "GroupwiseRecalibrator with given groups is not converted as a part of a"
+            " pipeline, which has scores alone: write it with skcalib.export.to_onnx,"
+            " whose graph has a second input."
         )
     graph = Graph(opset, scores, calibrated, as_map, group)
-    valid, graph.scores, closed = _front(graph, as_map, *_ROUNDING[dtype])
+    valid, graph.scores, graph.closed = _front(graph, as_map, *_ROUNDING[dtype])
     output = graph.write(as_map.output)
     if len(as_map.classes) == 2:
         output = graph.add("Concat", graph.add("Sub", 1.0, output), output, axis=1)
-    output = output if closed is None else _without_impossible(graph, output, closed)
     if decision is not None:
         _add_decision(graph, decision, output, valid)
     output = graph.add("Where", valid, output, np.nan)
@@ -190,14 +200,18 @@ class Graph(NodeWriter):
         self.scores, self.decision = name_in, None
 
     def add(self, operator, *inputs, output=None, **attributes):
-        """Add a node and return the name of its output. Inputs are names, or numbers and arrays: constants."""
+        """Add a node and return the name of its output. Inputs are names, or numbers
+        and arrays: constants.
+        """
         output = output or f"{self.name_out}_{operator.lower()}_{len(self.nodes)}"
         names = [one if isinstance(one, str) else self.constant(one) for one in inputs]
         self.nodes.append((operator, names, output, attributes))
         return output
 
     def constant(self, value, dtype=None):
-        """Return the name of a constant, float64 or int64 by its type; equal ones are written once."""
+        """Return the name of a constant, float64 or int64 by its type; equal ones are
+        written once.
+        """
         array = np.asarray(value, dtype=dtype)
         key = array.dtype.str, array.shape, array.tobytes()
         if key not in self.names:
@@ -245,7 +259,8 @@ class Graph(NodeWriter):
 
     def _write_Scaled(self, node):
         if isinstance(node.of, nodes.Affine) and np.ndim(node.slope) == 0:
-            # A product with one number after a matrix product is fused by onnxruntime, which rounds it to float32.
+            # A product with one number after a matrix product is fused by onnxruntime,
+            # which rounds it to float32.
             inner = node.of
             intercept = node.slope * inner.intercept + node.intercept
             return self.write(
@@ -310,19 +325,51 @@ class Graph(NodeWriter):
         )
 
     def _write_Softmax(self, node):
-        return self._clipped(
-            self.add("Softmax", self.write(node.of), axis=1), node.clip
-        )
+        values = self.write(node.of)
+        if node.possible:
+            values = self._far_below(values)
+        probabilities = self._clipped(self.add("Softmax", values, axis=1), node.clip)
+        return self._rescaled(probabilities) if node.possible else probabilities
+
+    def _write_Possible(self, node):
+        return self._open(self.write(node.of))
+
+    def _open(self, values):
+        """Return values with 0 for impossible classes."""
+        return self.add("Where", self.closed, 0.0, values)
+
+    def _far_below(self, values):
+        """Return values of which those of impossible classes have no share in a
+        softmax.
+        """
+        others = self.add("Where", self.closed, _LOWEST, values)
+        largest = self.row_extreme("ReduceMax", others)
+        lowest = self.add("Sub", largest, 2 * LARGEST_GAP)
+        return self.add("Where", self.closed, lowest, values)
+
+    def _rescaled(self, probabilities):
+        """Return probabilities with 0 for impossible classes, the rest of each row in
+        proportion.
+        """
+        return _without_impossible(self, probabilities, self.closed)
 
     def _clipped(self, probability, clip):
         return self.inside(probability) if clip else probability
 
     def _write_LogNormalized(self, node):
-        return self.add("LogSoftmax", self.write(node.of), axis=1)
+        if not node.possible:
+            return self.add("LogSoftmax", self.write(node.of), axis=1)
+        values = self._far_below(self.write(node.of))
+        return self._open(self.add("LogSoftmax", values, axis=1))
 
     def _write_Centred(self, node):
         x = self.write(node.of)
-        return self.add("Sub", x, self.add("Div", self.row_sum(x), float(node.width)))
+        n_values = float(node.width)
+        if node.possible:
+            x = self._open(x)
+            n_values = self.row_sum(self.add("Where", self.closed, 0.0, 1.0))
+        centred = self.add("Sub", x, self.add("Div", self.row_sum(x), n_values))
+        return self._open(centred) if node.possible else centred
 
     def _write_Pieces(self, node):
         x = self.write(node.of)
@@ -345,9 +392,8 @@ class Graph(NodeWriter):
         padded = self.constant(
             np.append(cuts, np.full(2**n_steps - 1 - len(cuts), np.inf))
         )
-        piece = self.add(
-            "Cast", self.add("Greater", x, np.inf), to=_TYPES["int64"]
-        )  # zeros
+        # zeros
+        piece = self.add("Cast", self.add("Greater", x, np.inf), to=_TYPES["int64"])
         for step in (2**k for k in reversed(range(n_steps))):
             probe = self.add("Gather", padded, self.add("Add", piece, step - 1))
             above = self.add("Cast", self.add("Greater", x, probe), to=_TYPES["int64"])
@@ -356,7 +402,8 @@ class Graph(NodeWriter):
 
     def _write_Normalized(self, node):
         x = self.write(node.of)
-        return self.shares(x, self.row_sum(x), 1 / node.width)
+        shares = self.shares(x, self.row_sum(x), 1 / node.width)
+        return self._rescaled(shares) if node.possible else shares
 
     def _write_RowMax(self, node):
         return self.row_extreme("ReduceMax", self.write(node.of))
@@ -367,7 +414,8 @@ class Graph(NodeWriter):
         rest = self.add("Where", is_largest, 0.0, x)
         shares = self.shares(rest, self.row_sum(rest), 1 / (node.width - 1))
         others = self.add("Mul", shares, self.add("Sub", 1.0, confidence))
-        return self.add("Where", is_largest, confidence, others)
+        spread = self.add("Where", is_largest, confidence, others)
+        return self._rescaled(spread) if node.possible else spread
 
     def _largest(self, x):
         return self.add("ArgMax", x, axis=1, keepdims=1)
@@ -387,9 +435,13 @@ class Graph(NodeWriter):
             scaled = self.add(
                 "Mul", self.write(node.cases[0].of.of), self.add("Gather", slopes, key)
             )
-            return self._clipped(
+            possible = node.cases[0].possible
+            if possible:
+                scaled = self._far_below(scaled)
+            chosen = self._clipped(
                 self.add("Softmax", scaled, axis=1), node.cases[0].clip
             )
+            return self._rescaled(chosen) if possible else chosen
         chosen = self.write(node.cases[0])
         for number, case in enumerate(node.cases[1:], start=1):
             is_case = self.add("Equal", key, number)
@@ -407,7 +459,8 @@ class Graph(NodeWriter):
         texts = [str(group) for group in key.cases]
         if len(set(texts)) < len(texts):
             raise ValueError(
-                f"The groups of a graph are strings, but two groups have the same text: {texts}."
+                "The groups of a graph are strings, but two groups have the same text:"
+                f" {texts}."
             )
         numbers = {
             "keys_strings": texts,
@@ -418,7 +471,9 @@ class Graph(NodeWriter):
 
 
 def _slopes_of_cases(choice):
-    """Return the slope of each case where the cases are the softmax of one node, scaled by different numbers."""
+    """Return the slope of each case where the cases are the softmax of one node, scaled
+    by different numbers.
+    """
     cases = choice.cases
     if not all(
         isinstance(case, nodes.Softmax) and isinstance(case.of, nodes.Scaled)
@@ -435,29 +490,26 @@ def _slopes_of_cases(choice):
 
 
 def _front(graph, as_map, refused, untouched):
-    """Return which rows are valid, the scores as `predict_proba` takes them, and which logits are -inf (None: no K).
+    """Return which rows are valid, the scores as `predict_proba` takes them, and which
+    classes are impossible (None: one column, or probabilities).
 
-    Probabilities are put into [0, 1], in rows that sum to 1, and -inf becomes the logit of a probability of 0.
+    Probabilities are put into [0, 1], in rows that sum to 1.
     """
     raw = graph.add("Cast", graph.name_in, to=_TYPES["float64"])
     if as_map.input == "logit":
-        if as_map.scores.width == 1:
-            return (
-                graph.add("LessOrEqual", graph.add("Abs", raw), MAX_MAGNITUDE),
-                raw,
-                None,
-            )
-        top, closed = (
-            graph.row_extreme("ReduceMax", raw),
-            graph.add("Equal", raw, -np.inf),
-        )
-        size = graph.add("Abs", graph.add("Where", closed, top, raw))
+        if not as_map._leaves_impossible_out:
+            is_finite = graph.add("LessOrEqual", graph.add("Abs", raw), MAX_MAGNITUDE)
+            return graph.all_of(is_finite), raw, None
+        # A logit of -inf is valid beside others: its class is impossible.
+        top = graph.row_extreme("ReduceMax", raw)
+        is_infinite = graph.add("Equal", raw, -np.inf)
+        size = graph.add("Abs", graph.add("Where", is_infinite, top, raw))
         valid = graph.all_of(graph.add("LessOrEqual", size, MAX_MAGNITUDE))
-        total = graph.row_sum(graph.add("Exp", graph.add("Sub", raw, top)))
-        lowest = graph.add(
-            "Add", top, graph.add("Log", graph.add("Mul", total, PROBABILITY_CLIP))
-        )
-        return valid, graph.add("Where", closed, lowest, raw), closed
+        lowest = graph.add("Sub", top, LARGEST_GAP)
+        closed = graph.add("Less", raw, lowest)
+        # What is lower says nothing more, and could overflow.
+        below = graph.add("Sub", top, 2 * LARGEST_GAP)
+        return valid, graph.add("Where", closed, below, raw), closed
     # As one condition, which NaN fails: |s - 1/2| <= 1/2 and rounding.
     distance = graph.add("Abs", graph.add("Sub", raw, 0.5))
     valid = graph.all_of(graph.add("LessOrEqual", distance, 0.5 + refused))
@@ -472,14 +524,13 @@ def _front(graph, as_map, refused, untouched):
 
 
 def _without_impossible(graph, output, closed):
-    """Return probabilities with 0 for impossible classes, the rest in proportion, as `predict_proba` makes them."""
+    """Return probabilities with 0 for impossible classes, the rest in proportion, as
+    `predict_proba` makes them.
+    """
     left = graph.add("Where", closed, 0.0, output)
-    kept, equal = graph.row_sum(left), graph.add("Where", closed, 0.0, 1.0)
+    equal = graph.add("Where", closed, 0.0, 1.0)
     spread = graph.add("Div", equal, graph.row_sum(equal))
-    share = graph.shares(graph.row_sum(output), kept, 1.0)
-    return graph.add(
-        "Where", graph.add("Greater", kept, 0.0), graph.add("Mul", left, share), spread
-    )
+    return graph.shares(left, graph.row_sum(left), spread)
 
 
 def _model(onnx, graph, dtype, opset, properties):

@@ -1,12 +1,14 @@
-"""Converters for skl2onnx: a pipeline that ends with a recalibrator becomes one graph."""
+"""Converters for skl2onnx: a pipeline that ends with a recalibrator becomes one
+graph.
+"""
 
 import numpy as np
 
 from skcalib import recalibrators
 from skcalib.cross_fitting import CrossFittedClassifier
 from skcalib.export._onnx import graph_of
-from skcalib.recalibrators._map_forms import has_map
-from skcalib.recalibrators._stacked import Uncalibrated
+from skcalib.maps import has_map
+from skcalib.recalibrators._uncalibrated import Uncalibrated
 
 # What skl2onnx lets callers choose for classifiers.
 _CLASSIFIER_OPTIONS = {
@@ -19,8 +21,9 @@ _CLASSIFIER_OPTIONS = {
 def register_skl2onnx_converters():
     """Tell skl2onnx, in this process, how to convert this package's estimators.
 
-    After that `skl2onnx.to_onnx` converts a recalibrator by itself and a `Pipeline` of a `CrossFittedClassifier` and a
-    recalibrator in one call. Like any classifier, a recalibrator then has two outputs: labels and probabilities.
+    After that `skl2onnx.to_onnx` converts a recalibrator by itself and a `Pipeline` of
+    a `CrossFittedClassifier` and a recalibrator in one call. Like any classifier, a
+    recalibrator then has two outputs: labels and probabilities.
 
     Raises
     ------
@@ -33,8 +36,9 @@ def register_skl2onnx_converters():
 
     Notes
     -----
-    The classifier inside a `CrossFittedClassifier` is converted by its own converter, which computes in float32 for
-    float32 rows, and must have `predict_proba`. Columns that are passed through are not converted.
+    The classifier inside a `CrossFittedClassifier` is converted by its own converter,
+    which computes in float32 for float32 rows, and must have `predict_proba`. Columns
+    that are passed through are not converted.
 
     Examples
     --------
@@ -50,7 +54,8 @@ def register_skl2onnx_converters():
         )
     except ImportError:
         raise ImportError(
-            "register_skl2onnx_converters needs the package skl2onnx: pip install skl2onnx."
+            "register_skl2onnx_converters needs the package skl2onnx: pip install"
+            " skl2onnx."
         ) from None
     public = [getattr(recalibrators, name) for name in recalibrators.__all__]
     for cls in [
@@ -73,7 +78,7 @@ def register_skl2onnx_converters():
 
 
 def _float_type(variable):
-    """Return the type of a pipeline's variable: "float64" for doubles, else "float32"."""
+    """Return the type of a pipeline's variable: "float64" for doubles, else "float32"."""  # noqa: E501
     return (
         "float64" if type(variable.type).__name__ == "DoubleTensorType" else "float32"
     )
@@ -110,7 +115,9 @@ def _convert_recalibrator(scope, operator, container):
 
 
 def _column(graph, recalibrator, probabilities):
-    """Return the column of the class that `predict` returns: of methods that keep decisions that of the scores."""
+    """Return the column of the class that `predict` returns: of methods that keep
+    decisions that of the scores.
+    """
     inner = getattr(recalibrator, "pooled_recalibrator_", recalibrator)
     if not inner._keeps_decisions:
         return graph.add("ArgMax", probabilities, axis=1, keepdims=0)
@@ -163,8 +170,9 @@ def _convert_cross_fitted(scope, operator, container):
     fitted, opset = operator.raw_operator, container.target_opset
     if fitted.response_method_ != "predict_proba" or fitted.passthrough is not False:
         raise ValueError(
-            "CrossFittedClassifier is converted where its scores are those of predict_proba and no column is passed "
-            f"through, found response_method {fitted.response_method_!r} and passthrough={fitted.passthrough!r}."
+            "CrossFittedClassifier is converted where its scores are those of"
+            " predict_proba and no column is passed through, found response_method"
+            f" {fitted.response_method_!r} and passthrough={fitted.passthrough!r}."
         )
     model = OnnxSubEstimator(fitted.estimator_, operator.inputs[0], op_version=opset)
     OnnxIdentity(model[1], op_version=opset, output_names=operator.outputs[:1]).add_to(

@@ -1,11 +1,19 @@
-"""Calibration maps as SQL: one expression a class, from CASE, LEAST, GREATEST, EXP, LN, ABS and arithmetic."""
+"""Calibration maps as SQL: one expression a class, from CASE, LEAST, GREATEST, EXP, LN,
+ABS and arithmetic.
+"""
+
+from collections.abc import Mapping
+from functools import cached_property
 
 import numpy as np
 from scipy.special import expit
 
+from skcalib import maps as nodes
+from skcalib._fitting.provenance import provenance_text
 from skcalib._input.scores import MAX_MAGNITUDE
 from skcalib._rows.keys import HEX_DIGITS
-from skcalib._rows.links import PROBABILITY_CLIP
+from skcalib._rows.links import LARGEST_GAP, PROBABILITY_CLIP
+from skcalib.export._segments import one_number_of_classes, segment_items
 from skcalib.export._sql_text import (
     case,
     clamped,
@@ -15,73 +23,86 @@ from skcalib.export._sql_text import (
     number,
     piece_tree,
 )
-from skcalib.export._writers import NodeWriter, split_decision
-from skcalib.recalibrators import _maps as nodes
-from skcalib.recalibrators._map_forms import calibration_map, linear_form
-from skcalib.recalibrators._provenance import provenance_text
+from skcalib.export._writers import NodeWriter, no_row_keys, split_decision
+from skcalib.maps import calibration_map, linear_form
 
 _LONGEST = 1_000_000  # characters: engines refuse or choke on more
-_LONGEST_REST = (
-    1000  # characters: of the sum of all other classes. For more classes it is 1 - p
-)
+# characters: of the sum of all other classes. For more classes it is 1 - p
+_LONGEST_REST = 1000
+# characters: beyond, impossible classes are left to NULL
+_LONGEST_WITH_IMPOSSIBLE = 500_000
 _ROUNDING = 1e-6  # of a row's sum
 # expit of this is 1 - 2^-52: beyond it probabilities are clipped.
 _CLIPPED_LOG_ODDS = float(np.log1p(-PROBABILITY_CLIP) - np.log(PROBABILITY_CLIP))
-_SURE_DIFFERENCE = (
-    60.0  # of two logits: the smaller one's class then has a probability below 2^-52
-)
+# of two logits: the smaller one's class then has a probability below 2^-52
+_SURE_DIFFERENCE = 60.0
 _NO_OVERFLOW = 700.0
 
 
-def to_sql(recalibrator, *, score="p", dialect="ansi", ids=None):
+def to_sql(recalibrator, *, score="p", dialect="ansi", ids=None, group=None):
     """Return a fitted recalibrator as one SQL expression, or one per class.
 
     Parameters
     ----------
     recalibrator : recalibrator
-        A fitted recalibrator that has a map: any of this package but a `MulticalibratedRecalibrator` with rounds and a
-        `GroupwiseRecalibrator` whose `groups` is not the name of a column or ``"predicted_class"``. Or a
+        A fitted recalibrator that has a map: any of this package but a
+        `MulticalibratedRecalibrator` with rounds and a `GroupwiseRecalibrator` whose
+        `groups` is not the name of a column or ``"predicted_class"``. Or a
         `CertifiedThresholdClassifier` around one in a `FrozenEstimator`.
     score : str or list of str, default="p"
-        For two classes the column of the positive class's probability (its log-odds with ``input="logit"``). A list
-        names one column per class, in the order of `classes_`.
+        For two classes the column of the positive class's probability (its log-odds
+        with ``input="logit"``). A list names one column per class, in the order of
+        `classes_`.
     dialect : {"ansi", "duckdb", "spark", "postgres"}, default="ansi"
-        The dialect of SQL. The tests of this package run DuckDB's, Spark's and PostgreSQL's; they only parse ANSI.
+        The dialect of SQL. The tests of this package run DuckDB's, Spark's and
+        PostgreSQL's; they only parse ANSI.
     ids : str, default=None
-        For a `UniformMassBinning` with ``randomize=True`` the column of the rows' ids, strings or integers, also where
-        it is the recalibrator of a `GroupwiseRecalibrator`. The result is that of ``predict_proba(scores, ids=...)``.
-        Not in ANSI SQL, which has no md5.
+        For a `UniformMassBinning` with ``randomize=True`` the column of the rows' ids,
+        strings or integers, also where it is the recalibrator of a
+        `GroupwiseRecalibrator`. The result is that of
+        ``predict_proba(scores, ids=...)``. Not in ANSI SQL, which has no md5.
+
+    group : str, default=None
+        For a dict from segment to recalibrator, as `PredictionTable(by=...).fit`
+        returns it, the column of the segments. Other segments give NULL.
 
     Returns
     -------
     expression : str or list of str
-        The probability of the positive class; for a list of columns a list with the probability of each class. Of a
-        `CertifiedThresholdClassifier` one expression, the label that `predict` gives. A comment at the end (of the
-        first) tells rows, parameters, versions and the hash of the fit.
+        The probability of the positive class; for a list of columns a list with the
+        probability of each class. Of a `CertifiedThresholdClassifier` one expression,
+        the label that `predict` gives. A comment at the end (of the first) tells rows,
+        parameters, versions and the hash of the fit.
 
     Raises
     ------
     ValueError
-        If the recalibrator cannot be written in SQL, `score` does not fit its classes, or an expression has more than
-        a million characters. See `to_sql_table` for the last.
+        If the recalibrator cannot be written in SQL, `score` does not fit its classes,
+        or an expression has more than a million characters. See `to_sql_table` for the
+        last.
 
     See Also
     --------
-    to_sql_table : A table of pieces to be joined, faster for isotonic maps with many knots.
+    to_sql_table : A table of pieces to be joined, faster for isotonic maps with many
+        knots.
 
     Notes
     -----
-    Names are quoted, and columns are cast to double precision. NULL, NaN, and scores out of range give NULL: a
-    probability outside [0, 1], a logit beyond 1e100 in size, a row of probabilities whose sum is off by more than
-    1e-6, or a missing group or id. Rows of probabilities are not normalised again. No score makes EXP overflow or LN
-    fail.
+    Names are quoted, and columns are cast to double precision. NULL, NaN, and scores
+    out of range give NULL: a probability outside [0, 1], a logit beyond 1e100 in size,
+    a row of probabilities whose sum is off by more than 1e-6, or a missing group or id.
+    Rows of probabilities are not normalised again. No score makes EXP overflow or LN
+    fail. Among several logits -inf, or one that is more than 700 below the largest, is
+    an impossible class, with probability 0. Where that would take more than 500,000
+    characters (matrix scaling of about ten classes) such rows give NULL.
 
-    One-vs-rest methods on log-odds compare a class with the sum of the others. With more than about fifteen classes
-    (five with logits) that text would be too long, and 1 - p stands for the sum. The result is the same unless a
-    probability is so near to 1, within about 1e-9, that 1 - p is mostly rounding.
+    One-vs-rest methods on log-odds compare a class with the sum of the others. With
+    more than about fifteen classes that text would be too long for probabilities, and
+    1 - p stands for the sum. The result is the same unless a probability is so near to
+    1, within about 1e-9, that 1 - p is mostly rounding.
 
-    In a decision a probability that is below the threshold by at most 1e-12 counts as equal to it, because engines
-    round in different ways.
+    In a decision a probability that is below the threshold by at most 1e-12 counts as
+    equal to it, because engines round in different ways.
 
     Examples
     --------
@@ -101,7 +122,10 @@ def to_sql(recalibrator, *, score="p", dialect="ansi", ids=None):
     ...     sql.index("END+") + 4 : sql.index(") /*")
     ... ]  # before it: NULL for what is no score
     '(CASE WHEN CAST("churn_score" AS DOUBLE)<=0.5e0 THEN 0.07650273224043716e0 ELSE 0.6082949308755761e0 END)'
-    """
+    """  # noqa: E501
+    if isinstance(recalibrator, Mapping):
+        options = {"score": score, "dialect": dialect, "ids": ids}
+        return _by_segment(recalibrator, group, **options)
     dialect = dialect_named(dialect)
     columns, (recalibrator, decision) = (
         check_score_names(score),
@@ -119,8 +143,9 @@ def to_sql(recalibrator, *, score="p", dialect="ansi", ids=None):
     longest = max(map(len, written))
     if longest > _LONGEST:
         raise ValueError(
-            f"{type(recalibrator).__name__} takes an expression of {longest:,} characters, and engines refuse texts "
-            f"beyond {_LONGEST:,}. For one score of two classes use to_sql_table."
+            f"{type(recalibrator).__name__} takes an expression of {longest:,}"
+            f" characters, and engines refuse texts beyond {_LONGEST:,}. For one score"
+            " of two classes use to_sql_table."
         )
     written[0] += provenance_comment(recalibrator)
     return (
@@ -128,8 +153,38 @@ def to_sql(recalibrator, *, score="p", dialect="ansi", ids=None):
     )
 
 
+def _by_segment(maps, group, *, score, dialect, ids):
+    """Return the CASE of a column of segments over their expressions."""
+    if not isinstance(group, str) or not group:
+        raise ValueError(
+            f"group must name the column of the segments of a dict, found {group!r}."
+        )
+    named = dialect_named(dialect)
+    column = named.identifier(group)
+    pairs = segment_items(maps)
+    one_number_of_classes(pairs)
+    by_class = []
+    for segment, recalibrator in pairs:
+        condition = f"{column} IS NULL"
+        if segment is not None:
+            condition = f"{column}={named.label(segment)}"
+        texts = to_sql(recalibrator, score=score, dialect=dialect, ids=ids)
+        texts = texts if isinstance(texts, list) else [texts]
+        by_class.append([(condition, f"({text})") for text in texts])
+    expressions = [case(branches) for branches in zip(*by_class, strict=True)]
+    longest = max(map(len, expressions))
+    if longest > _LONGEST:
+        raise ValueError(
+            f"The {len(pairs)} maps take an expression of {longest:,} characters, and"
+            f" engines refuse texts beyond {_LONGEST:,}: write fewer segments at once."
+        )
+    return expressions if isinstance(score, list | tuple) else expressions[0]
+
+
 def _decided(decision, texts, dialect):
-    """Return the label of a decision by probabilities (one for each class, or of the positive one), NULL for NULL."""
+    """Return the label of a decision by probabilities (one for each class, or of the
+    positive one), NULL for NULL.
+    """
     labels, reached = (
         [dialect.label(label) for label in decision.labels],
         f">={number(decision.threshold)}",
@@ -170,26 +225,32 @@ def check_score_names(score):
 
 
 def guarded_texts(as_map, columns, dialect, ids=None):
-    """Return the expressions of a map, each of which is NULL where the row is not valid."""
+    """Return the expressions of a map, each of which is NULL where the row is not
+    valid.
+    """
     given = [dialect.as_double(dialect.identifier(name)) for name in columns]
     ids = None if ids is None else dialect.identifier(ids)
+    conditions = _valid(as_map, given, dialect)
     texts = SqlWriter(given, dialect, ids).write(as_map.output)
+    is_long = max(map(len, texts)) > _LONGEST_WITH_IMPOSSIBLE
+    if is_long and as_map._leaves_impossible_out:
+        # A row with an impossible class is NULL then.
+        texts = SqlWriter(given, dialect, ids).write(as_map.unmasked)
+        listed = ",".join(given)
+        spread = f"GREATEST({listed})-LEAST({listed})"
+        conditions.append(f"{spread}<={number(LARGEST_GAP)}")
     if len(as_map.classes) == 2 and len(columns) == 2:
         texts = [f"(1e0-{texts[0]})", texts[0]]
-    guard = " AND ".join(
-        [
-            *_valid(as_map, given, dialect),
-            *([] if ids is None else [f"{ids} IS NOT NULL"]),
-        ]
-    )
+    if ids is not None:
+        conditions.append(f"{ids} IS NOT NULL")
+    guard = " AND ".join(conditions)
     return [guarded(guard, text, dialect) for text in texts]
 
 
 def guarded(guard, text, dialect):
     """Return an expression that is NULL where a condition is not met."""
-    if (
-        dialect.shares_terms
-    ):  # no score makes a term fail, so none needs to stand inside the CASE
+    # no score makes a term fail, so none needs to stand inside the CASE
+    if dialect.shares_terms:
         return f"({case([(guard, '0e0')])}+{text})"
     return case([(guard, text)])
 
@@ -213,7 +274,9 @@ def _n_columns(recalibrator, columns, score):
 
 
 def valid_score(given, input):
-    """Return the two conditions under which a score is valid: NULL and NaN do not meet both."""
+    """Return the two conditions under which a score is valid: NULL and NaN do not meet
+    both.
+    """
     low, high = (
         (0.0, 1.0) if input == "probability" else (-MAX_MAGNITUDE, MAX_MAGNITUDE)
     )
@@ -221,20 +284,29 @@ def valid_score(given, input):
 
 
 def _valid(as_map, given, dialect):
-    """Return the conditions under which a row is valid."""
+    """Return the conditions under which a row is valid, as a list."""
+    conditions = []
+    has_impossible = as_map._leaves_impossible_out
     for text in given:
-        yield from valid_score(text, as_map.input)
+        at_least, at_most = valid_score(text, as_map.input)
+        if has_impossible:
+            # Less than the least number is -inf alone: an impossible class.
+            at_least = f"({at_least} OR {text}<{number(-np.finfo(np.float64).max)})"
+        conditions += [at_least, at_most]
+    if has_impossible:
+        conditions.append(f"GREATEST({','.join(given)})>={number(-MAX_MAGNITUDE)}")
     if as_map.input == "probability" and len(given) > 1:
-        yield f"ABS({'+'.join(given)}-1e0)<={number(_ROUNDING)}"
+        conditions.append(f"ABS({'+'.join(given)}-1e0)<={number(_ROUNDING)}")
     if as_map.group_key is not None:
-        yield f"{_group_column(as_map.group_key, dialect)} IS NOT NULL"
+        conditions.append(f"{_group_column(as_map.group_key, dialect)} IS NOT NULL")
+    return conditions
 
 
 def _group_column(key, dialect):
     if key.column is None:
         raise ValueError(
-            "GroupwiseRecalibrator was given its groups as an array, so no column is known. Fit it with "
-            'groups="name of the column".'
+            "GroupwiseRecalibrator was given its groups as an array, so no column is"
+            ' known. Fit it with groups="name of the column".'
         )
     return dialect.identifier(key.column)
 
@@ -270,7 +342,7 @@ class SqlWriter(NodeWriter):
             for weights, constant in form.rows
         ]
 
-    _write_Affine = _write_Centred = _write_Scaled
+    _write_Affine = _write_Scaled
 
     def _write_Exp(self, node):
         return [exponential(text, _NO_OVERFLOW) for text in self.write(node.of)]
@@ -282,6 +354,11 @@ class SqlWriter(NodeWriter):
         return [f"LN({text}/(1e0-{text}))" for text in self._inside(node.of)]
 
     def _write_LogOddsAgainstRest(self, node):
+        if isinstance(node.of, nodes.Softmax) and not node.of.clip:
+            # The odds against a class are a sum of exponentials of differences.
+            limit = -np.log(PROBABILITY_CLIP)
+            sums = self._odds_against(node.of.of, _SURE_DIFFERENCE, node.of.possible)
+            return [f"(-{_log_of(total, limit)})" for total in sums]
         texts = self._inside(node.of)
         rests = ["+".join(texts[:k] + texts[k + 1 :]) for k in range(len(texts))]
         if max(map(len, rests)) > _LONGEST_REST:
@@ -314,31 +391,59 @@ class SqlWriter(NodeWriter):
         text = piece_tree(score, cuts, [_polynomial(x, *piece) for piece in pieces])
         constant = not node.coefficients[:, 1:].any()
         return [
-            self.dialect.as_double(text)
-            if constant and self.dialect.exact_numbers
-            else f"({text})"
+            (
+                self.dialect.as_double(text)
+                if constant and self.dialect.exact_numbers
+                else f"({text})"
+            )
         ]
 
     def _write_LogNormalized(self, node):
-        if isinstance(node.of, nodes.Log):
+        if isinstance(node.of, nodes.Log) and not node.possible:
             texts = self._inside(node.of.of)
             return [f"LN({text}/({'+'.join(texts)}))" for text in texts]
-        return [
-            f"(-LN({total}))" for total in self._sums_of_odds(node.of, _NO_OVERFLOW)
-        ]
+        sums = self._sums_of_odds(node.of, _NO_OVERFLOW, node.possible)
+        texts = [f"(-LN({total}))" for total in sums]
+        return self._open(texts) if node.possible else texts
 
     def _write_Softmax(self, node):
-        texts = self._shares_of_exponentials(_LinearForm(node.of)) or [
-            f"(1e0/({total}))"
-            for total in self._sums_of_odds(
-                node.of, _SURE_DIFFERENCE if node.clip else _NO_OVERFLOW
-            )
-        ]
-        return (
-            [clamped(text, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP) for text in texts]
-            if node.clip
-            else texts
-        )
+        form = _LinearForm(node.of)
+        texts = self._shares_of_exponentials(form, node.possible)
+        if texts is None:
+            limit = _SURE_DIFFERENCE if node.clip else _NO_OVERFLOW
+            sums = self._sums_of_odds(node.of, limit, node.possible)
+            texts = [f"(1e0/({total}))" for total in sums]
+        if node.clip:
+            texts = [
+                clamped(text, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP) for text in texts
+            ]
+        return self._open(texts) if node.possible else texts
+
+    def _write_Possible(self, node):
+        return self._open(self.write(node.of))
+
+    @cached_property
+    def _closed(self):
+        """The conditions under which a class is impossible."""
+        largest = f"GREATEST({','.join(self.given)})-{number(LARGEST_GAP)}"
+        return [f"{text}<{largest}" for text in self.given]
+
+    @cached_property
+    def _factors(self):
+        """1 for classes that are possible, 0 for others."""
+        return [f"({case([(closed, '0e0')], '1e0')})" for closed in self._closed]
+
+    def _open(self, texts):
+        """Return values with 0 for impossible classes."""
+        pairs = zip(self._closed, texts, strict=True)
+        return [f"({case([(closed, '0e0')], text)})" for closed, text in pairs]
+
+    def _write_Centred(self, node):
+        if not node.possible:
+            return self._write_Scaled(node)
+        texts = self.write(node.of)
+        mean = f"({'+'.join(self._open(texts))})/({'+'.join(self._factors)})"
+        return self._open([f"{text}-{mean}" for text in texts])
 
     def _probability(self, node):
         """Return the probability whose log-odds a node is, None for other nodes."""
@@ -350,8 +455,10 @@ class SqlWriter(NodeWriter):
             return self.write(node.of.of)[node.index]
         return None
 
-    def _shares_of_exponentials(self, form):
-        """Return the softmax of a form of logarithms by its definition, None where EXP could overflow."""
+    def _shares_of_exponentials(self, form, possible):
+        """Return the softmax of a form of logarithms by its definition, None where EXP
+        could overflow.
+        """
         longest = -np.log(PROBABILITY_CLIP)
         largest = max(
             longest * np.abs(weights).sum() + abs(constant)
@@ -365,11 +472,23 @@ class SqlWriter(NodeWriter):
             f"EXP({linear(weights, self.write(form.base), constant)})"
             for weights, constant in form.rows
         ]
+        if possible:
+            texts = [
+                f"{factor}*{text}"
+                for factor, text in zip(self._factors, texts, strict=True)
+            ]
         total = "+".join(texts)
         return [f"({text}/({total}))" for text in texts]
 
     def _write_Normalized(self, node):
         texts = self.write(node.of)
+        if node.possible:
+            texts = self._open(texts)
+            total, n_possible = "+".join(texts), "+".join(self._factors)
+            return [
+                f"({case([(f'{total}>0e0', f'{text}/({total})')], f'{factor}/({n_possible})')})"  # noqa: E501
+                for text, factor in zip(texts, self._factors, strict=True)
+            ]
         total = "+".join(texts)
         if _is_positive(node.of):
             return [f"({text}/({total}))" for text in texts]
@@ -381,11 +500,11 @@ class SqlWriter(NodeWriter):
 
     def _write_RowKey(self, node):
         if self.dialect.hex_number is None or self.ids is None:
-            raise nodes.no_row_keys(
+            raise no_row_keys(
                 "needs the column of ids, and ANSI SQL has no function for"
             )
         return [
-            f"({self.dialect.row_key(node.salt, self.ids, HEX_DIGITS)}/{number(16.0**HEX_DIGITS)})"
+            f"({self.dialect.row_key(node.salt, self.ids, HEX_DIGITS)}/{number(16.0**HEX_DIGITS)})"  # noqa: E501
         ]
 
     def _write_RowMax(self, node):
@@ -393,18 +512,45 @@ class SqlWriter(NodeWriter):
 
     def _write_Spread(self, node):
         scores, (confidence,) = self.write(node.of), self.write(node.confidence)
-        largest = _largest(scores)
+        largest = _largest(self.write(_same_order(node.of)))
+        if node.possible:
+            return self._spread_among_possible(scores, confidence, largest)
         written = []
         for k, score in enumerate(scores):
             values = [
-                confidence
-                if k == m
-                else _share(score, [*scores[:m], *scores[m + 1 :]], confidence)
+                (
+                    confidence
+                    if k == m
+                    else _share(score, [*scores[:m], *scores[m + 1 :]], confidence)
+                )
                 for m in range(len(scores))
             ]
             written.append(
                 f"({case(zip(largest, values[:-1], strict=True), values[-1])})"
             )
+        return written
+
+    def _spread_among_possible(self, scores, confidence, largest):
+        """Return the confidence for the largest score, and shares of the rest for the
+        other possible classes.
+        """
+        n_possible = "+".join(self._factors)
+        confidence = f"({case([(f'{n_possible}<2e0', '1e0')], confidence)})"
+        scores = self._open(scores)
+        written = []
+        for k, score in enumerate(scores):
+            values = []
+            for m in range(len(scores)):
+                if k == m:
+                    values.append(confidence)
+                    continue
+                rest = f"(1e0-{confidence})"
+                total = "+".join(scores[:m] + scores[m + 1 :])
+                equal = f"{self._factors[k]}*{rest}/GREATEST({n_possible}-1e0,1e0)"
+                shares = [(f"{total}>0e0", f"{score}/({total})*{rest}")]
+                values.append(f"({case(shares, equal)})")
+            branches = zip(largest, values[:-1], strict=True)
+            written.append(f"({case(branches, values[-1])})")
         return written
 
     def _write_Mixture(self, node):
@@ -420,12 +566,7 @@ class SqlWriter(NodeWriter):
         if isinstance(key, nodes.Place):
             return piece_tree(self.write(key.of)[0], key.cuts, texts)
         if isinstance(key, nodes.Largest):
-            # Logarithms keep the order.
-            scores = (
-                self._inside(key.of.of)
-                if isinstance(key.of, nodes.Log)
-                else self.write(key.of)
-            )
+            scores = self.write(_same_order(key.of))
             return case(zip(_largest(scores), texts[:-1], strict=True), texts[-1])
         column, groups = _group_column(key, self.dialect), {}
         for group, index in key.cases.items():
@@ -449,7 +590,9 @@ class SqlWriter(NodeWriter):
         ]
 
     def _combination(self, form, weights, constant, ignores_shift=False):
-        """Return the text of a row of a linear form, written by differences where it ignores a common shift."""
+        """Return the text of a row of a linear form, written by differences where it
+        ignores a common shift.
+        """
         if not (ignores_shift or form.shift == "values") or len(weights) == 1:
             return linear(weights, self.write(form.base), constant)
         reference = int(np.argmax(np.abs(weights)))
@@ -468,8 +611,15 @@ class SqlWriter(NodeWriter):
         texts = self.write(node)
         return f"({texts[i]}-{texts[j]})"
 
-    def _sums_of_odds(self, node, limit):
-        """Return for each value x_k of a node the sum over j of exp(x_j - x_k)."""
+    def _sums_of_odds(self, node, limit, possible=False):
+        """Return for each value x_k of a node the sum over j of exp(x_j - x_k), those
+        that are possible alone.
+        """
+        for total in self._odds_against(node, limit, possible):
+            yield f"1e0+{total}"
+
+    def _odds_against(self, node, limit, possible):
+        """Return the same without the term of x_k itself."""
         form = _LinearForm(node)
         for k, (weights, constant) in enumerate(form.rows):
             differences = [
@@ -482,14 +632,22 @@ class SqlWriter(NodeWriter):
                 for j, (other, other_constant) in enumerate(form.rows)
                 if j != k
             ]
-            yield "+".join(["1e0", *(exponential(text, limit) for text in differences)])
+            terms = [exponential(text, limit) for text in differences]
+            if possible:
+                factors = np.delete(self._factors, k)
+                terms = [
+                    f"{factor}*{term}"
+                    for factor, term in zip(factors, terms, strict=True)
+                ]
+            yield "+".join(terms)
 
 
 class _LinearForm:
-    """``matrix @ values of base + constants``, for a base that is no linear form itself.
+    """``matrix @ values of base + constants``, for a base that is no linear form
+    itself.
 
-    `shift` tells what stays the same where one number is added to all values of the base: "values", "differences" (of
-    the form's values) or None for neither.
+    `shift` tells what stays the same where one number is added to all values of the
+    base: "values", "differences" (of the form's values) or None for neither.
     """
 
     def __init__(self, node):
@@ -502,6 +660,12 @@ class _LinearForm:
             if same
             else None
         )
+
+
+def _log_of(total, limit):
+    """Return the logarithm of a sum, kept in [-limit, limit]."""
+    bounded = clamped(total, float(np.exp(-limit)), float(np.exp(limit)))
+    return f"LN({bounded})"
 
 
 def _polynomial(x, origin, coefficients):
@@ -517,11 +681,31 @@ def _polynomial(x, origin, coefficients):
 
 
 def _largest(texts):
-    """Return for each value but the last the condition that none is larger: to be asked one after the other."""
+    """Return for each value but the last the condition that none is larger: to be asked
+    one after the other.
+    """
     return [
         " AND ".join(f"{text}>={other}" for other in texts if other != text)
         for text in texts[:-1]
     ]
+
+
+def _same_order(node):
+    """Return the node nearest to the scores whose values have the order of a node.
+
+    Equal scores are equal there, and may differ in the last digit after a softmax.
+    """
+    while True:
+        keeps_order = isinstance(node, nodes.Softmax | nodes.Log) or (
+            isinstance(node, nodes.Clip)
+            and (node.low, node.high) == (PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)
+        )
+        if isinstance(node, nodes.Scaled):
+            has_one_slope = np.ndim(node.slope) == 0 and np.ndim(node.intercept) == 0
+            keeps_order = has_one_slope and node.slope > 0
+        if not keeps_order:
+            return node
+        node = node.of
 
 
 def _share(score, others, confidence):

@@ -1,4 +1,6 @@
-"""Step functions and broken lines of many pieces as a table of SQL, to be joined to the scores."""
+"""Step functions and broken lines of many pieces as a table of SQL, to be joined to the
+scores.
+"""
 
 from typing import NamedTuple
 
@@ -6,14 +8,15 @@ import numpy as np
 
 from skcalib.export._sql import check_score_names, provenance_comment, valid_score
 from skcalib.export._sql_text import case, clamped, dialect_named, number
-from skcalib.recalibrators._map_forms import calibration_map
-from skcalib.recalibrators._maps import Pieces
+from skcalib.maps import Pieces, calibration_map
 
 _CELLS_PER_PIECE = 2
 
 
 class SqlTable(NamedTuple):
-    """Three texts: what makes the table, what joins it to a table of scores, and what then is the probability."""
+    """Three texts: what makes the table, what joins it to a table of scores, and what
+    then is the probability.
+    """
 
     create: str
     join: str
@@ -21,16 +24,19 @@ class SqlTable(NamedTuple):
 
 
 def to_sql_table(recalibrator, *, table="calibration", score="p", dialect="ansi"):
-    """Return a piecewise map of one score as a table of its pieces, for maps whose CASE would be too long or too slow.
+    """Return a piecewise map of one score as a table of its pieces, for maps whose CASE
+    would be too long or too slow.
 
     Parameters
     ----------
     recalibrator : recalibrator
-        A fitted `IsotonicCalibration`, `HistogramBinning`, `UniformMassBinning` or `VennAbers` for two classes.
+        A fitted `IsotonicCalibration`, `HistogramBinning`, `UniformMassBinning` or
+        `VennAbers` for two classes.
     table : str, default="calibration"
         Name of the table to be made.
     score : str, default="p"
-        The column of the positive class's probability (its log-odds with ``input="logit"``).
+        The column of the positive class's probability (its log-odds with
+        ``input="logit"``).
     dialect : {"ansi", "duckdb", "spark", "postgres"}, default="ansi"
         The dialect of SQL. Spark gets a temporary view.
 
@@ -38,7 +44,8 @@ def to_sql_table(recalibrator, *, table="calibration", score="p", dialect="ansi"
     -------
     texts : SqlTable
         Named tuple ``(create, join, expression)``: run ``create`` once, then
-        ``SELECT *, {expression} AS calibrated FROM my_scores {join}``. Every row is kept once.
+        ``SELECT *, {expression} AS calibrated FROM my_scores {join}``. Every row is
+        kept once.
 
     Raises
     ------
@@ -51,8 +58,9 @@ def to_sql_table(recalibrator, *, table="calibration", score="p", dialect="ansi"
 
     Notes
     -----
-    The range of the scores is divided into cells of equal width, a power of two, so that the cell of a score is exact.
-    Engines join on equal cells, which is fast, and then compare the score to the ends of the few pieces there.
+    The range of the scores is divided into cells of equal width, a power of two, so
+    that the cell of a score is exact. Engines join on equal cells, which is fast, and
+    then compare the score to the ends of the few pieces there.
 
     Examples
     --------
@@ -70,7 +78,7 @@ def to_sql_table(recalibrator, *, table="calibration", score="p", dialect="ansi"
     >>> create[:44]
     'CREATE TABLE "churn_map" AS SELECT * FROM (V'
     >>> query = f"SELECT *, {expression} AS calibrated FROM customers {join}"  # run it after `create`
-    """
+    """  # noqa: E501
     dialect = dialect_named(dialect)
     columns = check_score_names(score)
     if len(columns) != 1 or not isinstance(table, str) or not table:
@@ -85,7 +93,8 @@ def to_sql_table(recalibrator, *, table="calibration", score="p", dialect="ansi"
         or len(as_map.classes) > 2
     ):
         raise ValueError(
-            f"{type(recalibrator).__name__} does not consist of pieces of one score of two classes: use to_sql."
+            f"{type(recalibrator).__name__} does not consist of pieces of one score of"
+            " two classes: use to_sql."
         )
     given = dialect.as_double(dialect.identifier(columns[0]))
     low, high, scale = _cells(pieces.cuts, as_map.input)
@@ -96,7 +105,10 @@ def to_sql_table(recalibrator, *, table="calibration", score="p", dialect="ansi"
     names = _names(dialect, pieces.coefficients.shape[1])
     own = [f"{dialect.identifier(table)}.{name}" for name in names]
     cell = f"FLOOR({clamped(given, low, high)}*{number(scale)})"
-    join = f"LEFT JOIN {dialect.identifier(table)} ON {own[0]}={cell} AND {own[1]}<{given} AND {own[2]}>={given}"
+    join = (
+        f"LEFT JOIN {dialect.identifier(table)} ON {own[0]}={cell} AND {own[1]}<{given}"
+        f" AND {own[2]}>={given}"
+    )
     value = own[-1]
     for name in own[-2:3:-1]:
         value = f"({value})*({given}-{own[3]})+{name}"
@@ -109,7 +121,9 @@ def to_sql_table(recalibrator, *, table="calibration", score="p", dialect="ansi"
 
 
 def _cells(cuts, input):
-    """Return the range that is divided into cells, and how many of them one unit holds: a power of two."""
+    """Return the range that is divided into cells, and how many of them one unit holds:
+    a power of two.
+    """
     low, high = (
         (0.0, 1.0)
         if input == "probability"
@@ -121,9 +135,11 @@ def _cells(cuts, input):
 
 
 def pieces_by_cell(pieces, cell, beyond):
-    """Return (cell, above, up to, origin, coefficients...) of each piece in each cell that it reaches.
+    """Return (cell, above, up to, origin, coefficients...) of each piece in each cell
+    that it reaches.
 
-    `cell` is a function of scores that never falls; the outer pieces end `beyond` all scores.
+    `cell` is a function of scores that never falls; the outer pieces end `beyond` all
+    scores.
     """
     above, up_to = np.append(-beyond, pieces.cuts), np.append(pieces.cuts, beyond)
     first, last = cell(np.nextafter(above, np.inf)), cell(up_to)
@@ -147,9 +163,8 @@ def _names(dialect, n_coefficients):
 
 def _create(dialect, table, names, rows):
     texts = [[number(value) for value in row] for row in rows.tolist()]
-    texts[0] = [
-        dialect.as_double(text) for text in texts[0]
-    ]  # which gives the columns their type
+    # which gives the columns their type
+    texts[0] = [dialect.as_double(text) for text in texts[0]]
     values = ", ".join(f"({','.join(row)})" for row in texts)
     made = (
         "CREATE OR REPLACE TEMPORARY VIEW"
@@ -158,4 +173,7 @@ def _create(dialect, table, names, rows):
     )
     end = " WITH DATA" if dialect.name == "ansi" else ""
     listed = ", ".join(names)
-    return f"{made} {dialect.identifier(table)} AS SELECT * FROM (VALUES {values}) AS pieces ({listed}){end}"
+    return (
+        f"{made} {dialect.identifier(table)} AS SELECT * FROM (VALUES {values}) AS"
+        f" pieces ({listed}){end}"
+    )

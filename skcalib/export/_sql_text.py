@@ -1,4 +1,6 @@
-"""What the dialects of SQL write differently, and the few forms that expressions are made of."""
+"""What the dialects of SQL write differently, and the few forms that expressions are
+made of.
+"""
 
 from dataclasses import dataclass
 
@@ -6,16 +8,18 @@ import numpy as np
 
 from skcalib._input.scalars import check_option
 
-_FLAT_PIECES = 8  # up to here a CASE lists its pieces one after the other; beyond that it halves them
+# up to here a CASE lists its pieces one after the other; beyond that it halves them
+_FLAT_PIECES = 8
 
 
 @dataclass(frozen=True)
 class Dialect:
     """How a dialect writes a double, a name and a text.
 
-    `exact_numbers`: a literal is a decimal number even if it has an exponent, so that a CASE of literals must be cast.
-    `hex_number`: the number whose hexadecimal digits a text holds; None where there is no md5.
-    `shares_terms`: what several expressions have in common is computed once, where it does not stand inside a CASE.
+    `exact_numbers`: a literal is a decimal number even if it has an exponent, so that a
+    CASE of literals must be cast. `hex_number`: the number whose hexadecimal digits a
+    text holds; None where there is no md5. `shares_terms`: what several expressions
+    have in common is computed once, where it does not stand inside a CASE.
     """
 
     name: str
@@ -49,7 +53,9 @@ class Dialect:
         return str(value) if isinstance(value, int) else number(value)
 
     def row_key(self, salt, ids, n_digits):
-        """Return the first hexadecimal digits of the md5 of the salt, a colon and an id, as a double."""
+        """Return the first hexadecimal digits of the md5 of the salt, a colon and an
+        id, as a double.
+        """
         digits = f"SUBSTR(MD5(CONCAT({self.text(salt + ':')},{ids})),1,{n_digits})"
         return self.as_double(self.hex_number.format(digits))
 
@@ -90,7 +96,9 @@ def dialect_named(name):
 
 
 def number(value):
-    """Return a float64 as a literal that reads back exactly; the exponent makes it a double and not a decimal."""
+    """Return a float64 as a literal that reads back exactly; the exponent makes it a
+    double and not a decimal.
+    """
     text = repr(float(value))
     if not np.isfinite(value):
         raise ValueError(f"The map holds the number {text}, which SQL cannot write.")
@@ -124,7 +132,9 @@ def clamped(text, low, high):
 
 
 def exponential(text, limit):
-    """Return EXP of a value kept in [-limit, limit], which neither overflows nor underflows."""
+    """Return EXP of a value kept in [-limit, limit], which neither overflows nor
+    underflows.
+    """
     return f"EXP({clamped(text, -limit, limit)})"
 
 
@@ -139,7 +149,9 @@ def case(branches, otherwise=None):
 
 
 def piece_tree(score, cuts, values):
-    """Return a CASE that finds the piece of a score: value i holds up to cut i, which belongs to it."""
+    """Return a CASE that finds the piece of a score: value i holds up to cut i, which
+    belongs to it.
+    """
     if len(values) == 1:
         return values[0]
     if len(values) <= _FLAT_PIECES:

@@ -1,4 +1,6 @@
-"""What the writers of maps share: the walk over the nodes, and the decision of a certified threshold around a map."""
+"""What the writers of maps share: the walk over the nodes, and the decision of a
+certified threshold around a map.
+"""
 
 from typing import NamedTuple
 
@@ -7,14 +9,17 @@ from sklearn.frozen import FrozenEstimator
 from skcalib._defaults import check_fitted
 from skcalib.decisions import CertifiedThresholdClassifier
 from skcalib.decisions._certified import ANSWERS
-from skcalib.recalibrators._maps import no_row_keys
 
-_ROUNDING = 1e-12  # of a probability, in which ways out may differ: one at the threshold is at it everywhere
+# of a probability, in which ways out may differ: one at the threshold is at it
+# everywhere
+_ROUNDING = 1e-12
 _NEVER = 2.0  # in place of an infinite threshold
 
 
 class NodeWriter:
-    """Base of what writes maps: `write` asks the method that is named after a node's class, once for each node."""
+    """Base of what writes maps: `write` asks the method that is named after a node's
+    class, once for each node.
+    """
 
     format = None  # as errors name it
 
@@ -25,10 +30,8 @@ class NodeWriter:
         """Return what a node is in this format."""
         if id(node) not in self.written:
             write = getattr(self, f"_write_{type(node).__name__}", self._write_other)
-            self.written[id(node)] = (
-                self._kept(write(node)),
-                node,
-            )  # the node is held, so that its id stays its own
+            # the node is held, so that its id stays its own
+            self.written[id(node)] = self._kept(write(node)), node
         return self.written[id(node)][0]
 
     def _kept(self, written):
@@ -43,7 +46,9 @@ class NodeWriter:
 
 
 class Decision(NamedTuple):
-    """From which probability on which label is given: of the event, or of the predicted class, else the last label."""
+    """From which probability on which label is given: of the event, or of the predicted
+    class, else the last label.
+    """
 
     threshold: float
     labels: list
@@ -56,7 +61,9 @@ class Decision(NamedTuple):
 
 
 def split_decision(estimator):
-    """Return the recalibrator, and the decision that is made by it: None for a recalibrator alone."""
+    """Return the recalibrator, and the decision that is made by it: None for a
+    recalibrator alone.
+    """
     if not isinstance(estimator, CertifiedThresholdClassifier):
         return estimator, None
     check_fitted(estimator)
@@ -67,8 +74,18 @@ def split_decision(estimator):
     labels += [] if is_event else [estimator._abstain_label()]
     if len({type(label) for label in labels}) > 1:
         raise ValueError(
-            f"abstain_label must be of the type of the classes outside Python, found the labels {labels}."
+            "abstain_label must be of the type of the classes outside Python, found"
+            f" the labels {labels}."
         )
     return inner, Decision(
         float(min(estimator.threshold_ - _ROUNDING, _NEVER)), labels, is_event
+    )
+
+
+def no_row_keys(where):
+    """Return the error for a map that needs `RowKey` where there is none."""
+    return ValueError(
+        "UniformMassBinning(randomize=True) takes a number from the md5 of a row's id,"
+        f" which {where}. Write it with to_sql(..., ids='column') for DuckDB, Spark or"
+        " PostgreSQL, or fit HistogramBinning(sample_split=0.5)."
     )

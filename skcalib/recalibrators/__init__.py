@@ -17,6 +17,7 @@ from skcalib.recalibrators._matrix import (
     VectorScaling,
 )
 from skcalib.recalibrators._multicalibrated import MulticalibratedRecalibrator
+from skcalib.recalibrators._online import OnlineRecalibrator
 from skcalib.recalibrators._prior_shift import PriorShift, estimate_target_prior
 from skcalib.recalibrators._quadratic import QuadraticScaling
 from skcalib.recalibrators._scaling import PlattScaling
@@ -44,6 +45,7 @@ __all__ = [
     "LogitRecalibrator",
     "MatrixScaling",
     "MulticalibratedRecalibrator",
+    "OnlineRecalibrator",
     "PlattScaling",
     "PriorShift",
     "QuadraticScaling",

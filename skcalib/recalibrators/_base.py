@@ -1,35 +1,50 @@
-"""Base of the recalibrators: they validate and reduce here, so that a method is two short functions."""
+"""Base of the recalibrators: they validate and reduce here, so that a method is two
+short functions.
+"""
 
 import copy
 from numbers import Real
+from typing import Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit, softmax
 
-import skcalib.recalibrators._maps as nodes
+from skcalib import maps as nodes
 from skcalib._cells.reductions import spread_top_label, top_label
 from skcalib._defaults import check_fitted
+from skcalib._fitting.folds import taken
+from skcalib._fitting.provenance import provenance
+from skcalib._input.scored_labels import hint_at_alphabet
 from skcalib._input.scores import (
     MAX_MAGNITUDE,
     check_estimator_scores,
     check_sample_weight,
+    check_scores,
     drop_zero_weight,
 )
-from skcalib._input.sklearn_private import ARRAY_LIKE, BOOLEAN, Interval, StrOptions
+from skcalib._input.sklearn_private import Interval, StrOptions
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.links import (
+    LARGEST_GAP,
     clip_probability,
+    filled,
+    impossible,
     log_odds_against_rest,
     log_probability,
-    possible,
+    rounded,
+    rounded_up_to,
+    row_shares,
     row_softmax,
+    tied_where_rounded,
     two_class_log_odds,
     without_impossible,
 )
-from skcalib.recalibrators._map_forms import inside, two_logits
-from skcalib.recalibrators._provenance import provenance
+from skcalib.maps import clipped_probability, two_logits
+from skcalib.maps._forms import with_cuts
 from skcalib.recalibrators._transformer import ProbabilityTransformer
 
+_MOST_MASKS = 2  # numbers that stand for an impossible class
 # What the strength of a ridge may be: as large as logits and weights.
 RIDGE = Interval(Real, 0, MAX_MAGNITUDE, closed="both")
 
@@ -37,8 +52,9 @@ RIDGE = Interval(Real, 0, MAX_MAGNITUDE, closed="both")
 class BaseRecalibrator(ProbabilityTransformer):
     """Base of all recalibrators: scores in, probabilities out.
 
-    A subclass defines ``_fit_scores(scores, codes, sample_weight)`` and ``_predict_scores(scores)`` for validated
-    scores (n, C). `codes` (n,) holds the column index of each label. Treat it as read-only; its dtype may be int8. Most
+    A subclass defines ``_fit_scores(scores, codes, sample_weight)`` and
+    ``_predict_scores(scores)`` for validated scores (n, C). `codes` (n,) holds the
+    column index of each label. Treat it as read-only; its dtype may be int8. Most
     methods derive from `BinaryRecalibrator` or `LogitRecalibrator` instead.
 
     Parameters
@@ -51,8 +67,8 @@ class BaseRecalibrator(ProbabilityTransformer):
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
-        parameter is out of its range.
+        In `fit`, if a score is missing or not what `input` says, `y` has another length
+        or only one class, or a parameter is out of its range.
 
     Examples
     --------
@@ -73,21 +89,37 @@ class BaseRecalibrator(ProbabilityTransformer):
     [[0.75, 0.25]]
     """
 
-    input: [StrOptions({"probability", "logit"})] = "probability"
-    classes: [ARRAY_LIKE, None] = None
+    _parameter_constraints: dict = {
+        "input": [StrOptions({"probability", "logit"})],
+        "classes": ["array-like", None],
+    }
 
-    # Which classes must have rows: "all", "two" (any two of them) or "any". The `classes` parameter names the others.
+    # Which classes must have rows: "all", "two" (any two of them) or "any". The
+    # `classes` parameter names the others.
     _needs_classes = "all"
-    # Whether `predict` gives the class of the largest score, also where probabilities round or are spread otherwise.
+    # Whether `predict` gives the class of the largest score, also where probabilities
+    # round or are spread otherwise.
     _keeps_decisions = False
 
-    def fit(self, X, y, sample_weight=None):
+    def __init__(
+        self,
+        *,
+        input: Literal["probability", "logit"] = "probability",
+        classes: ArrayLike | None = None,
+    ):
+        self.input = input
+        self.classes = classes
+
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Fit the calibration map.
 
         Parameters
         ----------
         X : array-like of shape (n,), (n, 1), (n, 2) or (n, K)
-            Scores: probabilities, or log-odds and logits with ``input="logit"``, in the sorted order of the classes.
+            Scores: probabilities, or log-odds and logits with ``input="logit"``, in the
+            sorted order of the classes.
         y : array-like of shape (n,)
             Labels.
         sample_weight : array-like of shape (n,), default=None
@@ -101,23 +133,40 @@ class BaseRecalibrator(ProbabilityTransformer):
         Raises
         ------
         ValueError
-            For scores or labels that do not fit together, with the reason and the first offending row.
+            For scores or labels that do not fit together, with the reason and the first
+            offending row.
         """
         self._validate_params()
-        scores, impossible = self._possible_scores(X, reset=True)
+        vars(self).pop("_has_wide_logits_", None)  # of an earlier fit
+        scores, closed = self._possible_scores(X, reset=True)
         codes = self._encoded(y, scores)
-        if impossible is not None and impossible[np.arange(len(codes)), codes].any():
-            row = np.flatnonzero(impossible[np.arange(len(codes)), codes])[0]
-            raise ValueError(
-                f"y has a class in row {row} whose logit is -inf there, which says that it is impossible."
-            )
+        if closed is not None and _are_no_masks(
+            check_scores(X, name="X", input=self.input), closed, codes
+        ):
+            self._has_wide_logits_ = True
+            scores, closed = self._possible_scores(X, reset=True)
+        refuse_impossible_labels(closed, codes)
+        if scores.shape[1] == 1 and self.classes is None:
+            hint = "give both columns, sorted."
+            hint_at_alphabet(scores[:, 0], codes, self.classes_, hint)
         weight = check_sample_weight(sample_weight, len(scores))
+        if closed is not None:
+            # A row with one possible class is certain, and shows nothing.
+            open_rows = np.count_nonzero(~closed, axis=1) > 1
+            weight = np.ones(len(scores)) if weight is None else weight
+            if (weight * open_rows).any():
+                weight = weight * open_rows
         scores, codes, weight = drop_zero_weight(weight, scores, codes)
+        if sample_weight is None:
+            weight = None
         self._fit_encoded(scores, codes, weight)
+        if self._has_wide_logits:
+            for member in getattr(self, "recalibrators_", []):
+                member._has_wide_logits_ = True
         self.provenance_ = provenance(self, scores, codes, weight)
         return self
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Return calibrated probabilities.
 
         Parameters
@@ -136,28 +185,45 @@ class BaseRecalibrator(ProbabilityTransformer):
             For scores that are not valid, or of another width than those of `fit`.
         """
         check_fitted(self)
-        scores, impossible = self._possible_scores(X)
-        return without_impossible(self._predict_encoded(scores), impossible)
+        scores, closed = self._possible_scores(X)
+        probabilities = self._predict_encoded(scores)
+        return self._restricted(probabilities, closed if scores.shape[1] == 2 else None)
 
     def _fit_encoded(self, scores, codes, sample_weight, floor=None):
         """Fit to validated rows, above a floor that is known or learned."""
-        if (
-            len(self.classes_) > 2
-            or self.classes is not None
-            or sample_weight is not None
-        ):  # else both have rows
-            self._check_classes_present(codes)
-        self._fit_scores(
-            self._fit_inside(scores, codes, sample_weight, floor), codes, sample_weight
+        # Two classes that are found in `y` both have rows, unless weights of 0 take
+        # them away: no need to count.
+        both_have_rows = (
+            len(self.classes_) == 2 and self.classes is None and sample_weight is None
         )
+        if not both_have_rows:
+            self._check_classes_present(codes)
+        inside = self._fit_inside(scores, codes, sample_weight, floor)
+        self._fit_scores(inside, codes, sample_weight)
         return self
 
     def _predict_encoded(self, scores):
         """Return the probabilities of validated scores."""
-        return self._predict_scores(self._inside(scores))
+        probabilities = self._predict_scores(self._inside(scores))
+        return self._restricted(probabilities, self._closed(scores))
+
+    def _closed(self, scores):
+        """Return which classes of more than two are impossible, as -inf says: None if
+        none is.
+        """
+        if self.input != "logit" or scores.shape[1] <= 2 or scores.min() > -np.inf:
+            return None
+        return np.isneginf(scores)
+
+    def _restricted(self, probabilities, closed):
+        """Return probabilities with 0 for impossible classes."""
+        rescale = getattr(self, "normalize", True) or probabilities.shape[1] == 2
+        return without_impossible(probabilities, closed, rescale=rescale)
 
     def _fit_inside(self, scores, codes, sample_weight, floor):
-        """Return the scores that the method is fitted to: as they are, unless it keeps them away from 0 and 1."""
+        """Return the scores that the method is fitted to: as they are, unless it keeps
+        them away from 0 and 1.
+        """
         return scores
 
     def _inside(self, scores):
@@ -168,7 +234,7 @@ class BaseRecalibrator(ProbabilityTransformer):
         """Return the same as a node of the calibration map."""
         return scores
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Return the most probable class.
 
         Parameters
@@ -179,24 +245,23 @@ class BaseRecalibrator(ProbabilityTransformer):
         Returns
         -------
         labels : ndarray of shape (n,)
-            The first of the classes with the largest probability. Methods that keep decisions (temperatures, and
-            ``multiclass="top_label"``) return the class of the largest score.
+            The first of the classes with the largest probability. Methods that keep
+            decisions (temperatures, and ``multiclass="top_label"``) return the class of
+            the largest score.
         """
         check_fitted(self)
         if self._keeps_decisions:
-            return self.classes_[
-                decisions(
-                    check_estimator_scores(self, X, input=self.input, reset=False),
-                    self.input,
-                )
-            ]
+            scores = check_estimator_scores(self, X, input=self.input, reset=False)
+            return self.classes_[decisions(scores, self.input)]
         return super().predict(X)
 
-    def inverse_transform(self, X):
-        """Return the smallest scores whose calibrated probabilities reach those given, for increasing maps.
+    def inverse_transform(self, X: ArrayLike) -> np.ndarray:
+        """Return the smallest scores that reach probabilities, for increasing maps.
 
-        A threshold on the calibrated probability becomes one on the raw score: ``score >= inverse_transform([p])``
-        exactly where ``predict_proba(score)[:, 1] >= p``. At a step it is the first score of the step.
+        A threshold on the calibrated probability becomes one on the raw score:
+        ``score >= inverse_transform([p])`` exactly where
+        ``predict_proba(score)[:, 1] >= p``. At a step it is the first score of the
+        step.
 
         Parameters
         ----------
@@ -206,14 +271,15 @@ class BaseRecalibrator(ProbabilityTransformer):
         Returns
         -------
         scores : ndarray of float64, shape (n,)
-            The positive class's probabilities, or log-odds with ``input="logit"``. Where each score reaches the
-            probability it is 0, or minus infinity.
+            The positive class's probabilities, or log-odds with ``input="logit"``.
+            Where each score reaches the probability it is 0, or minus infinity.
 
         Raises
         ------
         ValueError
-            For more than two classes, a map that falls somewhere or is flat, and a probability that no score reaches.
-            That it does not fall is looked at for about 2,000 scores and on both sides of the knots.
+            For more than two classes, a map that falls somewhere or is flat, and a
+            probability that no score reaches. That it does not fall is looked at for
+            about 2,000 scores and on both sides of the knots.
 
         Examples
         --------
@@ -225,55 +291,76 @@ class BaseRecalibrator(ProbabilityTransformer):
         >>> bins.inverse_transform([0.2]).round(6).tolist(), bins.bin_edges_.tolist()
         ([0.2], [0.0, 0.2, 1.0])
         """
-        from skcalib.recalibrators._inverse import (
-            smallest_scores,
-        )  # which fits and forecasts do without
+        # which fits and forecasts do without
+        from skcalib.maps._inverse import smallest_scores
 
         check_fitted(self)
         return smallest_scores(self, X)
 
+    @property
+    def _takes_validated_rows(self):
+        """Whether `fit` does nothing but validate before `_fit_encoded`."""
+        return type(self).fit is BaseRecalibrator.fit
+
+    @property
+    def _has_wide_logits(self):
+        """Whether the rows of the fit showed that logits far below others are no masks:
+        -inf alone is.
+        """
+        return getattr(self, "_has_wide_logits_", False)
+
     def _possible_scores(self, X, reset=False):
-        """Return the validated scores, those of impossible classes as if of probability 0, and where these are."""
+        """Return the validated scores, and which classes are impossible in their rows:
+        None if none is.
+
+        The logits of these are -inf, and of two classes 700 below the other.
+        """
         scores = check_estimator_scores(self, X, input=self.input, reset=reset)
-        return possible(scores) if self.input == "logit" else (scores, None)
+        closed = None
+        if self.input == "logit":
+            gap = np.inf if self._has_wide_logits else LARGEST_GAP
+            closed = impossible(scores, gap)
+        if closed is None:
+            return scores, None
+        if scores.shape[1] > 2:
+            return np.where(closed, scores.dtype.type(-np.inf), scores), closed
+        lowest = scores.max(axis=1, keepdims=True) - LARGEST_GAP
+        return np.where(closed, lowest, scores), closed
 
     def _check_classes_present(self, codes):
-        present, needed = (
-            np.bincount(codes, minlength=len(self.classes_)) > 0,
-            self._needs_classes,
-        )
-        if (
-            needed == "any"
-            or present.all()
-            or (needed == "two" and np.count_nonzero(present) > 1)
-        ):
+        is_present = np.bincount(codes, minlength=len(self.classes_)) > 0
+        if self._needs_classes == "any" or is_present.all():
             return
-        rows = (
-            "every class"
-            if needed == "all"
-            else f"two classes, found {self.classes_[present].tolist()[0]!r} only"
-        )
-        missing = self.classes_[~present].tolist()[0]
+        if self._needs_classes == "two" and np.count_nonzero(is_present) > 1:
+            return
+        rows = "every class"
+        if self._needs_classes == "two":
+            rows = f"two classes, found {self.classes_[is_present].tolist()[0]!r} only"
+        missing = self.classes_[~is_present].tolist()[0]
         raise ValueError(
-            f"{type(self).__name__} needs rows of {rows}: there are none (of positive weight) of the class {missing!r}."
+            f"{type(self).__name__} needs rows of {rows}: there are none (of positive"
+            f" weight) of the class {missing!r}."
         )
 
 
 class BinaryRecalibrator(BaseRecalibrator):
-    """Base of the methods for one event: a subclass defines ``_fit_binary`` and ``_predict_binary``.
+    """Base of the methods for one event.
 
-    ``_fit_binary(scores, labels, sample_weight)`` is given scores (n,) on the scale named by `_scale`, boolean labels
-    (n,) and positive weights or None, and sets the fitted attributes; ``_predict_binary(scores)`` returns the
-    probability of the event. Many classes are fitted one against the rest, or by the predicted class alone.
+    ``_fit_binary(scores, labels, sample_weight)`` is given scores (n,) on the scale
+    named by `_scale`, boolean labels (n,) and positive weights or None, and sets the
+    fitted attributes; ``_predict_binary(scores)`` returns the probability of the event.
+    Many classes are fitted one against the rest, or by the predicted class alone.
 
-    In place of ``_predict_binary`` it may define ``_map(score)``: the probability as an expression of the nodes in
-    `skcalib.recalibrators._maps`. `predict_proba` then evaluates it, and SQL, ONNX and JavaScript are written from it.
-    A method that has both is quicker by the first, and is tested to agree.
+    In place of ``_predict_binary`` it may define ``_map(score)``: the probability as an
+    expression of the nodes in `skcalib.maps`. `predict_proba` then
+    evaluates it, and SQL, ONNX and JavaScript are written from it. A method that has
+    both is quicker by the first, and is tested to agree.
 
     Parameters
     ----------
     multiclass : {"ovr", "top_label"}, default="ovr"
-        K > 2 classes: each against the rest, or the confidence of the predicted class alone.
+        K > 2 classes: each against the rest, or the confidence of the predicted class
+        alone.
     normalize : bool, default=True
         Whether the K one-vs-rest probabilities are made to sum to 1.
     input : {"probability", "logit"}, default="probability"
@@ -284,13 +371,14 @@ class BinaryRecalibrator(BaseRecalibrator):
     Attributes
     ----------
     _scale : {"log_odds", "probability", "given"}
-        What the method works on; "given" is the scale of the input: log-odds for ``input="logit"``.
+        What the method works on; "given" is the scale of the input: log-odds for
+        ``input="logit"``.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
-        parameter is out of its range.
+        In `fit`, if a score is missing or not what `input` says, `y` has another length
+        or only one class, or a parameter is out of its range.
 
     Examples
     --------
@@ -307,10 +395,28 @@ class BinaryRecalibrator(BaseRecalibrator):
     0.25
     """
 
-    multiclass: [StrOptions({"ovr", "top_label"})] = "ovr"
-    normalize: [BOOLEAN] = True
+    _parameter_constraints = {
+        **BaseRecalibrator._parameter_constraints,
+        "multiclass": [StrOptions({"ovr", "top_label"})],
+        "normalize": ["boolean"],
+    }
 
     _scale = "probability"
+    # Whether a calibrated probability jumps where the score passes a cut.
+    _is_step_function = False
+
+    def __init__(
+        self,
+        *,
+        multiclass: Literal["ovr", "top_label"] = "ovr",
+        normalize: bool = True,
+        input: Literal["probability", "logit"] = "probability",
+        classes: ArrayLike | None = None,
+    ):
+        self.multiclass = multiclass
+        self.normalize = normalize
+        self.input = input
+        self.classes = classes
 
     @property
     def _keeps_decisions(self):
@@ -328,43 +434,66 @@ class BinaryRecalibrator(BaseRecalibrator):
 
     def _fit_parts(self, probabilities, codes, sample_weight):
         """Return a recalibrator fitted to each binary problem."""
-        on_scale, parts = self._scale_of_classes(probabilities), []
-        tasks = ((column, codes == k) for k, column in enumerate(probabilities.T))
+        on_scale = self._scale_of_classes(probabilities)
         if self.multiclass == "top_label":
             predicted, confidence = top_label(probabilities)
-            tasks = [(confidence, codes == predicted)]
-        for column, labels in tasks:
-            parts.append(self._part())
-            parts[-1]._fit_binary(on_scale(column), labels, sample_weight)
+            problems = [(confidence, codes == predicted)]
+        else:
+            # one by one, so that the labels of one class are held at a time
+            problems = ((p, codes == k) for k, p in enumerate(probabilities.T))
+        # Only an impossible class has a softmax of 0.
+        has_impossible = self.input == "logit" and probabilities.min() == 0
+        parts = []
+        for column, labels in problems:
+            rows = (self._problem_scores(on_scale(column)), labels, sample_weight)
+            if has_impossible:
+                is_open = column > 0
+                rows = tuple(taken(values, is_open) for values in rows)
+            part = self._part()
+            part._fit_binary(*rows)
+            parts.append(part)
         return parts
+
+    def _problem_scores(self, scores):
+        """Return scores of a binary problem; those of K logits tie where they are
+        rounded.
+        """
+        if self.input == "logit" and self._scale != "log_odds":
+            return tied_where_rounded(scores)
+        return scores
 
     def _predict_scores(self, scores):
         if len(self.classes_) == 2:
-            both = np.empty((len(scores), 2))
-            # `_predict_binary` is a function of each score alone, and its temporaries are small.
-            for rows in row_blocks(len(scores)):
-                probability = self._predict_binary(self._binary_scores(scores[rows]))
-                np.subtract(1, probability, out=both[rows, 0])
-                both[rows, 1] = probability
-            return both
-        scores = self._class_probabilities(scores)
-        on_scale = self._scale_of_classes(scores)
+            return self._predict_two_classes(scores)
+        probabilities = self._class_probabilities(scores)
         if self.multiclass == "top_label":
-            _, confidence = top_label(scores)
-            confidence = self.estimators_[0]._predict_binary(on_scale(confidence))
-            # Scaling methods never return 0, also not for a class whose score is 0.
-            return spread_top_label(
-                clip_probability(scores) if self._scale == "log_odds" else scores,
-                confidence,
-            )
-        probabilities = np.empty(scores.shape)
+            return self._predict_top_label(probabilities)
+        on_scale = self._scale_of_classes(probabilities)
+        calibrated = np.empty(probabilities.shape)
         for k, part in enumerate(self.estimators_):
-            probabilities[:, k] = part._predict_binary(on_scale(scores[:, k]))
-        return (
-            nodes.shares(probabilities, len(self.classes_))
-            if self.normalize
-            else probabilities
-        )
+            calibrated[:, k] = part._predict_binary(on_scale(probabilities[:, k]))
+        if self.normalize:
+            return row_shares(calibrated, len(self.classes_))
+        return calibrated
+
+    def _predict_two_classes(self, scores):
+        both = np.empty((len(scores), 2))
+        # `_predict_binary` is a function of each score alone, and its temporaries are
+        # small.
+        for rows in row_blocks(len(scores)):
+            probability = self._predict_binary(self._binary_scores(scores[rows]))
+            np.subtract(1, probability, out=both[rows, 0])
+            both[rows, 1] = probability
+        return both
+
+    def _predict_top_label(self, probabilities):
+        _, confidence = top_label(probabilities)
+        on_scale = self._scale_of_classes(probabilities)
+        confidence = self.estimators_[0]._predict_binary(on_scale(confidence))
+        if self._scale == "log_odds":
+            # Scaling methods never return 0, also not for a class whose score is 0.
+            probabilities = clip_probability(probabilities)
+        return spread_top_label(probabilities, confidence)
 
     def _binary_scores(self, scores):
         """Return the scores of the positive class (n,) on the method's scale."""
@@ -374,19 +503,25 @@ class BinaryRecalibrator(BaseRecalibrator):
         return expit(z) if self._scale == "probability" else z
 
     def _class_probabilities(self, scores):
-        return (
-            softmax(scores.astype(np.float64), axis=1)
-            if self.input == "logit"
-            else scores
-        )
+        if self.input == "logit":
+            return softmax(scores.astype(np.float64), axis=1)
+        return scores
 
     def _scale_of_classes(self, probabilities):
-        """Return the function that brings columns of the probabilities, or one of each row, to the method's scale."""
-        return (
-            log_odds_against_rest(probabilities)
-            if self._scale == "log_odds"
-            else np.asarray
-        )
+        """Return the function that brings columns of the probabilities, or one of each
+        row, to the method's scale.
+        """
+        if self._scale == "log_odds":
+            return log_odds_against_rest(probabilities)
+        return rounded if self._rounds_softmax else np.asarray
+
+    @property
+    def _rounds_softmax(self):
+        """Whether the probabilities of K logits are rounded, so that those that are
+        equal tie on whatever machine.
+        """
+        has_logits = self.input == "logit" and len(self.classes_) > 2
+        return self._is_step_function and has_logits
 
     def _part(self):
         """Return an unfitted recalibrator for one binary problem on probabilities."""
@@ -397,56 +532,69 @@ class BinaryRecalibrator(BaseRecalibrator):
         return part
 
     def _collect_attributes(self):
-        """Set each fitted attribute of the parts on self: a list with one entry per class."""
+        """Set each fitted attribute of the parts on self: a list with one entry per
+        class.
+        """
         for name in [name for name in vars(self.estimators_[0]) if name.endswith("_")]:
             setattr(self, name, [getattr(part, name) for part in self.estimators_])
 
     def _map_of(self, scores):
-        scores, on_log_odds = self._inside_node(scores), self._scale == "log_odds"
+        scores = self._inside_node(scores)
         if len(self.classes_) == 2:
             return self._map(self._score_node(scores))
-        probabilities = (
-            nodes.Softmax(scores, clip=False) if self.input == "logit" else scores
-        )
-        on_scale = (
-            nodes.LogOddsAgainstRest(probabilities) if on_log_odds else probabilities
-        )
+        probabilities = scores
+        if self.input == "logit":
+            probabilities = nodes.Softmax(scores, clip=False)
+        on_log_odds = self._scale == "log_odds"
+        on_scale = probabilities
+        if on_log_odds:
+            on_scale = nodes.LogOddsAgainstRest(probabilities)
         if self.multiclass == "top_label":
-            confidence = self.estimators_[0]._map(nodes.RowMax(on_scale))
-            return nodes.Spread(
-                inside(probabilities) if on_log_odds else probabilities, confidence
-            )
-        parts = nodes.Columns(
-            tuple(
-                part._map(nodes.OneColumn(on_scale, k))
-                for k, part in enumerate(self.estimators_)
-            )
-        )
-        return nodes.Normalized(parts) if self.normalize else parts
+            confidence = self._map_of_part(self.estimators_[0], nodes.RowMax(on_scale))
+            if on_log_odds:
+                probabilities = clipped_probability(probabilities)
+            return nodes.Spread(probabilities, confidence)
+        columns = [
+            self._map_of_part(part, nodes.OneColumn(on_scale, k))
+            for k, part in enumerate(self.estimators_)
+        ]
+        calibrated = nodes.Columns(tuple(columns))
+        return nodes.Normalized(calibrated) if self.normalize else calibrated
+
+    def _map_of_part(self, part, score):
+        """Return the map of a binary problem. That of rounded scores becomes one of the
+        scores themselves.
+        """
+        node = part._map(score)
+        return with_cuts(node, rounded_up_to) if self._rounds_softmax else node
 
     def _score_node(self, scores):
-        """Return the score of the positive class of two: of two probabilities the second, which alone is looked at."""
+        """Return the score of the positive class of two: of two probabilities the
+        second, which alone is looked at.
+        """
         if self.input == "probability":
             score = scores if scores.width == 1 else nodes.OneColumn(scores, 1)
             return nodes.LogOdds(score) if self._scale == "log_odds" else score
-        score = (
-            scores
-            if scores.width == 1
-            else nodes.Affine(scores, np.array([[-1.0, 1.0]]), np.zeros(1))
-        )
-        return nodes.Expit(score, clip=False) if self._scale == "probability" else score
+        score = scores
+        if scores.width == 2:
+            score = nodes.Affine(scores, np.array([[-1.0, 1.0]]), np.zeros(1))
+        if self._scale == "probability":
+            return nodes.Expit(score, clip=False)
+        return score
 
     def _predict_binary(self, scores):
-        # What the map says. Methods with a form of their own take .4 to .9 of its time, and tests hold both together.
+        # What the map says. Methods with a form of their own take .4 to .9 of its time,
+        # and tests hold both together.
         return nodes.Rows(scores[:, None])(self._map(nodes.Scores(1)))[:, 0]
 
 
 class LogitRecalibrator(BaseRecalibrator):
-    """Base of the methods for K logits: a subclass defines ``_fit_logits`` and ``_predict_logits``.
+    """Base of the methods for K logits.
 
-    ``_fit_logits(logits, codes, sample_weight)`` is given logits (n, K), the column index of each label and positive
-    weights or None; ``_predict_logits(logits)`` returns calibrated logits. Two classes given as log-odds z are the
-    logits (0, z); probabilities become their logarithms.
+    ``_fit_logits(logits, codes, sample_weight)`` is given logits (n, K), the column
+    index of each label and positive weights or None; ``_predict_logits(logits)``
+    returns calibrated logits. Two classes given as log-odds z are the logits (0, z);
+    probabilities become their logarithms.
 
     Parameters
     ----------
@@ -458,8 +606,8 @@ class LogitRecalibrator(BaseRecalibrator):
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
-        parameter is out of its range.
+        In `fit`, if a score is missing or not what `input` says, `y` has another length
+        or only one class, or a parameter is out of its range.
 
     Examples
     --------
@@ -476,18 +624,33 @@ class LogitRecalibrator(BaseRecalibrator):
     [[0.25, 0.75]]
     """
 
+    # Whether the two hooks leave out classes whose logit is -inf. Others see the
+    # logarithm of the clipping constant there.
+    _leaves_impossible_out = False
+
     def _fit_scores(self, scores, codes, sample_weight):
-        self._fit_logits(
-            self._logits(scores), codes.astype(np.intp, copy=False), sample_weight
-        )
+        codes = codes.astype(np.intp, copy=False)
+        logits = self._logits(scores)
+        if not self._leaves_impossible_out:
+            logits = filled(logits, self._closed(scores))
+        self._fit_logits(logits, codes, sample_weight)
 
     def _predict_encoded(self, scores):
         probabilities = np.empty((len(scores), len(self.classes_)))
         for rows in row_blocks(len(scores), len(self.classes_)):
-            probabilities[rows] = row_softmax(
-                self._predict_logits(self._logits(self._inside(scores[rows])))
-            )
+            probabilities[rows] = self._predict_block(scores[rows])
         return probabilities
+
+    def _predict_block(self, scores):
+        """Return the probabilities of a block of rows."""
+        closed = self._closed(scores)
+        logits = self._logits(self._inside(scores))
+        if closed is None:
+            return row_softmax(self._predict_logits(logits))
+        if not self._leaves_impossible_out:
+            logits = filled(logits, closed)
+        calibrated = np.where(closed, -np.inf, self._predict_logits(logits))
+        return without_impossible(row_softmax(calibrated), closed)
 
     def _logits(self, scores):
         if scores.shape[1] == 1:
@@ -498,21 +661,50 @@ class LogitRecalibrator(BaseRecalibrator):
 
     def _map_of(self, scores):
         scores = self._inside_node(scores)
+        is_logit = self.input == "logit"
         if scores.width == 1:
-            return self._map(
-                self._logits_of(
-                    scores if self.input == "logit" else nodes.LogOdds(scores)
-                )
-            )
-        return self._map(scores if self.input == "logit" else nodes.Log(scores))
+            log_odds = scores if is_logit else nodes.LogOdds(scores)
+            return self._map(self._logits_of(log_odds))
+        return self._map(scores if is_logit else nodes.Log(scores))
 
     def _logits_of(self, log_odds):
-        """Return the two logits that log-odds stand for, for methods that ignore what is added to both."""
+        """Return the two logits that log-odds stand for, for methods that ignore what
+        is added to both.
+        """
         return two_logits(log_odds)
 
 
+def _are_no_masks(logits, closed, codes):
+    """Return whether classes far below others are possible after all: labels name them,
+    and their logits are no masks, which repeat one number.
+
+    The margins of a linear model of large features are such logits.
+    """
+    if closed is None or not closed[np.arange(len(codes)), codes].any():
+        return False
+    lowest = logits[closed & (logits > -np.inf)]
+    return len(np.unique(lowest)) > _MOST_MASKS
+
+
+def refuse_impossible_labels(closed, codes):
+    """Raise where the class of a row is one that the logits say is impossible there."""
+    if closed is None:
+        return
+    is_closed = closed[np.arange(len(codes)), codes]
+    if is_closed.any():
+        row = int(np.argmax(is_closed))
+        raise ValueError(
+            f"y has a class in row {row} whose logit says that it is impossible: -inf,"
+            f" or more than {LARGEST_GAP:g} below the largest of the row. Drop such"
+            " rows, or divide logits that are no logarithms of probabilities by a"
+            " constant."
+        )
+
+
 def decisions(scores, input):
-    """Return the column of the class that the scores decide for, the first where several tie."""
+    """Return the column of the class that the scores decide for, the first where
+    several tie.
+    """
     if scores.shape[1] > 1:
         return scores.argmax(axis=1)
     return (scores[:, 0] > (0 if input == "logit" else 0.5)).astype(np.intp)

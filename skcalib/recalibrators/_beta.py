@@ -1,48 +1,55 @@
 """Beta calibration: the map between two beta densities."""
 
+from typing import Literal
+
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from skcalib._input.sklearn_private import BOOLEAN, StrOptions
+from skcalib._fitting.partial_pooling import PooledMap, slope_unit
+from skcalib._input.sklearn_private import StrOptions
 from skcalib._rows.links import clip_probability
 from skcalib._solvers.logistic import fit_logistic, platt_targets
-from skcalib.recalibrators._attributes import number
-from skcalib.recalibrators._maps import Affine, Expit, LogSides
-from skcalib.recalibrators._partial_pooling import (
-    PartiallyPooledRecalibrator,
-    PooledMap,
-    slope_unit,
-)
+from skcalib.maps import Affine, Expit, LogSides
+from skcalib.maps.checks import number
+from skcalib.recalibrators._partially_pooled import PartiallyPooledRecalibrator
 
 
-class BetaCalibration(PartiallyPooledRecalibrator, positional=("parameters",)):
-    """Beta calibration: ``sigmoid(a * log(s) - b * log(1 - s) + c)`` with a and b not negative.
+class BetaCalibration(PartiallyPooledRecalibrator):
+    """Beta calibration: ``sigmoid(a * log(s) - b * log(1 - s) + c)`` with a, b >= 0.
 
-    The map is exact if the scores of both classes follow beta distributions. Unlike `PlattScaling` it can change scores
-    near 0 and scores near 1 differently. It never decreases.
+    The map is exact if the scores of both classes follow beta distributions. Unlike
+    `PlattScaling` it can change scores near 0 and scores near 1 differently. It never
+    decreases.
 
     Parameters
     ----------
     parameters : {"abm", "am", "ab"}, default="abm"
-        What is fitted: all three, ``a = b`` and the midpoint (`PlattScaling`'s family), or a and b with the midpoint
-        held at 1/2, that is ``c = (a - b) log(2)``.
+        What is fitted: all three, ``a = b`` and the midpoint (`PlattScaling`'s family),
+        or a and b with the midpoint held at 1/2, that is ``c = (a - b) log(2)``.
     smooth_targets : bool, default=True
-        Whether log-loss is fitted to Platt's targets ``(N+ + 1) / (N+ + 2)`` and ``1 / (N- + 2)`` in place of 1 and 0.
-        It keeps the map moderate where few rows separate the classes, and is what a missing class needs. With
-        `class_pooling` above 0, N+ and N- are the counts of all K problems, and a class may be missing.
+        Whether log-loss is fitted to Platt's targets ``(N+ + 1) / (N+ + 2)`` and
+        ``1 / (N- + 2)`` in place of 1 and 0. It keeps the map moderate where few rows
+        separate the classes, and is what a missing class needs. With `class_pooling`
+        above 0, N+ and N- are the counts of all K problems, and a class may be missing.
     class_pooling : float or "auto", default="auto"
-        For K > 2 classes: the ridge, at least 0, that pulls the map of each class toward a common map, which is fitted
-        to all K one-vs-rest problems at once. ``class_pooling * n_classes / 2 * ((a - a_all)**2 / s**2 + (b -
-        b_all)**2 / s**2 + (m - m_all)**2)`` is added to the log-loss of the class, summed over the rows. m is the
-        log-odds at a score of 1/2, s the mean of a_all and b_all. The ridge matters less with more rows. "auto" lowers
-        it from 1 to .3, .1 and .03, as long as left-out rows are predicted better: see `QuadraticScaling`. 0 fits each
-        class alone, which needs some hundred rows for each class.
+        For K > 2 classes: the ridge, at least 0, that pulls the map of each class
+        toward a common map, which is fitted to all K one-vs-rest problems at once.
+        ``class_pooling * n_classes / 2 * ((a - a_all)**2 / s**2 + (b - b_all)**2 / s**2 + (m - m_all)**2)``
+        is added to the log-loss of the class, summed over the rows. m is the log-odds
+        at a score of 1/2, s the mean of a_all and b_all. The ridge matters less with
+        more rows. "auto" lowers it from 1 to .3, .1 and .03, as long as left-out rows
+        are predicted better: see `QuadraticScaling`. 0 fits each class alone, which
+        needs some hundred rows for each class.
     clip : "auto", float or None, default="auto"
-        What keeps probabilities away from 0 and 1 before they become log-odds. "auto" learns a floor f: a probability p
-        becomes ``(1 - n_classes * f) * p + f``, which keeps the order of the scores. f is 0 unless a larger one, up to
-        .1, gains over half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+        What keeps probabilities away from 0 and 1 before they become log-odds. "auto"
+        learns a floor f: a probability p becomes ``(1 - n_classes * f) * p + f``, which
+        keeps the order of the scores. f is 0 unless a larger one, up to .1, gains over
+        half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to
+        [2^-52, 1 - 2^-52].
     multiclass : {"ovr", "top_label"}, default="ovr"
-        K > 2 classes: each against the rest, or the confidence of the predicted class alone.
+        K > 2 classes: each against the rest, or the confidence of the predicted class
+        alone.
     normalize : bool, default=True
         Whether the K one-vs-rest probabilities are made to sum to 1.
     input : {"probability", "logit"}, default="probability"
@@ -57,7 +64,8 @@ class BetaCalibration(PartiallyPooledRecalibrator, positional=("parameters",)):
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
+        Where the fit comes from: method, parameters, rows, events by class, versions,
+        and a hash of the rows.
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
@@ -68,8 +76,8 @@ class BetaCalibration(PartiallyPooledRecalibrator, positional=("parameters",)):
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
-        parameter is out of its range.
+        In `fit`, if a score is missing or not what `input` says, `y` has another length
+        or only one class, or a parameter is out of its range.
 
     See Also
     --------
@@ -79,8 +87,8 @@ class BetaCalibration(PartiallyPooledRecalibrator, positional=("parameters",)):
 
     References
     ----------
-    Kull, Silva Filho and Flach (2017), Beta calibration: a well-founded and easily implemented improvement on logistic
-    calibration for binary classifiers.
+    Kull, Silva Filho and Flach (2017), Beta calibration: a well-founded and easily
+    implemented improvement on logistic calibration for binary classifiers.
 
     Examples
     --------
@@ -95,21 +103,50 @@ class BetaCalibration(PartiallyPooledRecalibrator, positional=("parameters",)):
     >>> beta = BetaCalibration().fit(scores, y)
     >>> round(beta.a_, 2), round(beta.b_, 2), round(abs(beta.c_), 2)
     (0.5, 2.0, 0.0)
-    """
+    """  # noqa: E501
 
-    parameters: [StrOptions({"abm", "am", "ab"})] = "abm"
-    smooth_targets: [BOOLEAN] = True
+    _parameter_constraints = {
+        **PartiallyPooledRecalibrator._parameter_constraints,
+        "parameters": [StrOptions({"abm", "am", "ab"})],
+        "smooth_targets": ["boolean"],
+    }
 
     _part_attributes = {"a_": number, "b_": number, "c_": number}
+
+    # for two classes; a list with one entry per class for more
+    a_: float
+    b_: float
+    c_: float
+
+    def __init__(
+        self,
+        parameters: Literal["abm", "am", "ab"] = "abm",
+        *,
+        smooth_targets: bool = True,
+        class_pooling: float | Literal["auto"] = "auto",
+        clip: float | Literal["auto"] | None = "auto",
+        multiclass: Literal["ovr", "top_label"] = "ovr",
+        normalize: bool = True,
+        input: Literal["probability", "logit"] = "probability",
+        classes: ArrayLike | None = None,
+    ):
+        self.parameters = parameters
+        self.smooth_targets = smooth_targets
+        self.class_pooling = class_pooling
+        self.clip = clip
+        self.multiclass = multiclass
+        self.normalize = normalize
+        self.input = input
+        self.classes = classes
 
     @property
     def _needs_classes(self):
         return "any" if self.smooth_targets else super()._needs_classes
 
     def _fit_binary(self, log_odds, labels, sample_weight):
-        targets = (
-            platt_targets(labels, sample_weight) if self.smooth_targets else labels
-        )
+        targets = labels
+        if self.smooth_targets:
+            targets = platt_targets(labels, sample_weight)
         coef = fit_logistic(
             lambda rows: self._features(log_odds[rows]),
             targets,
@@ -119,59 +156,53 @@ class BetaCalibration(PartiallyPooledRecalibrator, positional=("parameters",)):
         self._set_map(coef)
 
     def _fit_pooled(self, problems):
-        coef, is_slope = (
-            problems.fit_pooled(self._features, self.smooth_targets, lower=self._lower),
-            self._lower == 0,
+        coef = problems.fit_pooled(
+            self._features, self.smooth_targets, lower=self._lower
         )
-        distance = np.where(
-            is_slope, 1 / slope_unit(coef[is_slope].mean(), problems), 1.0
-        )
+        # Deviations of slopes are measured against their mean.
+        is_slope = self._lower == 0
+        unit = slope_unit(coef[is_slope].mean(), problems)
+        distance = np.diag(np.where(is_slope, 1 / unit, 1.0))
         return PooledMap(
-            self._features, coef, np.diag(distance), self._lower, self.smooth_targets
+            self._features, coef, distance, self._lower, self.smooth_targets
         )
 
     @property
     def _lower(self):
-        # A slope that would be negative is 0 (Kull et al., Section 4): the optimum under that constraint.
-        return np.repeat(
-            [0, -np.inf], [1 if self.parameters == "am" else 2, self.parameters != "ab"]
-        )
+        # A slope that would be negative is 0 (Kull et al., Section 4): the optimum
+        # under that constraint.
+        n_slopes = 1 if self.parameters == "am" else 2
+        n_intercepts = 0 if self.parameters == "ab" else 1
+        return np.array([0.0] * n_slopes + [-np.inf] * n_intercepts)
 
     def _features(self, log_odds):
-        """Return log(2 s) and -log(2 (1 - s)), which are 0 at s = 1/2, or their sum; and ones unless 1/2 is held."""
-        slopes = (
-            log_odds[None]
-            if self.parameters == "am"
-            else _log_features(log_odds) + np.log([[2], [0.5]])
-        )
-        return (
-            slopes
-            if self.parameters == "ab"
-            else np.vstack((slopes, np.ones(len(log_odds))))
-        )
+        """Return log(2 s) and -log(2 (1 - s)), which are 0 at s = 1/2, or their sum;
+        and ones unless 1/2 is held.
+        """
+        if self.parameters == "am":
+            slopes = log_odds[None]
+        else:
+            slopes = _log_features(log_odds) + np.log([[2], [0.5]])
+        if self.parameters == "ab":
+            return slopes
+        return np.vstack((slopes, np.ones(len(log_odds))))
 
     def _set_map(self, coef):
-        self.a_, self.b_ = (
-            float(coef[0]),
-            float(coef[0 if self.parameters == "am" else 1]),
-        )
+        self.a_ = float(coef[0])
+        self.b_ = float(coef[0] if self.parameters == "am" else coef[1])
         at_half = 0.0 if self.parameters == "ab" else float(coef[-1])
         self.c_ = at_half + (self.a_ - self.b_) * float(np.log(2))
 
     def _predict_binary(self, log_odds):
-        log_score, minus_log_rest = _log_features(
-            log_odds
-        )  # not a matrix product: that rounds by the number of rows
+        # not a matrix product: that rounds by the number of rows
+        log_score, minus_log_rest = _log_features(log_odds)
         return clip_probability(
             expit(self.a_ * log_score + self.b_ * minus_log_rest + self.c_)
         )
 
     def _map(self, log_odds):
-        return Expit(
-            Affine(
-                LogSides(log_odds), np.array([[self.a_, self.b_]]), np.array([self.c_])
-            )
-        )
+        slopes = np.array([[self.a_, self.b_]])
+        return Expit(Affine(LogSides(log_odds), slopes, np.array([self.c_])))
 
 
 def _log_features(log_odds):

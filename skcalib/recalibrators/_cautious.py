@@ -1,43 +1,51 @@
-"""Cautious recalibration: the scores stay as they are unless recalibrating them saves log-loss."""
+"""Cautious recalibration: the scores stay as they are unless recalibrating them saves
+log-loss.
+"""
 
 from numbers import Real
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from skcalib._errors.proper_scores import LOSSES
-from skcalib._input.sklearn_private import CV, HasMethods, Interval
+from skcalib._fitting.folds import cross_validation_folds
+from skcalib._fitting.gains import gain_interval, standard_error
+from skcalib._fitting.wrapped import check_recalibrator, fitted_clone, tell
+from skcalib._inference.results import IntervalEstimate
+from skcalib._input.annotations import CrossValidation
+from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._rows.links import log_probability
-from skcalib.recalibrators._attributes import check_same_classes, fitted
+from skcalib.maps import map_of
+from skcalib.maps.checks import check_same_classes, estimate, fitted
 from skcalib.recalibrators._base import BaseRecalibrator
-from skcalib.recalibrators._folds import (
-    cross_validation_folds,
-    estimate,
-    gain_interval,
-    standard_error,
-)
-from skcalib.recalibrators._map_forms import map_of
-from skcalib.recalibrators._stacked import StackedRecalibrator, Uncalibrated
-from skcalib.recalibrators._transformer import check_recalibrator, fitted_clone, tell
+from skcalib.recalibrators._stacked import StackedRecalibrator
+from skcalib.recalibrators._uncalibrated import Uncalibrated
 
 _LEVEL = 0.9
 
 
-class CautiousRecalibrator(BaseRecalibrator, positional=("recalibrator",)):
-    """Recalibrator that is used only if it saves log-loss on rows that it has not seen, else the scores as they are.
+class CautiousRecalibrator(BaseRecalibrator):
+    """Recalibrator that is used only if it saves log-loss on held-out samples.
+
+    Otherwise the scores stay as they are.
 
     It is the default of `RecalibratedClassifierCV`.
 
     Parameters
     ----------
     recalibrator : recalibrator, default=None
-        An object with ``fit(scores, y)`` and ``predict_proba(scores)``; None means `StackedRecalibrator`. Its `input`
-        and `classes` are set to those below.
+        An object with ``fit(scores, y)`` and ``predict_proba(scores)``; None means
+        `StackedRecalibrator`. Its `input` and `classes` are set to those below.
     n_standard_errors : float, default=0.5
-        Number of its standard errors that the mean gain must exceed. 0 takes any gain. With a larger number a well
-        calibrated model is changed less often, and a badly calibrated one with few rows is left alone more often.
+        Number of its standard errors that the mean gain must exceed. 0 takes any gain.
+        With a larger number a well calibrated model is changed less often, and a badly
+        calibrated one with few rows is left alone more often.
     cv : int, splitter or iterable of (train, test), default=5
-        Folds that predict every row once. An int makes random folds that depend on the rows alone, not stratified: see
-        `recalibration_gain`. A stack measures its gain itself, with its own folds.
+        Folds that predict every row once. An int makes random folds that depend on the
+        rows alone, not stratified: see `recalibration_gain`. A stack measures its gain
+        itself, with its own folds.
     input : {"probability", "logit"}, default="probability"
         What the scores are. One column of logits is the log-odds of the positive class.
     classes : array-like, default=None
@@ -50,31 +58,36 @@ class CautiousRecalibrator(BaseRecalibrator, positional=("recalibrator",)):
     recalibrator_ : recalibrator
         Fitted to all rows, whether it is used or not.
     gain_ : IntervalEstimate
-        Named tuple (estimate, low, high): the log-loss in nats per row that it saves out of fold, with a 90 % interval.
+        Named tuple (estimate, low, high): the log-loss in nats per row that it saves
+        out of fold, with a 90 % interval.
     chosen_ : recalibrator
-        What predicts: `recalibrator_`, or ``Uncalibrated()`` for the scores as they are.
+        What predicts: `recalibrator_`, or ``Uncalibrated()`` for the scores as they
+        are.
 
     Notes
     -----
-    The rows may hold no event to which the scores give probability 0, and a new row may: then the log-loss of the
-    scores as they are is infinite. So the mean gain that decides has one row more than `gain_`, in which the class
-    with the smallest score of all has happened (the rule of succession). It is left out if the scores predict the
+    The rows may hold no event to which the scores give probability 0, and a new row
+    may: then the log-loss of the scores as they are is infinite. So the mean gain that
+    decides has one row more than `gain_`, in which the class with the smallest score of
+    all has happened (the rule of succession). It is left out if the scores predict the
     right class in every row.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
-        parameter is out of its range.
+        In `fit`, if a score is missing or not what `input` says, `y` has another length
+        or only one class, or a parameter is out of its range.
 
     See Also
     --------
-    skcalib.RecalibratedClassifierCV : Fits the model, too, and keeps the bare one if that is what is chosen.
+    skcalib.RecalibratedClassifierCV : Fits the model, too, and keeps the bare one if
+        that is what is chosen.
     skcalib.evaluation.recalibration_gain : The gain alone.
 
     Examples
     --------
-    Here calibrated scores stay as they are, and those that are twice too far from 1/2 in log-odds do not:
+    Here calibrated scores stay as they are, and those that are twice too far from 1/2
+    in log-odds do not:
 
     >>> import numpy as np
     >>> from skcalib import CautiousRecalibrator
@@ -90,75 +103,95 @@ class CautiousRecalibrator(BaseRecalibrator, positional=("recalibrator",)):
     ('StackedRecalibrator', True)
     """
 
-    recalibrator: [HasMethods(["fit", "predict_proba"]), None] = None
-    n_standard_errors: [Interval(Real, 0, None, closed="left")] = 0.5
-    cv: [CV] = 5
+    _parameter_constraints = {
+        **BaseRecalibrator._parameter_constraints,
+        "recalibrator": [HasMethods(["fit", "predict_proba"]), None],
+        "n_standard_errors": [Interval(Real, 0, None, closed="left")],
+        "cv": ["cv_object"],
+    }
 
     _default_objects = {"recalibrator": StackedRecalibrator}
     _needs_classes = "two"
     _attributes = {"recalibrator_": fitted, "chosen_": fitted, "gain_": estimate}
+
+    recalibrator_: BaseRecalibrator
+    chosen_: BaseRecalibrator
+    gain_: IntervalEstimate
+
+    def __init__(
+        self,
+        recalibrator: BaseEstimator | None = None,
+        *,
+        n_standard_errors: float = 0.5,
+        cv: CrossValidation | None = 5,
+        input: Literal["probability", "logit"] = "probability",
+        classes: ArrayLike | None = None,
+    ):
+        self.recalibrator = recalibrator
+        self.n_standard_errors = n_standard_errors
+        self.cv = cv
+        self.input = input
+        self.classes = classes
 
     @property
     def _keeps_decisions(self):
         return getattr(self.chosen_, "_keeps_decisions", False)
 
     def _fit_scores(self, scores, codes, sample_weight):
-        recalibrator, unchanged = (
-            check_recalibrator(self._resolved("recalibrator")),
-            Uncalibrated(),
-        )
-        for one in (recalibrator, unchanged):
-            tell(one, input=self.input, classes=self.classes_)
-        unchanged.fit(scores, self.classes_[codes])
-        self.recalibrator_ = fitted_clone(
-            recalibrator, scores, self.classes_[codes], sample_weight
-        )
+        recalibrator = check_recalibrator(self._resolved("recalibrator"))
+        unchanged = Uncalibrated()
+        for method in (recalibrator, unchanged):
+            tell(method, input=self.input, classes=self.classes_)
+        y = self.classes_[codes]
+        unchanged.fit(scores, y)
+        self.recalibrator_ = fitted_clone(recalibrator, scores, y, sample_weight)
+        # A stack measures its gain itself.
         self.gain_ = getattr(self.recalibrator_, "gain_", None)
         if self.gain_ is None:
             self.gain_ = self._out_of_fold_gain(
                 recalibrator, unchanged, scores, codes, sample_weight
             )
-        self.chosen_ = (
-            self.recalibrator_
-            if self._pays(unchanged, scores, codes, sample_weight)
-            else unchanged
-        )
+        pays = self._pays(unchanged, scores, codes, sample_weight)
+        self.chosen_ = self.recalibrator_ if pays else unchanged
 
     def _pays(self, unchanged, scores, codes, sample_weight):
         """Return whether the gain is proven.
 
-        A probability below 1 / n^2 is one that n rows cannot support. Where there is one, the gain counts one more row:
-        of the event that the scores hold for least likely. Votes of 0 that no row has contradicted yet are such.
+        A probability below 1 / n^2 is one that n rows cannot support. Where there is
+        one, the gain counts one more row: of the event that the scores hold for least
+        likely. Votes of 0 that no row has contradicted yet are such.
         """
-        before, after = (
-            unchanged.predict_proba(scores),
-            self.recalibrator_.predict_proba(scores),
-        )
-        rarest = np.unravel_index(before.argmin(), before.shape)
-        surprise = log_probability(after[rarest]) - log_probability(before[rarest])
+        before = unchanged.predict_proba(scores)
+        after = self.recalibrator_.predict_proba(scores)
         n_rows = len(scores) if sample_weight is None else sample_weight.sum()
-        if (
-            before[rarest] * n_rows**2 >= 1 or (before.argmax(axis=1) == codes).all()
-        ):  # or all rows are right so far
+        rarest = np.unravel_index(before.argmin(), before.shape)
+        is_supported = before[rarest] * n_rows**2 >= 1
+        all_right = (before.argmax(axis=1) == codes).all()
+        if is_supported or all_right:
             surprise = 0.0
+        else:
+            surprise = log_probability(after[rarest]) - log_probability(before[rarest])
+        # Sums over the rows: the gain and its standard error, each with the one row.
+        gain = n_rows * self.gain_.estimate + surprise
         error = np.hypot(n_rows * standard_error(self.gain_, _LEVEL), surprise)
-        return n_rows * self.gain_.estimate + surprise > self.n_standard_errors * error
+        return gain > self.n_standard_errors * error
 
     def _out_of_fold_gain(self, recalibrator, unchanged, scores, codes, sample_weight):
+        """Return the log-loss that recalibrating saves on rows left out."""
         folds = cross_validation_folds(
             self.cv, scores, codes, sample_weight, self.input, stratified=False
         )
-        before, gains = (
-            LOSSES["log"](unchanged.predict_proba(scores), codes),
-            np.zeros((len(folds), len(codes))),
-        )
+        before = LOSSES["log"](unchanged.predict_proba(scores), codes)
+        # of each fold's fit, for all rows: 0 where nothing is learned
+        gains = np.zeros((len(folds), len(codes)))
         for gain, fold in zip(gains, folds, strict=True):
-            if len(np.unique(codes[fold.train])) > 1:  # else nothing is learned there
-                y = self.classes_[codes[fold.train]]
-                of_fold = fitted_clone(
-                    recalibrator, scores[fold.train], y, fold.train_weight
-                )
-                gain[:] = before - LOSSES["log"](of_fold.predict_proba(scores), codes)
+            if len(np.unique(codes[fold.train])) == 1:
+                continue
+            y = self.classes_[codes[fold.train]]
+            of_fold = fitted_clone(
+                recalibrator, scores[fold.train], y, fold.train_weight
+            )
+            gain[:] = before - LOSSES["log"](of_fold.predict_proba(scores), codes)
         return gain_interval(gains, folds, sample_weight, _LEVEL)
 
     def _predict_scores(self, scores):

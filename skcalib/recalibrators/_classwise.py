@@ -1,42 +1,49 @@
-"""Class-wise temperature scaling: a temperature for each predicted class, held near a shared one."""
+"""Class-wise temperature scaling: a temperature for each predicted class, held near a
+shared one.
+"""
 
 from numbers import Real
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from skcalib._input.sklearn_private import ARRAY_LIKE, Interval, StrOptions
+from skcalib._input.sklearn_private import Interval, StrOptions
 from skcalib._solvers.newton import minimise_convex
 from skcalib._solvers.temperature import fit_inverse_temperature, row_derivatives
-from skcalib.recalibrators._attributes import amounts, check_lengths, positive, within
+from skcalib.maps import Choice, Scaled, class_probabilities, predicted_class
+from skcalib.maps.checks import amounts, check_lengths, positive, within
 from skcalib.recalibrators._base import LogitRecalibrator
 from skcalib.recalibrators._clipping import ClippedRecalibrator
-from skcalib.recalibrators._map_forms import largest, softmax
-from skcalib.recalibrators._maps import Choice, Scaled
 
 _TOLERANCE = 1e-11  # relative change of an inverse temperature
 
 
-class ClasswiseTemperatureScaling(
-    ClippedRecalibrator, LogitRecalibrator, positional=("max_deviation", "bounds")
-):
-    """Class-wise temperature scaling (CTS): ``softmax(inverse_temperature[predicted class] * logits)``.
+class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
+    """Class-wise temperature scaling (CTS): one temperature a predicted class.
 
-    For models that are too confident for some classes and too modest for others, because the classes differ in label
-    noise or in size. Decisions never change.
+    ``softmax(inverse_temperature[predicted class] * logits)``.
+
+    For models that are too confident for some classes and too modest for others,
+    because the classes differ in label noise or in size. Decisions never change.
 
     Parameters
     ----------
     max_deviation : float or "auto", default="auto"
-        How far the inverse temperature of a class may be from the shared one (Gamma of [1]_). 0 is
-        `TemperatureScaling`; infinity fits each class alone, which takes a few hundred rows per class: with 20 rows in
-        each of 150 it doubles the log-loss. "auto" allows what the rows show beyond chance: see the Notes.
+        How far the inverse temperature of a class may be from the shared one (Gamma of
+        [1]_). 0 is `TemperatureScaling`; infinity fits each class alone, which takes a
+        few hundred rows per class: with 20 rows in each of 150 it doubles the log-loss.
+        "auto" allows what the rows show beyond chance: see the Notes.
     bounds : tuple of two floats, default=(1e-2, 1e2)
-        Limits of every inverse temperature. Without limits, a class with only right rows would have an infinite inverse
-        temperature, and a class with only wrong rows a negative one.
+        Limits of every inverse temperature. Without limits, a class with only right
+        rows would have an infinite inverse temperature, and a class with only wrong
+        rows a negative one.
     clip : "auto", float or None, default="auto"
-        What keeps probabilities away from 0 and 1 before they become log-odds. "auto" learns a floor f: a probability p
-        becomes ``(1 - n_classes * f) * p + f``, which keeps the order of the scores. f is 0 unless a larger one, up to
-        .1, gains over half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+        What keeps probabilities away from 0 and 1 before they become log-odds. "auto"
+        learns a floor f: a probability p becomes ``(1 - n_classes * f) * p + f``, which
+        keeps the order of the scores. f is 0 unless a larger one, up to .1, gains over
+        half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to
+        [2^-52, 1 - 2^-52].
     input : {"probability", "logit"}, default="probability"
         What the scores are. One column of logits is the log-odds of the positive class.
     classes : array-like, default=None
@@ -47,7 +54,8 @@ class ClasswiseTemperatureScaling(
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
+        Where the fit comes from: method, parameters, rows, events by class, versions,
+        and a hash of the rows.
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
@@ -55,15 +63,17 @@ class ClasswiseTemperatureScaling(
     max_deviation_ : float
         The largest deviation allowed.
     inverse_temperature_ : ndarray of shape (n_classes,)
-        By predicted class. A class that the calibration set never predicts takes the shared one.
+        By predicted class. A class that the calibration set never predicts takes the
+        shared one.
     shared_inverse_temperature_ : float
-        The centre of the deviations. Where several centres are best it is the one nearest to the pooled optimum.
+        The centre of the deviations. Where several centres are best it is the one
+        nearest to the pooled optimum.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
-        parameter is out of its range.
+        In `fit`, if a score is missing or not what `input` says, `y` has another length
+        or only one class, or a parameter is out of its range.
 
     See Also
     --------
@@ -71,29 +81,35 @@ class ClasswiseTemperatureScaling(
 
     Notes
     -----
-    The optimum is exact. The log-loss is a sum over the predicted classes, and each term is convex in its inverse
-    temperature. For a given centre, the best inverse temperature of a class is its own optimum, clipped to the allowed
-    deviation. A convex problem in the centre alone is left.
+    The optimum is exact. The log-loss is a sum over the predicted classes, and each
+    term is convex in its inverse temperature. For a given centre, the best inverse
+    temperature of a class is its own optimum, clipped to the allowed deviation. A
+    convex problem in the centre alone is left.
 
-    ``max_deviation="auto"`` is ``variance / (2 * standard_error)``. The variance describes how the classes' own inverse
-    temperatures scatter around the shared one, by the method of moments [2]_. It is the scatter of their scores (the
-    slopes of their log-losses at the shared value) beyond that of equal classes, and at least 0. The standard error
-    belongs to a typical class's own inverse temperature, and comes from the scatter of the rows' slopes. If it is as
-    large as the spread of the classes, they may deviate by half of that spread. With n rows the limit grows like
-    sqrt(n), so that with many rows it limits no class. Classes that do not differ get temperature scaling. For
-    deviations and errors from normal distributions the limit of least squared error is between ``0.8 * variance /
-    standard_error`` (few rows) and ``variance / standard_error`` (many). Half as much is used, because overconfidence
+    ``max_deviation="auto"`` is ``variance / (2 * standard_error)``. The variance
+    describes how the classes' own inverse temperatures scatter around the shared one,
+    by the method of moments [2]_. It is the scatter of their scores (the slopes of
+    their log-losses at the shared value) beyond that of equal classes, and at least 0.
+    The standard error belongs to a typical class's own inverse temperature, and comes
+    from the scatter of the rows' slopes. If it is as large as the spread of the
+    classes, they may deviate by half of that spread. With n rows the limit grows like
+    sqrt(n), so that with many rows it limits no class. Classes that do not differ get
+    temperature scaling. For deviations and errors from normal distributions the limit
+    of least squared error is between ``0.8 * variance / standard_error`` (few rows) and
+    ``variance / standard_error`` (many). Half as much is used, because overconfidence
     costs more log-loss than underconfidence.
 
     References
     ----------
-    .. [1] Zhao, Chen and Oymak (2020), On the role of dataset quality and heterogeneity in model confidence.
+    .. [1] Zhao, Chen and Oymak (2020), On the role of dataset quality and heterogeneity
+        in model confidence.
     .. [2] DerSimonian and Laird (1986), Meta-analysis in clinical trials.
 
     Examples
     --------
-    Log-odds of 2 log(3) are right in 3 of 4 rows that are predicted as class 1, and in 9 of 10 rows that are predicted
-    as class 0. The first must be halved, the second are calibrated.
+    Log-odds of 2 log(3) are right in 3 of 4 rows that are predicted as class 1, and in
+    9 of 10 rows that are predicted as class 0. The first must be halved, the second are
+    calibrated.
 
     >>> import numpy as np
     >>> from skcalib import ClasswiseTemperatureScaling
@@ -111,33 +127,58 @@ class ClasswiseTemperatureScaling(
     [0.935, 0.534] 0.2
     """
 
-    max_deviation: [Interval(Real, 0, np.inf, closed="both"), StrOptions({"auto"})] = (
-        "auto"
-    )
-    bounds: [ARRAY_LIKE] = (1e-2, 1e2)
+    _parameter_constraints = {
+        **ClippedRecalibrator._parameter_constraints,
+        **LogitRecalibrator._parameter_constraints,
+        "max_deviation": [
+            Interval(Real, 0, np.inf, closed="both"),
+            StrOptions({"auto"}),
+        ],
+        "bounds": ["array-like"],
+    }
 
     _keeps_decisions = True
+    _leaves_impossible_out = True
     _needs_classes = "two"
 
     _attributes = {
+        **ClippedRecalibrator._attributes,
         "inverse_temperature_": amounts,
         "shared_inverse_temperature_": positive,
         "max_deviation_": within(0, np.inf, infinite=True),
     }
+
+    max_deviation_: float
+    inverse_temperature_: np.ndarray
+    shared_inverse_temperature_: float
+
+    def __init__(
+        self,
+        max_deviation: float | Literal["auto"] = "auto",
+        bounds: ArrayLike = (0.01, 100.0),
+        *,
+        clip: float | Literal["auto"] | None = "auto",
+        input: Literal["probability", "logit"] = "probability",
+        classes: ArrayLike | None = None,
+    ):
+        self.max_deviation = max_deviation
+        self.bounds = bounds
+        self.clip = clip
+        self.input = input
+        self.classes = classes
 
     def _fit_logits(self, logits, codes, sample_weight):
         bounds = _check_bounds(self.bounds)
         pooled = fit_inverse_temperature(logits, codes, sample_weight, bounds)
         slices = _PredictedClassSlices(logits, codes, sample_weight)
         start = np.full(logits.shape[1], pooled)
-        best = np.where(
-            slices.tell, _minimise(slices.derivatives, start, bounds), np.nan
-        )
-        self.max_deviation_ = (
-            _warranted_deviation(*slices.moments(start))
-            if self.max_deviation == "auto"
-            else float(self.max_deviation)
-        )
+        # each class alone, where its rows tell anything
+        best = _minimise(slices.derivatives, start, bounds)
+        best = np.where(slices.tell, best, np.nan)
+        if self.max_deviation == "auto":
+            self.max_deviation_ = _warranted_deviation(*slices.moments(start))
+        else:
+            self.max_deviation_ = float(self.max_deviation)
         shared = _shared_optimum(slices, best, pooled, self.max_deviation_, bounds)
         self.shared_inverse_temperature_ = float(shared)
         self.inverse_temperature_ = _clipped(best, shared, self.max_deviation_)
@@ -147,34 +188,39 @@ class ClasswiseTemperatureScaling(
 
     def _map(self, logits):
         check_lengths(self, len(self.classes_), "inverse_temperature_")
-        return Choice(
-            largest(logits),
-            tuple(
-                softmax(Scaled(logits, inverse))
-                for inverse in self.inverse_temperature_.tolist()
-            ),
-        )
+        maps = [
+            class_probabilities(Scaled(logits, inverse))
+            for inverse in self.inverse_temperature_.tolist()
+        ]
+        return Choice(predicted_class(logits), tuple(maps))
 
 
 class _PredictedClassSlices:
-    """The log-loss of the rows of each predicted class as a function of its inverse temperature."""
+    """The log-loss of the rows of each predicted class as a function of its inverse
+    temperature.
+    """
 
     def __init__(self, logits, codes, sample_weight):
-        self.logits, self.codes = logits, codes
+        self.logits = logits
+        self.codes = codes
         self.weight = np.ones(len(codes)) if sample_weight is None else sample_weight
         self.predicted = logits.argmax(axis=1)
-        # Rows of equal logits do not change with the temperature. A class with only such rows has no optimum.
-        undecided = logits.max(axis=1) == logits.min(axis=1)
-        self.tell = (
-            np.bincount(self.predicted[~undecided], minlength=logits.shape[1]) > 0
-        )
+        # Rows of equal logits do not change with the temperature. A class with only
+        # such rows has no optimum.
+        is_decided = logits.max(axis=1) > logits.min(axis=1)
+        n_decided = np.bincount(self.predicted[is_decided], minlength=logits.shape[1])
+        self.tell = n_decided > 0
 
     def derivatives(self, inverse):
-        """Return the first two derivatives of each class's loss at the inverse temperatures (n_classes,)."""
+        """Return the first two derivatives of each class's loss at the inverse
+        temperatures (n_classes,).
+        """
         return self.moments(inverse)[:2]
 
     def moments(self, inverse):
-        """Return by class the sums of the rows' slopes, curvatures and squared slopes."""
+        """Return by class the sums of the rows' slopes, curvatures and squared
+        slopes.
+        """
         sums = np.zeros((3, len(inverse)))
         for rows, slope, curvature in row_derivatives(
             inverse[self.predicted], self.logits, self.codes
@@ -189,9 +235,11 @@ class _PredictedClassSlices:
 
 
 def _warranted_deviation(slope, curvature, scatter):
-    """Return the deviation that the rows of the classes, looked at with the shared inverse temperature, warrant.
+    """Return the deviation that the rows of the classes, looked at with the shared
+    inverse temperature, warrant.
 
-    A class is off by about slope / curvature, with the variance scatter / curvature^2; it counts by its curvature.
+    A class is off by about slope / curvature, with the variance scatter / curvature^2;
+    it counts by its curvature.
     """
     tell = curvature > 0
     slope, curvature, scatter = slope[tell], curvature[tell], scatter[tell]
@@ -207,24 +255,29 @@ def _warranted_deviation(slope, curvature, scatter):
 
 
 def _shared_optimum(slices, best, pooled, max_deviation, bounds):
-    """Return the centre whose best inverse temperatures have the least loss; nearest to `pooled` where many do."""
+    """Return the centre whose best inverse temperatures have the least loss; nearest to
+    `pooled` where many do.
+    """
     if not slices.tell.any():
         return pooled
-    first, last = np.nanmax(best) - max_deviation, np.nanmin(best) + max_deviation
+    first = np.nanmax(best) - max_deviation
+    last = np.nanmin(best) + max_deviation
     if first <= last:  # these centres allow every class its own optimum
         return np.clip(pooled, first, last)
 
     def derivatives(centre):
         inverse = _clipped(best, centre[0], max_deviation)
-        return (slices.derivatives(inverse) * (inverse != best)).sum(
-            axis=1, keepdims=True
-        )
+        # a class at its own optimum does not move with the centre
+        moves = inverse != best
+        return (slices.derivatives(inverse) * moves).sum(axis=1, keepdims=True)
 
     return _minimise(derivatives, np.array([pooled]), bounds)[0]
 
 
 def _clipped(best, centre, max_deviation):
-    """Return each class's optimum within the deviation from the centre; the centre for a class without an optimum."""
+    """Return each class's optimum within the deviation from the centre; the centre for
+    a class without an optimum.
+    """
     return np.where(
         np.isnan(best),
         centre,
@@ -235,17 +288,18 @@ def _clipped(best, centre, max_deviation):
 def _minimise(derivatives, start, bounds):
     """Return the minima of separate convex functions within `bounds`.
 
-    A class without errors falls all the way, by Newton steps of one length: the bounds are looked at first. Both
-    derivatives are 0 where every row is right and sure beyond rounding, and the loss still falls.
+    A class without errors falls all the way, by Newton steps of one length: the bounds
+    are looked at first. Both derivatives are 0 where every row is right and sure beyond
+    rounding, and the loss still falls.
     """
 
     def falling(at):
         slope, curvature = derivatives(at)
-        return np.where(
-            (slope == 0) & (curvature == 0), -np.finfo(np.float64).tiny, slope
-        ), curvature
+        is_flat = (slope == 0) & (curvature == 0)
+        return np.where(is_flat, -np.finfo(np.float64).tiny, slope), curvature
 
-    low, high = (np.full_like(start, bound) for bound in bounds)
+    low = np.full_like(start, bounds[0])
+    high = np.full_like(start, bounds[1])
     start = np.where(falling(low)[0] > 0, low, np.clip(start, low, high))
     start = np.where(falling(high)[0] < 0, high, start)
     return minimise_convex(falling, start, bounds, _TOLERANCE)

@@ -1,23 +1,20 @@
-"""What keeps probabilities away from 0 and 1 before they become log-odds: a learned floor, or a clipping constant."""
+"""What keeps probabilities away from 0 and 1 before they become log-odds: a learned
+floor, or a clipping constant.
+"""
 
 from numbers import Real
+from typing import Literal
 
 import numpy as np
-from scipy.special import expit
+from numpy.typing import ArrayLike
 
+from skcalib._fitting.floor import floored, learned_floor
+from skcalib._fitting.folds import taken
 from skcalib._input.sklearn_private import Interval, StrOptions
-from skcalib._rows.blocks import condensed, row_blocks
 from skcalib._rows.links import (
     PROBABILITY_CLIP,
-    log_probability,
-    row_sums,
-    two_class_log_odds,
 )
-from skcalib._solvers.newton import minimise_convex
-from skcalib._solvers.temperature import platt_doubt
-from skcalib.recalibrators._attributes import within
-from skcalib.recalibrators._base import BaseRecalibrator
-from skcalib.recalibrators._maps import (
+from skcalib.maps import (
     Clip,
     Expit,
     Log,
@@ -28,231 +25,98 @@ from skcalib.recalibrators._maps import (
     Scores,
     Softmax,
 )
-
-# Floors that are tried beside 0; K times the floor stays within the limit. A larger floor must gain this many nats of
-# log-likelihood, summed over the rows that are looked at.
-_CANDIDATES = (1e-5, 1e-3, 0.01, 0.03, 0.1)
-_LARGEST_TOTAL = 0.3
-_LEAST_GAIN = 0.5
-# Rows that are looked at. All of them would cost as much as the fit itself; a thousand show what counts for a mean
-# loss. Two classes have cells of nearly equal log-odds, more classes quantiles of the rows, fewer beyond 256 classes.
-_MOST_ROWS, _MOST_SCORES, _MOST_CELLS = 1 << 10, 1 << 18, 1 << 9
-# Inverse temperatures are sought within these multiples of 1 / (largest spread of a row of logits).
-_RELATIVE_BOUNDS = (1e-6, 1e6)
-# The last Newton step, relative to the inverse temperature: what it leaves of the likelihood is far below a nat.
-_TOLERANCE = 1e-2
+from skcalib.maps.checks import within
+from skcalib.recalibrators._base import BaseRecalibrator
 
 
 class ClippedRecalibrator(BaseRecalibrator):
-    """Base of the methods that work on log-odds. It stands before the other base: ``(ClippedRecalibrator, ...)``.
+    """Base of the methods that work on log-odds. It stands before the other base:
+    ``(ClippedRecalibrator, ...)``.
 
-    If a model predicts exactly 0 or 1 and is wrong (the votes of a forest, naive Bayes), the log-odds are 36 in the
-    wrong direction. No slope serves that row and all the others: the floor makes the log-odds smaller.
+    If a model predicts exactly 0 or 1 and is wrong (the votes of a forest, naive
+    Bayes), the log-odds are 36 in the wrong direction. No slope serves that row and all
+    the others: the floor makes the log-odds smaller.
     """
 
-    clip: [Interval(Real, 0, 0.5, closed="neither"), StrOptions({"auto"}), None] = (
-        "auto"
-    )
+    _parameter_constraints = {
+        **BaseRecalibrator._parameter_constraints,
+        "clip": [Interval(Real, 0, 0.5, closed="neither"), StrOptions({"auto"}), None],
+    }
 
     _attributes = {"clip_": within(0, 0.5), "floor_": within(0, 0.5)}
 
+    clip_: float
+    floor_: float
+
+    def __init__(
+        self,
+        *,
+        clip: float | Literal["auto"] | None = "auto",
+        input: Literal["probability", "logit"] = "probability",
+        classes: ArrayLike | None = None,
+    ):
+        self.clip = clip
+        self.input = input
+        self.classes = classes
+
     def _fit_inside(self, scores, codes, sample_weight, floor):
         self.floor_ = 0.0
-        if self.clip != "auto":
-            self.clip_ = PROBABILITY_CLIP if self.clip is None else float(self.clip)
+        if self.clip is None:
+            self.clip_ = PROBABILITY_CLIP
+        elif self.clip != "auto":
+            self.clip_ = float(self.clip)
         else:
-            floor = (
-                learned_floor(scores, codes, sample_weight, self.input)
-                if floor is None
-                else floor
-            )
-            self.floor_ = self.clip_ = floor
-        # Logits in single precision stay so in a fit, which they make twice as fast, as without a floor.
-        return self._inside(
-            scores, scores.dtype if self.input == "logit" else np.float64
-        )
+            if floor is None:
+                floor = self._learned_floor(scores, codes, sample_weight)
+            self.floor_ = floor
+            self.clip_ = floor
+        # Logits in single precision stay so in a fit, which they make twice as fast, as
+        # without a floor.
+        dtype = scores.dtype if self.input == "logit" else np.float64
+        return self._inside(scores, dtype)
+
+    def _learned_floor(self, scores, codes, sample_weight):
+        """Return the floor, by the rows in which every class is possible."""
+        closed = self._closed(scores)
+        if closed is not None:
+            rows = ~closed.any(axis=1)
+            if not rows.any():
+                return 0.0
+            scores, codes = scores[rows], codes[rows]
+            sample_weight = taken(sample_weight, rows)
+        return learned_floor(scores, codes, sample_weight, self.input)
 
     def _inside(self, scores, dtype=np.float64):
-        if self.floor_ > 0:
-            return floored(scores, self.floor_, self.input, dtype)
-        if self.clip_ in (0, PROBABILITY_CLIP):  # log-odds do that themselves
+        # Log-odds are kept inside the clipping constant by themselves.
+        if self.floor_ == 0 and self.clip_ in (0, PROBABILITY_CLIP):
             return scores
-        return Rows(scores)(self._inside_node(Scores(scores.shape[1])))
+        if self.floor_ > 0:
+            inside = floored(scores, self.floor_, self.input, dtype)
+        else:
+            inside = Rows(scores)(self._inside_node(Scores(scores.shape[1])))
+        closed = self._closed(scores)
+        return inside if closed is None else np.where(closed, -np.inf, inside)
 
     def _inside_node(self, scores):
-        is_logit, is_one = self.input == "logit", scores.width == 1
         if self.floor_ > 0:
-            probabilities = (
-                (Expit if is_one else Softmax)(scores, clip=False)
-                if is_logit
-                else scores
-            )
-            lifted = Scaled(
-                probabilities, 1 - len(self.classes_) * self.floor_, self.floor_
-            )
-            return (LogOdds if is_one else Log)(lifted) if is_logit else lifted
+            return self._floored_node(scores)
         if self.clip_ in (0, PROBABILITY_CLIP):
             return scores
-        if not is_logit:
+        if self.input == "probability":
             return Clip(scores, self.clip_, 1 - self.clip_)
-        low, high = float(np.log(self.clip_)), float(np.log1p(-self.clip_))
-        return (
-            Clip(scores, low - high, high - low)
-            if is_one
-            else Clip(LogNormalized(scores), low, high)
-        )
+        low = float(np.log(self.clip_))
+        high = float(np.log1p(-self.clip_))
+        if scores.width == 1:
+            return Clip(scores, low - high, high - low)
+        return Clip(LogNormalized(scores), low, high)
 
-
-def floored(scores, floor, input, dtype=np.float64):
-    """Return scores whose probabilities are ``(1 - K * floor) * p + floor``, on the scale of `input`.
-
-    The floor is above 0. The map is strictly increasing. More than one column is returned as `dtype`.
-    """
-    if input == "logit" and scores.shape[1] == 1:
-        return _floored_log_odds(scores.astype(np.float64), floor)
-    n_classes, out = max(scores.shape[1], 2), np.empty(scores.shape, dtype)
-    for rows in row_blocks(*scores.shape):
-        block, factor = out[rows], 1 - n_classes * floor
-        if input == "probability":
-            np.multiply(scores[rows], factor, out=block, dtype=dtype)
-        else:
-            np.subtract(
-                scores[rows],
-                scores[rows].max(axis=1, keepdims=True),
-                out=block,
-                dtype=dtype,
-            )
-            np.exp(block, out=block)
-            block *= factor / row_sums(block)
-        block += floor
-        if input == "logit":
-            np.log(block, out=block)
-    return out
-
-
-def learned_floor(scores, codes, sample_weight, input):
-    """Return the floor of the greatest likelihood of temperature scaling to Platt's targets.
-
-    Temperature scaling is fitted to the scores above each candidate, the smallest first. A candidate is taken if its
-    log-likelihood exceeds the best so far by more than half a nat. Platt's targets say that one row of each class could
-    have been of another class; for K > 2 classes it is one row of all. So scores of 0 and 1 cost something even where
-    they are all right. Without that price the floor would be 0 until the first of them is wrong.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n, 1) or (n, K)
-        Scores.
-    codes : ndarray of int, shape (n,)
-        Class of each row.
-    sample_weight : ndarray of shape (n,) or None
-        Weights.
-    input : {"probability", "logit"}
-        What the scores are.
-
-    Returns
-    -------
-    floor : float
-        From {0, 1e-5, .001, .01, .03, .1}; K times the floor is at most .3.
-    """
-    n_classes = max(scores.shape[1], 2)
-    floors = [
-        0.0,
-        *(floor for floor in _CANDIDATES if floor * n_classes < _LARGEST_TOTAL + 1e-9),
-    ]
-    likelihoods = (
-        _two_class_likelihoods if n_classes == 2 else _many_class_likelihoods
-    )(floors, scores, codes, sample_weight, input)
-    best = 0
-    for candidate, likelihood in enumerate(likelihoods):
-        if likelihood > likelihoods[best] + _LEAST_GAIN:
-            best = candidate
-    return floors[best]
-
-
-def _floored_log_odds(log_odds, floor):
-    slope = 1 - 2 * floor
-    return np.log(slope * expit(log_odds) + floor) - np.log(
-        slope * expit(-log_odds) + floor
-    )
-
-
-def _two_class_likelihoods(floors, scores, codes, sample_weight, input):
-    """Return the log-likelihood of temperature scaling above each floor."""
-    z = two_class_log_odds(scores, input)
-    z, labels, weight = condensed(
-        z, codes == 1, sample_weight, fewest_rows=_MOST_CELLS, most_cells=_MOST_CELLS
-    )
-    codes, weight = (
-        labels.astype(np.intp),
-        np.ones(len(z)) if weight is None else weight,
-    )
-    above = np.stack([z, *(_floored_log_odds(z, floor) for floor in floors[1:])])
-    return _likelihoods(
-        np.stack((np.zeros_like(above), above)),
-        codes,
-        weight,
-        platt_doubt(codes, weight, 2),
-    )
-
-
-def _many_class_likelihoods(floors, scores, codes, sample_weight, input):
-    """Return the same for more classes, in the units of the rows that are looked at."""
-    weight = np.ones(len(codes)) if sample_weight is None else sample_weight
-    doubt = platt_doubt(codes, weight, scores.shape[1])
-    n_quantiles = min(_MOST_ROWS, _MOST_SCORES // scores.shape[1])
-    if len(codes) > n_quantiles > 0:
-        rows, share = _quantiles(scores, codes, weight, n_quantiles)
-        scores, codes, weight = (
-            scores[rows],
-            codes[rows],
-            np.full(len(rows), min(share, 1.0)),
-        )
-    logits = np.empty((scores.shape[1], len(floors), len(codes)))
-    for one, floor in enumerate(floors):
-        above = floored(scores, floor, input) if floor > 0 else scores
-        logits[:, one] = (above if input == "logit" else log_probability(above)).T
-    return _likelihoods(logits, codes, weight, doubt[: len(codes)])
-
-
-def _quantiles(scores, codes, weight, n_quantiles):
-    """Return quantiles of the rows by the margin of the true class, and the weight that each of them stands for."""
-    largest, mean = scores.max(axis=1), row_sums(scores)[:, 0] / scores.shape[1]
-    order = np.lexsort((largest - mean, scores[np.arange(len(codes)), codes] - largest))
-    below = np.cumsum(weight[order])
-    share = below[-1] / n_quantiles
-    return order[np.searchsorted(below, share * (np.arange(n_quantiles) + 0.5))], share
-
-
-def _likelihoods(logits, codes, weight, doubt):
-    """Return the largest log-likelihood of temperature scaling of several logits (K, m, n) of the same rows.
-
-    The target of a row is its class, but for a share `doubt` (n,) that is spread over the others.
-    """
-    n_classes, _, n_rows = logits.shape
-    logits -= logits.max(axis=0)
-    of_others = doubt / (n_classes - 1)
-    linear = logits.sum(axis=0) @ (
-        weight * of_others
-    )  # the part of the likelihood that is linear in the temperature
-    linear += logits[codes, :, np.arange(n_rows)].T @ (weight * (1 - doubt - of_others))
-    spread = -logits.min(axis=(0, 2))
-    scale = np.where(spread > 0, spread, 1)  # squares of large logits would overflow
-    logits /= scale[:, None]
-    linear /= scale
-    # Single precision finds a temperature to 1e-2 in half the time; the likelihood there is computed in double.
-    rough = logits.astype(np.float32 if n_classes > 2 else np.float64, copy=False)
-
-    def derivatives(inverse):
-        odds = np.exp(inverse.astype(rough.dtype)[:, None] * rough)
-        total = odds.sum(axis=0)
-        odds *= rough
-        mean = odds.sum(axis=0) / total
-        odds *= rough
-        variance = odds.sum(axis=0) / total - mean**2
-        return mean @ weight - linear, np.maximum(variance, 0) @ weight
-
-    inverse = minimise_convex(derivatives, spread, _RELATIVE_BOUNDS, _TOLERANCE)
-    return (
-        inverse * linear
-        - np.log(np.exp(inverse[:, None] * logits).sum(axis=0)) @ weight
-    )
+    def _floored_node(self, scores):
+        """Return probabilities p as ``(1 - K * floor) * p + floor``, on the scale of
+        `input`.
+        """
+        slope = 1 - len(self.classes_) * self.floor_
+        if self.input == "probability":
+            return Scaled(scores, slope, self.floor_)
+        if scores.width == 1:
+            return LogOdds(Scaled(Expit(scores, clip=False), slope, self.floor_))
+        return Log(Scaled(Softmax(scores, clip=False), slope, self.floor_))

@@ -1,88 +1,90 @@
 """Calibration by group: a map for each predicted class, site, month or question set."""
 
 from collections import Counter
+from collections.abc import Callable
 from numbers import Integral, Real
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
-import skcalib.recalibrators._attributes as checks
 from skcalib._defaults import check_fitted
-from skcalib._input.labels import check_groups
-from skcalib._input.scores import check_estimator_scores, check_sample_weight
-from skcalib._input.sklearn_private import BOOLEAN, HasMethods, Interval
-from skcalib._input.warn import warn
-from skcalib._rows.keys import check_ids
-from skcalib._rows.links import possible, without_impossible
-from skcalib.recalibrators._base import decisions
-from skcalib.recalibrators._certified import certify_groups, forbid_certificates
-from skcalib.recalibrators._map_forms import map_of
-from skcalib.recalibrators._maps import (
-    Choice,
-    GroupOf,
-    Largest,
-    Mixture,
-    Place,
-    rows_by_code,
-)
-from skcalib.recalibrators._provenance import provenance
-from skcalib.recalibrators._temperature import TemperatureScaling
-from skcalib.recalibrators._transformer import (
-    RecalibratorOfColumns,
+from skcalib._fitting.provenance import provenance
+from skcalib._fitting.wrapped import (
     check_recalibrator,
     class_parameters,
     fitted_clone,
 )
+from skcalib._input.labels import check_groups
+from skcalib._input.scores import check_estimator_scores, check_sample_weight
+from skcalib._input.sklearn_private import HasMethods, Interval
+from skcalib._input.warn import warn
+from skcalib._rows.keys import check_ids
+from skcalib._rows.sorting import rows_by_code
+from skcalib.maps import Choice, GroupOf, Largest, Mixture, Place, checks, map_of
+from skcalib.recalibrators._base import BaseRecalibrator, decisions
+from skcalib.recalibrators._certified_mixin import certify_groups, forbid_certificates
+from skcalib.recalibrators._temperature import TemperatureScaling
+from skcalib.recalibrators._transformer import RecalibratorOfColumns
 from skcalib.recalibrators._uniform_mass import UniformMassBinning
+
+if TYPE_CHECKING:
+    # which a fit does without
+    from skcalib.guarantees import CalibrationCertificate
 
 _PREDICTED_CLASS = "predicted_class"
 
 
 _NO_CERTIFICATE = (
-    "the fit serves several groups, or is mixed with that to all rows, and no promise about its own rows holds for "
-    "them. Groups of at least min_group_size rows with shrinkage=0 and merge_small_groups=False have one."
+    "the fit serves several groups, or is mixed with that to all rows, and no promise"
+    " about its own rows holds for them. Groups of at least min_group_size rows with"
+    " shrinkage=0 and merge_small_groups=False have one."
 )
 
 
-class GroupwiseRecalibrator(
-    RecalibratorOfColumns,
-    positional=("recalibrator", "groups", "min_group_size", "shrinkage"),
-):
-    """Any recalibrator, fitted to each group of rows separately (Algorithm 1 of Zhao, Chen and Oymak).
+class GroupwiseRecalibrator(RecalibratorOfColumns):
+    """Any recalibrator, fitted to each group of samples separately.
 
-    A model may be right on average, and too confident for one class, site or month and too modest for another. Groups
-    with few rows use the fit to all rows, or a mixture with it [1]_.
+    A model may be right on average, and too confident for one class, site or month and
+    too modest for another. Groups with few rows use the fit to all rows, or a mixture
+    with it [1]_.
 
     Parameters
     ----------
     recalibrator : recalibrator, default=None
-        The method, cloned for each group; None means `TemperatureScaling`. Its `input` and `classes` hold for the whole
-        estimator.
+        The method, cloned for each group; None means `TemperatureScaling`. Its `input`
+        and `classes` hold for the whole estimator.
     groups : "predicted_class", str, int, callable or None, default="predicted_class"
-        Where the groups come from: the class of the largest score, the column of `X` with this name or position (which
-        is then not a score), or a function of `X` that returns one value for each row. An array may be given to `fit`
-        and `predict_proba` as `groups`; with None it must be given.
+        Where the groups come from: the class of the largest score, the column of `X`
+        with this name or position (which is then not a score), or a function of `X`
+        that returns one value for each row. An array may be given to `fit` and
+        `predict_proba` as `groups`; with None it must be given.
     min_group_size : float, default=50
         Groups with fewer rows, by weight, use the pooled fit, or are merged.
     shrinkage : float, default=0.0
-        Probabilities are a weighted mean: the group's fit has the weight n / (n + shrinkage), where n is the weight of
-        its rows, and the pooled fit has the rest.
+        Probabilities are a weighted mean: the group's fit has the weight n / (n +
+        shrinkage), where n is the weight of its rows, and the pooled fit has the rest.
     merge_small_groups : bool, default=False
-        Whether small groups are merged until they have `min_group_size` rows together. Groups with similar mean
-        residuals of the pooled fit are merged; the residuals are shrunken toward 0 by `min_group_size` rows. Groups
-        with few rows may look similar by chance, so use a positive `shrinkage` as well.
+        Whether small groups are merged until they have `min_group_size` rows together.
+        Groups with similar mean residuals of the pooled fit are merged; the residuals
+        are shrunken toward 0 by `min_group_size` rows. Groups with few rows may look
+        similar by chance, so use a positive `shrinkage` as well.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
+        Where the fit comes from: method, parameters, rows, events by class, versions,
+        and a hash of the rows.
     groups_ : ndarray of shape (n_groups,)
         The groups seen, sorted; all classes where the predicted class is the group.
     group_sizes_ : ndarray of shape (n_groups,)
         Weight of the rows of each group.
     recalibrators_ : dict
-        From group to the fitted recalibrator that it uses: its own, that of its merged groups or the pooled one.
+        From group to the fitted recalibrator that it uses: its own, that of its merged
+        groups or the pooled one.
     pooled_recalibrator_ : recalibrator
         Fitted to all rows.
     n_features_in_ : int
@@ -93,28 +95,32 @@ class GroupwiseRecalibrator(
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
-        parameter is out of its range. Also if the groups come from nowhere or from two sources, or a column is not
-        there.
+        In `fit`, if a score is missing or not what `input` says, `y` has another length
+        or only one class, or a parameter is out of its range. Also if the groups come
+        from nowhere or from two sources, or a column is not there.
 
     See Also
     --------
-    ClasswiseTemperatureScaling : Temperatures by predicted class that stay near a shared one.
+    ClasswiseTemperatureScaling : Temperatures by predicted class that stay near a
+        shared one.
     skcalib.metrics.groupwise_calibration_error : Which groups need it.
 
     Notes
     -----
-    Inside a pipeline name a column of the original data and pass it around the classifier, as below; scikit-learn's
-    scorers do not pass arrays to `predict_proba`. A group that was not seen in `fit` uses the pooled fit, with a
-    warning. A group without a class that its method needs also uses the pooled fit, without a warning.
+    Inside a pipeline name a column of the original data and pass it around the
+    classifier, as below; scikit-learn's scorers do not pass arrays to `predict_proba`.
+    A group that was not seen in `fit` uses the pooled fit, with a warning. A group
+    without a class that its method needs also uses the pooled fit, without a warning.
 
-    ``GroupwiseRecalibrator(HistogramBinning(multiclass="top_label"))`` is the top-label histogram binning of [2]_,
-    calibrated given the predicted class.
+    ``GroupwiseRecalibrator(HistogramBinning(multiclass="top_label"))`` is the top-label
+    histogram binning of [2]_, calibrated given the predicted class.
 
     References
     ----------
-    .. [1] Zhao, Chen and Oymak (2020), On the role of dataset quality and heterogeneity in model confidence.
-    .. [2] Gupta and Ramdas (2022), Top-label calibration and multiclass-to-binary reductions.
+    .. [1] Zhao, Chen and Oymak (2020), On the role of dataset quality and heterogeneity
+        in model confidence.
+    .. [2] Gupta and Ramdas (2022), Top-label calibration and multiclass-to-binary
+        reductions.
 
     Examples
     --------
@@ -146,11 +152,13 @@ class GroupwiseRecalibrator(
     [100.0, 100.0]
     """
 
-    recalibrator: [HasMethods(["fit", "predict_proba"]), None] = None
-    groups: [str, Integral, callable, None] = _PREDICTED_CLASS
-    min_group_size: [Interval(Real, 0, None, closed="left")] = 50
-    shrinkage: [Interval(Real, 0, None, closed="left")] = 0.0
-    merge_small_groups: [BOOLEAN] = False
+    _parameter_constraints = {
+        "recalibrator": [HasMethods(["fit", "predict_proba"]), None],
+        "groups": [str, Integral, callable, None],
+        "min_group_size": [Interval(Real, 0, None, closed="left")],
+        "shrinkage": [Interval(Real, 0, None, closed="left")],
+        "merge_small_groups": ["boolean"],
+    }
 
     _default_objects = {"recalibrator": TemperatureScaling}
 
@@ -163,19 +171,47 @@ class GroupwiseRecalibrator(
         "_own_share": checks.shares,
     }
 
-    def fit(self, X, y, sample_weight=None, groups=None):
+    groups_: np.ndarray
+    group_sizes_: np.ndarray
+    recalibrators_: dict
+    pooled_recalibrator_: BaseRecalibrator
+
+    def __init__(
+        self,
+        recalibrator: BaseEstimator | None = None,
+        groups: str | int | Callable | None = "predicted_class",
+        min_group_size: float = 50,
+        shrinkage: float = 0.0,
+        *,
+        merge_small_groups: bool = False,
+    ):
+        self.recalibrator = recalibrator
+        self.groups = groups
+        self.min_group_size = min_group_size
+        self.shrinkage = shrinkage
+        self.merge_small_groups = merge_small_groups
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Fit the pooled calibration map and those of the groups.
 
         Parameters
         ----------
         X : array-like of shape (n,), (n, 1), (n, 2) or (n, K)
-            Scores, in the sorted order of the classes, and the column of the groups if there is one.
+            Scores, in the sorted order of the classes, and the column of the groups if
+            there is one.
         y : array-like of shape (n,)
             Labels.
         sample_weight : array-like of shape (n,), default=None
             Weights, which count as repeated rows.
         groups : array-like of shape (n,), default=None
-            The group of each row, in place of the predicted class; `predict_proba` then needs them too.
+            The group of each row, in place of the predicted class; `predict_proba` then
+            needs them too.
 
         Returns
         -------
@@ -185,7 +221,8 @@ class GroupwiseRecalibrator(
         Raises
         ------
         ValueError
-            For scores, labels or groups that do not fit together, and for a column that is not there.
+            For scores, labels or groups that do not fit together, and for a column that
+            is not there.
         """
         self._validate_params()
         self._check_one_source(groups)
@@ -194,33 +231,44 @@ class GroupwiseRecalibrator(
         y = self.classes_[codes]
         weight = check_sample_weight(sample_weight, len(scores))
         if values is None:
-            self.groups_, group = self.classes_, decisions(scores, self.input)
+            self.groups_ = self.classes_
+            group = decisions(scores, self.input)
         else:
             self.groups_, group = check_groups(values, len(scores), scores_name="X")
+        sizes = np.bincount(group, weight, minlength=len(self.groups_))
+        self.group_sizes_ = sizes.astype(np.float64)
+
+        # 1. The fit to all rows, which small groups use.
         recalibrator = check_recalibrator(self._resolved("recalibrator"))
         recalibrator.set_params(**class_parameters(recalibrator, self.classes_))
         self.pooled_recalibrator_ = fitted_clone(recalibrator, scores, y, weight)
-        self.group_sizes_ = np.bincount(
-            group, weight, minlength=len(self.groups_)
-        ).astype(np.float64)
-        part = self._parts(group, self._residuals(scores, codes), weight)
-        rows = dict(rows_by_code(part[group]))
 
+        # 2. The parts of the rows that have a fit of their own: large groups, and small
+        # groups that were merged.
+        residuals = self._residuals(scores, codes) if self.merge_small_groups else None
+        part_of_group = self._parts(group, residuals, weight)
+        rows_of_part = dict(rows_by_code(part_of_group[group]))
+
+        # 3. These fits.
         def fit_part(number):
-            own = None if weight is None else weight[rows[number]]
-            return fitted_clone(
-                recalibrator, scores[rows[number]], y[rows[number]], own
-            )
+            rows = rows_of_part[number]
+            weight_of_part = None if weight is None else weight[rows]
+            return fitted_clone(recalibrator, scores[rows], y[rows], weight_of_part)
 
-        self._fit_parts(
-            part,
-            fit_part,
-            lambda number: len(np.unique(y[rows[number]])) < len(self.classes_),
-        )
+        def lacks_class(number):
+            return len(np.unique(y[rows_of_part[number]])) < len(self.classes_)
+
+        self._fit_parts(part_of_group, fit_part, lacks_class)
         self.provenance_ = provenance(self, scores, codes, weight)
         return self
 
-    def fit_transform(self, X, y, sample_weight=None, groups=None):
+    def fit_transform(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> np.ndarray:
         """Fit and return the calibrated probabilities of the same rows.
 
         Parameters
@@ -241,7 +289,12 @@ class GroupwiseRecalibrator(
         """
         return self.fit(X, y, sample_weight, groups).transform(X, groups)
 
-    def predict_proba(self, X, groups=None, ids=None):
+    def predict_proba(
+        self,
+        X: ArrayLike,
+        groups: ArrayLike | None = None,
+        ids: ArrayLike | None = None,
+    ) -> np.ndarray:
         """Return calibrated probabilities, each row by the map of its group.
 
         Parameters
@@ -251,7 +304,8 @@ class GroupwiseRecalibrator(
         groups : array-like of shape (n,), default=None
             The group of each row, if `fit` was given them.
         ids : array-like of shape (n,), default=None
-            For `UniformMassBinning(randomize=True)` the ids of the rows, strings or integers.
+            For `UniformMassBinning(randomize=True)` the ids of the rows, strings or
+            integers.
 
         Returns
         -------
@@ -261,7 +315,8 @@ class GroupwiseRecalibrator(
         Raises
         ------
         ValueError
-            For groups that are missing, and for scores that are not valid or of another width than those of `fit`.
+            For groups that are missing, and for scores that are not valid or of another
+            width than those of `fit`.
         TypeError
             For ids of a recalibrator that takes none.
         """
@@ -270,16 +325,14 @@ class GroupwiseRecalibrator(
             self.pooled_recalibrator_, UniformMassBinning
         ):
             raise TypeError(
-                f"ids are for UniformMassBinning(randomize=True), not {self.pooled_recalibrator_!r}."
+                "ids are for UniformMassBinning(randomize=True), not"
+                f" {self.pooled_recalibrator_!r}."
             )
         scores, values = self._scores_and_values(X, groups, reset=False)
         group = (
             decisions(scores, self.input)
             if values is None
             else self._known_groups(values, len(scores))
-        )
-        scores, impossible = (
-            possible(scores) if self.input == "logit" else (scores, None)
         )
         ids = None if ids is None else check_ids(ids, len(scores))
 
@@ -296,10 +349,15 @@ class GroupwiseRecalibrator(
             if code >= 0 and recalibrators[code] is not self.pooled_recalibrator_:
                 own, share = predicted(recalibrators[code], rows), self._own_share[code]
                 probabilities[rows] = share * own + (1 - share) * probabilities[rows]
-        return without_impossible(probabilities, impossible)
+        return probabilities
 
-    def transform(self, X, groups=None, ids=None):
-        """Return the same as `predict_proba`, so that recalibrators can follow each other in a pipeline.
+    def transform(
+        self,
+        X: ArrayLike,
+        groups: ArrayLike | None = None,
+        ids: ArrayLike | None = None,
+    ) -> np.ndarray:
+        """Return what `predict_proba` returns, so that recalibrators can be chained.
 
         Parameters
         ----------
@@ -308,7 +366,8 @@ class GroupwiseRecalibrator(
         groups : array-like of shape (n,), default=None
             The group of each row, if `fit` was given them.
         ids : array-like of shape (n,), default=None
-            For `UniformMassBinning(randomize=True)` the ids of the rows, strings or integers.
+            For `UniformMassBinning(randomize=True)` the ids of the rows, strings or
+            integers.
 
         Returns
         -------
@@ -317,8 +376,13 @@ class GroupwiseRecalibrator(
         """
         return self.predict_proba(X, groups, ids)
 
-    def predict(self, X, groups=None, ids=None):
-        """Return the most probable class; methods that keep decisions return the class of the largest score.
+    def predict(
+        self,
+        X: ArrayLike,
+        groups: ArrayLike | None = None,
+        ids: ArrayLike | None = None,
+    ) -> np.ndarray:
+        """Return the most probable class, or that of the largest score.
 
         Parameters
         ----------
@@ -327,7 +391,8 @@ class GroupwiseRecalibrator(
         groups : array-like of shape (n,), default=None
             The group of each row, if `fit` was given them.
         ids : array-like of shape (n,), default=None
-            For `UniformMassBinning(randomize=True)` the ids of the rows, strings or integers.
+            For `UniformMassBinning(randomize=True)` the ids of the rows, strings or
+            integers.
 
         Returns
         -------
@@ -345,25 +410,28 @@ class GroupwiseRecalibrator(
 
     def certificate(
         self,
-        confidence_level=None,
-        kind="conditional",
-        n_candidates=1,
+        confidence_level: float | None = None,
+        kind: Literal["conditional", "marginal"] = "conditional",
+        n_candidates: int | BaseEstimator = 1,
         *,
-        interval="theorem",
-    ):
-        """Return one certificate for all groups together, if the groups were fixed beforehand.
+        interval: Literal["theorem", "clopper_pearson"] = "theorem",
+    ) -> "CalibrationCertificate":
+        """Return one certificate for all groups, if they were fixed beforehand.
 
         Parameters
         ----------
         confidence_level : float, default=None
-            Probability of the promise, in (0, 1); None means that of the recalibrator where it has one, else 0.9.
+            Probability of the promise, in (0, 1); None means that of the recalibrator
+            where it has one, else 0.9.
         kind : {"conditional", "marginal"}, default="conditional"
-            A promise for all predicted probabilities of all groups at once (by the union bound), or for that of one
-            random future row.
+            A promise for all predicted probabilities of all groups at once (by the
+            union bound), or for that of one random future row.
         n_candidates : int or fitted search, default=1
-            Number of candidates, fixed beforehand, among which this one was chosen on the same rows.
+            Number of candidates, fixed beforehand, among which this one was chosen on
+            the same rows.
         interval : {"theorem", "clopper_pearson"}, default="theorem"
-            What is known before any label is seen, or the sharper bound from the labels at hand.
+            What is known before any label is seen, or the sharper bound from the labels
+            at hand.
 
         Returns
         -------
@@ -373,75 +441,88 @@ class GroupwiseRecalibrator(
         Raises
         ------
         ValueError
-            Where a group has no fit of its own, or fits are mixed, and where the recalibrator has no certificate.
+            Where a group has no fit of its own, or fits are mixed, and where the
+            recalibrator has no certificate.
 
         References
         ----------
-        Gupta and Ramdas (2021), Distribution-free calibration guarantees for histogram binning without sample
-        splitting.
+        Gupta and Ramdas (2021), Distribution-free calibration guarantees for histogram
+        binning without sample splitting.
         """
         check_fitted(self)
         refused = list(self._without_certificate())
         if refused:
-            shown = ", ".join(map(repr, refused[:6])) + ", ..." * (len(refused) > 6)
-            raise ValueError(f"No certificate: of the groups {shown} {_NO_CERTIFICATE}")
+            raise ValueError(
+                f"No certificate: of the groups {_first_six(refused)} {_NO_CERTIFICATE}"
+            )
         recalibrators = list(self.recalibrators_.values())
         if not hasattr(recalibrators[0], "certificate"):
             raise ValueError(
-                f"No certificate: {type(recalibrators[0]).__name__} has none; UniformMassBinning has."
+                f"No certificate: {type(recalibrators[0]).__name__} has none;"
+                " UniformMassBinning has."
             )
-        level = (
-            getattr(recalibrators[0], "confidence_level", 0.9)
-            if confidence_level is None
-            else confidence_level
-        )
+        if confidence_level is None:
+            confidence_level = getattr(recalibrators[0], "confidence_level", 0.9)
         return certify_groups(
-            recalibrators, level, kind, n_candidates=n_candidates, interval=interval
+            recalibrators,
+            confidence_level,
+            kind,
+            n_candidates=n_candidates,
+            interval=interval,
         )
 
     def _without_certificate(self):
-        """Return the recalibrators of groups that have none of their own, or a mixture: promises are not for these."""
-        users = Counter(map(id, self.recalibrators_.values()))
-        return {
-            group: recalibrator
-            for (group, recalibrator), share in zip(
-                self.recalibrators_.items(), self._own_share, strict=True
-            )
-            if recalibrator is self.pooled_recalibrator_
-            or users[id(recalibrator)] > 1
-            or share < 1
-        }
+        """Return the recalibrators of groups that have none of their own, or a mixture:
+        promises are not for these.
+        """
+        n_users = Counter(map(id, self.recalibrators_.values()))
+        without = {}
+        for (group, recalibrator), share in zip(
+            self.recalibrators_.items(), self._own_share, strict=True
+        ):
+            is_pooled = recalibrator is self.pooled_recalibrator_
+            is_merged = n_users[id(recalibrator)] > 1
+            if is_pooled or is_merged or share < 1:
+                without[group] = recalibrator
+        return without
 
     def _map(self, scores):
-        recalibrators = [self.pooled_recalibrator_, *self.recalibrators_.values()]
-        distinct = {id(one): one for one in recalibrators}  # groups may share one
-        maps = {key: map_of(one, scores) for key, one in distinct.items()}
-        pooled, *own = (maps[id(one)] for one in recalibrators)
-        cases = [
-            Mixture((share, 1 - share), (one, pooled))
-            if one is not pooled and share < 1
-            else one
-            for one, share in zip(own, self._own_share.tolist(), strict=True)
-        ]
+        cases, pooled = self._maps_of_groups(scores)
         if self._given_groups or (
             isinstance(self.groups, str) and self.groups != _PREDICTED_CLASS
         ):
-            numbers = {
-                group: number for number, group in enumerate(self.groups_.tolist())
-            }
-            key = GroupOf(
-                None if self._given_groups else self.groups, numbers, len(cases)
-            )
-            return Choice(key, (*cases, pooled))
+            column = self.groups
+            if self._given_groups:
+                # A fit to a table knows the name of its column.
+                column = getattr(self, "_group_column", None)
+            numbers = {group: k for k, group in enumerate(self.groups_.tolist())}
+            return Choice(GroupOf(column, numbers, len(cases)), (*cases, pooled))
         if self.groups != _PREDICTED_CLASS:
             raise ValueError(
-                f"GroupwiseRecalibrator(groups={self.groups!r}) cannot be written outside Python: give the column of "
-                "the groups by its name."
+                f"GroupwiseRecalibrator(groups={self.groups!r}) cannot be written"
+                " outside Python: give the column of the groups by its name."
             )
+        if scores.width > 1:
+            return Choice(Largest(scores), cases)
         tie = np.array([0.0 if self.input == "logit" else 0.5])
-        return Choice(
-            Largest(scores) if scores.width > 1 else Place(scores, tie), tuple(cases)
-        )
+        return Choice(Place(scores, tie), cases)
+
+    def _maps_of_groups(self, scores):
+        """Return the map of each group and the pooled one; groups may share one."""
+        maps = {}
+        for recalibrator in (self.pooled_recalibrator_, *self.recalibrators_.values()):
+            if id(recalibrator) not in maps:
+                maps[id(recalibrator)] = map_of(recalibrator, scores)
+        pooled = maps[id(self.pooled_recalibrator_)]
+        cases = []
+        for recalibrator, share in zip(
+            self.recalibrators_.values(), self._own_share.tolist(), strict=True
+        ):
+            case = maps[id(recalibrator)]
+            if case is not pooled and share < 1:
+                case = Mixture((share, 1 - share), (case, pooled))
+            cases.append(case)
+        return tuple(cases), pooled
 
     def _check_attributes(self):
         checks.check_lengths(self, len(self.groups_), "group_sizes_", "_own_share")
@@ -465,41 +546,47 @@ class GroupwiseRecalibrator(
     def _check_one_source(self, groups):
         if isinstance(self.groups, bool | np.bool_):
             raise ValueError(
-                f"groups must be a name, a position or a function, found {self.groups!r}."
+                "groups must be a name, a position or a function, found"
+                f" {self.groups!r}."
             )
         if groups is None and self.groups is None:
             raise ValueError(
-                "groups is missing: groups=None, so fit needs an array with the group of each row."
+                "groups is missing: groups=None, so fit needs an array with the group"
+                " of each row."
             )
         if groups is not None and self.groups not in (None, _PREDICTED_CLASS):
             raise ValueError(
-                f"groups come from two sources: the array given to fit and the parameter groups={self.groups!r}. Set "
-                "the parameter to None, or leave the array out."
+                "groups come from two sources: the array given to fit and the"
+                f" parameter groups={self.groups!r}. Set the parameter to None, or"
+                " leave the array out."
             )
         self._given_groups = groups is not None
 
     def _scores_and_values(self, X, groups, *, reset):
-        """Return the validated scores and the group of each row; None for groups that the scores decide."""
-        if self._given_groups != (groups is not None):
+        """Return the validated scores and the group of each row; None for groups that
+        the scores decide.
+        """
+        if self._given_groups and groups is None:
             raise ValueError(
-                "groups is missing: the recalibrator was fitted with an array of groups and needs one here too. Where "
-                "none can be handed over, as in cross-validation, name a column of X that holds them."
-                if groups is None
-                else f"groups was given, but the recalibrator was fitted with groups={self.groups!r}."
+                "groups is missing: the recalibrator was fitted with an array of groups"
+                " and needs one here too. Where none can be handed over, as in"
+                " cross-validation, name a column of X that holds them."
             )
-        if (
-            groups is None
-            and isinstance(self.groups, Integral | str)
-            and self.groups != _PREDICTED_CLASS
-        ):
+        if not self._given_groups and groups is not None:
+            raise ValueError(
+                "groups was given, but the recalibrator was fitted with"
+                f" groups={self.groups!r}."
+            )
+        is_column = isinstance(self.groups, Integral | str)
+        if groups is None and is_column and self.groups != _PREDICTED_CLASS:
             scores, column = self._scores_and_columns(
                 X, [self.groups], "groups", reset=reset
             )
             return scores, np.asarray(column)[:, 0]
         scores = check_estimator_scores(self, X, input=self.input, reset=reset)
-        return scores, self.groups(X) if groups is None and callable(
-            self.groups
-        ) else groups
+        if groups is None and callable(self.groups):
+            groups = self.groups(X)
+        return scores, groups
 
     def _known_groups(self, values, n_rows):
         """Return the code of each row's group, -1 where it was not seen in `fit`."""
@@ -507,44 +594,48 @@ class GroupwiseRecalibrator(
         codes = {name: code for code, name in enumerate(self.recalibrators_)}
         known = np.array([codes.get(name, -1) for name in distinct.tolist()])
         if (known < 0).any():
-            unseen = distinct[known < 0].tolist()
-            shown = ", ".join(map(repr, unseen[:6])) + ", ..." * (len(unseen) > 6)
+            unseen = _first_six(distinct[known < 0].tolist())
             n_unseen = np.count_nonzero(known[inverse] < 0)
             rows = "1 row uses" if n_unseen == 1 else f"{n_unseen} rows use"
             warn(
-                f"{rows} the pooled fit because of groups that were not seen in fit: {shown}."
+                f"{rows} the pooled fit because of groups that were not seen in fit:"
+                f" {unseen}."
             )
         return known[inverse]
 
     def _residuals(self, scores, codes):
-        """Return the event frequency minus the pooled fit's probability: of class 1, or of the class it predicts."""
-        if not self.merge_small_groups:
-            return None
+        """Return the event frequency minus the pooled fit's probability: of class 1, or
+        of the class it predicts.
+        """
         probabilities = self.pooled_recalibrator_.predict_proba(scores)
         if len(self.classes_) == 2:
             return (codes == 1) - probabilities[:, 1]
         return (codes == probabilities.argmax(axis=1)) - probabilities.max(axis=1)
 
     def _parts(self, group, residuals, weight):
-        """Return for each group the number of the part of the rows that it is fitted with, -1 for all rows."""
+        """Return for each group the number of the part of the rows that it is fitted
+        with, -1 for all rows.
+        """
         sizes = self.group_sizes_
-        large = (sizes >= self.min_group_size) & (sizes > 0)
-        part = np.where(large, np.cumsum(large) - 1, -1)
-        small = np.flatnonzero(~large & (sizes > 0))
+        is_large = (sizes >= self.min_group_size) & (sizes > 0)
+        part = np.where(is_large, np.cumsum(is_large) - 1, -1)
+        small = np.flatnonzero(~is_large & (sizes > 0))
         if residuals is None or sizes[small].sum() < self.min_group_size:
             return part
-        total = np.bincount(
-            group,
-            residuals if weight is None else weight * residuals,
-            minlength=len(sizes),
-        )
+        # Small groups are merged in the order of their mean residuals, which are
+        # shrunken toward 0 as if `min_group_size` more rows had none.
+        if weight is not None:
+            residuals = weight * residuals
+        total = np.bincount(group, residuals, minlength=len(sizes))
         shrunken = total[small] / (sizes[small] + self.min_group_size)
         small = small[np.argsort(shrunken, kind="stable")]
-        part[small] = large.sum() + _merged(sizes[small], self.min_group_size)
+        part[small] = is_large.sum() + _merged(sizes[small], self.min_group_size)
         return part
 
     def _fit_parts(self, part, fit_part, lacks_class):
-        """Fit each part of the rows; both functions take its number. Rows that lack a class may need the pooled fit."""
+        """Fit each part of the rows; both functions take its number. Rows that lack a
+        class may need the pooled fit.
+        """
         self.recalibrators_ = dict.fromkeys(
             self.groups_.tolist(), self.pooled_recalibrator_
         )
@@ -558,26 +649,36 @@ class GroupwiseRecalibrator(
                 if lacks_class(number):
                     continue
                 raise ValueError(
-                    f"groups: {', '.join(map(repr, names))} could not be fitted. {error}"
+                    f"groups: {', '.join(map(repr, names))} could not be fitted."
+                    f" {error}"
                 ) from error
             if len(fitted.classes_) == len(self.classes_) or not lacks_class(number):
                 self.recalibrators_.update(dict.fromkeys(names, fitted))
                 size = self.group_sizes_[members].sum()
                 self._own_share[members] = size / (size + self.shrinkage)
-        for without in (
-            self.pooled_recalibrator_,
-            *self._without_certificate().values(),
-        ):
-            forbid_certificates(without, _NO_CERTIFICATE)
+        forbid_certificates(self.pooled_recalibrator_, _NO_CERTIFICATE)
+        for recalibrator in self._without_certificate().values():
+            forbid_certificates(recalibrator, _NO_CERTIFICATE)
 
 
 def _merged(sizes, least):
-    """Return the number of the merged part of each group, taken in order: a part closes when it has the least size."""
-    number, held, numbers = 0, 0.0, []
+    """Return the number of the merged part of each group, taken in order: a part closes
+    when it has the least size.
+    """
+    number = 0
+    size_of_part = 0.0
+    numbers = []
     for size in sizes:
         numbers.append(number)
-        held += size
-        if held >= least:
-            number, held = number + 1, 0.0
+        size_of_part += size
+        if size_of_part >= least:
+            number += 1
+            size_of_part = 0.0
     # What is left over at the end joins the last part.
     return np.minimum(numbers, number - 1)
+
+
+def _first_six(names):
+    """Return names as text, no more than six of them."""
+    shown = ", ".join(map(repr, names[:6]))
+    return f"{shown}, ..." if len(names) > 6 else shown

@@ -1,32 +1,44 @@
-"""Histogram binning: a piecewise constant calibration map; and the base of the methods that predict a value per bin."""
+"""Histogram binning: a piecewise constant calibration map; and the base of the methods
+that predict a value per bin.
+"""
 
 from numbers import Real
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.utils import check_random_state
 
-import skcalib.recalibrators._maps as nodes
+from skcalib import maps as nodes
 from skcalib._cells.reductions import BinaryTask
 from skcalib._cells.statistics import bin_statistics
 from skcalib._defaults import ParameterHints
-from skcalib._input.sklearn_private import RANDOM_STATE, HasMethods, Interval
+from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._input.warn import warn
-from skcalib.binning import EqualMass, EqualWidth, FixedEdges, check_binning
+from skcalib.binning import (
+    BaseBinning,
+    EqualMass,
+    EqualWidth,
+    FixedEdges,
+    check_binning,
+)
 from skcalib.binning._base import BinLookup
-from skcalib.recalibrators._attributes import BINS, amounts, check_bins, flag
+from skcalib.maps import step_function
+from skcalib.maps.checks import BINS, amounts, check_bins, flag
 from skcalib.recalibrators._base import BinaryRecalibrator
-from skcalib.recalibrators._certified import CertifiedMixin, certify_independent_bins
-from skcalib.recalibrators._map_forms import steps
+from skcalib.recalibrators._certified_mixin import (
+    CertifiedMixin,
+    certify_independent_bins,
+)
 
 BINNING = [HasMethods("bin_edges"), Interval(Real, 1, None, closed="left"), None]
-# A difference between the parts' event frequencies beyond this many standard errors means rows that are sorted.
+# A difference between the parts' event frequencies beyond this many standard errors
+# means rows that are sorted.
 _SORTED_Z = 5.0
 
-_SURE, _HALVINGS = (
-    750.0,
-    80,
-)  # log-odds whose probability is 0 or 1; steps from there to neighbours in float64
+# log-odds whose probability is 0 or 1; steps from there to neighbours in float64
+_SURE, _HALVINGS = 750.0, 80
 
 
 class BinnedRecalibrator(ParameterHints, BinaryRecalibrator):
@@ -35,12 +47,15 @@ class BinnedRecalibrator(ParameterHints, BinaryRecalibrator):
     _default_objects = {"binning": lambda: EqualMass(10)}
     _hints = {
         "n_bins": (
-            "binning=EqualMass(10) or another strategy of skcalib.binning; binning=10 means the same, and "
-            "binning__n_bins=10 in set_params and searches"
+            "binning=EqualMass(10) or another strategy of skcalib.binning; binning=10"
+            " means the same, and binning__n_bins=10 in set_params and searches"
         ),
-        "strategy": 'binning=EqualMass(10) for "quantile", binning=EqualWidth(10) for "uniform"',
+        "strategy": (
+            'binning=EqualMass(10) for "quantile", binning=EqualWidth(10) for "uniform"'
+        ),
     }
     _needs_classes = "any"
+    _is_step_function = True
 
     def _strategy(self):
         return check_binning(self.binning, self._default_objects["binning"]())
@@ -49,7 +64,9 @@ class BinnedRecalibrator(ParameterHints, BinaryRecalibrator):
         return self.bin_values_[BinLookup(self.bin_edges_, scores)(scores)]
 
     def _split(self, fractions, n_parts, *rows):
-        """Return (scores, labels, weights) of the rows of each step of a fit: the same for all without fractions."""
+        """Return (scores, labels, weights) of the rows of each step of a fit: the same
+        for all without fractions.
+        """
         if fractions is None:
             return [rows] * n_parts
         parts = _split_rows(rows[1], fractions, self.random_state)
@@ -63,25 +80,30 @@ class BinnedRecalibrator(ParameterHints, BinaryRecalibrator):
 
     def _map(self, score):
         cuts = self.bin_edges_[1:-1]
-        if isinstance(
-            score, nodes.Expit
-        ):  # cuts of the log-odds themselves: engines round EXP in other ways
-            score, cuts = score.of, _log_odds_up_to(cuts)
-        return steps(score, cuts, self.bin_values_)
+        # cuts of the log-odds themselves: engines round EXP in other ways
+        if isinstance(score, nodes.Expit):
+            score = score.of
+            cuts = _log_odds_up_to(cuts)
+        return step_function(score, cuts, self.bin_values_)
 
 
 def _log_odds_up_to(probabilities):
-    """Return the greatest log-odds whose probability, as `expit` rounds it, is at most each given one."""
-    low, high = np.full((2, len(probabilities)), [[-_SURE], [_SURE]])
+    """Return the greatest log-odds whose probability, as `expit` rounds it, is at most
+    each given one.
+    """
+    low = np.full(len(probabilities), -_SURE)
+    high = np.full(len(probabilities), _SURE)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         is_up_to = expit(middle) <= probabilities
-        low, high = np.where(is_up_to, middle, low), np.where(is_up_to, high, middle)
+        low = np.where(is_up_to, middle, low)
+        high = np.where(is_up_to, high, middle)
     return low
 
 
 def _split_rows(labels, fractions, random_state=None):
-    """Return the row indices of consecutive parts of the sample, shuffled first if `random_state` is given.
+    """Return the row indices of consecutive parts of the sample, shuffled first if
+    `random_state` is given.
 
     Parameters
     ----------
@@ -100,65 +122,72 @@ def _split_rows(labels, fractions, random_state=None):
     Raises
     ------
     ValueError
-        If the fractions are not positive or do not sum to 1, or there are fewer rows than parts.
+        If the fractions are not positive or do not sum to 1, or there are fewer rows
+        than parts.
     """
     n_rows = len(labels)
-    if (
-        not all(isinstance(part, Real) and part > 0 for part in fractions)
-        or abs(sum(fractions) - 1) > 1e-9
-    ):
+    are_positive = all(isinstance(share, Real) and share > 0 for share in fractions)
+    if not are_positive or abs(sum(fractions) - 1) > 1e-9:
         raise ValueError(
-            f"sample_split must give positive fractions that sum to 1, found {fractions!r}."
+            "sample_split must give positive fractions that sum to 1, found"
+            f" {fractions!r}."
         )
     if n_rows < len(fractions):
         raise ValueError(
-            f"A split into {len(fractions)} parts needs at least as many rows, found {n_rows}."
+            f"A split into {len(fractions)} parts needs at least as many rows, found"
+            f" {n_rows}."
         )
+    # each part gets a row at least
     ends = np.rint(np.cumsum(fractions)[:-1] * n_rows).astype(int)
     ends = np.clip(
         ends,
         np.arange(1, len(fractions)),
         n_rows - np.arange(len(fractions) - 1, 0, -1),
     )
-    order = (
-        np.arange(n_rows)
-        if random_state is None
-        else check_random_state(random_state).permutation(n_rows)
-    )
     if random_state is None:
         _warn_if_sorted(labels, ends[0])
+        order = np.arange(n_rows)
+    else:
+        order = check_random_state(random_state).permutation(n_rows)
     return np.split(order, ends)
 
 
 def _warn_if_sorted(labels, end):
-    first, rest = labels[:end].mean(), labels[end:].mean()
+    first = labels[:end].mean()
+    rest = labels[end:].mean()
     pooled = labels.mean()
+    # of the difference of two frequencies, if the rows are in a random order
     standard_error = np.sqrt(
         pooled * (1 - pooled) * (1 / end + 1 / (len(labels) - end))
     )
     if abs(first - rest) > _SORTED_Z * standard_error:
         warn(
-            f"The event frequency is {first:.3g} in the first part of the rows and {rest:.3g} in the others: they "
-            "seem to be sorted, which a sample split must not see. Shuffle them, or set random_state to an int."
+            f"The event frequency is {first:.3g} in the first part of the rows and"
+            f" {rest:.3g} in the others: they seem to be sorted, which a sample split"
+            " must not see. Shuffle them, or set random_state to an int."
         )
 
 
-class HistogramBinning(CertifiedMixin, BinnedRecalibrator, positional=("binning",)):
-    """Histogram binning: the calibrated probability is the event frequency of the score's bin.
+class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
+    """Histogram binning: each bin predicts its event frequency.
 
     Parameters
     ----------
     binning : BaseBinning, int or None, default=None
         Strategy; an int is a number of equal-mass bins, None ``EqualMass(10)``.
     sample_split : float, default=None
-        Share of the rows that place the bins; the others give the frequencies. None uses all rows for both. 0.5 with
-        equal-mass bins is uniform-mass binning with sample splitting (UMS).
+        Share of the rows that place the bins; the others give the frequencies. None
+        uses all rows for both. 0.5 with equal-mass bins is uniform-mass binning with
+        sample splitting (UMS).
     smoothing : float, default=0.0
-        Pseudo-counts at the base rate added to each bin, so that log-loss stays finite; 1 is a mild choice.
+        Pseudo-counts at the base rate added to each bin, so that log-loss stays finite;
+        1 is a mild choice.
     random_state : int, RandomState or None, default=None
-        Shuffles the rows before a split; None takes them in the order in which they come.
+        Shuffles the rows before a split; None takes them in the order in which they
+        come.
     multiclass : {"ovr", "top_label"}, default="ovr"
-        K > 2 classes: each against the rest, or the confidence of the predicted class alone.
+        K > 2 classes: each against the rest, or the confidence of the predicted class
+        alone.
     normalize : bool, default=True
         Whether the K one-vs-rest probabilities are made to sum to 1.
     input : {"probability", "logit"}, default="probability"
@@ -171,9 +200,11 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator, positional=("binning"
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
+        Where the fit comes from: method, parameters, rows, events by class, versions,
+        and a hash of the rows.
     bin_edges_ : ndarray of shape (n_bins + 1,)
-        Edges, on the scale of the scores. For K > 2 classes these four are lists with one entry per class.
+        Edges, on the scale of the scores. For K > 2 classes these four are lists with
+        one entry per class.
     bin_values_ : ndarray of shape (n_bins,)
         Probability that each bin predicts; an empty bin predicts its midpoint.
     bin_counts_ : ndarray of int, shape (n_bins,)
@@ -186,8 +217,8 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator, positional=("binning"
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
-        parameter is out of its range.
+        In `fit`, if a score is missing or not what `input` says, `y` has another length
+        or only one class, or a parameter is out of its range.
 
     See Also
     --------
@@ -197,9 +228,9 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator, positional=("binning"
 
     References
     ----------
-    Zadrozny and Elkan (2001), Obtaining calibrated probability estimates from decision trees and naive Bayesian
-    classifiers. Gupta and Ramdas (2021), Distribution-free calibration guarantees for histogram binning without
-    sample splitting.
+    Zadrozny and Elkan (2001), Obtaining calibrated probability estimates from decision
+    trees and naive Bayesian classifiers. Gupta and Ramdas (2021), Distribution-free
+    calibration guarantees for histogram binning without sample splitting.
 
     Examples
     --------
@@ -215,12 +246,43 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator, positional=("binning"
     [0.03, 0.31, 0.86]
     """
 
-    binning: BINNING = None
-    sample_split: [Interval(Real, 0, 1, closed="neither"), None] = None
-    smoothing: [Interval(Real, 0, None, closed="left")] = 0.0
-    random_state: [RANDOM_STATE] = None
+    _parameter_constraints = {
+        **BinnedRecalibrator._parameter_constraints,
+        "binning": BINNING,
+        "sample_split": [Interval(Real, 0, 1, closed="neither"), None],
+        "smoothing": [Interval(Real, 0, None, closed="left")],
+        "random_state": ["random_state"],
+    }
 
     _part_attributes = {**BINS, "bin_positives_": amounts, "_weighted_": flag}
+
+    # for two classes; a list with one entry per class for more
+    bin_edges_: np.ndarray
+    bin_values_: np.ndarray
+    bin_counts_: np.ndarray
+    bin_positives_: np.ndarray
+    n_bins_: int
+
+    def __init__(
+        self,
+        binning: BaseBinning | int | None = None,
+        *,
+        sample_split: float | None = None,
+        smoothing: float = 0.0,
+        random_state: int | np.random.RandomState | None = None,
+        multiclass: Literal["ovr", "top_label"] = "ovr",
+        normalize: bool = True,
+        input: Literal["probability", "logit"] = "probability",
+        classes: ArrayLike | None = None,
+    ):
+        self.binning = binning
+        self.sample_split = sample_split
+        self.smoothing = smoothing
+        self.random_state = random_state
+        self.multiclass = multiclass
+        self.normalize = normalize
+        self.input = input
+        self.classes = classes
 
     @property
     def _scale(self):
@@ -228,61 +290,55 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator, positional=("binning"
 
     def _fit_binary(self, scores, labels, sample_weight):
         on_log_odds = self._scale == "given" and self.input == "logit"
-        fractions = (
-            None
-            if self.sample_split is None
-            else (self.sample_split, 1 - self.sample_split)
-        )
+        fractions = None
+        if self.sample_split is not None:
+            fractions = (self.sample_split, 1 - self.sample_split)
         edge_rows, value_rows = self._split(fractions, 2, scores, labels, sample_weight)
         support = (-np.inf, np.inf) if on_log_odds else (0.0, 1.0)
         if self.sample_split is None and not on_log_odds:
             edge_rows = value_rows = BinaryTask(*edge_rows).sorted_for(self._strategy())
         edges = self._strategy()._edges_of(*edge_rows, support=support)
-        statistics = bin_statistics(*value_rows[:2], edges, value_rows[2], moments=0)
+        scores, labels, weight = value_rows
+        statistics = bin_statistics(scores, labels, edges, weight, moments=0)
         self._set_bins(
             statistics, weighted=sample_weight is not None, on_log_odds=on_log_odds
         )
 
     def _set_bins(self, statistics, *, weighted, on_log_odds=False):
-        self.bin_edges_, self.n_bins_, self._weighted_ = (
-            statistics.edges,
-            statistics.n_bins,
-            weighted,
-        )
-        self.bin_counts_, self.bin_positives_ = (
-            statistics.count,
-            statistics.weighted_label,
-        )
-        edges = expit(statistics.edges) if on_log_odds else statistics.edges
+        self.bin_edges_ = statistics.edges
+        self.n_bins_ = statistics.n_bins
+        self.bin_counts_ = statistics.count
+        self.bin_positives_ = statistics.weighted_label
+        self._weighted_ = weighted
+        # Smoothing adds rows with the event frequency of all rows to each bin.
         base_rate = statistics.weighted_label.sum() / statistics.weight.sum()
-        weight, events = (
-            statistics.weight + self.smoothing,
-            statistics.weighted_label + self.smoothing * base_rate,
-        )
-        self.bin_values_ = np.divide(
-            events, weight, out=(edges[:-1] + edges[1:]) / 2, where=weight > 0
-        )
+        weight = statistics.weight + self.smoothing
+        events = statistics.weighted_label + self.smoothing * base_rate
+        # A bin without rows predicts its middle.
+        edges = expit(statistics.edges) if on_log_odds else statistics.edges
+        middle = (edges[:-1] + edges[1:]) / 2
+        self.bin_values_ = np.divide(events, weight, out=middle, where=weight > 0)
 
     def _issue_certificate(self, problems, **promise):
         strategy = self._strategy()
         if any(part._weighted_ for part in problems):
             raise ValueError(
-                "No certificate: the recalibrator was fitted with sample_weight, which the theory does not cover."
+                "No certificate: the recalibrator was fitted with sample_weight, which"
+                " the theory does not cover."
             )
         if self.smoothing > 0:
             raise ValueError(
-                f"No certificate: smoothing={self.smoothing} moves the values off the event frequencies. Fit with "
-                "smoothing=0."
+                f"No certificate: smoothing={self.smoothing} moves the values off the"
+                " event frequencies. Fit with smoothing=0."
             )
         if self.sample_split is not None:
             return certify_independent_bins(problems, "split", **promise)
-        if type(strategy) not in (
-            EqualWidth,
-            FixedEdges,
-        ):  # a class of one's own may look at the rows
+        # a class of one's own may look at the rows
+        if type(strategy) not in (EqualWidth, FixedEdges):
+            even = ", even on their labels" if strategy.needs_labels else ""
             raise ValueError(
-                f"No certificate: the edges of {strategy} depend on the rows that give the values"
-                f"{', even on their labels' if strategy.needs_labels else ''}. Use sample_split=0.5, fixed edges, or "
-                "UniformMassBinning."
+                f"No certificate: the edges of {strategy} depend on the rows that give"
+                f" the values{even}. Use sample_split=0.5, fixed edges, or"
+                " UniformMassBinning."
             )
         return certify_independent_bins(problems, "fixed", **promise)

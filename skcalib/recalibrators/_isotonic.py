@@ -1,14 +1,16 @@
 """Isotonic calibration: the best non-decreasing calibration map."""
 
+from typing import Literal
+
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 
-from skcalib._input.sklearn_private import BOOLEAN
 from skcalib._rows.sorting import DistinctScores
 from skcalib.binning._base import BinLookup
-from skcalib.recalibrators._attributes import knots, shares
+from skcalib.maps import piecewise_polynomial
+from skcalib.maps.checks import knots, shares
 from skcalib.recalibrators._base import BinaryRecalibrator
-from skcalib.recalibrators._map_forms import polynomials
 
 _ROUNDING = 1e-14  # of the mean of a block
 
@@ -19,10 +21,12 @@ class IsotonicCalibration(BinaryRecalibrator):
     Parameters
     ----------
     centered : bool, default=False
-        Whether each flat stretch shrinks to a point at its mean score (centered isotonic regression [2]_). The map is
-        then strictly increasing between the outer knots, and makes no ties there.
+        Whether each flat stretch shrinks to a point at its mean score (centered
+        isotonic regression [2]_). The map is then strictly increasing between the outer
+        knots, and makes no ties there.
     multiclass : {"ovr", "top_label"}, default="ovr"
-        K > 2 classes: each against the rest, or the confidence of the predicted class alone.
+        K > 2 classes: each against the rest, or the confidence of the predicted class
+        alone.
     normalize : bool, default=True
         Whether the K one-vs-rest probabilities are made to sum to 1.
     input : {"probability", "logit"}, default="probability"
@@ -35,15 +39,17 @@ class IsotonicCalibration(BinaryRecalibrator):
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
+        Where the fit comes from: method, parameters, rows, events by class, versions,
+        and a hash of the rows.
     score_knots_, probability_knots_ : ndarray of shape (n_knots,)
-        The map: linear between the knots, constant beyond them. For K > 2 classes lists with one entry per class.
+        The map: linear between the knots, constant beyond them. For K > 2 classes lists
+        with one entry per class.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
-        parameter is out of its range.
+        In `fit`, if a score is missing or not what `input` says, `y` has another length
+        or only one class, or a parameter is out of its range.
 
     See Also
     --------
@@ -53,9 +59,10 @@ class IsotonicCalibration(BinaryRecalibrator):
 
     References
     ----------
-    .. [1] Zadrozny and Elkan (2002), Transforming classifier scores into accurate multiclass probability estimates.
-    .. [2] Oron and Flournoy (2017), Centered isotonic regression: point and interval estimation for dose-response
-       studies.
+    .. [1] Zadrozny and Elkan (2002), Transforming classifier scores into accurate
+        multiclass probability estimates.
+    .. [2] Oron and Flournoy (2017), Centered isotonic regression: point and interval
+        estimation for dose-response studies.
 
     Examples
     --------
@@ -78,44 +85,64 @@ class IsotonicCalibration(BinaryRecalibrator):
     [0.0, 0.5, 0.75, 1.0]
     """
 
-    centered: [BOOLEAN] = False
+    _parameter_constraints = {
+        **BinaryRecalibrator._parameter_constraints,
+        "centered": ["boolean"],
+    }
 
     _part_attributes = {"score_knots_": knots, "probability_knots_": shares}
     _needs_classes = "any"
     _scale = "given"
 
+    # for two classes; a list with one entry per class for more
+    score_knots_: np.ndarray
+    probability_knots_: np.ndarray
+
+    def __init__(
+        self,
+        *,
+        centered: bool = False,
+        multiclass: Literal["ovr", "top_label"] = "ovr",
+        normalize: bool = True,
+        input: Literal["probability", "logit"] = "probability",
+        classes: ArrayLike | None = None,
+    ):
+        self.centered = centered
+        self.multiclass = multiclass
+        self.normalize = normalize
+        self.input = input
+        self.classes = classes
+
     def _fit_binary(self, scores, labels, sample_weight):
         distinct, weight, events = _pooled(scores, labels, sample_weight)
         solution = isotonic_regression(events / weight, weights=weight)
-        first, last = solution.blocks[:-1], solution.blocks[1:] - 1
+        first = solution.blocks[:-1]
+        last = solution.blocks[1:] - 1
         if self.centered:
-            first = first[
-                np.append(True, np.diff(solution.x[first]) > _ROUNDING)
-            ]  # equal values are one block
-            self.score_knots_ = np.add.reduceat(
-                weight * distinct, first
-            ) / np.add.reduceat(weight, first)
+            # equal values are one block
+            first = first[np.append(True, np.diff(solution.x[first]) > _ROUNDING)]
+            of_blocks = np.add.reduceat(weight * distinct, first)
+            self.score_knots_ = of_blocks / np.add.reduceat(weight, first)
             self.probability_knots_ = solution.x[first]
         else:
             ends = np.flatnonzero(np.bincount(np.append(first, last)))
-            self.score_knots_, self.probability_knots_ = (
-                distinct[ends],
-                solution.x[ends],
-            )
+            self.score_knots_ = distinct[ends]
+            self.probability_knots_ = solution.x[ends]
 
     def _predict_binary(self, scores):
         return _interpolated(scores, self.score_knots_, self.probability_knots_)
 
     def _map(self, score):
-        # The line through each two neighbouring knots, from its right end; constant beyond the outer ones.
-        knots, values = self.score_knots_.astype(np.float64), self.probability_knots_
+        # The line through each two neighbouring knots, from its right end; constant
+        # beyond the outer ones.
+        knots = self.score_knots_.astype(np.float64)
+        values = self.probability_knots_
         with np.errstate(over="ignore"):
             slopes = np.diff(values) / np.diff(knots)
-        slopes[~np.isfinite(slopes)] = (
-            0  # knots as near as the smallest floats: hardly a score lies between them
-        )
+        # knots as near as the smallest floats: hardly a score lies between them
+        slopes[~np.isfinite(slopes)] = 0
         lines = np.column_stack((values[1:], slopes))
-        return polynomials(
+        return piecewise_polynomial(
             score,
             knots,
             [knots[0], *knots[1:], knots[-1]],
@@ -124,18 +151,18 @@ class IsotonicCalibration(BinaryRecalibrator):
 
 
 def _interpolated(scores, knots, values):
-    """Return what `np.interp` does, exact at the knots and never falling: scores are looked up, not searched for."""
+    """Return what `np.interp` does, exact at the knots and never falling: scores are
+    looked up, not searched for.
+    """
     outer = (0.0, 1.0) if knots[0] >= 0 and knots[-1] <= 1 else (-np.inf, np.inf)
     segment = BinLookup(np.concatenate((outer[:1], knots, outer[1:])), scores)(scores)
     # The right end of each segment; the first and the last are flat.
-    knot, value = (np.append(ends, ends[-1]) for ends in (knots, values))
-    rise, width = (
-        np.pad(np.diff(values), 1),
-        np.pad(np.diff(knots), 1, constant_values=1),
-    )
-    position = (knot[segment] - scores) / width[
-        segment
-    ]  # no slope, which next to 0 could be infinite
+    knot = np.append(knots, knots[-1])
+    value = np.append(values, values[-1])
+    rise = np.pad(np.diff(values), 1)
+    width = np.pad(np.diff(knots), 1, constant_values=1)
+    # no slope, which next to 0 could be infinite
+    position = (knot[segment] - scores) / width[segment]
     probability = value[segment] - rise[segment] * position
     # By rounding it could be less than at the knot before.
     return np.maximum(
@@ -144,7 +171,9 @@ def _interpolated(scores, knots, values):
 
 
 def _pooled(scores, labels, sample_weight):
-    """Return the distinct scores in order as float64, and the weight and the events at each."""
+    """Return the distinct scores in order as float64, and the weight and the events at
+    each.
+    """
     if sample_weight is None:
         table = DistinctScores.from_rows(scores, labels)
         return (
@@ -152,10 +181,9 @@ def _pooled(scores, labels, sample_weight):
             np.diff(table.weight),
             np.diff(table.positives),
         )
-    # Not that table of weighted rows, whose exact sums take 1.2 to 1.3 times as long here.
+    # Not that table of weighted rows, whose exact sums take 1.2 to 1.3 times as long
+    # here.
     distinct, inverse = np.unique(scores, return_inverse=True)
-    weight, events = (
-        np.bincount(inverse, weights=values)
-        for values in (sample_weight, labels * sample_weight)
-    )
+    weight = np.bincount(inverse, weights=sample_weight)
+    events = np.bincount(inverse, weights=labels * sample_weight)
     return distinct.astype(np.float64), weight, events

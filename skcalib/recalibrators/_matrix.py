@@ -1,43 +1,74 @@
-"""Vector and matrix scaling: an affine map of the logits, held near temperature scaling by a structured ridge."""
+"""Vector and matrix scaling: an affine map of the logits, held near temperature scaling
+by a structured ridge.
+"""
+
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from skcalib._input.sklearn_private import BOOLEAN, StrOptions
+from skcalib._fitting.ridge_path import AffineProblem, affine_features, fit_path
+from skcalib._input.sklearn_private import StrOptions
 from skcalib._rows.blocks import row_blocks
 from skcalib._solvers.softmax_regression import DiagonalMap, MatrixMap
 from skcalib._solvers.temperature import fit_inverse_temperature
-from skcalib.recalibrators._alpha_path import AffineProblem, affine_features, fit_path
-from skcalib.recalibrators._attributes import matrix, number, numbers, positive
+from skcalib.maps import Affine, Centred, Scaled, class_probabilities, log_probabilities
+from skcalib.maps.checks import matrix, number, numbers, positive
 from skcalib.recalibrators._base import RIDGE, LogitRecalibrator
 from skcalib.recalibrators._clipping import ClippedRecalibrator
-from skcalib.recalibrators._map_forms import log_normalized, softmax
-from skcalib.recalibrators._maps import Affine, Centred, Scaled
 
 _LARGEST_FEATURE = 1e150  # whose square is a number
 
 
-class AffineScaling(ClippedRecalibrator, LogitRecalibrator, positional=("alpha",)):
+class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
     """Base of the methods that fit ``softmax(coef @ features + intercept)``.
 
-    A subclass defines ``_affine_map``, the linear operator that its parameters stand for, and
-    ``_penalty(n_classes, alpha)``, the ridge on each.
+    A subclass defines ``_affine_map``, the linear operator that its parameters stand
+    for, and ``_penalty(n_classes, alpha)``, the ridge on each.
     """
 
-    alpha: [RIDGE, StrOptions({"auto"})] = "auto"
-    alpha_intercept: [RIDGE, None] = None
+    _parameter_constraints = {
+        **ClippedRecalibrator._parameter_constraints,
+        **LogitRecalibrator._parameter_constraints,
+        "alpha": [RIDGE, StrOptions({"auto"})],
+        "alpha_intercept": [RIDGE, None],
+    }
 
     _attributes = {
+        **ClippedRecalibrator._attributes,
         "alpha_": number,
         "inverse_temperature_": positive,
         "intercept_": numbers,
         "coef_": matrix,
     }
     _auto_alphas = (1.0, 0.3, 0.1, 0.02)
+    _leaves_impossible_out = True
+
+    alpha_: float
+    coef_: np.ndarray
+    intercept_: np.ndarray
+    inverse_temperature_: float
+
+    def __init__(
+        self,
+        alpha: float | Literal["auto"] = "auto",
+        *,
+        alpha_intercept: float | None = None,
+        clip: float | Literal["auto"] | None = "auto",
+        input: Literal["probability", "logit"] = "probability",
+        classes: ArrayLike | None = None,
+    ):
+        self.alpha = alpha
+        self.alpha_intercept = alpha_intercept
+        self.clip = clip
+        self.input = input
+        self.classes = classes
 
     @property
     def _needs_classes(self):
-        # The log-loss alone would send the intercept of a class without rows to minus infinity.
+        # The log-loss alone would send the intercept of a class without rows to minus
+        # infinity.
         return "two" if np.all(self._penalty(2, self._alphas[-1]) > 0) else "all"
 
     @property
@@ -47,41 +78,49 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator, positional=("alpha",
 
     def _fit_logits(self, logits, codes, sample_weight):
         n_classes = logits.shape[1]
-        self.inverse_temperature_ = float(
-            fit_inverse_temperature(logits, codes, sample_weight)
-        )
+        inverse_temperature = fit_inverse_temperature(logits, codes, sample_weight)
+        self.inverse_temperature_ = float(inverse_temperature)
         reference = np.concatenate(
             [self._reference(logits[rows]) for rows in row_blocks(*logits.shape)]
         )
-        rows = logits, reference, self.inverse_temperature_, codes, sample_weight
-        problem = AffineProblem(self._affine_map, *rows)
-        if (
-            self.inverse_temperature_ * np.abs(problem.reference).max()
-            > _LARGEST_FEATURE
-        ):
+        largest = self.inverse_temperature_ * np.abs(reference).max()
+        if largest > _LARGEST_FEATURE:
             raise ValueError(
-                f"X holds logits that take the temperature {1 / self.inverse_temperature_:.0e}, at which their "
-                "log-probabilities are out of range: rescale the logits."
+                "X holds logits that take the temperature"
+                f" {1 / self.inverse_temperature_:.0e}, at which their"
+                " log-probabilities are out of range: rescale the logits."
             )
-        best, parameters = fit_path(
-            problem, [self._penalty(n_classes, alpha) for alpha in self._alphas]
+        problem = AffineProblem(
+            self._affine_map,
+            logits,
+            reference,
+            self.inverse_temperature_,
+            codes,
+            sample_weight,
         )
+        penalties = [self._penalty(n_classes, alpha) for alpha in self._alphas]
+        best, parameters = fit_path(problem, penalties)
         self.alpha_ = float(self._alphas[best])
+        # The features are temperature-scaled logits; the map is one of the logits.
         coef, intercept = self._affine_map.unpacked(parameters)
-        self.coef_, self.intercept_ = self.inverse_temperature_ * coef, intercept.copy()
+        self.coef_ = self.inverse_temperature_ * coef
+        self.intercept_ = intercept.copy()
 
     def _predict_logits(self, logits):
         parameters = self._affine_map.packed(self.coef_, self.intercept_)
-        return self._affine_map.apply(
-            parameters, affine_features(logits, self._reference(logits))
-        ).T
+        features = affine_features(logits, self._reference(logits))
+        return self._affine_map.apply(parameters, features).T
 
     def _map(self, logits):
-        return softmax(Affine(Centred(logits), self.coef_, self.intercept_))
+        return class_probabilities(Affine(Centred(logits), self.coef_, self.intercept_))
 
     def _reference(self, logits):
-        """Return what is taken off each row of logits, so that a constant added to the row changes nothing."""
-        return logits.mean(axis=1, dtype=np.float64)
+        """Return what is taken off each row of logits, so that a constant added to the
+        row changes nothing.
+        """
+        if logits.min() > -np.inf:
+            return logits.mean(axis=1, dtype=np.float64)
+        return logits.mean(axis=1, dtype=np.float64, where=logits > -np.inf)
 
     def _alpha(self, part, alpha):
         value = getattr(self, f"alpha_{part}")
@@ -89,29 +128,36 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator, positional=("alpha",
 
 
 class VectorScaling(AffineScaling):
-    """Vector scaling: ``softmax(coef * logits + intercept)``, one slope and one intercept per class.
+    """Vector scaling: one slope and one intercept per class, in logits.
 
-    Fitted by log-loss from temperature scaling on, with a ridge toward it, so that it does not overfit many classes
-    with few rows.
+    ``softmax(coef * logits + intercept)``.
+
+    Fitted by log-loss from temperature scaling on, with a ridge toward it, so that it
+    does not overfit many classes with few rows.
 
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the ridge, at least 0. "auto" lowers it from 1 over .3 and .1 down to .02, as long as left-out
-        rows are predicted better. On the log-loss summed over the rows it is
-        ``alpha * n_classes * ((coef / inverse_temperature - 1)**2 + intercept**2)``, summed over the classes: more
-        classes mean fewer rows for each, and with more rows the ridge matters less. 0 is the unpenalised fit.
+        Strength of the ridge, at least 0. "auto" lowers it from 1 over .3 and .1 down
+        to .02, as long as left-out rows are predicted better. On the log-loss summed
+        over the rows it is
+        ``alpha * n_classes * ((coef / inverse_temperature - 1)**2 + intercept**2)``,
+        summed over the classes: more classes mean fewer rows for each, and with more
+        rows the ridge matters less. 0 is the unpenalised fit.
     center : bool, default=True
-        Whether the mean of each row of logits is taken off first. A constant added to a row then changes nothing.
-        False takes the logits as they are, which is eq. 4.5 of [3]_ with ``alpha=0``. The ridge pulls to the same
-        temperature scaling either way. With ``input="probability"`` the logits are the logarithms of the
+        Whether the mean of each row of logits is taken off first. A constant added to a
+        row then changes nothing. False takes the logits as they are, which is eq. 4.5
+        of [3]_ with ``alpha=0``. The ridge pulls to the same temperature scaling either
+        way. With ``input="probability"`` the logits are the logarithms of the
         probabilities, for one column (0, log-odds).
     alpha_intercept : float, default=None
         Ridge of the intercepts; None means `alpha`.
     clip : "auto", float or None, default="auto"
-        What keeps probabilities away from 0 and 1 before they become log-odds. "auto" learns a floor f: a probability p
-        becomes ``(1 - n_classes * f) * p + f``, which keeps the order of the scores. f is 0 unless a larger one, up to
-        .1, gains over half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+        What keeps probabilities away from 0 and 1 before they become log-odds. "auto"
+        learns a floor f: a probability p becomes ``(1 - n_classes * f) * p + f``, which
+        keeps the order of the scores. f is 0 unless a larger one, up to .1, gains over
+        half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to
+        [2^-52, 1 - 2^-52].
     input : {"probability", "logit"}, default="probability"
         What the scores are. One column of logits is the log-odds of the positive class.
     classes : array-like, default=None
@@ -124,7 +170,8 @@ class VectorScaling(AffineScaling):
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
+        Where the fit comes from: method, parameters, rows, events by class, versions,
+        and a hash of the rows.
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
@@ -139,23 +186,27 @@ class VectorScaling(AffineScaling):
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
-        parameter is out of its range.
+        In `fit`, if a score is missing or not what `input` says, `y` has another length
+        or only one class, or a parameter is out of its range.
 
     See Also
     --------
-    MatrixScaling : Every class's logit may move every other's.
-    TemperatureScaling : One slope, no intercepts: decisions never change.
+    MatrixScaling : Every class's logit may move every other's. TemperatureScaling : One
+        slope, no intercepts: decisions never change.
 
     References
     ----------
-    .. [1] Guo, Pleiss, Sun and Weinberger (2017), On calibration of modern neural networks.
-    .. [2] Kull et al. (2019), Beyond temperature scaling, for the ridge apart on the intercepts.
-    .. [3] Zhao, Chen and Oymak (2020), On the role of dataset quality and heterogeneity in model confidence.
+    .. [1] Guo, Pleiss, Sun and Weinberger (2017), On calibration of modern neural
+        networks.
+    .. [2] Kull et al. (2019), Beyond temperature scaling, for the ridge apart on the
+        intercepts.
+    .. [3] Zhao, Chen and Oymak (2020), On the role of dataset quality and heterogeneity
+        in model confidence.
 
     Examples
     --------
-    Half the rows are of the third class, but each class is predicted with probability 1/3:
+    Half the rows are of the third class, but each class is predicted with probability
+    1/3:
 
     >>> import numpy as np
     >>> from skcalib import VectorScaling
@@ -167,10 +218,30 @@ class VectorScaling(AffineScaling):
     [[0.25, 0.25, 0.5]]
     """
 
-    center: [BOOLEAN] = True
+    _parameter_constraints = {
+        **AffineScaling._parameter_constraints,
+        "center": ["boolean"],
+    }
 
     _affine_map = DiagonalMap
-    _attributes = {"coef_": numbers}
+    _attributes = {**AffineScaling._attributes, "coef_": numbers}
+
+    def __init__(
+        self,
+        alpha: float | Literal["auto"] = "auto",
+        *,
+        center: bool = True,
+        alpha_intercept: float | None = None,
+        clip: float | Literal["auto"] | None = "auto",
+        input: Literal["probability", "logit"] = "probability",
+        classes: ArrayLike | None = None,
+    ):
+        self.alpha = alpha
+        self.center = center
+        self.alpha_intercept = alpha_intercept
+        self.clip = clip
+        self.input = input
+        self.classes = classes
 
     def _penalty(self, n_classes, alpha):
         return n_classes * np.repeat(
@@ -181,7 +252,7 @@ class VectorScaling(AffineScaling):
         return super()._reference(logits) if self.center else np.zeros(len(logits))
 
     def _map(self, logits):
-        return softmax(
+        return class_probabilities(
             Scaled(
                 Centred(logits) if self.center else logits, self.coef_, self.intercept_
             )
@@ -192,36 +263,43 @@ class VectorScaling(AffineScaling):
             return super()._logits_of(log_odds)
         if self.input == "logit":
             raise ValueError(
-                "VectorScaling(center=False) of two columns of logits is no function of one score: give both columns."
+                "VectorScaling(center=False) of two columns of logits is no function of"
+                " one score: give both columns."
             )
-        return log_normalized(super()._logits_of(log_odds))
+        return log_probabilities(super()._logits_of(log_odds))
 
 
 class MatrixScaling(AffineScaling):
-    """Matrix scaling: ``softmax(coef @ logits + intercept)`` with a structured ridge toward temperature scaling.
+    """Matrix scaling: ``softmax(coef @ logits + intercept)`` with a structured ridge.
 
-    Logits are centred in each row first, because a constant added to a row does not change its probabilities. For two
-    classes the family is the one of `PlattScaling`.
+    The ridge draws it toward temperature scaling.
+
+    Logits are centred in each row first, because a constant added to a row does not
+    change its probabilities. For two classes the family is the one of `PlattScaling`.
 
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the ridge, at least 0, for the parts that have none of their own. "auto" lowers it from 1 over .3
-        and .1 down to .02, as long as left-out rows are predicted better: see Notes. With V the matrix
-        ``coef / inverse_temperature`` the ridge on the log-loss summed over the rows is the sum of::
+        Strength of the ridge, at least 0, for the parts that have none of their own.
+        "auto" lowers it from 1 over .3 and .1 down to .02, as long as left-out rows are
+        predicted better: see Notes. With V the matrix ``coef / inverse_temperature``
+        the ridge on the log-loss summed over the rows is the sum of::
 
             alpha_diagonal     * K           * sum_k      (V_kk - 1)^2
             alpha_off_diagonal * K * (K - 1) * sum_{j!=k} V_jk^2
             alpha_intercept    * K           * sum_k      intercept_k^2
 
-        for K classes: the K (K - 1) numbers off the diagonal together weigh as much as the K on it would, more
-        classes mean fewer rows for each, and with more rows the ridge matters less. 0 is the unpenalised fit.
+        for K classes: the K (K - 1) numbers off the diagonal together weigh as much as
+        the K on it would, more classes mean fewer rows for each, and with more rows the
+        ridge matters less. 0 is the unpenalised fit.
     alpha_diagonal, alpha_off_diagonal, alpha_intercept : float, default=None
         Ridges of the parts; None means `alpha`.
     clip : "auto", float or None, default="auto"
-        What keeps probabilities away from 0 and 1 before they become log-odds. "auto" learns a floor f: a probability p
-        becomes ``(1 - n_classes * f) * p + f``, which keeps the order of the scores. f is 0 unless a larger one, up to
-        .1, gains over half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+        What keeps probabilities away from 0 and 1 before they become log-odds. "auto"
+        learns a floor f: a probability p becomes ``(1 - n_classes * f) * p + f``, which
+        keeps the order of the scores. f is 0 unless a larger one, up to .1, gains over
+        half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to
+        [2^-52, 1 - 2^-52].
     input : {"probability", "logit"}, default="probability"
         What the scores are. One column of logits is the log-odds of the positive class.
     classes : array-like, default=None
@@ -234,7 +312,8 @@ class MatrixScaling(AffineScaling):
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
+        Where the fit comes from: method, parameters, rows, events by class, versions,
+        and a hash of the rows.
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
@@ -249,25 +328,27 @@ class MatrixScaling(AffineScaling):
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
-        parameter is out of its range.
+        In `fit`, if a score is missing or not what `input` says, `y` has another length
+        or only one class, or a parameter is out of its range.
 
     See Also
     --------
-    VectorScaling : The diagonal alone.
-    DirichletCalibration : The same on log-probabilities.
+    VectorScaling : The diagonal alone. DirichletCalibration : The same on
+        log-probabilities.
 
     Notes
     -----
-    ``alpha="auto"`` takes a weaker ridge only if the log-loss summed over left-out rows falls by more than 5 nats, and
-    stops when it rises. With up to 16 classes each row is left out by one Newton step from the fit to all rows; with
-    more classes one fold of five is left out. It costs two to eight fits. With
-    fewer than 30 rows a class it is 1.
+    ``alpha="auto"`` takes a weaker ridge only if the log-loss summed over left-out rows
+    falls by more than 5 nats, and stops when it rises. With up to 16 classes each row
+    is left out by one Newton step from the fit to all rows; with more classes one fold
+    of five is left out. It costs two to eight fits. With fewer than 30 rows a class it
+    is 1.
 
     References
     ----------
-    Guo, Pleiss, Sun and Weinberger (2017), On calibration of modern neural networks. Kull et al. (2019), Beyond
-    temperature scaling, for ridges apart on the diagonal, off it and on the intercepts.
+    Guo, Pleiss, Sun and Weinberger (2017), On calibration of modern neural networks.
+    Kull et al. (2019), Beyond temperature scaling, for ridges apart on the diagonal,
+    off it and on the intercepts.
 
     Examples
     --------
@@ -285,10 +366,32 @@ class MatrixScaling(AffineScaling):
     [[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]]
     """
 
-    alpha_diagonal: [RIDGE, None] = None
-    alpha_off_diagonal: [RIDGE, None] = None
+    _parameter_constraints = {
+        **AffineScaling._parameter_constraints,
+        "alpha_diagonal": [RIDGE, None],
+        "alpha_off_diagonal": [RIDGE, None],
+    }
 
     _affine_map = MatrixMap
+
+    def __init__(
+        self,
+        alpha: float | Literal["auto"] = "auto",
+        *,
+        alpha_diagonal: float | None = None,
+        alpha_off_diagonal: float | None = None,
+        alpha_intercept: float | None = None,
+        clip: float | Literal["auto"] | None = "auto",
+        input: Literal["probability", "logit"] = "probability",
+        classes: ArrayLike | None = None,
+    ):
+        self.alpha = alpha
+        self.alpha_diagonal = alpha_diagonal
+        self.alpha_off_diagonal = alpha_off_diagonal
+        self.alpha_intercept = alpha_intercept
+        self.clip = clip
+        self.input = input
+        self.classes = classes
 
     def _penalty(self, n_classes, alpha):
         ridge = np.full(
@@ -303,21 +406,24 @@ class MatrixScaling(AffineScaling):
 class DirichletCalibration(MatrixScaling):
     """Dirichlet calibration: matrix scaling on log-probabilities.
 
-    `MatrixScaling` with the same parameters, solver and attributes, on the logarithms of the probabilities in place of
-    centred logits. So the map also depends on how confident the model is. For two classes the family is the one of
-    `BetaCalibration`.
+    `MatrixScaling` with the same parameters, solver and attributes, on the logarithms
+    of the probabilities in place of centred logits. So the map also depends on how
+    confident the model is. For two classes the family is the one of `BetaCalibration`.
 
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the ridge, at least 0, for the parts that have none of their own: see `MatrixScaling`. "auto" lowers
-        it from 1 to .1 and .03, as long as left-out rows are predicted better.
+        Strength of the ridge, at least 0, for the parts that have none of their own:
+        see `MatrixScaling`. "auto" lowers it from 1 to .1 and .03, as long as left-out
+        rows are predicted better.
     alpha_diagonal, alpha_off_diagonal, alpha_intercept : float, default=None
         Ridges of the parts; None means `alpha`.
     clip : "auto", float or None, default="auto"
-        What keeps probabilities away from 0 and 1 before they become log-odds. "auto" learns a floor f: a probability p
-        becomes ``(1 - n_classes * f) * p + f``, which keeps the order of the scores. f is 0 unless a larger one, up to
-        .1, gains over half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+        What keeps probabilities away from 0 and 1 before they become log-odds. "auto"
+        learns a floor f: a probability p becomes ``(1 - n_classes * f) * p + f``, which
+        keeps the order of the scores. f is 0 unless a larger one, up to .1, gains over
+        half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to
+        [2^-52, 1 - 2^-52].
     input : {"probability", "logit"}, default="probability"
         What the scores are. Logits are normalised to log-probabilities.
     classes : array-like, default=None
@@ -330,7 +436,8 @@ class DirichletCalibration(MatrixScaling):
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
+        Where the fit comes from: method, parameters, rows, events by class, versions,
+        and a hash of the rows.
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
@@ -345,8 +452,8 @@ class DirichletCalibration(MatrixScaling):
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
-        parameter is out of its range.
+        In `fit`, if a score is missing or not what `input` says, `y` has another length
+        or only one class, or a parameter is out of its range.
 
     See Also
     --------
@@ -356,8 +463,9 @@ class DirichletCalibration(MatrixScaling):
 
     References
     ----------
-    Kull, Perello-Nieto, Kaengsepp, Silva Filho, Song and Flach (2019), Beyond temperature scaling: obtaining
-    well-calibrated multiclass probabilities with Dirichlet calibration.
+    Kull, Perello-Nieto, Kaengsepp, Silva Filho, Song and Flach (2019), Beyond
+    temperature scaling: obtaining well-calibrated multiclass probabilities with
+    Dirichlet calibration.
 
     Examples
     --------
@@ -377,4 +485,6 @@ class DirichletCalibration(MatrixScaling):
         return logsumexp(logits.astype(np.float64), axis=1)
 
     def _map(self, logits):
-        return softmax(Affine(log_normalized(logits), self.coef_, self.intercept_))
+        return class_probabilities(
+            Affine(log_probabilities(logits), self.coef_, self.intercept_)
+        )

@@ -1,45 +1,40 @@
-"""Multicalibration: one global map, then corrections where features show that it is off, stopped on held-out rows."""
+"""Multicalibration: one global map, then corrections where features show that it is
+off, stopped on held-out rows.
+"""
 
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from functools import partial
 from numbers import Integral, Real
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
-from sklearn.base import clone
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
 from skcalib._defaults import check_fitted
+from skcalib._fitting.feature_columns import FeatureColumns, cells, cuts_between_cells
+from skcalib._fitting.folds import cross_validation_folds
+from skcalib._fitting.provenance import provenance
+from skcalib._fitting.wrapped import class_parameters, fitted_clone
+from skcalib._input.annotations import CrossValidation
 from skcalib._input.scores import (
     check_estimator_scores,
     check_sample_weight,
     drop_zero_weight,
 )
 from skcalib._input.sklearn_private import (
-    CV,
-    RANDOM_STATE,
-    VERBOSE,
     HasMethods,
     Interval,
 )
 from skcalib._progress import Progress
 from skcalib._rows.links import log_odds, log_probability, row_softmax
-from skcalib.recalibrators._attributes import check_same_classes, count, fitted, numbers
-from skcalib.recalibrators._certified import forbid_certificates
-from skcalib.recalibrators._feature_columns import (
-    FeatureColumns,
-    cells,
-    cuts_between_cells,
-)
-from skcalib.recalibrators._folds import cross_validation_folds
-from skcalib.recalibrators._map_forms import map_of
-from skcalib.recalibrators._provenance import provenance
+from skcalib.maps import map_of
+from skcalib.maps.checks import check_same_classes, count, fitted, numbers
+from skcalib.recalibrators._base import BaseRecalibrator
+from skcalib.recalibrators._certified_mixin import forbid_certificates
 from skcalib.recalibrators._spline import SplineCalibration
-from skcalib.recalibrators._transformer import (
-    RecalibratorOfColumns,
-    class_parameters,
-    fitted_clone,
-)
+from skcalib.recalibrators._transformer import RecalibratorOfColumns
 
 _TREES_PER_ROUND = 10
 _MAX_LEAVES = 16
@@ -50,21 +45,23 @@ _ROWS_FOR_THREADS = 50_000
 _STANDARD_ERRORS = 2.0  # that the gain of a round has to be above 0
 
 
-class MulticalibratedRecalibrator(RecalibratorOfColumns, positional=("recalibrator",)):
-    """Recalibration that also holds within segments: a global map, and corrections by features if they gain.
+class MulticalibratedRecalibrator(RecalibratorOfColumns):
+    """Recalibration that also holds within segments, by corrections that gain.
 
-    The global map is fitted to the scores alone. Then come rounds of Newton steps: histogram gradient boosting over the
-    features and the score. Cross-validation chooses the number of rounds. It is 0 (the global map itself) unless a
-    larger number is better beyond noise.
+    The global map is fitted to the scores alone. Then come rounds of Newton steps:
+    histogram gradient boosting over the features and the score. Cross-validation
+    chooses the number of rounds. It is 0 (the global map itself) unless a larger number
+    is better beyond noise.
 
     Parameters
     ----------
     recalibrator : recalibrator, default=None
-        The global map; None means `SplineCalibration`. Its `input` and `classes` hold for the whole estimator.
+        The global map; None means `SplineCalibration`. Its `input` and `classes` hold
+        for the whole estimator.
     features : str, int, list of these, or callable
-        Columns of `X` by name or position, which are taken out of the scores, or a function of `X` that returns a
-        table. Columns may be of any type; of categories the 254 most frequent are used, and the others count as
-        missing.
+        Columns of `X` by name or position, which are taken out of the scores, or a
+        function of `X` that returns a table. Columns may be of any type; of categories
+        the 254 most frequent are used, and the others count as missing.
     max_rounds : int, default=20
         Largest number of rounds; 0 makes the global map.
     learning_rate : float, default=0.1
@@ -72,9 +69,11 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns, positional=("recalibrat
     regularization : float, default=20.0
         Ridge of each leaf's Newton step, in units of ``sum(w * p * (1 - p))``.
     cv : int, splitter or iterable of (train, test), default=5
-        Folds that choose the number of rounds, which must predict every row once. None means 5.
+        Folds that choose the number of rounds, which must predict every row once. None
+        means 5.
     random_state : int, RandomState instance or None, default=None
-        Seed of histogram gradient boosting, which draws rows where there are more than 200,000.
+        Seed of histogram gradient boosting, which draws rows where there are more than
+        200,000.
     verbose : bool or int, default=False
         Whether the number of rounds so far is written to stderr.
 
@@ -83,13 +82,15 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns, positional=("recalibrat
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
+        Where the fit comes from: method, parameters, rows, events by class, versions,
+        and a hash of the rows.
     recalibrator_ : recalibrator
         The global map, fitted to all rows.
     n_rounds_ : int
         Number of rounds used; 0 is exactly the global map.
     gains_ : ndarray of shape (n_tried,)
-        Cross-validated log-loss of the global map minus the one after each round tried, in nats per row.
+        Cross-validated log-loss of the global map minus the one after each round tried,
+        in nats per row.
     gain_errors_ : ndarray of shape (n_tried,)
         Standard errors of these gains.
     n_features_in_ : int
@@ -100,8 +101,9 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns, positional=("recalibrat
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
-        parameter is out of its range. Also if the features do not fit the scores, or a column is not there.
+        In `fit`, if a score is missing or not what `input` says, `y` has another length
+        or only one class, or a parameter is out of its range. Also if the features do
+        not fit the scores, or a column is not there.
 
     See Also
     --------
@@ -110,23 +112,27 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns, positional=("recalibrat
 
     Notes
     -----
-    Inside a pipeline pass columns of the data around the classifier, as below; `RecalibratedClassifierCV` passes scores
-    only. With K > 2 classes each class has its own steps on the logits of the softmax. Weights count in the log-loss
-    and in the steps, but a leaf needs 20 rows whatever they weigh: a weight of 2 is not exactly two rows. Up to 50,000
-    rows are fitted by one thread, more rows by the threads of scikit-learn's histogram gradient boosting
-    (``OMP_NUM_THREADS``).
+    Inside a pipeline pass columns of the data around the classifier, as below;
+    `RecalibratedClassifierCV` passes scores only. With K > 2 classes each class has its
+    own steps on the logits of the softmax. Weights count in the log-loss and in the
+    steps, but a leaf needs 20 rows whatever they weigh: a weight of 2 is not exactly
+    two rows. Up to 50,000 rows are fitted by one thread, more rows by the threads of
+    scikit-learn's histogram gradient boosting (``OMP_NUM_THREADS``).
 
-    The number of rounds is the one whose mean gain minus two standard errors is largest, if that is above 0. Rounds are
-    tried until the mean gain has not risen for two of them.
+    The number of rounds is the one whose mean gain minus two standard errors is
+    largest, if that is above 0. Rounds are tried until the mean gain has not risen for
+    two of them.
 
-    In 76 fits on 11 tables two standard errors were the best rule: with one the log-loss on new rows rises by up to
-    1 %, with three a quarter of the useful corrections is lost. Asking that the worst segment of the held-out rows
-    falls as well changed nothing.
+    In 76 fits on 11 tables two standard errors were the best rule: with one the
+    log-loss on new rows rises by up to 1 %, with three a quarter of the useful
+    corrections is lost. Asking that the worst segment of the held-out rows falls as
+    well changed nothing.
 
     References
     ----------
-    Hebert-Johnson, Kim, Reingold and Rothblum (2018), Multicalibration: calibration for the (computationally
-    identifiable) masses. Perini, Haimovich, Linder and others (2025), MCGrad: multicalibration at web scale.
+    Hebert-Johnson, Kim, Reingold and Rothblum (2018), Multicalibration: calibration for
+    the (computationally identifiable) masses. Perini, Haimovich, Linder and others
+    (2025), MCGrad: multicalibration at web scale.
 
     Examples
     --------
@@ -149,14 +155,16 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns, positional=("recalibrat
     [0.0, 1.0]
     """
 
-    recalibrator: [HasMethods(["fit", "predict_proba"]), None] = None
-    features: [str, Integral, list, tuple, callable]
-    max_rounds: [Interval(Integral, 0, None, closed="left")] = 20
-    learning_rate: [Interval(Real, 0, 1, closed="right")] = 0.1
-    regularization: [Interval(Real, 0, None, closed="left")] = 20.0
-    cv: [CV] = 5
-    random_state: [RANDOM_STATE] = None
-    verbose: [VERBOSE] = False
+    _parameter_constraints = {
+        "recalibrator": [HasMethods(["fit", "predict_proba"]), None],
+        "features": [str, Integral, list, tuple, callable],
+        "max_rounds": [Interval(Integral, 0, None, closed="left")],
+        "learning_rate": [Interval(Real, 0, 1, closed="right")],
+        "regularization": [Interval(Real, 0, None, closed="left")],
+        "cv": ["cv_object"],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
 
     _default_objects = {"recalibrator": SplineCalibration}
 
@@ -167,12 +175,38 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns, positional=("recalibrat
         "recalibrator_": fitted,
         "_seed": count,
     }
-    _derived = {
-        "_columns": lambda self: FeatureColumns(),
-        "_rounds": lambda self: [],
-    }  # of no use without rounds
+    # of no use without rounds
+    _derived = {"_columns": lambda self: FeatureColumns(), "_rounds": lambda self: []}
 
-    def fit(self, X, y, sample_weight=None):
+    recalibrator_: BaseRecalibrator
+    n_rounds_: int
+    gains_: np.ndarray
+    gain_errors_: np.ndarray
+
+    def __init__(
+        self,
+        recalibrator: BaseEstimator | None = None,
+        *,
+        features: str | int | Sequence[str | int] | Callable,
+        max_rounds: int = 20,
+        learning_rate: float = 0.1,
+        regularization: float = 20.0,
+        cv: CrossValidation | None = 5,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: bool | int = False,
+    ):
+        self.recalibrator = recalibrator
+        self.features = features
+        self.max_rounds = max_rounds
+        self.learning_rate = learning_rate
+        self.regularization = regularization
+        self.cv = cv
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Fit the global map, choose the number of rounds, and fit the rounds.
 
         Parameters
@@ -192,7 +226,8 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns, positional=("recalibrat
         Raises
         ------
         ValueError
-            For scores, labels or features that do not fit together, and for a column that is not there.
+            For scores, labels or features that do not fit together, and for a column
+            that is not there.
         """
         self._validate_params()
         scores, table = self._scores_and_table(X, reset=True)
@@ -203,15 +238,14 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns, positional=("recalibrat
         scores, features, codes, weight = drop_zero_weight(
             weight, scores, features, codes
         )
-        self._seed = check_random_state(self.random_state).randint(
-            np.iinfo(np.int32).max
-        )
+        random = check_random_state(self.random_state)
+        self._seed = random.randint(np.iinfo(np.int32).max)
         rows = _Rows(scores, features, codes, weight)
         with _threads(len(scores)):
             self.gains_, self.gain_errors_ = self._cross_validated_gains(rows)
-            self.n_rounds_ = int(
-                np.argmax([0.0, *(self.gains_ - _STANDARD_ERRORS * self.gain_errors_)])
-            )
+            # the round of the largest gain that is proven, or none
+            proven = self.gains_ - _STANDARD_ERRORS * self.gain_errors_
+            self.n_rounds_ = int(np.argmax(np.append(0.0, proven)))
             self._fit_rounds(rows)
         forbid_certificates(
             self, "rounds of corrections were made, or judged, on the same rows."
@@ -219,7 +253,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns, positional=("recalibrat
         self.provenance_ = provenance(self, scores, codes, weight)
         return self
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Return calibrated probabilities.
 
         Parameters
@@ -251,8 +285,9 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns, positional=("recalibrat
     def _map(self, scores):
         if self.n_rounds_ > 0:
             raise ValueError(
-                f"MulticalibratedRecalibrator cannot be written outside Python: it made {self.n_rounds_} rounds of "
-                "corrections by trees. Only one without rounds can."
+                "MulticalibratedRecalibrator cannot be written outside Python: it made"
+                f" {self.n_rounds_} rounds of corrections by trees. Only one without"
+                " rounds can."
             )
         return map_of(self.recalibrator_, scores)
 
@@ -266,34 +301,37 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns, positional=("recalibrat
     def _scores_and_table(self, X, *, reset):
         """Return the validated scores (n, C) and the table of the features."""
         if callable(self.features):
-            scores, table = (
-                check_estimator_scores(self, X, input=self.input, reset=reset),
-                self.features(X),
-            )
+            scores = check_estimator_scores(self, X, input=self.input, reset=reset)
+            table = self.features(X)
             if len(table) != len(scores):
                 raise ValueError(
-                    f"features returned {len(table)} rows for the {len(scores)} rows of X."
+                    f"features returned {len(table)} rows for the {len(scores)} rows"
+                    " of X."
                 )
             return scores, table
-        keys = (
-            [self.features]
-            if isinstance(self.features, str | Integral)
-            else list(self.features)
+        if isinstance(self.features, str | Integral):
+            keys = [self.features]
+        else:
+            keys = list(self.features)
+        are_keys = all(
+            isinstance(key, str | Integral) and not isinstance(key, bool)
+            for key in keys
         )
-        if not keys or any(
-            isinstance(key, bool) or not isinstance(key, str | Integral) for key in keys
-        ):
+        if not keys or not are_keys:
             raise ValueError(
-                f"features must be names or positions of columns of X, found {self.features!r}."
+                "features must be names or positions of columns of X, found"
+                f" {self.features!r}."
             )
         return self._scores_and_columns(X, keys, "features", reset=reset)
 
     def _fit_rounds(self, rows):
-        self.recalibrator_, self._rounds = self._fit_global(rows), []
+        self.recalibrator_ = self._fit_global(rows)
+        self._rounds = []
         logits = self._logits(self.recalibrator_, rows.scores)
         for _ in range(self.n_rounds_):
-            self._rounds.append(self._fit_round(rows, logits))
-            logits = self._after_round(self._rounds[-1], rows.features, logits)
+            models = self._fit_round(rows, logits)
+            self._rounds.append(models)
+            logits = self._after_round(models, rows.features, logits)
 
     def _fit_global(self, rows):
         recalibrator = self._resolved("recalibrator")
@@ -303,17 +341,24 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns, positional=("recalibrat
         )
 
     def _logits(self, recalibrator, scores):
-        """Return the logits (n, K) of the global map; those of two classes are 0 and the log-odds."""
+        """Return the logits (n, K) of the global map; those of two classes are 0 and
+        the log-odds.
+        """
         probabilities = recalibrator.predict_proba(scores)
         if len(self.classes_) > 2:
             return log_probability(probabilities)
         return np.column_stack((np.zeros(len(scores)), log_odds(probabilities[:, 1])))
 
     def _fit_round(self, rows, logits):
-        """Return the boosted trees of a Newton step: for each class, the second alone of two, cells and a regressor."""
+        """Return the boosted trees of a Newton step: for each class, the second alone
+        of two, cells and a regressor.
+        """
         from sklearn.ensemble import HistGradientBoostingRegressor  # dear to import
 
-        classes = np.arange(len(self.classes_))[len(self.classes_) == 2 :]
+        classes = np.arange(len(self.classes_))
+        if len(classes) == 2:
+            classes = classes[1:]
+        # Newton's step for the log-odds of each class: the residual over the curvature.
         probabilities = np.clip(row_softmax(logits)[:, classes], _CLIP, 1 - _CLIP)
         curvature = probabilities * (1 - probabilities)
         step = ((rows.codes[:, None] == classes) - probabilities) / curvature
@@ -332,9 +377,8 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns, positional=("recalibrat
         for number, k in enumerate(classes.tolist()):
             cuts = cuts_between_cells(logits[:, k])
             columns = np.column_stack((rows.features, cells(logits[:, k], cuts)))
-            columns[:, np.isnan(columns).all(axis=0)] = (
-                0  # scikit-learn refuses a column without any value
-            )
+            # scikit-learn refuses a column without any value
+            columns[:, np.isnan(columns).all(axis=0)] = 0
             fitted = clone(regressor).fit(
                 columns, step[:, number], sample_weight=weight[:, number]
             )
@@ -344,61 +388,75 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns, positional=("recalibrat
     def _after_round(self, models, features, logits):
         moved = logits.copy()
         for k, cuts, model in models:
-            moved[:, k] += model.predict(
-                np.column_stack((features, cells(logits[:, k], cuts)))
-            )
+            columns = np.column_stack((features, cells(logits[:, k], cuts)))
+            moved[:, k] += model.predict(columns)
         return moved
 
     def _cross_validated_gains(self, rows):
         """Return the mean gain of each round tried, and its standard error."""
         if self.max_rounds == 0:
             return np.zeros(0), np.zeros(0)
-        folds = []
-        for fold in cross_validation_folds(
-            self.cv, np.hstack((rows.scores, rows.features)), rows.codes, rows.weight
-        ):
-            parts = (
+        table = np.hstack((rows.scores, rows.features))
+        folds = [
+            _FoldRounds(
+                self,
                 rows.at(fold.train, fold.train_weight),
                 rows.at(fold.test, fold.test_weight),
             )
-            recalibrator = self._fit_global(parts[0])
-            logits = [self._logits(recalibrator, part.scores) for part in parts]
-            folds.append((parts, logits, parts[1].losses(logits[1])))
-        weight = (
-            None
-            if rows.weight is None
-            else np.concatenate([test.weight for (_, test), *_ in folds])
-        )
-        means, errors = [], []
+            for fold in cross_validation_folds(self.cv, table, rows.codes, rows.weight)
+        ]
+        weight = None
+        if rows.weight is not None:
+            weight = np.concatenate([fold.test.weight for fold in folds])
+        n_rows = len(rows.codes) if weight is None else weight.sum()
+        means = []
+        errors = []
         progress = Progress("MulticalibratedRecalibrator", self.verbose)
+        # The search ends where the mean gain has not risen for some rounds.
         while (
             len(means) < self.max_rounds
             and len(means) - 1 - np.argmax([0.0, *means]) < _PATIENCE
         ):
             gains = []
-            for parts, logits, of_global in folds:
-                models = self._fit_round(parts[0], logits[0])
-                logits[:] = map(
-                    partial(self._after_round, models),
-                    (part.features for part in parts),
-                    logits,
-                )
-                gains.append(of_global - parts[1].losses(logits[1]))
+            for fold in folds:
+                gains.append(fold.next_gains())
                 progress(
-                    f"round {len(means) + 1} of at most {self.max_rounds}, {len(folds)} folds"
+                    f"round {len(means) + 1} of at most {self.max_rounds}, {len(folds)}"
+                    " folds"
                 )
             gain = np.concatenate(gains)
             mean = np.average(gain, weights=weight)
             variance = np.average((gain - mean) ** 2, weights=weight)
             means.append(mean)
-            errors.append(
-                np.sqrt(variance / (len(gain) if weight is None else weight.sum()))
-            )
+            errors.append(np.sqrt(variance / n_rows))
         return np.array(means), np.array(errors)
 
 
+class _FoldRounds:
+    """The rounds of one fold: fitted to its training rows, judged on its test rows."""
+
+    def __init__(self, recalibrator, train, test):
+        self.recalibrator = recalibrator
+        self.train = train
+        self.test = test
+        fitted = recalibrator._fit_global(train)
+        self.train_logits = recalibrator._logits(fitted, train.scores)
+        self.test_logits = recalibrator._logits(fitted, test.scores)
+        self.losses_of_global_map = test.losses(self.test_logits)
+
+    def next_gains(self):
+        """Fit one more round; return what the rounds so far save in each test row."""
+        after_round = self.recalibrator._after_round
+        models = self.recalibrator._fit_round(self.train, self.train_logits)
+        self.train_logits = after_round(models, self.train.features, self.train_logits)
+        self.test_logits = after_round(models, self.test.features, self.test_logits)
+        return self.losses_of_global_map - self.test.losses(self.test_logits)
+
+
 class _Rows(NamedTuple):
-    """Validated rows: scores (n, C), features (n, m), codes (n,) and weights or None."""
+    """Validated rows: scores (n, C), features (n, m), codes (n,) and weights or
+    None.
+    """
 
     scores: np.ndarray
     features: np.ndarray
@@ -407,7 +465,9 @@ class _Rows(NamedTuple):
 
     def at(self, index, weight):
         """Return some of the rows, with other weights."""
-        return _Rows(*(array[index] for array in self[:-1]), weight)
+        return _Rows(
+            self.scores[index], self.features[index], self.codes[index], weight
+        )
 
     def losses(self, logits):
         """Return the log-loss of each row."""
@@ -415,7 +475,9 @@ class _Rows(NamedTuple):
 
 
 def _threads(n_rows):
-    """Return a context in which few rows are boosted by one thread: more would wait for each other."""
+    """Return a context in which few rows are boosted by one thread: more would wait for
+    each other.
+    """
     if n_rows > _ROWS_FOR_THREADS:
         return nullcontext()
     from threadpoolctl import threadpool_limits

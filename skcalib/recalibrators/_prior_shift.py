@@ -1,40 +1,47 @@
-"""Prior shift: the same forecasts for a population in which the classes have other frequencies."""
+"""Prior shift: the same forecasts for a population in which the classes have other
+frequencies.
+"""
 
 from numbers import Real
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skcalib._input.scalars import as_numbers, invalid
 from skcalib._input.scores import check_sample_weight, check_scores, drop_zero_weight
-from skcalib._input.sklearn_private import ARRAY_LIKE, Interval, StrOptions
+from skcalib._input.sklearn_private import Interval, StrOptions
 from skcalib._rows.links import clip_probability, row_softmax
 from skcalib._solvers.mixture import fit_mixture_weights
-from skcalib.recalibrators._attributes import weights
+from skcalib.maps import Scaled, class_probabilities
+from skcalib.maps.checks import weights
 from skcalib.recalibrators._base import LogitRecalibrator
-from skcalib.recalibrators._map_forms import softmax
-from skcalib.recalibrators._maps import Scaled
 
 _ROUNDING = 1e-6
 _MOST_STEPS, _SETTLED, _NO_CURVATURE, _FALLS = 100, 1e-18, 1e-12, 0.25
 
 
-class PriorShift(LogitRecalibrator, positional=("train_prior", "target_prior")):
+class PriorShift(LogitRecalibrator):
     """Correction for class frequencies that differ between training and use.
 
-    For models trained on resampled or class-weighted data: each probability is multiplied by the ratio of the two
-    frequencies of its class, and the row is made to sum to 1 again. This is exact if the classes look the same in both
-    populations and only their frequencies differ. A frequency that is None is taken from the labels given to `fit`. If
-    both are None, the target frequencies come from the labels, and the training frequencies are estimated: those under
-    which the labels are most likely. The mean probability of each class is then its frequency in the labels.
+    For models trained on resampled or class-weighted data: each probability is
+    multiplied by the ratio of the two frequencies of its class, and the row is made to
+    sum to 1 again. This is exact if the classes look the same in both populations and
+    only their frequencies differ. A frequency that is None is taken from the labels
+    given to `fit`. If both are None, the target frequencies come from the labels, and
+    the training frequencies are estimated: those under which the labels are most
+    likely. The mean probability of each class is then its frequency in the labels.
 
     Parameters
     ----------
     train_prior : array-like, dict, float or "balanced", default=None
-        Class frequencies that the model has learned: an array in the order of the sorted classes, a dict from label to
-        frequency, the frequency of the positive class of two, or "balanced" for equal ones, which is what
+        Class frequencies that the model has learned: an array in the order of the
+        sorted classes, a dict from label to frequency, the frequency of the positive
+        class of two, or "balanced" for equal ones, which is what
         ``class_weight="balanced"`` makes of any data.
     target_prior : array-like, dict, float or "balanced", default=None
-        Class frequencies where the model is used, in the same forms; see `estimate_target_prior` for unlabelled data.
+        Class frequencies where the model is used, in the same forms; see
+        `estimate_target_prior` for unlabelled data.
     input : {"probability", "logit"}, default="probability"
         What the scores are. One column of logits is the log-odds of the positive class.
     classes : array-like, default=None
@@ -45,15 +52,16 @@ class PriorShift(LogitRecalibrator, positional=("train_prior", "target_prior")):
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
+        Where the fit comes from: method, parameters, rows, events by class, versions,
+        and a hash of the rows.
     train_prior_, target_prior_ : ndarray of shape (n_classes,)
         The frequencies used.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
-        parameter is out of its range.
+        In `fit`, if a score is missing or not what `input` says, `y` has another length
+        or only one class, or a parameter is out of its range.
 
     See Also
     --------
@@ -61,12 +69,14 @@ class PriorShift(LogitRecalibrator, positional=("train_prior", "target_prior")):
 
     References
     ----------
-    Saerens, Latinne and Decaestecker (2002), Adjusting the outputs of a classifier to new a priori probabilities.
+    Saerens, Latinne and Decaestecker (2002), Adjusting the outputs of a classifier to
+    new a priori probabilities.
 
     Examples
     --------
-    A model that was trained on equal numbers of frauds and other payments predicts 1/2. One payment in a thousand is a
-    fraud. Both frequencies are given, so `fit` learns nothing but the classes:
+    A model that was trained on equal numbers of frauds and other payments predicts 1/2.
+    One payment in a thousand is a fraud. Both frequencies are given, so `fit` learns
+    nothing but the classes:
 
     >>> from skcalib import PriorShift
     >>> shift = PriorShift(train_prior="balanced", target_prior=0.001).fit(
@@ -76,30 +86,47 @@ class PriorShift(LogitRecalibrator, positional=("train_prior", "target_prior")):
     [[0.999, 0.001]]
     """
 
-    train_prior: [
-        ARRAY_LIKE,
-        dict,
-        Interval(Real, 0, 1, closed="both"),
-        StrOptions({"balanced"}),
-        None,
-    ] = None
-    target_prior: [
-        ARRAY_LIKE,
-        dict,
-        Interval(Real, 0, 1, closed="both"),
-        StrOptions({"balanced"}),
-        None,
-    ] = None
+    _parameter_constraints = {
+        **LogitRecalibrator._parameter_constraints,
+        "train_prior": [
+            "array-like",
+            dict,
+            Interval(Real, 0, 1, closed="both"),
+            StrOptions({"balanced"}),
+            None,
+        ],
+        "target_prior": [
+            "array-like",
+            dict,
+            Interval(Real, 0, 1, closed="both"),
+            StrOptions({"balanced"}),
+            None,
+        ],
+    }
 
     _attributes = {"train_prior_": weights, "target_prior_": weights}
 
+    train_prior_: np.ndarray
+    target_prior_: np.ndarray
+
+    def __init__(
+        self,
+        train_prior: ArrayLike | dict | None = None,
+        target_prior: ArrayLike | dict | None = None,
+        *,
+        input: Literal["probability", "logit"] = "probability",
+        classes: ArrayLike | None = None,
+    ):
+        self.train_prior = train_prior
+        self.target_prior = target_prior
+        self.input = input
+        self.classes = classes
+
     @property
     def _needs_classes(self):
-        return (
-            "all"
-            if (self.train_prior is None) != (self.target_prior is None)
-            else "any"
-        )
+        # One prior alone is compared with the frequencies of the labels.
+        is_counted = (self.train_prior is None) != (self.target_prior is None)
+        return "all" if is_counted else "any"
 
     def _fit_logits(self, logits, codes, sample_weight):
         counts = np.bincount(codes, sample_weight, minlength=len(self.classes_))
@@ -120,17 +147,17 @@ class PriorShift(LogitRecalibrator, positional=("train_prior", "target_prior")):
         return logits + self._log_ratios
 
     def _map(self, logits):
-        return softmax(Scaled(logits, 1.0, self._log_ratios))
+        return class_probabilities(Scaled(logits, 1.0, self._log_ratios))
 
     @property
     def _log_ratios(self):
-        return np.log(
-            np.maximum(self.target_prior_, np.finfo(np.float64).tiny)
-        ) - np.log(self.train_prior_)
+        target = np.maximum(self.target_prior_, np.finfo(np.float64).tiny)
+        return np.log(target) - np.log(self.train_prior_)
 
 
 def _matched(logits, counts, sample_weight):
-    """Return class frequencies, and what logits get so that the mean probabilities are these (Newton's method).
+    """Return class frequencies, and what logits get so that the mean probabilities are
+    these (Newton's method).
 
     One more row whose label is as uncertain as the mean forecast keeps both finite.
     """
@@ -153,7 +180,9 @@ def _matched(logits, counts, sample_weight):
         step = np.linalg.solve(curvature, gradient)
         if gradient @ step < _SETTLED:
             break
-        while True:  # shorter steps, until the log-likelihood no longer falls by much along them: it is concave
+        # shorter steps, until the log-likelihood no longer falls by much along them: it
+        # is concave
+        while True:
             probability = row_softmax(logits + (intercepts + step))
             if (target - share @ probability) @ step >= -_FALLS * (gradient @ step):
                 break
@@ -162,19 +191,26 @@ def _matched(logits, counts, sample_weight):
     return target, intercepts
 
 
-def estimate_target_prior(y_proba, train_prior="balanced", *, sample_weight=None):
-    """Return the class frequencies under which the scores of unlabelled rows are most likely.
+def estimate_target_prior(
+    y_proba: ArrayLike,
+    train_prior: ArrayLike | Literal["balanced"] = "balanced",
+    *,
+    sample_weight: ArrayLike | None = None,
+) -> np.ndarray:
+    """Return the class frequencies that make unlabelled scores most likely.
 
-    It is for a population in which the classes look as they did in training but have other frequencies. The scores must
-    be calibrated for the training frequencies: their error becomes an error of the estimate.
+    It is for a population in which the classes look as they did in training but have
+    other frequencies. The scores must be calibrated for the training frequencies: their
+    error becomes an error of the estimate.
 
     Parameters
     ----------
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
-        Probabilities of unlabelled rows; one column is the probability of the positive class.
+        Probabilities of unlabelled rows; one column is the probability of the positive
+        class.
     train_prior : array-like of shape (K,), float or "balanced", default="balanced"
-        Class frequencies that the model has learned: in the order of the columns, of the positive class of two, or
-        equal ones.
+        Class frequencies that the model has learned: in the order of the columns, of
+        the positive class of two, or equal ones.
     sample_weight : array-like of shape (n,), default=None
         Weights, which count as repeated rows.
 
@@ -194,16 +230,18 @@ def estimate_target_prior(y_proba, train_prior="balanced", *, sample_weight=None
 
     Notes
     -----
-    The maximum of the likelihood, to which the expectation-maximisation of [1]_ converges, found by second-order steps.
+    The maximum of the likelihood, to which the expectation-maximisation of [1]_
+    converges, found by second-order steps.
 
     References
     ----------
-    .. [1] Saerens, Latinne and Decaestecker (2002), Adjusting the outputs of a classifier to new a priori
-       probabilities.
+    .. [1] Saerens, Latinne and Decaestecker (2002), Adjusting the outputs of a
+        classifier to new a priori probabilities.
 
     Examples
     --------
-    A model that was trained on equal class frequencies meets rows without labels, of which a tenth are events.
+    A model that was trained on equal class frequencies meets rows without labels, of
+    which a tenth are events.
 
     >>> import numpy as np
     >>> from scipy.special import expit
@@ -218,22 +256,22 @@ def estimate_target_prior(y_proba, train_prior="balanced", *, sample_weight=None
     """
     scores = check_scores(y_proba, name="y_proba")
     weight = check_sample_weight(sample_weight, len(scores))
-    scores = (
-        np.column_stack((1 - scores[:, 0], scores[:, 0]))
-        if scores.shape[1] == 1
-        else scores
-    )
+    if scores.shape[1] == 1:
+        scores = np.column_stack((1 - scores[:, 0], scores[:, 0]))
     scores, weight = drop_zero_weight(weight, scores)
     n_classes = scores.shape[1]
     train_prior = _prior(
         train_prior, np.arange(n_classes), np.ones(n_classes), "train_prior"
     )
-    # p(x | k) is in proportion to p(k | x) / train: the prior is what mixes these densities best.
+    # p(x | k) is in proportion to p(k | x) / train: the prior is what mixes these
+    # densities best.
     return fit_mixture_weights(clip_probability(scores) / train_prior, weight)
 
 
 def _prior(prior, classes, counts, name):
-    """Return class frequencies (n_classes,) from any form in which they may be given; None stands for the counts."""
+    """Return class frequencies (n_classes,) from any form in which they may be given;
+    None stands for the counts.
+    """
     if prior is None:
         return counts / counts.sum()
     if isinstance(prior, str):
@@ -243,7 +281,8 @@ def _prior(prior, classes, counts, name):
     if isinstance(prior, dict):
         if set(prior) != set(classes.tolist()):
             raise ValueError(
-                f"{name} must have the labels {classes.tolist()} as keys, found {list(prior)}."
+                f"{name} must have the labels {classes.tolist()} as keys, found"
+                f" {list(prior)}."
             )
         prior = [prior[label] for label in classes.tolist()]
     values = as_numbers(prior, name)
@@ -251,15 +290,18 @@ def _prior(prior, classes, counts, name):
         values = np.array([1 - values, values])
     if values.shape != classes.shape:
         raise ValueError(
-            f"{name} must hold one frequency for each of {len(classes)} classes, found {prior!r}."
+            f"{name} must hold one frequency for each of {len(classes)} classes, found"
+            f" {prior!r}."
         )
     if not np.all(values >= 0) or abs(values.sum() - 1) > _ROUNDING:
         raise ValueError(
-            f"{name} must hold frequencies that are not negative and sum to 1, found {prior!r}."
+            f"{name} must hold frequencies that are not negative and sum to 1, found"
+            f" {prior!r}."
         )
     if name == "train_prior" and not values.all():
         label = classes[values == 0].tolist()[0]
         raise ValueError(
-            f"train_prior is 0 for the class {label!r}: the model cannot have learned it."
+            f"train_prior is 0 for the class {label!r}: the model cannot have"
+            " learned it."
         )
     return values / values.sum()

@@ -1,54 +1,62 @@
 """Quadratic scaling: a parabola of the log-odds, held near temperature scaling."""
 
 from functools import partial
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from skcalib._input.sklearn_private import BOOLEAN
+from skcalib._fitting.partial_pooling import PooledMap
 from skcalib._rows.links import clip_probability
 from skcalib._solvers.logistic import fit_logistic
 from skcalib._solvers.temperature import root_mean_square, smoothed_inverse_temperature
-from skcalib.recalibrators._attributes import number, range_of_numbers
+from skcalib.maps import Expit, piecewise_polynomial
+from skcalib.maps.checks import number, range_of_numbers
 from skcalib.recalibrators._base import RIDGE
-from skcalib.recalibrators._map_forms import polynomials
-from skcalib.recalibrators._maps import Expit
-from skcalib.recalibrators._partial_pooling import (
-    PartiallyPooledRecalibrator,
-    PooledMap,
-)
+from skcalib.recalibrators._partially_pooled import PartiallyPooledRecalibrator
 
 # The square is scaled by a typical log-odds, and this is its lower limit.
 _SMALLEST_SPREAD = 0.3
 
 
-class QuadraticScaling(PartiallyPooledRecalibrator, positional=("alpha",)):
-    """Quadratic scaling: ``sigmoid(intercept + slope * log_odds + curvature * log_odds**2)``.
+class QuadraticScaling(PartiallyPooledRecalibrator):
+    """Quadratic scaling: the sigmoid of a parabola in the log-odds.
 
-    Fitted by log-loss, with a ridge toward temperature scaling. Beyond the log-odds of the calibration set the map
-    continues as a straight line, so that the parabola does not turn around where there were no rows.
+    ``sigmoid(intercept + slope * log_odds + curvature * log_odds**2)``.
+
+    Fitted by log-loss, with a ridge toward temperature scaling. Beyond the log-odds of
+    the calibration set the map continues as a straight line, so that the parabola does
+    not turn around where there were no rows.
 
     Parameters
     ----------
     alpha : float, default=1.0
-        Strength of the ridge, at least 0: ``alpha / 2`` times the squared distance of the coefficients of ``(1, z, z**2
-        / s)`` from (0, 1, 0) is added to the log-loss summed over the rows. Here z are the temperature-scaled log-odds,
-        and s is their root mean square or .3, whichever is larger. 0 is the unpenalised fit.
+        Strength of the ridge, at least 0: ``alpha / 2`` times the squared distance of
+        the coefficients of ``(1, z, z**2 / s)`` from (0, 1, 0) is added to the log-loss
+        summed over the rows. Here z are the temperature-scaled log-odds, and s is their
+        root mean square or .3, whichever is larger. 0 is the unpenalised fit.
     monotone : bool, default=False
-        Whether the slope is kept from being negative anywhere, so that the ranking stays.
+        Whether the slope is kept from being negative anywhere, so that the ranking
+        stays.
     class_pooling : float or "auto", default="auto"
-        For K > 2 classes: the ridge, at least 0, that pulls the parabola of each class toward a common parabola, which
-        is fitted with the ridge `alpha` to all K one-vs-rest problems at once. ``class_pooling * n_classes / 2`` times
-        the squared distance of the coefficients, in the coordinates of `alpha`, is added to the log-loss of the class,
-        summed over the rows. The ridge matters less with more rows. "auto" lowers it from 1 to .3, .1 and .03,
-        as long as left-out rows are predicted better. 0 fits each class alone with the ridge `alpha`, which needs some
-        hundred rows for each class.
+        For K > 2 classes: the ridge, at least 0, that pulls the parabola of each class
+        toward a common parabola, which is fitted with the ridge `alpha` to all K
+        one-vs-rest problems at once. ``class_pooling * n_classes / 2`` times the
+        squared distance of the coefficients, in the coordinates of `alpha`, is added to
+        the log-loss of the class, summed over the rows. The ridge matters less with
+        more rows. "auto" lowers it from 1 to .3, .1 and .03, as long as left-out rows
+        are predicted better. 0 fits each class alone with the ridge `alpha`, which
+        needs some hundred rows for each class.
     clip : "auto", float or None, default="auto"
-        What keeps probabilities away from 0 and 1 before they become log-odds. "auto" learns a floor f: a probability p
-        becomes ``(1 - n_classes * f) * p + f``, which keeps the order of the scores. f is 0 unless a larger one, up to
-        .1, gains over half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+        What keeps probabilities away from 0 and 1 before they become log-odds. "auto"
+        learns a floor f: a probability p becomes ``(1 - n_classes * f) * p + f``, which
+        keeps the order of the scores. f is 0 unless a larger one, up to .1, gains over
+        half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to
+        [2^-52, 1 - 2^-52].
     multiclass : {"ovr", "top_label"}, default="ovr"
-        K > 2 classes: each against the rest, or the confidence of the predicted class alone.
+        K > 2 classes: each against the rest, or the confidence of the predicted class
+        alone.
     normalize : bool, default=True
         Whether the K one-vs-rest probabilities are made to sum to 1.
     input : {"probability", "logit"}, default="probability"
@@ -63,37 +71,41 @@ class QuadraticScaling(PartiallyPooledRecalibrator, positional=("alpha",)):
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
+        Where the fit comes from: method, parameters, rows, events by class, versions,
+        and a hash of the rows.
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
         The learned floor, 0 if there is none.
     intercept_, slope_, curvature_ : float
-        Coefficients of the parabola. For K > 2 classes these and the following are lists with one entry per class.
+        Coefficients of the parabola. For K > 2 classes these and the following are
+        lists with one entry per class.
     log_odds_range_ : tuple of two floats
-        Where the parabola holds: the lowest and the highest log-odds of the calibration set, over all classes where
-        `class_pooling` holds them together.
+        Where the parabola holds: the lowest and the highest log-odds of the calibration
+        set, over all classes where `class_pooling` holds them together.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
-        parameter is out of its range.
+        In `fit`, if a score is missing or not what `input` says, `y` has another length
+        or only one class, or a parameter is out of its range.
 
     See Also
     --------
     skcalib.PlattScaling : A slope and an intercept on the log-odds.
-    skcalib.BetaCalibration : Two slopes and an intercept: each end of the map has its own slope.
+    skcalib.BetaCalibration : Two slopes and an intercept: each end of the map has its
+        own slope.
     skcalib.SplineCalibration : A smooth map without a fixed shape.
 
     Notes
     -----
-    The temperature is fitted to Platt's targets, so that it is finite for separable classes.
+    The temperature is fitted to Platt's targets, so that it is finite for separable
+    classes.
 
-    ``class_pooling="auto"`` takes a weaker ridge only if the log-loss of the K-class forecasts, summed over left-out
-    rows, falls by more than 5 nats, and stops when it rises. Each row is left out by one Newton step of each class's
-    fit. It costs two to five fits. With more than 50 classes, or fewer than 30 rows a class,
-    it is 1.
+    ``class_pooling="auto"`` takes a weaker ridge only if the log-loss of the K-class
+    forecasts, summed over left-out rows, falls by more than 5 nats, and stops when it
+    rises. Each row is left out by one Newton step of each class's fit. It costs two to
+    five fits. With more than 50 classes, or fewer than 30 rows a class, it is 1.
 
     References
     ----------
@@ -101,7 +113,8 @@ class QuadraticScaling(PartiallyPooledRecalibrator, positional=("alpha",)):
 
     Examples
     --------
-    Log-odds of -1, 0 and 1 that should be -1, 0 and 3 lie on the parabola ``2 z + z^2``:
+    Log-odds of -1, 0 and 1 that should be -1, 0 and 3 lie on the parabola
+    ``2 z + z^2``:
 
     >>> import numpy as np
     >>> from scipy.special import expit
@@ -113,8 +126,11 @@ class QuadraticScaling(PartiallyPooledRecalibrator, positional=("alpha",)):
     (2.0, 1.0)
     """
 
-    alpha: [RIDGE] = 1.0
-    monotone: [BOOLEAN] = False
+    _parameter_constraints = {
+        **PartiallyPooledRecalibrator._parameter_constraints,
+        "alpha": [RIDGE],
+        "monotone": ["boolean"],
+    }
 
     _part_attributes = {
         "intercept_": number,
@@ -122,6 +138,33 @@ class QuadraticScaling(PartiallyPooledRecalibrator, positional=("alpha",)):
         "curvature_": number,
         "log_odds_range_": range_of_numbers,
     }
+
+    # for two classes; a list with one entry per class for more
+    intercept_: float
+    slope_: float
+    curvature_: float
+    log_odds_range_: tuple[float, float]
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        monotone: bool = False,
+        class_pooling: float | Literal["auto"] = "auto",
+        clip: float | Literal["auto"] | None = "auto",
+        multiclass: Literal["ovr", "top_label"] = "ovr",
+        normalize: bool = True,
+        input: Literal["probability", "logit"] = "probability",
+        classes: ArrayLike | None = None,
+    ):
+        self.alpha = alpha
+        self.monotone = monotone
+        self.class_pooling = class_pooling
+        self.clip = clip
+        self.multiclass = multiclass
+        self.normalize = normalize
+        self.input = input
+        self.classes = classes
 
     @property
     def _needs_classes(self):
@@ -137,8 +180,11 @@ class QuadraticScaling(PartiallyPooledRecalibrator, positional=("alpha",)):
         return PooledMap(features, coef, distance, self._lower, ends=ends)
 
     def _fitted(self, log_odds, labels, sample_weight):
-        """Return the coordinates of the best parabola, their matrix to those of the ridge, and the outer log-odds."""
-        low, high = float(log_odds.min()), float(log_odds.max())
+        """Return the coordinates of the best parabola, their matrix to those of the
+        ridge, and the outer log-odds.
+        """
+        low = float(log_odds.min())
+        high = float(log_odds.max())
         width = _width(low, high)
         inverse_temperature = smoothed_inverse_temperature(
             log_odds, labels, sample_weight
@@ -182,9 +228,9 @@ class QuadraticScaling(PartiallyPooledRecalibrator, positional=("alpha",)):
         )
         tangents = [(parabola(end), parabola.deriv()(end)) for end in (low, high)]
         if low == high:
-            return Expit(polynomials(log_odds, [], [low], tangents[:1]))
+            return Expit(piecewise_polynomial(log_odds, [], [low], tangents[:1]))
         return Expit(
-            polynomials(
+            piecewise_polynomial(
                 log_odds,
                 [low, high],
                 [low, 0, high],
@@ -198,9 +244,11 @@ def _width(low, high):
 
 
 def _features(log_odds, low, width):
-    """Return the parabola's coordinates (3, n): its value at the low end and its slopes, times the width, at both ends.
+    """Return the parabola's coordinates (3, n): its value at the low end and its
+    slopes, times the width, at both ends.
 
-    The slope in between is the mixture of those at the ends: none is negative if they are not.
+    The slope in between is the mixture of those at the ends: none is negative if they
+    are not.
     """
     position = (log_odds - low) / width
     return np.stack(
@@ -209,7 +257,9 @@ def _features(log_odds, low, width):
 
 
 def _ridge_coordinates(low, width, inverse_temperature, root_mean_square):
-    """Return the matrix from the parabola's coordinates to the coefficients of (1, z, z^2 / s)."""
+    """Return the matrix from the parabola's coordinates to the coefficients of (1, z,
+    z^2 / s).
+    """
     spread = max(inverse_temperature * root_mean_square, _SMALLEST_SPREAD)
     bend = low**2 / (2 * width)
     in_log_odds = np.array(
@@ -219,7 +269,5 @@ def _ridge_coordinates(low, width, inverse_temperature, root_mean_square):
             [0, -1 / (2 * width), 1 / (2 * width)],
         ]
     ) / [1, width, width]
-    return (
-        in_log_odds
-        / np.array([1, inverse_temperature, inverse_temperature**2 / spread])[:, None]
-    )
+    of_identity = [1, inverse_temperature, inverse_temperature**2 / spread]
+    return in_log_odds / np.array(of_identity)[:, None]

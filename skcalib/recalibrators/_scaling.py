@@ -1,9 +1,13 @@
 """Platt scaling: a sigmoid of the log-odds."""
 
+from typing import Literal
+
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from skcalib._input.sklearn_private import BOOLEAN, StrOptions
+from skcalib._fitting.partial_pooling import PooledMap, slope_unit
+from skcalib._input.sklearn_private import StrOptions
 from skcalib._rows.links import clip_probability
 from skcalib._solvers.logistic import (
     fit_logistic,
@@ -11,13 +15,9 @@ from skcalib._solvers.logistic import (
     location_scale,
     platt_targets,
 )
-from skcalib.recalibrators._attributes import number
-from skcalib.recalibrators._maps import Expit, Scaled
-from skcalib.recalibrators._partial_pooling import (
-    PartiallyPooledRecalibrator,
-    PooledMap,
-    slope_unit,
-)
+from skcalib.maps import Expit, Scaled
+from skcalib.maps.checks import number
+from skcalib.recalibrators._partially_pooled import PartiallyPooledRecalibrator
 
 
 class PlattScaling(PartiallyPooledRecalibrator):
@@ -26,28 +26,36 @@ class PlattScaling(PartiallyPooledRecalibrator):
     Parameters
     ----------
     loss : {"log", "squared"}, default="log"
-        What is minimised. "squared" is step 1 of scaling-binning as printed by Kumar et al. [2]_.
+        What is minimised. "squared" is step 1 of scaling-binning as printed by Kumar et
+        al. [2]_.
     smooth_targets : bool, default=True
-        Whether log-loss is fitted to Platt's targets ``(N+ + 1) / (N+ + 2)`` and ``1 / (N- + 2)`` in place of 1 and 0.
-        They keep the slope finite for separable classes. The squared loss takes the labels as they are.
+        Whether log-loss is fitted to Platt's targets ``(N+ + 1) / (N+ + 2)`` and
+        ``1 / (N- + 2)`` in place of 1 and 0. They keep the slope finite for separable
+        classes. The squared loss takes the labels as they are.
     class_pooling : float or "auto", default="auto"
-        For K > 2 classes: the ridge, at least 0, that pulls the sigmoid of each class toward a common sigmoid, which is
-        fitted to all K one-vs-rest problems at once. The term
-        ``class_pooling * n_classes / 2 * ((slope / slope_all - 1)**2 + (intercept - intercept_all)**2)`` is added to
-        the log-loss of the class, summed over the rows. 0 fits each class alone, as Platt's method is usually
-        understood, and needs some hundred rows for each class. "auto" lowers it from 1 to .3, .1 and .03, as long as
-        left-out rows are predicted better: see `QuadraticScaling`. With ``loss="squared"`` "auto" is 0, and nothing
-        else is allowed.
+        For K > 2 classes: the ridge, at least 0, that pulls the sigmoid of each class
+        toward a common sigmoid, which is fitted to all K one-vs-rest problems at once.
+        The term
+        ``class_pooling * n_classes / 2 * ((slope / slope_all - 1)**2 + (intercept - intercept_all)**2)``
+        is added to the log-loss of the class, summed over the rows. 0 fits each class
+        alone, as Platt's method is usually understood, and needs some hundred rows for
+        each class. "auto" lowers it from 1 to .3, .1 and .03, as long as left-out rows
+        are predicted better: see `QuadraticScaling`. With ``loss="squared"`` "auto" is
+        0, and nothing else is allowed.
     clip : "auto", float or None, default="auto"
-        What keeps probabilities away from 0 and 1 before they become log-odds. "auto" learns a floor f: a probability p
-        becomes ``(1 - n_classes * f) * p + f``, which keeps the order of the scores. f is 0 unless a larger one, up to
-        .1, gains over half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+        What keeps probabilities away from 0 and 1 before they become log-odds. "auto"
+        learns a floor f: a probability p becomes ``(1 - n_classes * f) * p + f``, which
+        keeps the order of the scores. f is 0 unless a larger one, up to .1, gains over
+        half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to
+        [2^-52, 1 - 2^-52].
     multiclass : {"ovr", "top_label"}, default="ovr"
-        K > 2 classes: each against the rest, or the confidence of the predicted class alone.
+        K > 2 classes: each against the rest, or the confidence of the predicted class
+        alone.
     normalize : bool, default=True
         Whether the K one-vs-rest probabilities are made to sum to 1.
     input : {"probability", "logit"}, default="probability"
-        What the scores are. One column of logits is the log-odds of the positive class (a `decision_function` works).
+        What the scores are. One column of logits is the log-odds of the positive class
+        (a `decision_function` works).
     classes : array-like, default=None
         Labels of the columns, for a calibration set in which a class is missing.
 
@@ -58,7 +66,8 @@ class PlattScaling(PartiallyPooledRecalibrator):
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
+        Where the fit comes from: method, parameters, rows, events by class, versions,
+        and a hash of the rows.
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
@@ -69,19 +78,22 @@ class PlattScaling(PartiallyPooledRecalibrator):
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
-        parameter is out of its range.
+        In `fit`, if a score is missing or not what `input` says, `y` has another length
+        or only one class, or a parameter is out of its range.
 
     See Also
     --------
-    skcalib.BetaCalibration : Two slopes and an intercept: each end of the map has its own slope.
+    skcalib.BetaCalibration : Two slopes and an intercept: each end of the map has its
+        own slope.
     skcalib.QuadraticScaling : A parabola on the log-odds.
     skcalib.TemperatureScaling : One number for all logits.
 
     Notes
     -----
-    With ``clip=None``, ``smooth_targets=True`` and ``input="logit"`` the fit to values of a `decision_function` is the
-    same as in scikit-learn's ``CalibratedClassifierCV(method="sigmoid")``. With a learned floor above 0 it is not.
+    With ``clip=None``, ``smooth_targets=True`` and ``input="logit"`` the fit to values
+    of a `decision_function` is the same as in scikit-learn's
+    ``CalibratedClassifierCV(method="sigmoid")``. With a learned floor above 0 it is
+    not.
 
     References
     ----------
@@ -102,12 +114,40 @@ class PlattScaling(PartiallyPooledRecalibrator):
     >>> platt = PlattScaling(input="logit").fit(log_odds, y)
     >>> round(platt.slope_, 2), round(abs(platt.intercept_), 2)
     (0.5, 0.0)
-    """
+    """  # noqa: E501
 
-    loss: [StrOptions({"log", "squared"})] = "log"
-    smooth_targets: [BOOLEAN] = True
+    _parameter_constraints = {
+        **PartiallyPooledRecalibrator._parameter_constraints,
+        "loss": [StrOptions({"log", "squared"})],
+        "smooth_targets": ["boolean"],
+    }
 
     _part_attributes = {"slope_": number, "intercept_": number}
+
+    # for two classes; a list with one entry per class for more
+    slope_: float
+    intercept_: float
+
+    def __init__(
+        self,
+        *,
+        loss: Literal["log", "squared"] = "log",
+        smooth_targets: bool = True,
+        class_pooling: float | Literal["auto"] = "auto",
+        clip: float | Literal["auto"] | None = "auto",
+        multiclass: Literal["ovr", "top_label"] = "ovr",
+        normalize: bool = True,
+        input: Literal["probability", "logit"] = "probability",
+        classes: ArrayLike | None = None,
+    ):
+        self.loss = loss
+        self.smooth_targets = smooth_targets
+        self.class_pooling = class_pooling
+        self.clip = clip
+        self.multiclass = multiclass
+        self.normalize = normalize
+        self.input = input
+        self.classes = classes
 
     @property
     def _needs_classes(self):
@@ -115,38 +155,35 @@ class PlattScaling(PartiallyPooledRecalibrator):
 
     @property
     def _pools_classes(self):
-        return super()._pools_classes and (
-            self.loss == "log" or self.class_pooling != "auto"
-        )
+        # "auto" pools only what has a log-loss to compare poolings by.
+        is_wanted = self.loss == "log" or self.class_pooling != "auto"
+        return is_wanted and super()._pools_classes
 
     @property
     def _smooths_targets(self):
         return self.loss == "log" and self.smooth_targets
 
     def _fit_binary(self, log_odds, labels, sample_weight):
+        # On centred and scaled log-odds both coefficients are of the size of 1.
         centre, scale = location_scale(log_odds, sample_weight)
         position = (log_odds - centre) / scale
         if self.loss == "squared":
             slope, at_centre = fit_squared_sigmoid(position, labels, sample_weight)
         else:
-            targets = (
-                platt_targets(labels, sample_weight)
-                if self._smooths_targets
-                else labels
-            )
+            targets = labels
+            if self._smooths_targets:
+                targets = platt_targets(labels, sample_weight)
             slope, at_centre = fit_logistic(
                 lambda rows: _affine_features(position[rows]), targets, sample_weight
             )
-        self.slope_, self.intercept_ = (
-            float(slope / scale),
-            float(at_centre - slope * centre / scale),
-        )
+        self.slope_ = float(slope / scale)
+        self.intercept_ = float(at_centre - slope * centre / scale)
 
     def _fit_pooled(self, problems):
         if self.loss == "squared":
             raise ValueError(
-                "class_pooling > 0 holds classes together by their log-loss: with loss='squared' use class_pooling=0, "
-                f"found {self.class_pooling!r}."
+                "class_pooling > 0 holds classes together by their log-loss: with"
+                f" loss='squared' use class_pooling=0, found {self.class_pooling!r}."
             )
         coef = problems.fit_pooled(_affine_features, self.smooth_targets)
         distance = [1 / slope_unit(coef[0], problems), 1.0]

@@ -1,27 +1,33 @@
 """Scaling-binning: a smooth calibration map with its output binned."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from skcalib._cells.statistics import bin_statistics
 from skcalib._defaults import check_fitted
-from skcalib._inference.results import record_html, record_text
+from skcalib._fitting.wrapped import check_recalibrator
+from skcalib._inference.results import ResultRecord
 from skcalib._input.labels import check_targets, encode_labels
 from skcalib._input.scalars import check_number
-from skcalib._input.sklearn_private import RANDOM_STATE, HasMethods
-from skcalib.binning import UniqueScores
-from skcalib.recalibrators._attributes import BINS, fitted
-from skcalib.recalibrators._certified import forbid_certificates
+from skcalib._input.sklearn_private import HasMethods
+from skcalib.binning import BaseBinning, UniqueScores
+from skcalib.maps import map_of
+from skcalib.maps.checks import BINS, fitted
+from skcalib.recalibrators._base import BaseRecalibrator
+from skcalib.recalibrators._certified_mixin import forbid_certificates
 from skcalib.recalibrators._histogram import BINNING, BinnedRecalibrator
-from skcalib.recalibrators._map_forms import map_of
 from skcalib.recalibrators._scaling import PlattScaling
-from skcalib.recalibrators._transformer import check_recalibrator
 
 _BITS = 40  # of a forecast, by which edges tell it from another one
 
 
-class Verification(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class Verification(ResultRecord):
     """What `ScalingBinning.verify` found.
 
     Parameters
@@ -38,30 +44,31 @@ class Verification(NamedTuple):
     upper_bound: float
     verified: bool
 
-    __repr__ = record_text
-    _repr_html_ = record_html
 
+class ScalingBinning(BinnedRecalibrator):
+    """Scaling-binning: fit a smooth map, and predict its mean in each bin.
 
-class ScalingBinning(BinnedRecalibrator, positional=("recalibrator", "binning")):
-    """Scaling-binning: fit a smooth map, bin its output, predict the mean output of each bin.
-
-    It needs hardly more rows than the smooth map. Because it is binned, its error can be measured: see
-    `calibration_error` with ``UniqueScores``.
+    It needs hardly more rows than the smooth map. Because it is binned, its error can
+    be measured: see `calibration_error` with ``UniqueScores``.
 
     Parameters
     ----------
     recalibrator : recalibrator, default=None
-        The scaling family; None means ``PlattScaling()``, which minimises log-loss as the experiments of [1]_ do.
-        ``PlattScaling(loss="squared")`` is step 1 as printed there.
+        The scaling family; None means ``PlattScaling()``, which minimises log-loss as
+        the experiments of [1]_ do. ``PlattScaling(loss="squared")`` is step 1 as
+        printed there.
     binning : BaseBinning, int or None, default=None
-        Strategy for the scaled scores; an int is a number of equal-mass bins, None ``EqualMass(10)``.
+        Strategy for the scaled scores; an int is a number of equal-mass bins, None
+        ``EqualMass(10)``.
     sample_split : tuple of three floats, default=None
-        Shares of the rows for the three steps. None uses all rows for each, which works better in practice
-        (Appendix E of [1]_).
+        Shares of the rows for the three steps. None uses all rows for each, which works
+        better in practice (Appendix E of [1]_).
     random_state : int, RandomState or None, default=None
-        Shuffles the rows before a split; None takes them in the order in which they come.
+        Shuffles the rows before a split; None takes them in the order in which they
+        come.
     multiclass : {"ovr", "top_label"}, default="ovr"
-        K > 2 classes: each against the rest, or the confidence of the predicted class alone.
+        K > 2 classes: each against the rest, or the confidence of the predicted class
+        alone.
     normalize : bool, default=True
         Whether the K one-vs-rest probabilities are made to sum to 1.
     input : {"probability", "logit"}, default="probability"
@@ -74,14 +81,16 @@ class ScalingBinning(BinnedRecalibrator, positional=("recalibrator", "binning"))
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
+        Where the fit comes from: method, parameters, rows, events by class, versions,
+        and a hash of the rows.
     recalibrator_ : recalibrator
-        The fitted smooth map of the positive class. For K > 2 classes this and the following are lists with one
-        entry per class.
+        The fitted smooth map of the positive class. For K > 2 classes this and the
+        following are lists with one entry per class.
     bin_edges_ : ndarray of shape (n_bins + 1,)
         Edges of the bins of the scaled scores.
     bin_values_ : ndarray of shape (n_bins,)
-        Probability that each bin predicts: the mean scaled score; an empty bin predicts its midpoint.
+        Probability that each bin predicts: the mean scaled score; an empty bin predicts
+        its midpoint.
     bin_counts_ : ndarray of int, shape (n_bins,)
         Rows behind each value.
     n_bins_ : int
@@ -90,8 +99,8 @@ class ScalingBinning(BinnedRecalibrator, positional=("recalibrator", "binning"))
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
-        parameter is out of its range.
+        In `fit`, if a score is missing or not what `input` says, `y` has another length
+        or only one class, or a parameter is out of its range.
 
     See Also
     --------
@@ -113,33 +122,68 @@ class ScalingBinning(BinnedRecalibrator, positional=("recalibrator", "binning"))
     (4, 4)
     """
 
-    recalibrator: [HasMethods(["fit", "predict_proba"]), None] = None
-    binning: BINNING = None
-    sample_split: [tuple, list, None] = None
-    random_state: [RANDOM_STATE] = None
+    _parameter_constraints = {
+        **BinnedRecalibrator._parameter_constraints,
+        "recalibrator": [HasMethods(["fit", "predict_proba"]), None],
+        "binning": BINNING,
+        "sample_split": [tuple, list, None],
+        "random_state": ["random_state"],
+    }
 
-    _default_objects = {"recalibrator": PlattScaling}
+    _default_objects = {
+        **BinnedRecalibrator._default_objects,
+        "recalibrator": PlattScaling,
+    }
     _scale = "given"
+    _is_step_function = False  # of the scores: it is one of the scaled scores
 
     _part_attributes = {**BINS, "recalibrator_": fitted}
 
+    # for two classes; a list with one entry per class for more
+    recalibrator_: BaseRecalibrator
+    bin_edges_: np.ndarray
+    bin_values_: np.ndarray
+    bin_counts_: np.ndarray
+    n_bins_: int
+
+    def __init__(
+        self,
+        recalibrator: BaseEstimator | None = None,
+        binning: BaseBinning | int | None = None,
+        *,
+        sample_split: Sequence[float] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        multiclass: Literal["ovr", "top_label"] = "ovr",
+        normalize: bool = True,
+        input: Literal["probability", "logit"] = "probability",
+        classes: ArrayLike | None = None,
+    ):
+        self.recalibrator = recalibrator
+        self.binning = binning
+        self.sample_split = sample_split
+        self.random_state = random_state
+        self.multiclass = multiclass
+        self.normalize = normalize
+        self.input = input
+        self.classes = classes
+
     def verify(
         self,
-        scores,
-        y,
-        max_error,
-        confidence_level=0.9,
+        scores: ArrayLike,
+        y: ArrayLike,
+        max_error: float,
+        confidence_level: float = 0.9,
         *,
-        n_resamples=1000,
-        sample_weight=None,
-        weight_type="frequency",
-        clusters=None,
-        random_state=None,
-    ):
+        n_resamples: int = 1000,
+        sample_weight: ArrayLike | None = None,
+        weight_type: Literal["frequency", "importance"] = "frequency",
+        clusters: ArrayLike | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> Verification:
         """Verify on fresh rows that the calibration error is small enough.
 
-        The fit itself comes without a promise, since the scaling family may be wrong. But the squared error of a binned
-        model can be measured without bias.
+        The fit itself comes without a promise, since the scaling family may be wrong.
+        But the squared error of a binned model can be measured without bias.
 
         Parameters
         ----------
@@ -156,25 +200,29 @@ class ScalingBinning(BinnedRecalibrator, positional=("recalibrator", "binning"))
         sample_weight : array-like of shape (n,), default=None
             Weights; see `weight_type`.
         weight_type : {"frequency", "importance"}, default="frequency"
-            What weights are. "frequency": they count rows, a weight of 2 is two rows. "importance": each row was seen
-            once and stands for more or fewer; weights w are worth ``sum(w)**2 / sum(w**2)`` rows, in each cell.
+            What weights are. "frequency": they count rows, a weight of 2 is two rows.
+            "importance": each row was seen once and stands for more or fewer; weights w
+            are worth ``sum(w)**2 / sum(w**2)`` rows, in each cell.
         clusters : array-like of shape (n,), default=None
-            The cluster of each row (a patient, a match), whose rows may depend on each other.
+            The cluster of each row (a patient, a match), whose rows may depend on each
+            other.
         random_state : int, RandomState or None, default=None
             Seed of the draws.
 
         Returns
         -------
         verification : Verification
-            Named tuple (estimate, upper_bound, verified): the debiased error, its one-sided bound by test inversion,
-            and whether that is at most `max_error`. For K > 2 classes the error is that of the predicted class with
+            Named tuple (estimate, upper_bound, verified): the debiased error, its
+            one-sided bound by test inversion, and whether that is at most `max_error`.
+            For K > 2 classes the error is that of the predicted class with
             ``multiclass="top_label"``, else the marginal one.
 
         Raises
         ------
         ValueError
-            For one-vs-rest probabilities that were made to sum to 1, which are no longer binned, for arguments out of
-            range, and where the rows are too few for the bins.
+            For one-vs-rest probabilities that were made to sum to 1, which are no
+            longer binned, for arguments out of range, and where the rows are too few
+            for the bins.
 
         Warns
         -----
@@ -183,18 +231,18 @@ class ScalingBinning(BinnedRecalibrator, positional=("recalibrator", "binning"))
 
         Notes
         -----
-        The bound is the upper limit of `calibration_error_interval` with ``interval="inverted"``. Simulated at level .9
-        with an error exactly at the limit, 9 to 11 % of models with 2, 3 and 10 bins are verified (800 rows). Where the
-        event frequency is the score to the power 1.6, the bound of a model with ten bins holds in 87 to 88 % of
-        samples.
+        The bound is the upper limit of `calibration_error_interval` with
+        ``interval="inverted"``. Simulated at level .9 with an error exactly at the
+        limit, 9 to 11 % of models with 2, 3 and 10 bins are verified (800 rows). Where
+        the event frequency is the score to the power 1.6, the bound of a model with ten
+        bins holds in 87 to 88 % of samples.
 
         References
         ----------
         Kumar, Liang and Ma (2019), Verified uncertainty calibration, Section 5.
         """
-        from skcalib.metrics import (
-            calibration_error_interval,
-        )  # which a fit does without
+        # which a fit does without
+        from skcalib.metrics import calibration_error_interval
 
         check_fitted(self)
         check_number(max_error, "max_error", above=0, at_most=1)
@@ -225,29 +273,26 @@ class ScalingBinning(BinnedRecalibrator, positional=("recalibrator", "binning"))
         )
         # Step 1: fit the scaling family on T1.
         recalibrator = check_recalibrator(self._resolved("recalibrator"))
-        self.recalibrator_ = recalibrator.set_params(
-            input=self.input, classes=[False, True]
-        )
-        forbid_certificates(
-            self.recalibrator_.fit(*scale_rows), "its forecasts are binned again."
-        )
+        recalibrator.set_params(input=self.input, classes=[False, True])
+        self.recalibrator_ = recalibrator.fit(*scale_rows)
+        forbid_certificates(self.recalibrator_, "its forecasts are binned again.")
         # Step 2: uniform-mass bins of its output on T2.
-        scaled, *rest = self._scaled(edge_rows[0]), *edge_rows[1:]
+        edge_scores, edge_labels, edge_weight = edge_rows
+        scaled = self._scaled(edge_scores)
         self.bin_edges_ = self._strategy()._edges_of(
-            _without_last_digits(scaled), *rest
+            _without_last_digits(scaled), edge_labels, edge_weight
         )
-        # Step 3: the value of a bin is the mean of its output, not of the labels, on T3.
-        same = value_rows[0] is edge_rows[0]
-        scaled, labels, weight = (
-            scaled if same else self._scaled(value_rows[0]),
-            *value_rows[1:],
+        # Step 3: the value of a bin is the mean of its output, not of the labels, on
+        # T3.
+        value_scores, value_labels, value_weight = value_rows
+        if value_scores is not edge_scores:
+            scaled = self._scaled(value_scores)
+        statistics = bin_statistics(
+            scaled, value_labels, self.bin_edges_, value_weight, moments=1
         )
-        statistics = bin_statistics(scaled, labels, self.bin_edges_, weight, moments=1)
-        self.bin_values_, self.bin_counts_, self.n_bins_ = (
-            statistics.mean_score,
-            statistics.count,
-            statistics.n_bins,
-        )
+        self.bin_values_ = statistics.mean_score
+        self.bin_counts_ = statistics.count
+        self.n_bins_ = statistics.n_bins
 
     def _predict_binary(self, scores):
         return super()._predict_binary(self._scaled(scores))
@@ -279,8 +324,9 @@ class ScalingBinning(BinnedRecalibrator, positional=("recalibrator", "binning"))
             }
         if self.normalize:
             raise ValueError(
-                "One-vs-rest probabilities that were made to sum to 1 are no longer binned, and their squared error "
-                "cannot be measured without bias. Fit with normalize=False."
+                "One-vs-rest probabilities that were made to sum to 1 are no longer"
+                " binned, and their squared error cannot be measured without bias. Fit"
+                " with normalize=False."
             )
         labels = np.arange(len(self.classes_))
         return {
@@ -292,6 +338,8 @@ class ScalingBinning(BinnedRecalibrator, positional=("recalibrator", "binning"))
 
 
 def _without_last_digits(scaled):
-    """Return forecasts to 12 digits: no edge then lies between two that differ by rounding, which an engine may do."""
+    """Return forecasts to 12 digits: no edge then lies between two that differ by
+    rounding, which an engine may do.
+    """
     mantissa, exponent = np.frexp(scaled)
     return np.ldexp(np.rint(mantissa * 2.0**_BITS), exponent - _BITS)

@@ -1,14 +1,17 @@
-"""Spline calibration: a smooth curve in the log-odds, as flexible as the rows pay for."""
+"""Spline calibration: a smooth curve in the log-odds, as flexible as the rows pay
+for.
+"""
 
 from functools import cached_property
 from numbers import Integral
-from operator import itemgetter
+from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.interpolate import BSpline, PPoly
 from scipy.special import expit
 
-from skcalib._input.sklearn_private import BOOLEAN, Interval
+from skcalib._input.sklearn_private import Interval
 from skcalib._rows.blocks import condensed
 from skcalib._rows.links import clip_probability
 from skcalib._rows.sorting import DistinctScores, sorted_scores
@@ -16,45 +19,52 @@ from skcalib._solvers.leave_one_out import inverse_hessian, left_out_log_odds
 from skcalib._solvers.logistic import fit_logistic
 from skcalib._solvers.temperature import smoothed_inverse_temperature
 from skcalib.binning._monotonic_sweep import equal_mass_below
-from skcalib.recalibrators._attributes import knots, matrix, number, numbers
+from skcalib.maps import Expit, piecewise_polynomial
+from skcalib.maps.checks import knots, matrix, number, numbers
 from skcalib.recalibrators._base import RIDGE, BinaryRecalibrator
 from skcalib.recalibrators._clipping import ClippedRecalibrator
-from skcalib.recalibrators._map_forms import polynomials
-from skcalib.recalibrators._maps import Expit
 
-# Candidate curvature penalties, the stiffest first: nearly a straight line. Each fit begins where the last one ended.
+# Candidate curvature penalties, the stiffest first: nearly a straight line. Each fit
+# begins where the last one ended.
 _PENALTIES = (1e4, 100.0, 10.0, 1.0, 0.1)
-# Ridge on the distance from temperature scaling at each knot, in log-odds: the weight of less than half a row.
+# Ridge on the distance from temperature scaling at each knot, in log-odds: the weight
+# of less than half a row.
 _IDENTITY_RIDGE = 0.1
 # The curvature is measured over at least this range of log-odds.
 _SMALLEST_WIDTH = 1.0
-# Knots that are nearer to each other are one: between them a slope would be a ratio of rounding errors.
+# Knots that are nearer to each other are one: between them a slope would be a ratio of
+# rounding errors.
 _SMALLEST_GAP = 1e-6  # in units of their range, or of the smallest width
 
 
-class SplineCalibration(
-    ClippedRecalibrator, BinaryRecalibrator, positional=("n_knots",)
-):
-    """Spline calibration: the sigmoid of a natural cubic spline in the temperature-scaled log-odds.
+class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
+    """Spline calibration: the sigmoid of a natural cubic spline in the log-odds.
 
-    The map is more flexible with more calibration rows: the weight of a penalty on the curvature is the one with the
-    least leave-one-out log-loss. Beyond the outer knots the map continues as a straight line in the log-odds.
+    The map is more flexible with more calibration rows: the weight of a penalty on the
+    curvature is the one with the least leave-one-out log-loss. Beyond the outer knots
+    the map continues as a straight line in the log-odds.
 
     Parameters
     ----------
     n_knots : int, default=8
-        Number of knots, at least 2: quantiles of the scores, the lowest and the highest included. Tied knots merge.
+        Number of knots, at least 2: quantiles of the scores, the lowest and the highest
+        included. Tied knots merge.
     roughness_penalty : float, default=None
-        Weight of the curvature penalty ``roughness_penalty / 2 * integral(second derivative ** 2)`` on the log-loss
-        summed over the rows. None chooses from {.1, 1, 10, 100, 1e4} by approximate leave-one-out [2]_.
+        Weight of the curvature penalty
+        ``roughness_penalty / 2 * integral(second derivative ** 2)`` on the log-loss
+        summed over the rows. None chooses from {.1, 1, 10, 100, 1e4} by approximate
+        leave-one-out [2]_.
     monotone : bool, default=False
         Whether the map is kept from falling, so that the ranking stays.
     clip : "auto", float or None, default="auto"
-        What keeps probabilities away from 0 and 1 before they become log-odds. "auto" learns a floor f: a probability p
-        becomes ``(1 - n_classes * f) * p + f``, which keeps the order of the scores. f is 0 unless a larger one, up to
-        .1, gains over half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+        What keeps probabilities away from 0 and 1 before they become log-odds. "auto"
+        learns a floor f: a probability p becomes ``(1 - n_classes * f) * p + f``, which
+        keeps the order of the scores. f is 0 unless a larger one, up to .1, gains over
+        half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to
+        [2^-52, 1 - 2^-52].
     multiclass : {"ovr", "top_label"}, default="ovr"
-        K > 2 classes: each against the rest, or the confidence of the predicted class alone.
+        K > 2 classes: each against the rest, or the confidence of the predicted class
+        alone.
     normalize : bool, default=True
         Whether the K one-vs-rest probabilities are made to sum to 1.
     input : {"probability", "logit"}, default="probability"
@@ -67,25 +77,28 @@ class SplineCalibration(
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
+        Where the fit comes from: method, parameters, rows, events by class, versions,
+        and a hash of the rows.
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
         The learned floor, 0 if there is none.
     knots_ : ndarray of shape (`n_knots_`,)
-        Knots on the log-odds of the scores. For K > 2 classes these four are lists with one entry per class.
+        Knots on the log-odds of the scores. For K > 2 classes these four are lists with
+        one entry per class.
     knot_log_odds_ : ndarray of shape (`n_knots_`,)
         Calibrated log-odds at the knots.
     spline_coefficients_ : ndarray of shape (4, `n_knots_` - 1)
-        The natural cubic spline through them: coefficients of each piece above its left knot, the cubic one first.
+        The natural cubic spline through them: coefficients of each piece above its left
+        knot, the cubic one first.
     roughness_penalty_ : float
         Weight of the curvature penalty that was used.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
-        parameter is out of its range.
+        In `fit`, if a score is missing or not what `input` says, `y` has another length
+        or only one class, or a parameter is out of its range.
 
     See Also
     --------
@@ -95,15 +108,15 @@ class SplineCalibration(
 
     Notes
     -----
-    A small ridge at the knots pulls the map toward temperature scaling, with a temperature that is fitted to Platt's
-    targets. So the map is finite for separable classes. The nonnegative slopes of ``monotone=True`` are those of an
-    I-spline.
+    A small ridge at the knots pulls the map toward temperature scaling, with a
+    temperature that is fitted to Platt's targets. So the map is finite for separable
+    classes. The nonnegative slopes of ``monotone=True`` are those of an I-spline.
 
     References
     ----------
     .. [1] Lucena (2018), Spline-based probability calibration.
-    .. [2] Rad and Maleki (2020), A scalable estimate of the out-of-sample prediction error via approximate
-       leave-one-out cross-validation.
+    .. [2] Rad and Maleki (2020), A scalable estimate of the out-of-sample prediction
+        error via approximate leave-one-out cross-validation.
 
     Examples
     --------
@@ -117,9 +130,13 @@ class SplineCalibration(
     [False, True, False]
     """
 
-    n_knots: [Interval(Integral, 2, None, closed="left")] = 8
-    roughness_penalty: [RIDGE, None] = None
-    monotone: [BOOLEAN] = False
+    _parameter_constraints = {
+        **ClippedRecalibrator._parameter_constraints,
+        **BinaryRecalibrator._parameter_constraints,
+        "n_knots": [Interval(Integral, 2, None, closed="left")],
+        "roughness_penalty": [RIDGE, None],
+        "monotone": ["boolean"],
+    }
 
     _part_attributes = {
         "knots_": knots,
@@ -130,75 +147,104 @@ class SplineCalibration(
     _needs_classes = "any"
     _scale = "log_odds"
 
+    # for two classes; a list with one entry per class for more
+    knots_: np.ndarray
+    knot_log_odds_: np.ndarray
+    spline_coefficients_: np.ndarray
+    roughness_penalty_: float
+
+    def __init__(
+        self,
+        n_knots: int = 8,
+        *,
+        roughness_penalty: float | None = None,
+        monotone: bool = False,
+        clip: float | Literal["auto"] | None = "auto",
+        multiclass: Literal["ovr", "top_label"] = "ovr",
+        normalize: bool = True,
+        input: Literal["probability", "logit"] = "probability",
+        classes: ArrayLike | None = None,
+    ):
+        self.n_knots = n_knots
+        self.roughness_penalty = roughness_penalty
+        self.monotone = monotone
+        self.clip = clip
+        self.multiclass = multiclass
+        self.normalize = normalize
+        self.input = input
+        self.classes = classes
+
     def _fit_binary(self, log_odds, labels, sample_weight):
+        # 1. Knots at quantiles, and the natural splines with these knots.
         knots = _quantile_knots(log_odds, labels, sample_weight, self.n_knots)
         basis = _NaturalSplines(knots)
         at_knots = basis.features(knots).T
-        few = condensed(log_odds, labels, sample_weight)
+
+        # 2. Temperature scaling, which the fits start from: its log-odds are a straight
+        # line, at the first knot `inverse_temperature * knots[0]`, with the same slope
+        # everywhere.
+        cells = condensed(log_odds, labels, sample_weight)
         inverse_temperature = smoothed_inverse_temperature(
-            log_odds, labels, sample_weight, few
+            log_odds, labels, sample_weight, cells
         )
-        ridge, roughness = (
-            _IDENTITY_RIDGE * at_knots.T @ at_knots,
-            basis.roughness(inverse_temperature),
-        )
-        start = inverse_temperature * np.append(
-            knots[0], np.full(len(knots) - 1, basis.width)
-        )  # temperature scaling
-        lower = np.append(-np.inf, np.zeros(len(knots) - 1)) if self.monotone else None
+        slopes = np.full(len(knots) - 1, basis.width)
+        start = inverse_temperature * np.append(knots[0], slopes)
 
-        def fit(features, labels, sample_weight, penalty, near):
-            penalty = ridge + penalty * roughness
-            return fit_logistic(
-                features,
+        # 3. The fit with the roughness penalty of the least leave-one-out loss. Cells
+        # of nearly equal log-odds decide: they are fewer than the rows.
+        fit = _PenalisedSpline(
+            start=start,
+            ridge=_IDENTITY_RIDGE * at_knots.T @ at_knots,
+            roughness=basis.roughness(inverse_temperature),
+            lower=_lower_bounds(len(knots)) if self.monotone else None,
+        )
+        self.roughness_penalty_, coef = self._best_penalty(fit, basis, *cells)
+
+        # 4. With that penalty, the fit to all rows.
+        cell_log_odds, _, _ = cells
+        if len(cell_log_odds) < len(log_odds):
+            coef = fit(
+                lambda rows: basis.features(log_odds[rows]),
                 labels,
                 sample_weight,
-                near=near,
-                start=start,
-                penalty=penalty,
-                lower=lower,
+                self.roughness_penalty_,
+                near=coef,
             )
+        self.knots_ = knots
+        self.knot_log_odds_ = at_knots @ coef
+        self.spline_coefficients_ = _cubic_pieces(
+            knots, self.knot_log_odds_, basis.bends @ coef / basis.width**2
+        )
 
-        features, fits, coef = basis.features(few[0]), [], start
-        candidates = (
-            _PENALTIES if self.roughness_penalty is None else (self.roughness_penalty,)
-        )
-        for candidate in candidates:
-            coef, loss = (
-                fit(lambda rows: features[:, rows], *few[1:], candidate, coef),
-                0.0,
+    def _best_penalty(self, fit, basis, log_odds, labels, sample_weight):
+        """Return the roughness penalty that predicts best, and the coefficients."""
+        features = basis.features(log_odds)
+
+        def features_of(rows):
+            return features[:, rows]
+
+        if self.roughness_penalty is not None:
+            penalty = float(self.roughness_penalty)
+            return penalty, fit(features_of, labels, sample_weight, penalty, near=None)
+        coef = None
+        least_loss = np.inf
+        for penalty in _PENALTIES:
+            coef = fit(features_of, labels, sample_weight, penalty, near=coef)
+            loss = _leave_one_out_loss(
+                features, labels, sample_weight, coef, fit.matrix(penalty)
             )
-            if len(candidates) > 1:
-                loss = _leave_one_out_loss(
-                    features, *few[1:], coef, ridge + candidate * roughness
-                )
-            fits.append((loss, float(candidate), coef))
-        _, self.roughness_penalty_, coef = min(reversed(fits), key=itemgetter(0))
-        if len(few[0]) < len(log_odds):
-            of_rows = (
-                (lambda rows: basis.features(log_odds[rows])),
-                labels,
-                sample_weight,
-            )
-            coef = fit(*of_rows, self.roughness_penalty_, coef)
-        self.knots_, self.knot_log_odds_ = knots, at_knots @ coef
-        # The cubic pieces from their ends' values and second derivatives: a twelfth of the time of `CubicSpline`.
-        bend, step = basis.bends @ coef / basis.width**2, np.diff(knots)
-        slope = (
-            np.diff(self.knot_log_odds_) / step - step * (2 * bend[:-1] + bend[1:]) / 6
-        )
-        self.spline_coefficients_ = np.stack(
-            (np.diff(bend) / (6 * step), bend[:-1] / 2, slope, self.knot_log_odds_[:-1])
-        )
+            # of equal losses the last: the weakest penalty
+            if loss <= least_loss:
+                least_loss = loss
+                best = (float(penalty), coef)
+        return best
 
     def _predict_binary(self, log_odds):
-        inside, spline = (
-            np.clip(log_odds, self.knots_[0], self.knots_[-1]),
-            self._spline,
-        )
-        return clip_probability(
-            expit(spline(inside) + spline(inside, 1) * (log_odds - inside))
-        )
+        # Beyond the outer knots the map is straight: it follows the tangent there.
+        inside = np.clip(log_odds, self.knots_[0], self.knots_[-1])
+        spline = self._spline
+        calibrated = spline(inside) + spline(inside, 1) * (log_odds - inside)
+        return clip_probability(expit(calibrated))
 
     def _map(self, log_odds):
         # The cubic pieces, and the tangents at the outer knots.
@@ -207,7 +253,9 @@ class SplineCalibration(
         tangents = np.column_stack((spline(ends), spline(ends, 1)))
         coefficients = [tangents[0], *self.spline_coefficients_[::-1].T, tangents[1]]
         return Expit(
-            polynomials(log_odds, knots, [ends[0], *knots[:-1], ends[1]], coefficients)
+            piecewise_polynomial(
+                log_odds, knots, [ends[0], *knots[:-1], ends[1]], coefficients
+            )
         )
 
     @property
@@ -217,15 +265,18 @@ class SplineCalibration(
     def _check_attributes(self):
         if self.spline_coefficients_.shape != (4, len(self.knots_) - 1):
             raise ValueError(
-                "spline_coefficients_ must hold four coefficients between each two knots"
+                "spline_coefficients_ must hold four coefficients between each two"
+                " knots"
             )
 
 
 class _NaturalSplines:
-    """Natural cubic splines by their value at the first knot and nonnegative slopes, for which they never fall.
+    """Natural cubic splines by their value at the first knot and nonnegative slopes,
+    for which they never fall.
 
-    The slopes are quadratic B-splines of the position: 0 at the first knot, 1 at the last. The first two of them are
-    tied, and the last two, so that the second derivative vanishes at the outer knots.
+    The slopes are quadratic B-splines of the position: 0 at the first knot, 1 at the
+    last. The first two of them are tied, and the last two, so that the second
+    derivative vanishes at the outer knots.
     """
 
     def __init__(self, knots):
@@ -246,7 +297,9 @@ class _NaturalSplines:
         )
 
     def features(self, log_odds):
-        """Return ones and the integrals of the slopes up to each of the log-odds (d, n), straight beyond the knots."""
+        """Return ones and the integrals of the slopes up to each of the log-odds (d,
+        n), straight beyond the knots.
+        """
         position = self._positions(log_odds)
         inside = np.clip(position, 0, 1)
         features = np.vstack((np.ones(len(position)), self.integrals(inside).T))
@@ -257,10 +310,12 @@ class _NaturalSplines:
         return features
 
     def roughness(self, inverse_temperature):
-        """Return the matrix of the integral of the second derivative squared, in temperature-scaled log-odds.
+        """Return the matrix of the integral of the second derivative squared, in
+        temperature-scaled log-odds.
 
         That derivative is linear between knots, where the integral of a product is
-        ``step / 6 * (l l' + r r' + (l + r) (l' + r'))`` for the values l, l' on the left and r, r' on the right.
+        ``step / 6 * (l l' + r r' + (l + r) (l' + r'))`` for the values l, l' on the
+        left and r, r' on the right.
         """
         step = np.diff(self.position)[:, None]
         left, right = self.bends[:-1], self.bends[1:]
@@ -273,8 +328,54 @@ class _NaturalSplines:
         return (log_odds - self.first) / self.width
 
 
+class _PenalisedSpline(NamedTuple):
+    """A logistic regression on the features of splines, with a ridge and a roughness
+    penalty.
+    """
+
+    start: np.ndarray
+    ridge: np.ndarray
+    roughness: np.ndarray
+    lower: np.ndarray | None
+
+    def matrix(self, penalty):
+        """Return the matrix of the whole penalty."""
+        return self.ridge + penalty * self.roughness
+
+    def __call__(self, features, targets, sample_weight, penalty, near):
+        """Return the coefficients; Newton's steps begin at `near`, if it is given."""
+        return fit_logistic(
+            features,
+            targets,
+            sample_weight,
+            near=self.start if near is None else near,
+            start=self.start,
+            penalty=self.matrix(penalty),
+            lower=self.lower,
+        )
+
+
+def _lower_bounds(n_knots):
+    """Return bounds under which a spline never falls: slopes of at least 0."""
+    return np.append(-np.inf, np.zeros(n_knots - 1))
+
+
+def _cubic_pieces(knots, values, bends):
+    """Return the coefficients (4, n_knots - 1) of the cubic between each two knots, the
+    highest power first.
+
+    It follows from the values and the second derivatives `bends` at both ends. This
+    takes a twelfth of the time of `CubicSpline`.
+    """
+    step = np.diff(knots)
+    slope = np.diff(values) / step - step * (2 * bends[:-1] + bends[1:]) / 6
+    return np.stack((np.diff(bends) / (6 * step), bends[:-1] / 2, slope, values[:-1]))
+
+
 def _quantile_knots(log_odds, labels, sample_weight, n_knots):
-    """Return those of `n_knots` quantiles that are apart, at least two: the cuts of equal-mass bins and both ends."""
+    """Return those of `n_knots` quantiles that are apart, at least two: the cuts of
+    equal-mass bins and both ends.
+    """
     if sample_weight is None:
         ranks = -(-np.arange(n_knots) * len(log_odds) // (n_knots - 1))
         knots = np.unique(sorted_scores(log_odds)[np.maximum(ranks - 1, 0)])
@@ -282,13 +383,17 @@ def _quantile_knots(log_odds, labels, sample_weight, n_knots):
         table = DistinctScores.from_rows(log_odds, labels, sample_weight)
         below = equal_mass_below(table, n_knots - 1, np.arange(n_knots))
         knots = np.unique(table.scores[np.maximum(below - 1, 0)])
+    # Knots next to each other would make cubics with huge coefficients.
     gap = _SMALLEST_GAP * max(knots[-1] - knots[0], _SMALLEST_WIDTH)
     knots = knots[np.append(np.diff(knots) > gap, True)]
-    return knots if len(knots) > 1 else knots + [0.0, 1.0]
+    if len(knots) == 1:
+        return knots + [0.0, 1.0]
+    return knots
 
 
 def _leave_one_out_loss(features, targets, sample_weight, coef, penalty):
-    """Return the log-loss, summed over the rows, of the fits without them: each one Newton step from `coef` [2].
+    """Return the log-loss, summed over the rows, of the fits without them: each one
+    Newton step from `coef` [2].
 
     The features are those of a row in each column (d, n).
     """

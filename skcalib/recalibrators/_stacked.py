@@ -1,86 +1,95 @@
-"""Stacked recalibrators: a mixture of several, weighted by how well each predicts rows that it has not seen."""
+"""Stacked recalibrators: a mixture of several, weighted by how well each predicts rows
+that it has not seen.
+"""
 
-from itertools import count
+from collections.abc import Sequence
 from numbers import Integral, Real
+from typing import Literal
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import ArrayLike
 from scipy.special import softmax
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
-from skcalib._input.sklearn_private import BOOLEAN, CV, VERBOSE, Interval
+from skcalib._fitting.floor import learned_floor
+from skcalib._fitting.folds import cross_validation_folds, taken
+from skcalib._fitting.gains import row_gain_interval
+from skcalib._fitting.member_fits import MemberFits, is_plain, with_choices
+from skcalib._fitting.wrapped import check_recalibrator, tell
+from skcalib._inference.results import IntervalEstimate
+from skcalib._input.annotations import CrossValidation
+from skcalib._input.sklearn_private import Interval
 from skcalib._progress import Progress
 from skcalib._rows.links import log_probability, row_softmax
 from skcalib._solvers.mixture import fit_mixture_weights
 from skcalib._solvers.temperature import fit_inverse_temperature, row_derivatives
-from skcalib.recalibrators._attributes import (
+from skcalib.maps import Log, Mixture, Scaled, Softmax, map_of
+from skcalib.maps.checks import (
     amounts,
     check_same_classes,
+    estimate,
     numbers,
     positive,
     several,
     weights,
 )
-from skcalib.recalibrators._base import BaseRecalibrator, LogitRecalibrator
-from skcalib.recalibrators._certified import forbid_certificates
-from skcalib.recalibrators._clipping import learned_floor
-from skcalib.recalibrators._folds import (
-    cross_validation_folds,
-    estimate,
-    row_gain_interval,
-    taken,
-)
-from skcalib.recalibrators._map_forms import map_of
-from skcalib.recalibrators._map_forms import softmax as softmax_node
-from skcalib.recalibrators._maps import Log, Mixture, Scaled, Softmax
+from skcalib.recalibrators._base import BaseRecalibrator
+from skcalib.recalibrators._certified_mixin import forbid_certificates
 from skcalib.recalibrators._matrix import DirichletCalibration
-from skcalib.recalibrators._member_fits import MemberFits, is_plain, with_choices
 from skcalib.recalibrators._spline import SplineCalibration
 from skcalib.recalibrators._temperature import (
     EnsembleTemperatureScaling,
     TemperatureScaling,
 )
-from skcalib.recalibrators._transformer import check_recalibrator, tell
+from skcalib.recalibrators._uncalibrated import Uncalibrated
 from skcalib.recalibrators._venn_abers import VennAbers
 
 # Alphas of Dirichlet calibration among the default members for K > 2 classes.
 _DIRICHLET_ALPHAS = (0.3, 0.03)
-# For K > 2 classes: the share of the weights by tempered likelihood. The rest are the weights
-# of the mixture of the greatest likelihood.
+# For K > 2 classes: the share of the weights by tempered likelihood. The rest are the
+# weights of the mixture of the greatest likelihood.
 _TEMPERED_SHARE = 0.25
-# Prior for a temperature of 1 of the mixture, in units of Fisher information on its logarithm.
+# Prior for a temperature of 1 of the mixture, in units of Fisher information on its
+# logarithm.
 _PRIOR_INFORMATION = 10.0
 
 
-class StackedRecalibrator(BaseRecalibrator, positional=("recalibrators",)):
-    """Mixture of recalibrators and of the uncalibrated scores, weighted by cross-validated likelihood.
+class StackedRecalibrator(BaseRecalibrator):
+    """Mixture of recalibrators, weighted by cross-validated likelihood.
 
-    No recalibrator is best everywhere. Each member predicts rows that it was not fitted to. The lower its log-loss
-    there, the larger the weight of its refit on all rows. The uncalibrated scores are a member, too. Take the stack
-    where the best probabilities count and no certificate is needed.
+    No recalibrator is best everywhere. Each member predicts rows that it was not fitted
+    to. The lower its log-loss there, the larger the weight of its refit on all rows.
+    The uncalibrated scores are a member, too. Take the stack where the best
+    probabilities count and no certificate is needed.
 
     Parameters
     ----------
     recalibrators : list of recalibrators, default=None
-        Members beside the uncalibrated scores. None means, for two classes, `TemperatureScaling`, `SplineCalibration`
-        and `VennAbers`; for K classes `TemperatureScaling`, `VennAbers` and `DirichletCalibration` with alpha=.3 and
-        with .03. Default members on log-odds share the floor that ``clip="auto"`` learns from all rows.
+        Members beside the uncalibrated scores. None means, for two classes,
+        `TemperatureScaling`, `SplineCalibration` and `VennAbers`; for K classes
+        `TemperatureScaling`, `VennAbers` and `DirichletCalibration` with alpha=.3 and
+        with .03. Default members on log-odds share the floor that ``clip="auto"``
+        learns from all rows.
     cv : int, splitter or iterable of (train, test), default=5
-        Folds, which must predict every row once. An int makes stratified random folds that depend on the rows alone,
-        not on their order. None means 5.
+        Folds, which must predict every row once. An int makes stratified random folds
+        that depend on the rows alone, not on their order. None means 5.
     likelihood_power : float, default=0.3
-        Share of the cross-validated log-likelihood that counts, in [0, 1]: weights are proportional to ``prior *
-        exp(likelihood_power * log_likelihood)``. With 1 the weights are too extreme for few rows.
+        Share of the cross-validated log-likelihood that counts, in [0, 1]: weights are
+        proportional to ``prior * exp(likelihood_power * log_likelihood)``. With 1 the
+        weights are too extreme for few rows.
     uncalibrated_weight : float, default=0.5
-        Prior weight of the uncalibrated scores, in [0, 1); the members share the rest. 0 leaves them out.
+        Prior weight of the uncalibrated scores, in [0, 1); the members share the rest.
+        0 leaves them out.
     rank_preserving : bool, default=False
-        Whether the default members are monotone, so that no two scores change their order (they may tie). For K > 2
-        classes it is the order of the classes in each row. `recalibrators` must then be None.
+        Whether the default members are monotone, so that no two scores change their
+        order (they may tie). For K > 2 classes it is the order of the classes in each
+        row. `recalibrators` must then be None.
     n_jobs : int, default=None
         Threads that fit the members to the folds; None means 1.
     verbose : bool, default=False
-        Whether lines on stderr say which member is being fitted to all rows or to a fold, at most one every two
-        seconds and at least one every nine.
+        Whether lines on stderr say which member is being fitted to all rows or to a
+        fold, at most one every two seconds and at least one every nine.
     input : {"probability", "logit"}, default="probability"
         What the scores are. One column of logits is the log-odds of the positive class.
     classes : array-like, default=None
@@ -91,29 +100,31 @@ class StackedRecalibrator(BaseRecalibrator, positional=("recalibrators",)):
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
+        Where the fit comes from: method, parameters, rows, events by class, versions,
+        and a hash of the rows.
     recalibrators_ : list of fitted recalibrators
         The members, refitted on all rows; the uncalibrated scores come first.
     weights_ : ndarray of shape (n_members,)
-        Weights of the members, which sum to 1. For K > 2 classes they are a quarter of those that
-        `likelihood_power` gives, plus three quarters of the mixture weights with the greatest cross-validated
-        likelihood.
+        Weights of the members, which sum to 1. For K > 2 classes they are a quarter of
+        those that `likelihood_power` gives, plus three quarters of the mixture weights
+        with the greatest cross-validated likelihood.
     cv_log_loss_ : ndarray of shape (n_members,)
         Cross-validated log-loss of each member, in nats per row.
     gain_ : IntervalEstimate
-        Log-loss that the mixture saves out of fold, in nats per row, with a 90 % interval. Each fold is predicted with
-        the weights that the other folds give.
+        Log-loss that the mixture saves out of fold, in nats per row, with a 90 %
+        interval. Each fold is predicted with the weights that the other folds give.
     temperature_ : float
-        For K > 2 classes the temperature of the mixture. It is fitted to rows that the members were not fitted to, and
-        shrunken toward 1 if they are few. 1 for two classes.
+        For K > 2 classes the temperature of the mixture. It is fitted to rows that the
+        members were not fitted to, and shrunken toward 1 if they are few. 1 for two
+        classes.
     seconds_ : ndarray of shape (n_members,)
         Seconds that all the fits of each member took.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
-        parameter is out of its range.
+        In `fit`, if a score is missing or not what `input` says, `y` has another length
+        or only one class, or a parameter is out of its range.
 
     See Also
     --------
@@ -123,17 +134,19 @@ class StackedRecalibrator(BaseRecalibrator, positional=("recalibrators",)):
 
     Notes
     -----
-    Each member is fitted ``cv + 1`` times. In the folds it keeps the strength of a ridge or a penalty that it has
-    chosen from all rows. With fewer than about 250 rows the mixture can be a little worse than the uncalibrated scores.
-    With more rows it hardly ever is.
+    Each member is fitted ``cv + 1`` times. In the folds it keeps the strength of a
+    ridge or a penalty that it has chosen from all rows. With fewer than about 250 rows
+    the mixture can be a little worse than the uncalibrated scores. With more rows it
+    hardly ever is.
 
-    If a fold's training rows hold one class only, no member can be fitted to them. The rows of this fold are then
-    scored with the uncalibrated probabilities.
+    If a fold's training rows hold one class only, no member can be fitted to them. The
+    rows of this fold are then scored with the uncalibrated probabilities.
 
     References
     ----------
-    Wolpert (1992), Stacked generalization. Gruenwald and van Ommen (2017), Inconsistency of Bayesian inference for
-    misspecified linear models, and a proposal for repairing it: the tempered likelihood.
+    Wolpert (1992), Stacked generalization. Gruenwald and van Ommen (2017),
+    Inconsistency of Bayesian inference for misspecified linear models, and a proposal
+    for repairing it: the tempered likelihood.
 
     Examples
     --------
@@ -148,13 +161,16 @@ class StackedRecalibrator(BaseRecalibrator, positional=("recalibrators",)):
     'Uncalibrated'
     """
 
-    recalibrators: [list, tuple, None] = None
-    cv: [CV] = 5
-    likelihood_power: [Interval(Real, 0, 1, closed="both")] = 0.3
-    uncalibrated_weight: [Interval(Real, 0, 1, closed="left")] = 0.5
-    rank_preserving: [BOOLEAN] = False
-    n_jobs: [Integral, None] = None
-    verbose: [VERBOSE] = False
+    _parameter_constraints = {
+        **BaseRecalibrator._parameter_constraints,
+        "recalibrators": [list, tuple, None],
+        "cv": ["cv_object"],
+        "likelihood_power": [Interval(Real, 0, 1, closed="both")],
+        "uncalibrated_weight": [Interval(Real, 0, 1, closed="left")],
+        "rank_preserving": ["boolean"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
 
     _attributes = {
         "recalibrators_": several(list),
@@ -166,109 +182,163 @@ class StackedRecalibrator(BaseRecalibrator, positional=("recalibrators",)):
     }
     _needs_classes = "two"
 
+    recalibrators_: list
+    weights_: np.ndarray
+    cv_log_loss_: np.ndarray
+    gain_: IntervalEstimate
+    temperature_: float
+    seconds_: np.ndarray
+
+    def __init__(
+        self,
+        recalibrators: Sequence[BaseEstimator] | None = None,
+        *,
+        cv: CrossValidation | None = 5,
+        likelihood_power: float = 0.3,
+        uncalibrated_weight: float = 0.5,
+        rank_preserving: bool = False,
+        n_jobs: int | None = None,
+        verbose: bool | int = False,
+        input: Literal["probability", "logit"] = "probability",
+        classes: ArrayLike | None = None,
+    ):
+        self.recalibrators = recalibrators
+        self.cv = cv
+        self.likelihood_power = likelihood_power
+        self.uncalibrated_weight = uncalibrated_weight
+        self.rank_preserving = rank_preserving
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.input = input
+        self.classes = classes
+
     def _fit_scores(self, scores, codes, sample_weight):
-        members, uncalibrated = (
-            self._members(),
-            Uncalibrated(input=self.input, classes=self.classes_),
-        )
-        floor = (
-            learned_floor(scores, codes, sample_weight, self.input)
-            if self.recalibrators is None
-            else None
-        )
+        members = self._members()
+        # 1. The members, fitted to all rows: these predict.
         fits = MemberFits(
-            self.classes_, floor, Progress(type(self).__name__, self.verbose)
+            self.classes_,
+            self._shared_floor(scores, codes, sample_weight),
+            Progress(type(self).__name__, self.verbose),
         )
-        self.recalibrators_, seconds = fits.fit(
-            list(map(clone, members)), scores, codes, sample_weight, "all rows"
+        unfitted = [clone(member) for member in members]
+        self.recalibrators_, self.seconds_ = fits.fit(
+            unfitted, scores, codes, sample_weight, "all rows"
         )
         forbid_certificates(
             self, "its forecasts are mixed with those of other recalibrators."
         )
+        # 2. Their forecasts of rows that they were not fitted to.
         folds = cross_validation_folds(
             self.cv, scores, codes, sample_weight, self.input
         )
+        predicted = self._out_of_fold(fits, members, folds, scores, codes)
+        rows = np.concatenate([fold.test for fold in folds])
+        codes_of_rows = codes[rows].astype(np.intp)
+        weight = None
+        if sample_weight is not None:
+            weight = np.concatenate([fold.test_weight for fold in folds])
+        losses = np.column_stack([_losses(p, codes_of_rows) for p in predicted])
+        self.cv_log_loss_ = np.average(losses, axis=0, weights=weight)
+        # 3. How these are mixed best.
+        self.weights_, self.temperature_ = self._mixing(
+            predicted, losses, codes_of_rows, weight
+        )
+        # 4. What the mixture gains, on rows that had no say in the mixing either.
+        if self.uncalibrated_weight > 0:
+            unchanged = predicted[0]
+        else:
+            uncalibrated = Uncalibrated(input=self.input, classes=self.classes_)
+            uncalibrated.fit(scores, self.classes_[codes])
+            unchanged = uncalibrated.predict_proba(scores[rows])
+        fold_of_row = np.repeat(np.arange(len(folds)), [len(f.test) for f in folds])
+        mixed_losses = self._left_out_losses(
+            predicted, losses, codes_of_rows, weight, fold_of_row
+        )
+        gains = _losses(unchanged, codes_of_rows) - mixed_losses
+        self.gain_ = row_gain_interval(gains, weight)
+
+    def _shared_floor(self, scores, codes, sample_weight):
+        """Return the floor that default members share; others learn their own."""
+        if self.recalibrators is not None:
+            return None
+        return learned_floor(scores, codes, sample_weight, self.input)
+
+    def _out_of_fold(self, fits, members, folds, scores, codes):
+        """Return the probabilities of each member for the rows of all folds, one fold
+        after the other.
+        """
 
         def of_fold(number, fold):
             if np.ptp(codes[fold.train]) == 0:  # of one class alone nothing is learned
-                unfitted = [clone(uncalibrated) for _ in members]
+                unfitted = [
+                    Uncalibrated(input=self.input, classes=self.classes_)
+                    for _ in members
+                ]
             else:
                 unfitted = list(map(with_choices, members, self.recalibrators_))
-            rows = scores[fold.train], codes[fold.train], fold.train_weight
             fitted, seconds = fits.fit(
-                unfitted, *rows, f"fold {number} of {len(folds)}"
+                unfitted,
+                scores[fold.train],
+                codes[fold.train],
+                fold.train_weight,
+                f"fold {number} of {len(folds)}",
             )
-            predict = [
-                one._predict_encoded if is_plain(one) else one.predict_proba
-                for one in fitted
+            test_scores = scores[fold.test]
+            predicted = [
+                member._predict_encoded(test_scores)
+                if is_plain(member)
+                else member.predict_proba(test_scores)
+                for member in fitted
             ]
-            return [of_member(scores[fold.test]) for of_member in predict], seconds
+            return predicted, seconds
 
-        by_fold = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            map(delayed(of_fold), count(1), folds)
+        results = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(of_fold)(number, fold) for number, fold in enumerate(folds, start=1)
         )
-        predicted, of_folds = zip(*by_fold, strict=True)
-        self.seconds_ = seconds + np.sum(of_folds, axis=0)
-        predicted = [
-            np.concatenate(of_member) for of_member in zip(*predicted, strict=True)
-        ]
-        rows = np.concatenate([fold.test for fold in folds])
-        weight = (
-            None
-            if sample_weight is None
-            else np.concatenate([fold.test_weight for fold in folds])
-        )
-        unchanged = predicted[0]
-        if self.uncalibrated_weight == 0:
-            unchanged = uncalibrated.fit(scores, self.classes_[codes]).predict_proba(
-                scores[rows]
-            )
-        codes, fold_of_row = (
-            codes[rows].astype(np.intp),
-            np.repeat(range(len(folds)), [len(f.test) for f in folds]),
-        )
-        losses = np.column_stack([_losses(p, codes) for p in predicted])
-        self.weights_, self.temperature_ = self._mixing(
-            predicted, losses, codes, weight
-        )
-        self.cv_log_loss_ = np.average(losses, axis=0, weights=weight)
-        gains = _losses(unchanged, codes) - self._left_out_losses(
-            predicted, losses, codes, weight, fold_of_row
-        )
-        self.gain_ = row_gain_interval(gains, weight)
+        by_fold, seconds_of_folds = zip(*results, strict=True)
+        self.seconds_ = self.seconds_ + np.sum(seconds_of_folds, axis=0)
+        return [np.concatenate(of_member) for of_member in zip(*by_fold, strict=True)]
 
     def _left_out_losses(self, predicted, losses, codes, sample_weight, fold_of_row):
-        """Return the log-loss of each row under the mixture that the rows of the other folds ask for."""
+        """Return the log-loss of each row under the mixture that the rows of the other
+        folds ask for.
+        """
         left_out = np.empty(len(codes))
         for fold in np.unique(fold_of_row):
-            inside = fold_of_row == fold
-            others = (
-                [p[~inside] for p in predicted],
-                losses[~inside],
-                codes[~inside],
-                taken(sample_weight, ~inside),
+            is_inside = fold_of_row == fold
+            weights, temperature = self._mixing(
+                [p[~is_inside] for p in predicted],
+                losses[~is_inside],
+                codes[~is_inside],
+                taken(sample_weight, ~is_inside),
             )
             mixture = self._mixed(
-                (p[inside] for p in predicted), *self._mixing(*others)
+                [p[is_inside] for p in predicted], weights, temperature
             )
-            left_out[inside] = _losses(mixture, codes[inside])
+            left_out[is_inside] = _losses(mixture, codes[is_inside])
         return left_out
 
     def _mixing(self, predicted, losses, codes, sample_weight):
-        """Return the weights, and for K > 2 classes the temperature, from probabilities of rows that were left out.
+        """Return the weights, and for K > 2 classes the temperature, from probabilities
+        of rows that were left out.
 
         `losses` (n, n_members) are those of the rows.
         """
-        n_members, first = losses.shape[1], self.uncalibrated_weight
-        prior = np.full(n_members, (1 - first) / (n_members - (first > 0)))
-        if first > 0:
-            prior[0] = first
+        n_members = losses.shape[1]
+        if self.uncalibrated_weight > 0:  # the scores as they are come first
+            share = (1 - self.uncalibrated_weight) / (n_members - 1)
+            prior = np.full(n_members, share)
+            prior[0] = self.uncalibrated_weight
+        else:
+            prior = np.full(n_members, 1 / n_members)
         total = losses.sum(axis=0) if sample_weight is None else sample_weight @ losses
         weights = softmax(np.log(prior) - self.likelihood_power * total)
         if len(self.classes_) == 2:
             return weights, 1.0
-        mixed = fit_mixture_weights(np.exp(-losses), sample_weight)
-        weights = _TEMPERED_SHARE * weights + (1 - _TEMPERED_SHARE) * mixed
+        # With more classes, the weights of the greatest likelihood have most of the
+        # say, and the mixture a temperature of its own.
+        best = fit_mixture_weights(np.exp(-losses), sample_weight)
+        weights = _TEMPERED_SHARE * weights + (1 - _TEMPERED_SHARE) * best
         logits = log_probability(_weighted_sum(weights, predicted))
         return weights, 1 / _last_inverse_temperature(logits, codes, sample_weight)
 
@@ -279,31 +349,27 @@ class StackedRecalibrator(BaseRecalibrator, positional=("recalibrators",)):
 
     def _mixed(self, predicted, weights, temperature):
         mixture = _weighted_sum(weights, predicted)
-        return (
-            mixture
-            if len(self.classes_) == 2
-            else row_softmax(log_probability(mixture) / temperature)
-        )
+        if len(self.classes_) == 2:
+            return mixture
+        return row_softmax(log_probability(mixture) / temperature)
 
     def _map(self, scores):
-        used = [
-            (w, one)
-            for w, one in zip(self.weights_.tolist(), self.recalibrators_, strict=True)
-            if w > 0
-        ]
-        weights, members = zip(*used, strict=True)
-        mixture = Mixture(weights, tuple(map_of(member, scores) for member in members))
-        return (
-            mixture
-            if len(self.classes_) == 2
-            else Softmax(Scaled(Log(mixture), 1 / self.temperature_))
+        used = np.flatnonzero(self.weights_ > 0)
+        mixture = Mixture(
+            tuple(self.weights_[used].tolist()),
+            tuple(map_of(self.recalibrators_[k], scores) for k in used),
         )
+        if len(self.classes_) == 2:
+            return mixture
+        return Softmax(Scaled(Log(mixture), 1 / self.temperature_))
 
     def _check_attributes(self):
         check_same_classes(self, *self.recalibrators_)
 
     def _members(self):
-        """Return the unfitted members, which take the scores and labels that the stack was given."""
+        """Return the unfitted members, which take the scores and labels that the stack
+        was given.
+        """
         if self.recalibrators is not None:
             members = self._given_members()
         elif len(self.classes_) == 2:
@@ -331,11 +397,13 @@ class StackedRecalibrator(BaseRecalibrator, positional=("recalibrators",)):
     def _given_members(self):
         if self.rank_preserving:
             raise ValueError(
-                "rank_preserving=True chooses the members: leave recalibrators=None, or set it to False."
+                "rank_preserving=True chooses the members: leave recalibrators=None, or"
+                " set it to False."
             )
         if len(self.recalibrators) == 0:
             raise ValueError(
-                "recalibrators must name at least one recalibrator, found none. None takes the default."
+                "recalibrators must name at least one recalibrator, found none. None"
+                " takes the default."
             )
         return [
             check_recalibrator(clone(member), "recalibrators")
@@ -343,43 +411,22 @@ class StackedRecalibrator(BaseRecalibrator, positional=("recalibrators",)):
         ]
 
 
-class Uncalibrated(LogitRecalibrator):
-    """The scores as they are, as probabilities.
-
-    Parameters
-    ----------
-    input : {"probability", "logit"}, default="probability"
-        What the scores are.
-    classes : array-like, default=None
-        Labels of the columns.
-    """
-
-    _needs_classes = "any"
-    _keeps_decisions = True
-
-    def _fit_logits(self, logits, codes, sample_weight):
-        return self
-
-    def _predict_logits(self, logits):
-        return logits
-
-    def _map(self, logits):
-        return softmax_node(logits)
-
-
 def _weighted_sum(weights, predicted):
+    """Return the mean of probabilities that may come one by one."""
     return sum(weight * p for weight, p in zip(weights, predicted, strict=True))
 
 
 def _losses(probabilities, codes):
+    """Return the log-loss of each row."""
     return -log_probability(probabilities[np.arange(len(codes)), codes])
 
 
 def _last_inverse_temperature(logits, codes, sample_weight):
-    """Return the inverse temperature of a mixture: that of greatest likelihood, drawn to 1 where it is uncertain.
+    """Return the inverse temperature of a mixture: that of greatest likelihood, drawn
+    to 1 where it is uncertain.
 
-    Its logarithm is known with information I, the sum of ``b^2 Var_p(log q)`` over the rows, and a prior around 0 has
-    as much as `_PRIOR_INFORMATION`.
+    Its logarithm is known with information I, the sum of ``b^2 Var_p(log q)`` over the
+    rows, and a prior around 0 has as much as `_PRIOR_INFORMATION`.
     """
     inverse = fit_inverse_temperature(logits, codes, sample_weight)
     weight = np.ones(len(codes)) if sample_weight is None else sample_weight

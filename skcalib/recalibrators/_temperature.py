@@ -1,23 +1,30 @@
-"""Temperature scaling: one number that divides the logits; and its mixture with the forecast and the uniform one."""
+"""Temperature scaling: one number that divides the logits; and its mixture with the
+forecast and the uniform one.
+"""
 
+from collections.abc import Callable
 from numbers import Real
-from typing import ClassVar
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 from scipy.special import softmax
 
-from skcalib._defaults import parameters
 from skcalib._input.sklearn_private import StrOptions
-from skcalib._rows.links import log_probability, row_softmax
+from skcalib._rows.links import PROBABILITY_CLIP, log_probability, row_softmax
 from skcalib._solvers.mixture import fit_mixture_weights
 from skcalib._solvers.temperature import fit_brier_temperature, fit_inverse_temperature
-from skcalib.recalibrators._attributes import positive, weights
+from skcalib.maps import (
+    Mixture,
+    Scaled,
+    class_probabilities,
+    clipped_probability,
+    normalized_rows,
+)
+from skcalib.maps.checks import positive, weights
 from skcalib.recalibrators._base import LogitRecalibrator
 from skcalib.recalibrators._clipping import ClippedRecalibrator
-from skcalib.recalibrators._map_forms import inside, normalized
-from skcalib.recalibrators._map_forms import softmax as softmax_node
-from skcalib.recalibrators._maps import Mixture, Scaled
 
 _GRID_ROWS = 20_000  # on which a callable is tried at every point of a grid
 _FEW_STEPS = 6  # of the search on all rows then
@@ -29,14 +36,18 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
     Parameters
     ----------
     loss : {"log", "brier"} or callable, default="log"
-        What is minimised. Log-loss is convex in the inverse temperature: Newton steps inside a bracket find it to a
-        relative 1e-8. The Brier score may have several minima: those of a grid are followed by Newton's steps, and the
-        least is taken. A metric ``loss(y_true, y_proba)`` (smaller is better; `sample_weight` is passed on if there is
-        one) is searched on a grid, over at most 40,000 rows, and then by Brent's method (Algorithm 1 of [2]_).
+        What is minimised. Log-loss is convex in the inverse temperature: Newton steps
+        inside a bracket find it to a relative 1e-8. The Brier score may have several
+        minima: those of a grid are followed by Newton's steps, and the least is taken.
+        A metric ``loss(y_true, y_proba)`` (smaller is better; `sample_weight` is passed
+        on if there is one) is searched on a grid, over at most 40,000 rows, and then by
+        Brent's method (Algorithm 1 of [2]_).
     clip : "auto", float or None, default="auto"
-        What keeps probabilities away from 0 and 1 before they become log-odds. "auto" learns a floor f: a probability p
-        becomes ``(1 - n_classes * f) * p + f``, which keeps the order of the scores. f is 0 unless a larger one, up to
-        .1, gains over half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+        What keeps probabilities away from 0 and 1 before they become log-odds. "auto"
+        learns a floor f: a probability p becomes ``(1 - n_classes * f) * p + f``, which
+        keeps the order of the scores. f is 0 unless a larger one, up to .1, gains over
+        half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to
+        [2^-52, 1 - 2^-52].
     input : {"probability", "logit"}, default="probability"
         What the scores are. One column of logits is the log-odds of the positive class.
     classes : array-like, default=None
@@ -47,39 +58,50 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
+        Where the fit comes from: method, parameters, rows, events by class, versions,
+        and a hash of the rows.
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
         The learned floor, 0 if there is none.
     temperature_ : float
-        In the sense of Guo et al. [1]_: above 1 for an over-confident model, also for two classes.
+        What divides the logits above the floor. Without a floor (`floor_` is 0) it is
+        the temperature of Guo et al. [1]_: above 1 for an overconfident model, also for
+        two classes.
     inverse_temperature_ : float
         ``1 / temperature_``.
+    plain_temperature_ : float
+        The temperature of Guo et al. whatever the floor: that of the logits as they are
+        given, clipped to 2^-52 alone.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
-        parameter is out of its range.
+        In `fit`, if a score is missing or not what `input` says, `y` has another length
+        or only one class, or a parameter is out of its range.
 
     See Also
     --------
     skcalib.ClasswiseTemperatureScaling : A temperature per class.
-    skcalib.EnsembleTemperatureScaling : A mixture of three maps, of which one has a temperature.
+    skcalib.EnsembleTemperatureScaling : A mixture of three maps, of which one has a
+        temperature.
     skcalib.VectorScaling : A slope and an intercept for each class.
 
     Notes
     -----
-    The inverse temperature stays positive, so that decisions never change. Where every row is right it would be
-    infinite, and the loss of the first wrong row with it: log-loss is then fitted to Platt's targets, by which one more
-    row of each class (for K > 2 one of all rows) is wrong. For a model that is always wrong it would be negative; the
-    fit stops at a bound, a millionth of the value at which the logits spread by 1.
+    The inverse temperature stays positive, so that decisions never change. Where every
+    row is right it would be infinite, and the loss of the first wrong row with it:
+    log-loss is then fitted to Platt's targets, by which one more row of each class (for
+    K > 2 one of all rows) is wrong. For a model that is always wrong it would be
+    negative; the fit stops at a bound, a millionth of the value at which the logits
+    spread by 1.
 
     References
     ----------
-    .. [1] Guo, Pleiss, Sun and Weinberger (2017), On calibration of modern neural networks.
-    .. [2] Zhao, Chen and Oymak (2020), On the role of dataset quality and heterogeneity in model confidence.
+    .. [1] Guo, Pleiss, Sun and Weinberger (2017), On calibration of modern neural
+        networks.
+    .. [2] Zhao, Chen and Oymak (2020), On the role of dataset quality and heterogeneity
+        in model confidence.
 
     Examples
     --------
@@ -95,39 +117,81 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
     2.0
     """
 
-    loss: [StrOptions({"log", "brier"}), callable] = "log"
+    _parameter_constraints = {
+        **ClippedRecalibrator._parameter_constraints,
+        **LogitRecalibrator._parameter_constraints,
+        "loss": [StrOptions({"log", "brier"}), callable],
+    }
 
     _keeps_decisions = True
+    _leaves_impossible_out = True
     _needs_classes = "two"
 
-    _attributes = {"inverse_temperature_": positive, "temperature_": positive}
+    _attributes = {
+        **ClippedRecalibrator._attributes,
+        "inverse_temperature_": positive,
+        "temperature_": positive,
+    }
+
+    temperature_: float
+    inverse_temperature_: float
+    plain_temperature_: float
+
+    def __init__(
+        self,
+        *,
+        loss: Literal["log", "brier"] | Callable[..., float] = "log",
+        clip: float | Literal["auto"] | None = "auto",
+        input: Literal["probability", "logit"] = "probability",
+        classes: ArrayLike | None = None,
+    ):
+        self.loss = loss
+        self.clip = clip
+        self.input = input
+        self.classes = classes
 
     def _fit_logits(self, logits, codes, sample_weight):
-        if self.loss == "brier":
-            inverse = fit_brier_temperature(logits, codes, sample_weight)
-        else:
-            inverse = fit_inverse_temperature(logits, codes, sample_weight)
-        if callable(self.loss):
-            inverse = self._searched(logits, codes, sample_weight, around=inverse)
+        inverse = self._inverse_temperature(logits, codes, sample_weight)
         self.inverse_temperature_ = float(inverse)
         self.temperature_ = float(1 / inverse)
 
+    def _inverse_temperature(self, logits, codes, sample_weight):
+        """Return the inverse temperature of least loss."""
+        if self.loss == "brier":
+            return fit_brier_temperature(logits, codes, sample_weight)
+        inverse = fit_inverse_temperature(logits, codes, sample_weight)
+        if callable(self.loss):
+            return self._searched(logits, codes, sample_weight, around=inverse)
+        return inverse
+
+    def _fit_encoded(self, scores, codes, sample_weight, floor=None):
+        super()._fit_encoded(scores, codes, sample_weight, floor)
+        self.plain_temperature_ = self.temperature_
+        if self.clip_ not in (0, PROBABILITY_CLIP):
+            # What divides logits above a floor is no temperature of the logits.
+            codes = codes.astype(np.intp, copy=False)
+            logits = self._logits(scores)
+            inverse = self._inverse_temperature(logits, codes, sample_weight)
+            self.plain_temperature_ = float(1 / inverse)
+        return self
+
     def _predict_logits(self, logits):
-        return np.multiply(
-            logits, self.inverse_temperature_, dtype=np.float64
-        )  # float32 could overflow
+        # float32 could overflow
+        return np.multiply(logits, self.inverse_temperature_, dtype=np.float64)
 
     def _map(self, logits):
-        return softmax_node(Scaled(logits, self.inverse_temperature_))
+        return class_probabilities(Scaled(logits, self.inverse_temperature_))
 
     def _check_attributes(self):
         if abs(self.temperature_ * self.inverse_temperature_ - 1) > 1e-6:
             raise ValueError("inverse_temperature_ must be 1 / temperature_")
 
     def _searched(self, logits, codes, sample_weight, around):
-        """Return the inverse temperature at which the callable is least, within a factor of 30 of `around`.
+        """Return the inverse temperature at which the callable is least, within a
+        factor of 30 of `around`.
 
-        The grid is that of a sample of the rows, where there are many; all rows have the last word around its best.
+        The grid is that of a sample of the rows, where there are many; all rows have
+        the last word around its best.
         """
         step = max(len(codes) // _GRID_ROWS, 1)
         sample = None if sample_weight is None else sample_weight[::step]
@@ -135,51 +199,57 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         grid = np.log(around) + np.linspace(-np.log(30), np.log(30), 61)
         values = [on_sample(point) for point in grid]
         lowest = np.flatnonzero(values == np.min(values))
-        best = min(
-            lowest, key=lambda index: abs(index - len(grid) // 2)
-        )  # of ties the nearest
-        bounds = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-        objective = (
-            on_sample if step == 1 else self._objective(logits, codes, sample_weight)
-        )
-        options = (
-            {"xatol": 1e-10} if step == 1 else {"xatol": 1e-4, "maxiter": _FEW_STEPS}
-        )
-        at_best = values[best] if step == 1 else objective(grid[best])
+        # of ties the nearest
+        best = min(lowest, key=lambda index: abs(index - len(grid) // 2))
+        bounds = (grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)])
+        if step == 1:
+            objective = on_sample
+            at_best = values[best]
+            options = {"xatol": 1e-10}
+        else:
+            objective = self._objective(logits, codes, sample_weight)
+            at_best = objective(grid[best])
+            options = {"xatol": 1e-4, "maxiter": _FEW_STEPS}
         refined = minimize_scalar(objective, bounds=bounds, options=options)
         return np.exp(refined.x if refined.fun < at_best else grid[best])
 
     def _objective(self, logits, codes, sample_weight):
-        """Return the callable as a function of the logarithm of the inverse temperature."""
+        """Return the callable as a function of the logarithm of the inverse
+        temperature.
+        """
         y_true = self.classes_[codes]
         options = {} if sample_weight is None else {"sample_weight": sample_weight}
 
         def objective(log_inverse):
-            value = self.loss(
-                y_true, row_softmax(np.exp(log_inverse) * logits), **options
-            )
+            y_proba = row_softmax(np.exp(log_inverse) * logits)
+            value = self.loss(y_true, y_proba, **options)
             if not isinstance(value, Real) or np.isnan(value):
                 raise ValueError(
-                    f"loss must return a number, found {value!r} at the temperature {np.exp(-log_inverse):.6g}."
+                    f"loss must return a number, found {value!r} at the temperature"
+                    f" {np.exp(-log_inverse):.6g}."
                 )
             return float(value)
 
         return objective
 
 
-@parameters
 class EnsembleTemperatureScaling(TemperatureScaling):
-    """Ensemble temperature scaling: ``w1 softmax(logits / temperature) + w2 softmax(logits) + w3 / n_classes``.
+    """Temperature scaling, mixed with the uncalibrated and the uniform forecast.
 
-    As with temperature scaling no decision changes. The third term keeps some probability for every class in every row.
-    The temperature is fitted first, by log-loss, and then the weights.
+    ``w1 softmax(logits / temperature) + w2 softmax(logits) + w3 / n_classes``.
+
+    As with temperature scaling no decision changes. The third term keeps some
+    probability for every class in every row. The temperature is fitted first, by
+    log-loss, and then the weights.
 
     Parameters
     ----------
     clip : "auto", float or None, default="auto"
-        What keeps probabilities away from 0 and 1 before they become log-odds. "auto" learns a floor f: a probability p
-        becomes ``(1 - n_classes * f) * p + f``, which keeps the order of the scores. f is 0 unless a larger one, up to
-        .1, gains over half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
+        What keeps probabilities away from 0 and 1 before they become log-odds. "auto"
+        learns a floor f: a probability p becomes ``(1 - n_classes * f) * p + f``, which
+        keeps the order of the scores. f is 0 unless a larger one, up to .1, gains over
+        half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to
+        [2^-52, 1 - 2^-52].
     input : {"probability", "logit"}, default="probability"
         What the scores are. One column of logits is the log-odds of the positive class.
     classes : array-like, default=None
@@ -190,23 +260,26 @@ class EnsembleTemperatureScaling(TemperatureScaling):
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
+        Where the fit comes from: method, parameters, rows, events by class, versions,
+        and a hash of the rows.
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
         The learned floor, 0 if there is none.
     temperature_ : float
-        Of the first part: above 1 for an over-confident model.
+        Of the first part, for the logits above the floor.
     inverse_temperature_ : float
         ``1 / temperature_``.
+    plain_temperature_ : float
+        The temperature of the logits as they are given, without a floor.
     weights_ : ndarray of shape (3,)
         Weights of the tempered, the given and the uniform forecast, which sum to 1.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
-        parameter is out of its range.
+        In `fit`, if a score is missing or not what `input` says, `y` has another length
+        or only one class, or a parameter is out of its range.
 
     See Also
     --------
@@ -215,8 +288,8 @@ class EnsembleTemperatureScaling(TemperatureScaling):
 
     References
     ----------
-    Zhang, Kailkhura and Han (2020), Mix-n-Match: ensemble and compositional methods for uncertainty calibration in deep
-    learning, Section 4.1.
+    Zhang, Kailkhura and Han (2020), Mix-n-Match: ensemble and compositional methods for
+    uncertainty calibration in deep learning, Section 4.1.
 
     Examples
     --------
@@ -232,42 +305,56 @@ class EnsembleTemperatureScaling(TemperatureScaling):
     [[0.1, 0.9]]
     """
 
-    loss: ClassVar = "log"  # no parameter here
+    loss = "log"  # no parameter here
+    _parameter_constraints = {
+        **ClippedRecalibrator._parameter_constraints,
+        **LogitRecalibrator._parameter_constraints,
+    }
 
-    _attributes = {"weights_": weights}
+    _attributes = {**TemperatureScaling._attributes, "weights_": weights}
+
+    weights_: np.ndarray
+
+    def __init__(
+        self,
+        *,
+        clip: float | Literal["auto"] | None = "auto",
+        input: Literal["probability", "logit"] = "probability",
+        classes: ArrayLike | None = None,
+    ):
+        self.clip = clip
+        self.input = input
+        self.classes = classes
 
     def _fit_logits(self, logits, codes, sample_weight):
         super()._fit_logits(logits, codes, sample_weight)
-        parts = np.stack(self._parts(logits.astype(np.float64)), axis=2)
-        self.weights_ = fit_mixture_weights(
-            parts[np.arange(len(codes)), codes], sample_weight
-        )
+        forecasts = np.stack(self._forecasts(logits.astype(np.float64)), axis=2)
+        of_class = forecasts[np.arange(len(codes)), codes]
+        self.weights_ = fit_mixture_weights(of_class, sample_weight)
 
     def _predict_logits(self, logits):
-        parts = self._parts(logits.astype(np.float64))
-        return log_probability(
-            sum(
-                weight * part for weight, part in zip(self.weights_, parts, strict=True)
-            )
-        )
+        mixture = 0
+        forecasts = self._forecasts(logits.astype(np.float64))
+        for weight, forecast in zip(self.weights_, forecasts, strict=True):
+            mixture = mixture + weight * forecast
+        return log_probability(mixture)
 
     def _map(self, logits):
-        tempered, given, uniform = self.weights_.tolist()
-        parts = (
-            softmax_node(Scaled(logits, self.inverse_temperature_), clip=False),
-            softmax_node(logits, clip=False),
+        tempered = class_probabilities(
+            Scaled(logits, self.inverse_temperature_), clip=False
         )
-        return inside(
-            normalized(
-                inside(Mixture((tempered, given), parts, uniform / len(self.classes_)))
-            )
+        unchanged = class_probabilities(logits, clip=False)
+        of_tempered, of_unchanged, of_uniform = self.weights_.tolist()
+        mixture = Mixture(
+            (of_tempered, of_unchanged),
+            (tempered, unchanged),
+            of_uniform / len(self.classes_),
         )
+        # clipped before and after, as logits and their softmax are
+        return clipped_probability(normalized_rows(clipped_probability(mixture)))
 
-    def _parts(self, logits):
+    def _forecasts(self, logits):
         """Return the tempered, the given and the uniform forecast."""
         tempered = softmax(super()._predict_logits(logits), axis=1)
-        return (
-            tempered,
-            softmax(logits, axis=1),
-            np.full_like(tempered, 1 / logits.shape[1]),
-        )
+        uniform = np.full_like(tempered, 1 / logits.shape[1])
+        return tempered, softmax(logits, axis=1), uniform

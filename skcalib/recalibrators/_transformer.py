@@ -1,14 +1,15 @@
-"""Classifiers that are transformers: the base of the recalibrators, and of those that take columns beside scores."""
-
-from collections import ChainMap
+"""Classifiers that are transformers: the base of the recalibrators, and of those that
+take columns beside scores.
+"""
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import validate_data
 
-from skcalib._defaults import DefaultObjects, check_fitted, parameters
+from skcalib._defaults import DefaultObjects, check_fitted
 from skcalib._input.columns import column_positions, select_columns
 from skcalib._input.labels import check_targets, encode_labels
 from skcalib._input.scores import check_scores
@@ -17,27 +18,39 @@ from skcalib._input.scores import check_scores
 class ProbabilityTransformer(
     DefaultObjects, ClassifierMixin, TransformerMixin, BaseEstimator
 ):
-    """Classifier and transformer in one: `transform` is `predict_proba`, so that a pipeline can hold several.
+    """Classifier and transformer in one: `transform` is `predict_proba`, so that a
+    pipeline can hold several.
 
-    A subclass may write its parameters as fields, ``alpha: [Interval(Real, 0, None, closed="left")] = 1.0``: with the
-    constraints that scikit-learn checks in a list, and the default. It then needs no constructor. ``class
-    Method(BinaryRecalibrator, positional=("alpha",))`` says which may be given without a name. Constraints, checks of
-    attributes and default objects add to those of its bases.
+    Attributes
+    ----------
+    _parameter_constraints : dict
+        What each parameter may be, as scikit-learn checks it.
+    _attributes : dict
+        The check of each fitted attribute, for states that are read.
+    _part_attributes : dict
+        The same for attributes that each binary problem holds where there are more than
+        two classes.
+    _derived : dict
+        Functions that make the attributes that are not written.
+
+    A subclass that adds to one of these starts with that of its base:
+    ``_attributes = {**Base._attributes, "bounds_": ...}``.
     """
 
-    def __init_subclass__(cls, positional=(), **options):
-        super().__init_subclass__(**options)
-        if any(isinstance(kind, list) for kind in cls.__annotations__.values()):
-            parameters(cls, positional)
-        for name in ("_parameter_constraints", "_attributes", "_default_objects"):
-            setattr(
-                cls,
-                name,
-                dict(ChainMap(*(vars(base).get(name, {}) for base in cls.__mro__))),
-            )
+    _parameter_constraints: dict = {}
+    _attributes: dict = {}
+    _part_attributes: dict = {}
+    _derived: dict = {}
+
+    classes_: np.ndarray
+    n_features_in_: int
+    feature_names_in_: np.ndarray
+    provenance_: dict
 
     def _encoded(self, y, scores):
-        """Set `classes_` and return the column index of each label of `y`, after a check that they fit the scores."""
+        """Set `classes_` and return the column index of each label of `y`, after a
+        check that they fit the scores.
+        """
         y = check_targets(y, len(scores))
         self.classes_, codes = encode_labels(
             y,
@@ -50,12 +63,10 @@ class ProbabilityTransformer(
         self._remember_parameters()
         return codes
 
-    # For states that are read: the check of each fitted attribute. Those of `_part_attributes` are held by each binary
-    # problem where there are more than two classes. `_derived` are functions that make what is not written.
-    _attributes, _part_attributes, _derived = {}, {}, {}
-
     def _check_attributes(self):
-        """Raise a ValueError if attributes (of a binary problem, if there are several) do not fit together."""
+        """Raise a ValueError if attributes (of a binary problem, if there are several)
+        do not fit together.
+        """
 
     @property
     def _score_width(self):
@@ -63,14 +74,17 @@ class ProbabilityTransformer(
         return self.n_features_in_
 
     def _map_of(self, scores):
-        """Return the calibration map as nodes, from scores to probabilities: of the positive class alone of two.
+        """Return the calibration map as nodes, from scores to probabilities: of the
+        positive class alone of two.
 
-        A method writes ``_map``. Some of its bases bring the scores to its scale here, and join classes after it.
+        A method writes ``_map``. Some of its bases bring the scores to its scale here,
+        and join classes after it.
         """
         return self._map(scores)
 
-    def transform(self, X):
-        """Return the same as `predict_proba`, so that recalibrators can follow each other in a pipeline.
+    def transform(self, X: ArrayLike) -> np.ndarray:
+        """Return the same as `predict_proba`, so that recalibrators can follow each
+        other in a pipeline.
 
         Parameters
         ----------
@@ -84,7 +98,7 @@ class ProbabilityTransformer(
         """
         return self.predict_proba(X)
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Return the most probable class.
 
         Parameters
@@ -100,7 +114,9 @@ class ProbabilityTransformer(
         check_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(
+        self, input_features: ArrayLike | None = None
+    ) -> np.ndarray:
         """Return one name per class.
 
         Parameters
@@ -121,11 +137,15 @@ class ProbabilityTransformer(
 
 
 class RecalibratorOfColumns(ProbabilityTransformer):
-    """Base of the methods that wrap a recalibrator and take more columns than its scores."""
+    """Base of the methods that wrap a recalibrator and take more columns than its
+    scores.
+    """
 
     @property
     def input(self):
-        """What the recalibrator, or the first of a pipeline of them, takes: probabilities or logits."""
+        """What the recalibrator, or the first of a pipeline of them, takes:
+        probabilities or logits.
+        """
         first = (
             self.recalibrator[0]
             if isinstance(self.recalibrator, Pipeline)
@@ -144,7 +164,9 @@ class RecalibratorOfColumns(ProbabilityTransformer):
         return inner.n_features_in_
 
     def _scores_and_columns(self, X, keys, name, *, reset):
-        """Return the validated scores of X and its columns `keys`, the parameter `name`; `reset` in `fit`."""
+        """Return the validated scores of X and its columns `keys`, the parameter
+        `name`; `reset` in `fit`.
+        """
         if sparse.issparse(X):
             raise TypeError(
                 "X must be dense, found a sparse matrix. Convert it with .toarray()."
@@ -156,55 +178,10 @@ class RecalibratorOfColumns(ProbabilityTransformer):
         others = [column for column in range(X.shape[1]) if column not in positions]
         if not others:
             raise ValueError(
-                f"{name} takes all {X.shape[1]} columns out of X, and no scores are left."
+                f"{name} takes all {X.shape[1]} columns out of X, and no scores are"
+                " left."
             )
         scores = check_scores(select_columns(X, others), name="X", input=self.input)
         if reset:
             validate_data(self, X, skip_check_array=True, reset=True)
         return scores, select_columns(X, positions)
-
-
-def fitted_clone(recalibrator, scores, y, sample_weight=None, **given):
-    """Return a clone fitted to rows; weights are handed over where there are some."""
-    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-    return clone(recalibrator).fit(scores, y, **weights, **given)
-
-
-def tell(recalibrator, **values):
-    """Set those of the parameters that the recalibrator has."""
-    names = recalibrator.get_params(deep=False)
-    return recalibrator.set_params(
-        **{name: value for name, value in values.items() if name in names}
-    )
-
-
-def class_parameters(recalibrator, classes):
-    """Return `classes` under each name by which the recalibrator or one inside it takes them."""
-    names = recalibrator.get_params()
-    return {
-        name: classes
-        for name in names
-        if name == "classes" or name.endswith("__classes")
-    }
-
-
-def check_recalibrator(recalibrator, name="recalibrator"):
-    """Return an object that maps scores to probabilities; the classifiers of scikit-learn map features.
-
-    A pipeline may begin with any transformer of scores.
-    """
-    for method in ("fit", "predict_proba"):
-        if not hasattr(recalibrator, method):
-            raise TypeError(
-                f"{name} must have fit and predict_proba, but {recalibrator!r} has no {method}."
-            )
-    inner = recalibrator
-    while hasattr(inner, "estimator"):  # of a search, or of a fitted one
-        inner = inner.estimator
-    if type(inner).__module__.startswith("sklearn.") and not isinstance(
-        inner, Pipeline
-    ):
-        raise TypeError(
-            f"{name} must be a recalibrator of scores, such as PlattScaling(), found the classifier {recalibrator!r}."
-        )
-    return recalibrator

@@ -1,58 +1,72 @@
-"""Uniform-mass binning without sample splitting, the recalibrator with a distribution-free certificate."""
+"""Uniform-mass binning without sample splitting, the recalibrator with a
+distribution-free certificate.
+"""
 
 from numbers import Integral, Real
+from typing import Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-import skcalib.recalibrators._attributes as checks
 from skcalib._defaults import ParameterHints, check_fitted
-from skcalib._input.sklearn_private import BOOLEAN, RANDOM_STATE, Interval
+from skcalib._input.sklearn_private import Interval
 from skcalib._input.warn import warn
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.keys import check_ids
-from skcalib._rows.links import without_impossible
 from skcalib._rows.sorting import sorted_rows
+from skcalib.maps import (
+    Choice,
+    Place,
+    RowKey,
+    Rows,
+    Scores,
+    checks,
+    just_below,
+    step_function,
+)
 from skcalib.recalibrators._base import BinaryRecalibrator
-from skcalib.recalibrators._certified import CertifiedMixin
-from skcalib.recalibrators._map_forms import below, steps
-from skcalib.recalibrators._maps import Choice, Place, RowKey, Rows, Scores
+from skcalib.recalibrators._certified_mixin import CertifiedMixin
 
 _DEFAULT_N_BINS = 10
 
 
-class UniformMassBinning(
-    CertifiedMixin, ParameterHints, BinaryRecalibrator, positional=("n_bins",)
-):
-    """Uniform-mass double-dipping (UMD): histogram binning with a guaranteed largest error.
+class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
+    """Uniform-mass binning (UMD): histogram binning with a guaranteed largest error.
 
-    The bins are cut at order statistics of the scores, the rows at the cuts are left out, and each bin predicts the
-    event frequency of the rows strictly inside. Given the cuts, these rows are independent, although the cuts come from
-    the same rows. So no rows are lost to a split, and `certificate` promises a tolerance for every distribution.
+    The bins are cut at order statistics of the scores, the rows at the cuts are left
+    out, and each bin predicts the event frequency of the rows strictly inside. Given
+    the cuts, these rows are independent, although the cuts come from the same rows. So
+    no rows are lost to a split, and `certificate` promises a tolerance for every
+    distribution.
 
     Parameters
     ----------
     n_bins : int, default=None
-        Number of bins B. None with `epsilon` takes the most bins whose certificate meets it; None alone means 10.
-        Fewer than 2 B rows make ``n // 2`` bins.
+        Number of bins B. None with `epsilon` takes the most bins whose certificate
+        meets it; None alone means 10. Fewer than 2 B rows make ``n // 2`` bins.
     epsilon : float, default=None
-        Tolerance of the conditional certificate that is wanted, in (0, 1); only with ``n_bins=None``.
+        Tolerance of the conditional certificate that is wanted, in (0, 1); only with
+        ``n_bins=None``.
     confidence_level : float, default=0.9
         Level at which `epsilon` is to hold, and of the certificate.
     randomize : bool, default=False
-        Whether ties between scores are broken by a second, uniform key, at fitting and at prediction: the limit delta
-        -> 0 of Algorithm 2. The probability of a score on a cut is then drawn. Without it, tied rows share their mean
-        label, no certificate is issued, and `fit` warns.
+        Whether ties between scores are broken by a second, uniform key, at fitting and
+        at prediction: the limit delta -> 0 of Algorithm 2. The probability of a score
+        on a cut is then drawn. Without it, tied rows share their mean label, no
+        certificate is issued, and `fit` warns.
     keep_boundary : bool, default=False
-        Whether the row at each cut counts as well, in the bin below it: the original of Zadrozny and Elkan [2]_. The
-        promise is then weaker by one row per bin.
+        Whether the row at each cut counts as well, in the bin below it: the original of
+        Zadrozny and Elkan [2]_. The promise is then weaker by one row per bin.
     random_state : int, RandomState or None, default=None
-        Source of the second key of the rows that are fitted, and of `salt_`. Predictions draw new keys at each call,
-        unless `predict_proba` is given ids.
+        Source of the second key of the rows that are fitted, and of `salt_`.
+        Predictions draw new keys at each call, unless `predict_proba` is given ids.
     multiclass : {"ovr", "top_label"}, default="ovr"
-        K > 2 classes: each against the rest, or the confidence of the predicted class alone.
+        K > 2 classes: each against the rest, or the confidence of the predicted class
+        alone.
     normalize : bool, default=True
-        Whether the K one-vs-rest probabilities are made to sum to 1. There is then no certificate.
+        Whether the K one-vs-rest probabilities are made to sum to 1. There is then no
+        certificate.
     input : {"probability", "logit"}, default="probability"
         What the scores are. One column of logits is the log-odds of the positive class.
     classes : array-like, default=None
@@ -63,10 +77,12 @@ class UniformMassBinning(
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
+        Where the fit comes from: method, parameters, rows, events by class, versions,
+        and a hash of the rows.
     bin_edges_ : ndarray of shape (n_bins + 1,)
-        Edges of the bins, closed on the *left* here: the cuts, between the ends of the scale. For K > 2 classes this
-        and the following are lists with one entry per class.
+        Edges of the bins, closed on the *left* here: the cuts, between the ends of the
+        scale. For K > 2 classes this and the following are lists with one entry per
+        class.
     bin_values_ : ndarray of shape (n_bins,)
         Probability that each bin predicts.
     bin_positives_, bin_counts_ : ndarray of shape (n_bins,)
@@ -79,8 +95,9 @@ class UniformMassBinning(
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
-        parameter is out of its range. Also for weights, and for an `epsilon` that so few rows cannot meet.
+        In `fit`, if a score is missing or not what `input` says, `y` has another length
+        or only one class, or a parameter is out of its range. Also for weights, and for
+        an `epsilon` that so few rows cannot meet.
 
     See Also
     --------
@@ -91,14 +108,15 @@ class UniformMassBinning(
 
     References
     ----------
-    .. [1] Gupta and Ramdas (2021), Distribution-free calibration guarantees for histogram binning without sample
-       splitting, Algorithms 1 and 2.
-    .. [2] Zadrozny and Elkan (2001), Obtaining calibrated probability estimates from decision trees and naive Bayesian
-       classifiers.
+    .. [1] Gupta and Ramdas (2021), Distribution-free calibration guarantees for
+        histogram binning without sample splitting, Algorithms 1 and 2.
+    .. [2] Zadrozny and Elkan (2001), Obtaining calibrated probability estimates from
+        decision trees and naive Bayesian classifiers.
 
     Examples
     --------
-    Events of score s happen with probability s^2. With 1,000 rows the most bins that keep a tolerance of .2:
+    Events of score s happen with probability s^2. With 1,000 rows the most bins that
+    keep a tolerance of .2:
 
     >>> import numpy as np
     >>> from skcalib import UniformMassBinning
@@ -120,19 +138,24 @@ class UniformMassBinning(
     ([0.0, 0.5, 1.0], [0.5, 1.0])
     """
 
-    n_bins: [Interval(Integral, 1, None, closed="left"), None] = None
-    epsilon: [Interval(Real, 0, 1, closed="neither"), None] = None
-    confidence_level: [Interval(Real, 0, 1, closed="neither")] = 0.9
-    randomize: [BOOLEAN] = False
-    keep_boundary: [BOOLEAN] = False
-    random_state: [RANDOM_STATE] = None
+    _parameter_constraints = {
+        **BinaryRecalibrator._parameter_constraints,
+        "n_bins": [Interval(Integral, 1, None, closed="left"), None],
+        "epsilon": [Interval(Real, 0, 1, closed="neither"), None],
+        "confidence_level": [Interval(Real, 0, 1, closed="neither")],
+        "randomize": ["boolean"],
+        "keep_boundary": ["boolean"],
+        "random_state": ["random_state"],
+    }
 
     _hints = {"binning": "n_bins=10; other strategies are for HistogramBinning"}
     _needs_classes = "any"
     _scale = "given"
+    _is_step_function = True
 
     _attributes = {"_n_problems": checks.count, "_n_rows": checks.count}
-    # The map of randomised bins is kept: to build it takes ten times as long as to look one score up.
+    # The map of randomised bins is kept: to build it takes ten times as long as to look
+    # one score up.
     _derived = {"_randomised": lambda self: self._built_map()}
     _part_attributes = {
         **checks.BINS,
@@ -143,7 +166,42 @@ class UniformMassBinning(
         "salt_": checks.text,
     }
 
-    def fit(self, X, y, sample_weight=None):
+    # for two classes; a list with one entry per class for more
+    bin_edges_: np.ndarray
+    bin_values_: np.ndarray
+    bin_positives_: np.ndarray
+    bin_counts_: np.ndarray
+    n_bins_: int
+    salt_: str
+
+    def __init__(
+        self,
+        n_bins: int | None = None,
+        *,
+        epsilon: float | None = None,
+        confidence_level: float = 0.9,
+        randomize: bool = False,
+        keep_boundary: bool = False,
+        random_state: int | np.random.RandomState | None = None,
+        multiclass: Literal["ovr", "top_label"] = "ovr",
+        normalize: bool = True,
+        input: Literal["probability", "logit"] = "probability",
+        classes: ArrayLike | None = None,
+    ):
+        self.n_bins = n_bins
+        self.epsilon = epsilon
+        self.confidence_level = confidence_level
+        self.randomize = randomize
+        self.keep_boundary = keep_boundary
+        self.random_state = random_state
+        self.multiclass = multiclass
+        self.normalize = normalize
+        self.input = input
+        self.classes = classes
+
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Fit the bins.
 
         Parameters
@@ -163,28 +221,26 @@ class UniformMassBinning(
         Raises
         ------
         ValueError
-            For weights, for an `epsilon` that so few rows cannot meet, and for scores or labels that do not fit
-            together.
+            For weights, for an `epsilon` that so few rows cannot meet, and for scores
+            or labels that do not fit together.
         """
         if sample_weight is not None:
             raise ValueError(
-                "UniformMassBinning takes no sample_weight: its guarantee needs rows of equal weight. "
-                "HistogramBinning takes weights."
+                "UniformMassBinning takes no sample_weight: its guarantee needs rows of"
+                " equal weight. HistogramBinning takes weights."
             )
         super().fit(X, y)
         if self._ties_forbid_a_certificate():
             warn(
-                "Scores are tied, so that no certificate can be issued. With randomize=True ties are broken at random, "
-                "and the certificate holds."
+                "Scores are tied, so that no certificate can be issued. With"
+                " randomize=True ties are broken at random, and the certificate holds."
             )
         return self
 
     def _fit_scores(self, scores, codes, sample_weight):
         one_vs_rest = len(self.classes_) > 2 and self.multiclass == "ovr"
-        self._n_problems, self._n_rows = (
-            len(self.classes_) if one_vs_rest else 1,
-            len(scores),
-        )
+        self._n_problems = len(self.classes_) if one_vs_rest else 1
+        self._n_rows = len(scores)
         super()._fit_scores(scores, codes, sample_weight)
         self._randomised = self._built_map()
 
@@ -192,9 +248,11 @@ class UniformMassBinning(
         return self._map_of(Scores(self.n_features_in_)) if self.randomize else None
 
     def _fit_binary(self, scores, labels, sample_weight):
-        n_rows, n_bins = len(scores), self._choose_n_bins(len(scores))
+        n_rows = len(scores)
+        n_bins = self._choose_n_bins(n_rows)
         ordered, ordered_labels = sorted_rows(scores, labels)
-        # Algorithm 1: A_b = ceil(b (n + 1) / B); S_(A_b) cuts, and the rows strictly between two cuts give the value.
+        # Algorithm 1: A_b = ceil(b (n + 1) / B); S_(A_b) cuts, and the rows strictly
+        # between two cuts give the value.
         cuts = -(-np.arange(1, n_bins) * (n_rows + 1) // n_bins) - 1
         self._has_ties_ = bool((ordered[1:] == ordered[:-1]).any())
         self.salt_ = ""
@@ -217,15 +275,15 @@ class UniformMassBinning(
         self.n_bins_ = len(cuts) + 1
 
     def _choose_n_bins(self, n_rows):
-        if self.n_bins is not None or self.epsilon is None:
-            if self.n_bins is not None and self.epsilon is not None:
-                raise ValueError(
-                    f"Give n_bins={self.n_bins} or epsilon={self.epsilon}, not both: one decides the other."
-                )
+        if self.n_bins is not None and self.epsilon is not None:
+            raise ValueError(
+                f"Give n_bins={self.n_bins} or epsilon={self.epsilon}, not both: one"
+                " decides the other."
+            )
+        if self.epsilon is None:
             return max(1, min(self.n_bins or _DEFAULT_N_BINS, n_rows // 2))
-        from skcalib.guarantees import (
-            max_n_bins,
-        )  # which a fit with n_bins does without
+        # which a fit with n_bins does without
+        from skcalib.guarantees import max_n_bins
 
         # one-vs-rest: the promise covers every class by the union bound
         level = 1 - (1 - self.confidence_level) / self._n_problems
@@ -237,21 +295,25 @@ class UniformMassBinning(
         )
 
     def _count_rows(self, labels, cuts, n_rows):
-        """Set the values; and the events and rows strictly inside each bin, which a certificate counts."""
-        below = np.concatenate(([0.0], np.cumsum(labels)))
-        inside, ends = np.append(0, cuts + 1), np.append(cuts, n_rows)
-        last = (
-            np.append(cuts + 1, n_rows) if self.keep_boundary else ends
-        )  # a cut counts in the bin below it
-        # Only ties leave a bin without rows inside. Its value is then the label at the cut where it starts.
-        first = np.where(inside < last, inside, np.append(0, cuts))
-        self.bin_positives_, self.bin_counts_ = below[last] - below[first], last - first
-        self.bin_values_ = np.clip(
-            self.bin_positives_ / self.bin_counts_, 0, 1
-        )  # shares of ties sum up to rounding
-        self._inside_ = below[ends] - below[inside], ends - inside
+        """Set the values; and the events and rows strictly inside each bin, which a
+        certificate counts.
+        """
+        events_before = np.concatenate(([0.0], np.cumsum(labels)))
+        # Rows strictly inside a bin: from one cut to the next, without both.
+        starts = np.append(0, cuts + 1)
+        ends = np.append(cuts, n_rows)
+        self._inside_ = (events_before[ends] - events_before[starts], ends - starts)
+        # With the boundary, a cut counts in the bin below it.
+        last = np.append(cuts + 1, n_rows) if self.keep_boundary else ends
+        # Only ties leave a bin without rows inside. Its value is then the label at the
+        # cut where it starts.
+        first = np.where(starts < last, starts, np.append(0, cuts))
+        self.bin_positives_ = events_before[last] - events_before[first]
+        self.bin_counts_ = last - first
+        # shares of ties sum up to rounding
+        self.bin_values_ = np.clip(self.bin_positives_ / self.bin_counts_, 0, 1)
 
-    def predict_proba(self, X, ids=None):
+    def predict_proba(self, X: ArrayLike, ids: ArrayLike | None = None) -> np.ndarray:
         """Return calibrated probabilities.
 
         Parameters
@@ -259,9 +321,10 @@ class UniformMassBinning(
         X : array-like with as many columns as in `fit`
             Scores.
         ids : array-like of shape (n,), default=None
-            With ``randomize=True`` the ids of the rows, strings or integers. A row's key is then a number that its id
-            and `salt_` determine, the same in Python and in SQL, so that a row always gets the same probability. None
-            draws new keys at each call, whatever `random_state` is.
+            With ``randomize=True`` the ids of the rows, strings or integers. A row's
+            key is then a number that its id and `salt_` determine, the same in Python
+            and in SQL, so that a row always gets the same probability. None draws new
+            keys at each call, whatever `random_state` is.
 
         Returns
         -------
@@ -271,27 +334,27 @@ class UniformMassBinning(
         Raises
         ------
         ValueError
-            For scores that are not valid, or of another width than those of `fit`, and for ids of other types.
+            For scores that are not valid, or of another width than those of `fit`, and
+            for ids of other types.
         """
         if not self.randomize:
             return super().predict_proba(X)
         check_fitted(self)
-        scores, impossible = self._possible_scores(X)
+        scores, closed = self._possible_scores(X)
         ids = None if ids is None else check_ids(ids, len(scores))
         probabilities = np.empty((len(scores), len(self.classes_)))
-        for rows in row_blocks(
-            *probabilities.shape
-        ):  # .8 of the time of all rows at once
-            probability = Rows(scores[rows], ids=None if ids is None else ids[rows])(
-                self._randomised
-            )
+        # .8 of the time of all rows at once
+        for rows in row_blocks(*probabilities.shape):
+            ids_of_block = None if ids is None else ids[rows]
+            block = Rows(scores[rows], ids=ids_of_block)
+            probability = block(self._randomised)
             if len(self.classes_) == 2:
                 np.subtract(1, probability[:, 0], out=probabilities[rows, 0])
             probabilities[rows, -probability.shape[1] :] = probability
-        return without_impossible(probabilities, impossible)
+        return self._restricted(probabilities, closed)
 
-    def transform(self, X, ids=None):
-        """Return the same as `predict_proba`, so that recalibrators can follow each other in a pipeline.
+    def transform(self, X: ArrayLike, ids: ArrayLike | None = None) -> np.ndarray:
+        """Return what `predict_proba` returns, so that recalibrators can be chained.
 
         Parameters
         ----------
@@ -307,8 +370,8 @@ class UniformMassBinning(
         """
         return self.predict_proba(X, ids)
 
-    def predict(self, X, ids=None):
-        """Return the most probable class, or with ``multiclass="top_label"`` that of the largest score.
+    def predict(self, X: ArrayLike, ids: ArrayLike | None = None) -> np.ndarray:
+        """Return the most probable class, or that of the largest score.
 
         Parameters
         ----------
@@ -328,9 +391,8 @@ class UniformMassBinning(
         return self.classes_[self.predict_proba(X, ids).argmax(axis=1)]
 
     def _predict_binary(self, scores):
-        return self.bin_values_[
-            np.searchsorted(self.bin_edges_[1:-1], scores, side="right")
-        ]
+        cuts = self.bin_edges_[1:-1]
+        return self.bin_values_[np.searchsorted(cuts, scores, side="right")]
 
     def _check_attributes(self):
         checks.check_bins(self)
@@ -341,22 +403,23 @@ class UniformMassBinning(
     def _map(self, score):
         cuts, values = self.bin_edges_[1:-1], self.bin_values_
         if not self.randomize:
-            return steps(score, below(cuts), values)
-        # A score on a cut: the pair (score, key) decides the bin. Between the cuts the bin is that of the score.
+            return step_function(score, just_below(cuts), values)
+        # A score on a cut: the pair (score, key) decides the bin. Between the cuts the
+        # bin is that of the score.
+        key = RowKey(self.salt_)
         distinct, first = np.unique(cuts, return_index=True)
-        ends, key = np.append(first[1:], len(cuts)), RowKey(self.salt_)
-        cases = [steps(score, [], values[:1])]
+        ends = np.append(first[1:], len(cuts))
+        cases = [step_function(score, [], values[:1])]
         for start, end in zip(first, ends, strict=True):
-            on_cut = steps(
-                key, below(self._cut_key_[start:end]), values[start : end + 1]
+            on_cut = step_function(
+                key, just_below(self._cut_key_[start:end]), values[start : end + 1]
             )
-            cases += [on_cut, steps(score, [], values[end : end + 1])]
-        places = np.column_stack((below(distinct), distinct)).ravel()
-        empty = (
-            np.flatnonzero(np.diff(places) <= 0) + 1
-        )  # no float lies between two cuts
-        kept = [case for number, case in enumerate(cases) if number not in empty]
-        return Choice(Place(score, np.delete(places, empty)), tuple(kept))
+            cases += [on_cut, step_function(score, [], values[end : end + 1])]
+        places = np.column_stack((just_below(distinct), distinct)).ravel()
+        # no float lies between two cuts
+        empty = np.flatnonzero(np.diff(places) <= 0) + 1
+        cases = [case for number, case in enumerate(cases) if number not in empty]
+        return Choice(Place(score, np.delete(places, empty)), tuple(cases))
 
     def _ties_forbid_a_certificate(self):
         return not self.randomize and any(
@@ -366,25 +429,24 @@ class UniformMassBinning(
     def _issue_certificate(self, problems, *, interval, **promise):
         if self._ties_forbid_a_certificate():
             raise ValueError(
-                "No certificate: scores are tied, and the theory needs ties to be broken at random. Fit with "
-                "randomize=True and give predict_proba the ids of the rows, or fit HistogramBinning(sample_split=0.5), "
-                "which allows ties."
+                "No certificate: scores are tied, and the theory needs ties to be"
+                " broken at random. Fit with randomize=True and give predict_proba the"
+                " ids of the rows, or fit HistogramBinning(sample_split=0.5), which"
+                " allows ties."
             )
         from skcalib.guarantees import uniform_mass_certificate
 
-        n_rows, n_bins = (
-            self._n_rows,
-            _DEFAULT_N_BINS if self.n_bins is None else self.n_bins,
-        )
-        if self.epsilon is None and n_rows < 2 * n_bins:
+        n_bins = _DEFAULT_N_BINS if self.n_bins is None else self.n_bins
+        if self.epsilon is None and self._n_rows < 2 * n_bins:
             raise ValueError(
-                f"No certificate: {n_rows} rows are fewer than two for each of {n_bins} bins."
+                f"No certificate: {self._n_rows} rows are fewer than two for each of"
+                f" {n_bins} bins."
             )
         return uniform_mass_certificate(
             [part._inside_[0] for part in problems],
             [part._inside_[1] for part in problems],
             [part.bin_values_ for part in problems],
-            n_samples=n_rows,
+            n_samples=self._n_rows,
             keep_boundary=self.keep_boundary,
             interval=interval,
             **promise,
@@ -392,10 +454,12 @@ class UniformMassBinning(
 
 
 def _order_ties(ordered, ordered_labels, cuts, rows):
-    """Put the labels of the rows whose score is a cut in the order of their keys; return the keys at the cuts.
+    """Put the labels of the rows whose score is a cut in the order of their keys;
+    return the keys at the cuts.
 
-    `ordered` and `ordered_labels` are all rows in the order of their scores, `rows` scores, labels and keys as given.
-    Rows elsewhere need no order among equal scores: they all lie between the same cuts.
+    `ordered` and `ordered_labels` are all rows in the order of their scores, `rows`
+    scores, labels and keys as given. Rows elsewhere need no order among equal scores:
+    they all lie between the same cuts.
     """
     scores, labels, key = rows
     values = np.unique(ordered[cuts])
@@ -403,7 +467,8 @@ def _order_ties(ordered, ordered_labels, cuts, rows):
         return np.zeros(0)
     value = np.minimum(np.searchsorted(values, scores), len(values) - 1)
     tied = np.flatnonzero(values[value] == scores)
-    # One sort of value + key, in place of two: keys are in [0, 1), and told apart by some 40 binary digits.
+    # One sort of value + key, in place of two: keys are in [0, 1), and told apart by
+    # some 40 binary digits.
     tied = tied[np.argsort(value[tied] + key[tied])]
     first, last = (
         np.searchsorted(ordered, values, side=side) for side in ("left", "right")
@@ -414,7 +479,9 @@ def _order_ties(ordered, ordered_labels, cuts, rows):
 
 
 def _share_ties(ordered, labels, cuts):
-    """Return labels that tied rows share, and cuts below whole groups of ties: the answer ignores the rows' order."""
+    """Return labels that tied rows share, and cuts below whole groups of ties: the
+    answer ignores the rows' order.
+    """
     _, first, inverse, counts = np.unique(
         ordered, return_index=True, return_inverse=True, return_counts=True
     )

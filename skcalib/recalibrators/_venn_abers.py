@@ -1,34 +1,42 @@
-"""Inductive Venn-Abers prediction: two isotonic fits for each score, and the probability between them."""
+"""Inductive Venn-Abers prediction: two isotonic fits for each score, and the
+probability between them.
+"""
 
 from numbers import Integral
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 
 from skcalib._cells.reductions import top_label
 from skcalib._defaults import check_fitted
 from skcalib._input.sklearn_private import Interval
 from skcalib._rows.sorting import DistinctScores
-from skcalib.binning import EqualMass, assign_bins
-from skcalib.recalibrators._attributes import check_lengths, knots, shares
+from skcalib.binning import EqualMass
+from skcalib.binning._base import assign_bins
+from skcalib.maps import just_below, step_function
+from skcalib.maps.checks import check_lengths, knots, shares
 from skcalib.recalibrators._base import BinaryRecalibrator
-from skcalib.recalibrators._map_forms import below, steps
 
 
 class VennAbers(BinaryRecalibrator):
-    """Inductive Venn-Abers calibration: isotonic regression with the new score added once with each label.
+    """Inductive Venn-Abers calibration: isotonic regression with both labels added.
 
-    Added as a non-event the score gets the isotonic probability p0, added as an event p1. One of the two is perfectly
-    calibrated, for any distribution [1]_. ``p1 / (1 - p0 + p1)`` is the probability between them with the least regret
-    in log-loss. It is never 0 or 1.
+    Added as a non-event the score gets the isotonic probability p0, added as an event
+    p1. One of the two is perfectly calibrated, for any distribution [1]_.
+    ``p1 / (1 - p0 + p1)`` is the probability between them with the least regret in
+    log-loss. It is never 0 or 1.
 
     Parameters
     ----------
     max_n_knots : int, default=None
-        Pool the scores into this number of groups of equal mass first, for a smaller model. 300 groups hardly change
-        the predictions. None keeps every distinct score, which is exact.
+        Pool the scores into this number of groups of equal mass first, for a smaller
+        model. 300 groups hardly change the predictions. None keeps every distinct
+        score, which is exact.
     multiclass : {"ovr", "top_label"}, default="ovr"
-        K > 2 classes: each against the rest, or the confidence of the predicted class alone.
+        K > 2 classes: each against the rest, or the confidence of the predicted class
+        alone.
     normalize : bool, default=True
         Whether the K one-vs-rest probabilities are made to sum to 1.
     input : {"probability", "logit"}, default="probability"
@@ -41,10 +49,11 @@ class VennAbers(BinaryRecalibrator):
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions, and a hash of the rows.
+        Where the fit comes from: method, parameters, rows, events by class, versions,
+        and a hash of the rows.
     score_knots_ : ndarray of shape (n_knots,)
-        Scores at which the map jumps (with `max_n_knots` upper edges of groups). For K > 2 classes these three are
-        lists with one entry per class.
+        Scores at which the map jumps (with `max_n_knots` upper edges of groups). For K
+        > 2 classes these three are lists with one entry per class.
     lower_probability_ : ndarray of shape (n_knots + 1,)
         p0 of scores below the first knot, then of those from each knot on.
     upper_probability_ : ndarray of shape (n_knots + 1,)
@@ -53,8 +62,8 @@ class VennAbers(BinaryRecalibrator):
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length or only one class, or a
-        parameter is out of its range.
+        In `fit`, if a score is missing or not what `input` says, `y` has another length
+        or only one class, or a parameter is out of its range.
 
     See Also
     --------
@@ -63,18 +72,20 @@ class VennAbers(BinaryRecalibrator):
 
     Notes
     -----
-    A fit takes O(n log n), a prediction O(log n). The score that is predicted counts as one row; with `sample_weight`
-    the fit is the one of repeated rows.
+    A fit takes O(n log n), a prediction O(log n). The score that is predicted counts as
+    one row; with `sample_weight` the fit is the one of repeated rows.
 
-    Cross-Venn-Abers prediction [2]_ merges the intervals of several folds. It is for a classifier that is trained on
-    the other folds. For scores that are given it is no better: on 222 real data sets and models of two classes its mean
-    log-loss is .3149 with five folds and .3146 with ten, here it is .3145. One-vs-rest for K classes it is worse.
+    Cross-Venn-Abers prediction [2]_ merges the intervals of several folds. It is for a
+    classifier that is trained on the other folds. For scores that are given it is no
+    better: on 222 real data sets and models of two classes its mean log-loss is .3149
+    with five folds and .3146 with ten, here it is .3145. One-vs-rest for K classes it
+    is worse.
 
     References
     ----------
     .. [1] Vovk and Petej (2014), Venn-Abers predictors.
-    .. [2] Vovk, Petej and Fedorova (2015), Large-scale probabilistic predictors with and without guarantees of
-       validity.
+    .. [2] Vovk, Petej and Fedorova (2015), Large-scale probabilistic predictors with
+        and without guarantees of validity.
 
     Examples
     --------
@@ -91,7 +102,8 @@ class VennAbers(BinaryRecalibrator):
     >>> [bound.round(2).tolist() for bound in model.predict_interval([0.1, 0.5, 0.9])]
     [[0.0, 0.21, 0.8], [0.02, 0.22, 0.83]]
 
-    One row of each label. A score between them would join either: (0, 1), and 1/2 in the end.
+    One row of each label. A score between them would join either: (0, 1), and 1/2 in
+    the end.
 
     >>> from skcalib import VennAbers
     >>> model = VennAbers().fit([0.2, 0.8], [0, 1])
@@ -101,7 +113,10 @@ class VennAbers(BinaryRecalibrator):
     [[0.0, 0.0, 0.0], [0.5, 0.5, 1.0]]
     """
 
-    max_n_knots: [Interval(Integral, 1, None, closed="left"), None] = None
+    _parameter_constraints = {
+        **BinaryRecalibrator._parameter_constraints,
+        "max_n_knots": [Interval(Integral, 1, None, closed="left"), None],
+    }
 
     _part_attributes = {
         "score_knots_": knots,
@@ -110,9 +125,30 @@ class VennAbers(BinaryRecalibrator):
     }
     _needs_classes = "any"
     _scale = "given"
+    _is_step_function = True
 
-    def predict_interval(self, X):
-        """Return the isotonic probabilities (p0, p1) with each score added as a non-event and as an event.
+    # for two classes; a list with one entry per class for more
+    score_knots_: np.ndarray
+    lower_probability_: np.ndarray
+    upper_probability_: np.ndarray
+
+    def __init__(
+        self,
+        *,
+        max_n_knots: int | None = None,
+        multiclass: Literal["ovr", "top_label"] = "ovr",
+        normalize: bool = True,
+        input: Literal["probability", "logit"] = "probability",
+        classes: ArrayLike | None = None,
+    ):
+        self.max_n_knots = max_n_knots
+        self.multiclass = multiclass
+        self.normalize = normalize
+        self.input = input
+        self.classes = classes
+
+    def predict_interval(self, X: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Return the isotonic probabilities (p0, p1) with each label added.
 
         Parameters
         ----------
@@ -122,8 +158,8 @@ class VennAbers(BinaryRecalibrator):
         Returns
         -------
         lower, upper : ndarray of float64, shape (n,) or (n, n_classes)
-            p0 and p1 of the positive class; for K > 2 classes of each class against the rest, or with
-            ``multiclass="top_label"`` of the predicted class, shape (n,).
+            p0 and p1 of the positive class; for K > 2 classes of each class against the
+            rest, or with ``multiclass="top_label"`` of the predicted class, shape (n,).
 
         Raises
         ------
@@ -135,10 +171,12 @@ class VennAbers(BinaryRecalibrator):
         if len(self.classes_) == 2:
             return self._interval(self._binary_scores(scores))
         scores = self._class_probabilities(scores)
+        on_scale = self._scale_of_classes(scores)
         if self.multiclass == "top_label":
-            return self.estimators_[0]._interval(top_label(scores)[1])
+            return self.estimators_[0]._interval(on_scale(top_label(scores)[1]))
         bounds = [
-            part._interval(scores[:, k]) for k, part in enumerate(self.estimators_)
+            part._interval(on_scale(scores[:, k]))
+            for k, part in enumerate(self.estimators_)
         ]
         return tuple(np.column_stack(columns) for columns in zip(*bounds, strict=True))
 
@@ -147,18 +185,18 @@ class VennAbers(BinaryRecalibrator):
             scores = _upper_edges(scores, sample_weight, self.max_n_knots)
         table = DistinctScores.from_rows(scores, labels, sample_weight)
         upper = np.append(_isotonic_with_event(table.weight, table.positives), 1.0)
-        # A non-event at a score is an event where the labels and the order are turned round.
+        # A non-event at a score is an event where the labels and the order are turned
+        # round.
         negatives = table.weight - table.positives
         mirrored = _isotonic_with_event(
-            *(sums[-1] - sums[::-1] for sums in (table.weight, negatives))
+            table.weight[-1] - table.weight[::-1], negatives[-1] - negatives[::-1]
         )
         lower = np.append(0.0, 1 - mirrored[::-1])
-        # Other scores do not change the result. Groups are kept, because a new score must be tied with its own group.
-        jumps = (
-            (np.diff(lower) != 0)
-            | (np.diff(upper) != 0)
-            | (self.max_n_knots is not None)
-        )
+        # Other scores do not change the result. Groups are kept, because a new score
+        # must be tied with its own group.
+        jumps = (np.diff(lower) != 0) | (np.diff(upper) != 0)
+        if self.max_n_knots is not None:
+            jumps[:] = True
         self.score_knots_ = table.scores[jumps]
         self.lower_probability_ = lower[np.append(True, jumps)]
         self.upper_probability_ = upper[np.append(jumps, True)]
@@ -167,48 +205,54 @@ class VennAbers(BinaryRecalibrator):
         return _probability(*self._interval(scores))
 
     def _map(self, score):
-        """Build a step at each knot and one between each two; with groups a score is tied with the knot above it."""
-        lower, upper, knots = (
-            self.lower_probability_,
-            self.upper_probability_,
-            self.score_knots_,
-        )
+        """Build a step at each knot and one between each two; with groups a score is
+        tied with the knot above it.
+        """
+        lower = self.lower_probability_
+        upper = self.upper_probability_
+        knots = self.score_knots_
         check_lengths(self, len(knots) + 1, "lower_probability_", "upper_probability_")
         at_knots = _probability(lower[1:], upper[:-1])
         if self.max_n_knots is not None:
-            return steps(score, knots[:-1], at_knots)  # the last knot is infinite
+            # the last knot is infinite
+            return step_function(score, knots[:-1], at_knots)
         between = _probability(lower, upper)
-        cuts = np.column_stack((below(knots), knots)).ravel()
-        return steps(
+        cuts = np.column_stack((just_below(knots), knots)).ravel()
+        return step_function(
             score,
             cuts,
             np.append(np.column_stack((between[:-1], at_knots)).ravel(), between[-1]),
         )
 
     def _check_attributes(self):
-        if (self.max_n_knots is not None) != bool(
-            len(self.score_knots_) and self.score_knots_[-1] == np.inf
-        ):
+        has_groups = self.max_n_knots is not None
+        is_open = len(self.score_knots_) > 0 and self.score_knots_[-1] == np.inf
+        if has_groups != is_open:
             raise ValueError(
-                "score_knots_ must end with infinity where max_n_knots is given, and only there"
+                "score_knots_ must end with infinity where max_n_knots is given, and"
+                " only there"
             )
 
     def _interval(self, scores):
         first = np.searchsorted(self.score_knots_, scores, side="left")
-        # From a knot on; a group of scores is tied with its knot, the group's upper edge.
-        reached = (
-            self.max_n_knots is not None
-            or np.append(self.score_knots_, np.inf)[first] == scores
-        )
+        # From a knot on; a group of scores is tied with its knot, the group's upper
+        # edge.
+        if self.max_n_knots is not None:
+            reached = 1
+        else:
+            reached = np.append(self.score_knots_, np.inf)[first] == scores
         return self.lower_probability_[first + reached], self.upper_probability_[first]
 
 
 def _probability(lower, upper):
+    """Return the one probability between two that has the least regret in log-loss."""
     return upper / (1 - lower + upper)
 
 
 def _upper_edges(scores, sample_weight, n_groups):
-    """Return for each score the upper edge of its equal-mass group, infinite for the last."""
+    """Return for each score the upper edge of its equal-mass group, infinite for the
+    last.
+    """
     edges = EqualMass(n_groups)._edges_of(
         scores, None, sample_weight, support=(-np.inf, np.inf)
     )
@@ -216,16 +260,19 @@ def _upper_edges(scores, sample_weight, n_groups):
 
 
 def _isotonic_with_event(weight, positives):
-    """Return for each of m distinct scores the isotonic fit there to the sample with one event added at that score.
+    """Return for each of m distinct scores the isotonic fit there to the sample with
+    one event added at that score.
 
-    `weight` and `positives` (m + 1,) are cumulative, from 0 on: the points P_0 ... P_m of the cumulative sum diagram.
-    An event added at score i shifts the points i ... m by (1, 1), and the fit at i is, by the max-min formula,
+    `weight` and `positives` (m + 1,) are cumulative, from 0 on: the points P_0 ... P_m
+    of the cumulative sum diagram. An event added at score i shifts the points i ... m
+    by (1, 1), and the fit at i is, by the max-min formula,
 
         max over a < i of min over b >= i of slope(P_a, P_b + (1, 1)).
 
-    That slope is at least the fit of i's block without the event. A line so steep supports the points from i on where
-    it supports the convex minorant from the block's end on: b need only run over the ends of blocks. In the same way a
-    need only run from the start of the block, since the points before it lie above such a line. So
+    That slope is at least the fit of i's block without the event. A line so steep
+    supports the points from i on where it supports the convex minorant from the block's
+    end on: b need only run over the ends of blocks. In the same way a need only run
+    from the start of the block, since the points before it lie above such a line. So
 
         steepest(a) = min over block ends b > a of slope(P_a, P_b + (1, 1))
 
@@ -233,10 +280,12 @@ def _isotonic_with_event(weight, positives):
     """
     frequency = np.diff(positives) / np.diff(weight)
     blocks = isotonic_regression(frequency, weights=np.diff(weight)).blocks
-    start, end = blocks[:-1], blocks[1:]
+    start = blocks[:-1]
+    end = blocks[1:]
     from_start = _tangent_slopes(start, np.arange(len(start)), weight, positives, end)
     steepest = np.repeat(from_start, end - start)
-    # Inside a block a steeper tangent needs a point below the line through the block's start.
+    # Inside a block a steeper tangent needs a point below the line through the block's
+    # start.
     block = np.repeat(np.arange(len(start)), end - start)
     rise = positives[:-1] - positives[start][block]
     inside = np.flatnonzero(rise < steepest * (weight[:-1] - weight[start][block]))
@@ -245,27 +294,27 @@ def _isotonic_with_event(weight, positives):
 
 
 def _tangent_slopes(points, block, weight, positives, end):
-    """Return the least slope from each point to the shifted ends of its block and of those to the right of it.
+    """Return the least slope from each point to the shifted ends of its block and of
+    those to the right of it.
 
-    Along the ends, which are convex, that slope falls and then rises: it rises as soon as the next block is steeper.
+    Along the ends, which are convex, that slope falls and then rises: it rises as soon
+    as the next block is steeper.
     """
-    end_weight, end_positives, weight, positives = (
-        weight[end],
-        positives[end],
-        weight[points],
-        positives[points],
-    )
+    end_weight = weight[end]
+    end_positives = positives[end]
+    weight = weight[points]
+    positives = positives[points]
     slope_after = np.append(np.diff(end_positives) / np.diff(end_weight), np.inf)
 
     def slope(ends):
         return (end_positives[ends] - positives + 1) / (end_weight[ends] - weight + 1)
 
-    low, high = block, np.full(len(points), len(end) - 1)
+    # bisection for the first end from which on the slope rises
+    low = block
+    high = np.full(len(points), len(end) - 1)
     for _ in range(len(end).bit_length()):
         middle = (low + high) // 2
         rises = slope_after[middle] >= slope(middle)
-        low, high = (
-            np.where(rises, low, np.minimum(middle + 1, high)),
-            np.where(rises, middle, high),
-        )
+        low = np.where(rises, low, np.minimum(middle + 1, high))
+        high = np.where(rises, middle, high)
     return slope(low)

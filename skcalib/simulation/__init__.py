@@ -1,10 +1,11 @@
-"""Scores with a known calibration curve: true errors, bias of estimators, power of tests, and fits to real scores."""
+"""Scores with a known calibration curve: true errors, bias of estimators, power of
+tests, and fits to real scores.
+"""
 
 from skcalib.simulation._curves import GlmCurve, PlattCurve, PowerCurve
 from skcalib.simulation._fits import (
     fit_calibration_curve,
     fit_score_distribution,
-    roelofs_models,
 )
 from skcalib.simulation._model import CalibrationModel
 
@@ -15,5 +16,4 @@ __all__ = [
     "PowerCurve",
     "fit_calibration_curve",
     "fit_score_distribution",
-    "roelofs_models",
 ]

@@ -6,14 +6,16 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit, xlogy
 
-from skcalib._input.scalars import check_number, check_option
+from skcalib._input.scalars import as_numbers, check_number, check_option
 
 _SCALES = ("logit", "log", "logflip")
 
 
 @dataclass(frozen=True)
 class GlmCurve:
-    """Curve of a generalised linear model: ``link(T(s)) = intercept + slope * transform(s)``.
+    """Curve of a generalised linear model of the event on the score.
+
+    ``link(T(s)) = intercept + slope * transform(s)``.
 
     Parameters
     ----------
@@ -34,12 +36,14 @@ class GlmCurve:
 
     Notes
     -----
-    The inverses of the links "log" and "logflip" leave [0, 1] where the linear predictor is positive; the predictor is
-    clipped at 0 there. A slope of 0 makes a constant curve, also at scores of 0 and 1.
+    The inverses of the links "log" and "logflip" leave [0, 1] where the linear
+    predictor is positive; the predictor is clipped at 0 there. A slope of 0 makes a
+    constant curve, also at scores of 0 and 1.
 
     References
     ----------
-    Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error estimation.
+    Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error
+    estimation.
 
     Examples
     --------
@@ -63,8 +67,10 @@ class GlmCurve:
         check_number(self.slope, "slope")
 
     def __call__(self, scores, complement=None):
-        """Return the event probability at scores, whose complement 1 - s may be given more exactly than they are."""
-        scores = np.asarray(scores, dtype=np.float64)
+        """Return the event probability at scores, whose complement 1 - s may be given
+        more exactly than they are.
+        """
+        scores = as_numbers(scores, "scores")
         complement = (
             1 - scores
             if complement is None
@@ -86,7 +92,9 @@ class GlmCurve:
 
 @dataclass(frozen=True)
 class PowerCurve:
-    """Curve ``T(s) = s^d``: calibrated for d = 1; scores are too high for a larger d, and too low for a smaller one.
+    """Curve ``T(s) = s^d``, calibrated for d = 1.
+
+    Scores are too high for a larger d, and too low for a smaller one.
 
     Parameters
     ----------
@@ -117,12 +125,14 @@ class PowerCurve:
 
     def __call__(self, scores):
         """Return the event probability at scores."""
-        return np.asarray(scores, dtype=np.float64) ** self.d
+        return as_numbers(scores, "scores") ** self.d
 
 
 @dataclass(frozen=True)
 class PlattCurve:
-    """The scaling family of Kumar et al.: ``g(z; a, c) = sigmoid(a log(z / (1 - z)) + c)``.
+    """The scaling family of Kumar et al.: Platt scaling of the log-odds.
+
+    ``g(z; a, c) = sigmoid(a log(z / (1 - z)) + c)``.
 
     Parameters
     ----------
@@ -150,5 +160,7 @@ class PlattCurve:
     accepts_complement: ClassVar[bool] = True
 
     def __call__(self, scores, complement=None):
-        """Return the event probability at scores, whose complement 1 - s may be given more exactly than they are."""
+        """Return the event probability at scores, whose complement 1 - s may be given
+        more exactly than they are.
+        """
         return GlmCurve("logit", "logit", self.c, self.a)(scores, complement)

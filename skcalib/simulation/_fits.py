@@ -1,19 +1,25 @@
-"""Fits of a score distribution and a calibration curve to data, and the ten fits of Roelofs et al."""
+"""Fits of a score distribution and a calibration curve to data, and the ten fits of
+Roelofs et al.
+"""
 
+from dataclasses import dataclass, fields
+from importlib.util import find_spec
 from itertools import product
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import stats
 from scipy.optimize import minimize
 from scipy.special import betaln, expit, hyp2f1
 
+from skcalib._inference.results import ResultRecord, html_table, text_table
 from skcalib._input.labels import encode_labels
 from skcalib._input.scalars import check_number
 from skcalib._input.scored_labels import check_score_column
+from skcalib._input.tensors import as_array
 from skcalib._rows.links import clip_probability
 from skcalib.simulation._curves import GlmCurve
-from skcalib.simulation._model import CalibrationModel
 
 # The scales (link, transform) of the paper's candidates.
 _CANDIDATES = (
@@ -23,22 +29,9 @@ _CANDIDATES = (
     ("logit", "logflip"),
 )
 
-# Roelofs et al., Tables 1 and 2: alpha, beta, link, transform, intercept, slope of the fit of least AIC.
-_ROELOFS_FITS = {
-    "resnet110_c10": (2.7752, 0.0478, "logflip", "logflip", -0.24, 0.30),
-    "resnet110_SD_c10": (2.1714, 0.0394, "logit", "logflip", -0.27, -0.33),
-    "resnet_wide32_c10": (2.3806, 0.0379, "logit", "logit", 0.0, 0.26),
-    "densenet40_c10": (1.9824, 0.0397, "logit", "logflip", 0.0, -0.26),
-    "resnet110_c100": (1.1823, 0.1081, "logflip", "logflip", -0.11, 0.28),
-    "resnet110_SD_c100": (1.1233, 0.1147, "logit", "logit", -0.88, 0.49),
-    "resnet_wide32_c100": (1.0611, 0.0650, "logflip", "logflip", -0.15, 0.21),
-    "densenet40_c100": (1.0805, 0.0808, "logit", "logit", -0.97, 0.34),
-    "resnet152_imgnet": (1.1359, 0.2069, "logflip", "logflip", -0.12, 0.58),
-    "densenet161_imgnet": (1.1928, 0.2206, "log", "log", -0.05, 1.27),
-}
 
-
-class CurveFit(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class CurveFit(ResultRecord):
     """A candidate curve, fitted: see `fit_calibration_curve`."""
 
     name: str
@@ -48,61 +41,70 @@ class CurveFit(NamedTuple):
     aic: float
 
 
-class CurveFits(NamedTuple):
-    """The candidates for a calibration curve in increasing order of AIC, and the curve of the first."""
+@dataclass(frozen=True, eq=False, repr=False)
+class CurveFits(ResultRecord):
+    """The candidates for a calibration curve in increasing order of AIC, and the curve
+    of the first.
+    """
 
     curve: GlmCurve
-    table: list
+    table: list[CurveFit]
+
+    def columns(self):
+        """Return the columns of the table of candidates.
+
+        Returns
+        -------
+        columns : dict
+            From the name of each column to its values, one for each candidate.
+        """
+        names = [field.name for field in fields(CurveFit)]
+        return {name: [getattr(fit, name) for fit in self.table] for name in names}
+
+    def to_frame(self):
+        """Return the candidates as a pandas DataFrame.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            One row for each candidate, the one of least AIC first.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        if find_spec("pandas") is None:
+            raise ImportError("CurveFits.to_frame needs pandas: pip install pandas.")
+        from pandas import DataFrame
+
+        return DataFrame(self.columns())
+
+    def __repr__(self):
+        return f"CurveFits({self.curve!r})\n{text_table(self.columns())}"
+
+    def _repr_html_(self):
+        return html_table(self.columns(), caption="CurveFits")
 
 
-def roelofs_models():
-    """Return the ten models that Roelofs et al. fitted to networks on CIFAR-10, CIFAR-100 and ImageNet.
-
-    Returns
-    -------
-    models : dict of CalibrationModel
-        By the name of the network and the data set.
-
-    See Also
-    --------
-    skcalib.simulation.CalibrationModel : Scores and labels with a known error.
-    skcalib.simulation.fit_calibration_curve : Fits curves to scores and labels.
-
-    Notes
-    -----
-    The paper prints two digits of the coefficients and four of the Beta parameters; the links have the least AIC.
-
-    References
-    ----------
-    Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error estimation, Tables 1 and 2.
-
-    Examples
-    --------
-    >>> from skcalib.simulation import roelofs_models
-    >>> models = roelofs_models()
-    >>> len(models), round(models["resnet110_c10"].true_calibration_error(), 4)
-    (10, 0.1071)
-    """
-    return {
-        name: CalibrationModel(stats.beta(alpha, beta), GlmCurve(*curve))
-        for name, (alpha, beta, *curve) in _ROELOFS_FITS.items()
-    }
-
-
-def fit_score_distribution(scores, *, resolution=None):
+def fit_score_distribution(
+    scores: ArrayLike, *, resolution: float | None = None
+) -> Any:
     """Fit a Beta distribution to scores by maximum likelihood.
 
-    Scores that are 0 or 1 to float precision have no density. They are censored: they count as "at most `resolution`"
-    and "at least 1 - `resolution`", with the probability of that. Where a sixth of a network's scores rounds to 1 the
-    fit is the one that the exact scores would give, up to their sampling error.
+    Scores that are 0 or 1 to float precision have no density. They are censored: they
+    count as "at most `resolution`" and "at least 1 - `resolution`", with the
+    probability of that. Where a sixth of a network's scores rounds to 1 the fit is the
+    one that the exact scores would give, up to their sampling error.
 
     Parameters
     ----------
     scores : array-like of shape (n,)
         Scores in [0, 1].
     resolution : float, default=None
-        Distance from 0 and from 1 below which scores are censored. None is half the gap between 1 and the float below
-        it: 2^-54 for float64, 2^-25 for float32. Give the one of the dtype in which the scores were computed.
+        Distance from 0 and from 1 below which scores are censored. None is half the gap
+        between 1 and the float below it: 2^-54 for float64, 2^-25 for float32. Give the
+        one of the dtype in which the scores were computed.
 
     Returns
     -------
@@ -112,8 +114,8 @@ def fit_score_distribution(scores, *, resolution=None):
     Raises
     ------
     ValueError
-        If the scores are not numbers in [0, 1], are all the same, or all censored: no Beta distribution is the most
-        likely then.
+        If the scores are not numbers in [0, 1], are all the same, or all censored: no
+        Beta distribution is the most likely then.
 
     See Also
     --------
@@ -122,7 +124,8 @@ def fit_score_distribution(scores, *, resolution=None):
 
     References
     ----------
-    Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error estimation, Section 3.
+    Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error
+    estimation, Section 3.
 
     Examples
     --------
@@ -134,7 +137,7 @@ def fit_score_distribution(scores, *, resolution=None):
     >>> [round(value, 2) for value in fit_score_distribution(scores).args]
     [2.8, 0.05]
     """
-    given = np.asarray(scores).dtype
+    given = as_array(scores)[0].dtype
     scores, _, _ = check_score_column(scores, None, None, labels_name="y")
     if resolution is None:
         resolution = float(np.finfo(given if given.kind == "f" else np.float64).eps) / 4
@@ -149,7 +152,8 @@ def fit_score_distribution(scores, *, resolution=None):
             else "all are 0 or 1"
         )
         raise ValueError(
-            f"scores must differ, and some lie strictly between 0 and 1, for a Beta fit; {what}."
+            "scores must differ, and some lie strictly between 0 and 1, for a Beta"
+            f" fit; {what}."
         )
     shares = np.array(
         [np.mean(at_zero), np.mean(at_one), np.log(inner).sum() / len(scores)]
@@ -175,8 +179,8 @@ def fit_score_distribution(scores, *, resolution=None):
     return stats.beta(*(float(value) for value in np.exp(found.x)))
 
 
-def fit_calibration_curve(scores, y):
-    """Fit the calibration curves of Roelofs et al. by maximum likelihood and choose one by AIC.
+def fit_calibration_curve(scores: ArrayLike, y: ArrayLike) -> CurveFits:
+    """Fit the calibration curves of Roelofs et al. and choose one by AIC.
 
     Parameters
     ----------
@@ -188,15 +192,18 @@ def fit_calibration_curve(scores, y):
     Returns
     -------
     fits : CurveFits
-        The `curve` of least AIC, a `GlmCurve`, and the `table` of all candidates in increasing order of AIC: the link
-        and transform logit-logit, log-log, logflip-logflip and logit-logflip, each with slope alone (``_b1``) and with
-        intercept and slope (``_b0_b1``), and a constant (``constant_b0``, the same for every link). Each has its
-        `name` (as in "logit_log_b0_b1"), `curve`, `n_parameters` (free coefficients), `log_likelihood` and `aic`.
+        The `curve` of least AIC, a `GlmCurve`, and the `table` of all candidates in
+        increasing order of AIC: the link and transform logit-logit, log-log,
+        logflip-logflip and logit-logflip, each with slope alone (``_b1``) and with
+        intercept and slope (``_b0_b1``), and a constant (``constant_b0``, the same for
+        every link). Each has its `name` (as in "logit_log_b0_b1"), `curve`,
+        `n_parameters` (free coefficients), `log_likelihood` and `aic`.
 
     Raises
     ------
     ValueError
-        If the scores are not numbers in [0, 1] or all the same, or `y` does not hold two labels.
+        If the scores are not numbers in [0, 1] or all the same, or `y` does not hold
+        two labels.
 
     See Also
     --------
@@ -205,13 +212,15 @@ def fit_calibration_curve(scores, y):
 
     Notes
     -----
-    The links log and logflip keep the event probability within [0, 1] for a linear predictor of at most 0 only. The
-    parameters of the fit are therefore the values of the predictor at the smallest and the largest score, each at most
+    The links log and logflip keep the event probability within [0, 1] for a linear
+    predictor of at most 0 only. The parameters of the fit are therefore the values of
+    the predictor at the smallest and the largest score, each at most
     0. The likelihood is concave in them and has one maximum.
 
     References
     ----------
-    Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error estimation, Table 2.
+    Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error
+    estimation, Table 2.
 
     Examples
     --------
@@ -247,11 +256,14 @@ def fit_calibration_curve(scores, y):
 
 
 def _fit_candidate(scores, labels, link, transform, free):
-    """Maximise the likelihood over the linear predictor at the ends, or over the slope alone."""
+    """Maximise the likelihood over the linear predictor at the ends, or over the slope
+    alone.
+    """
     logs = {"log": np.log(scores), "logflip": np.log1p(-scores)}
     values = logs.get(transform, logs["log"] - logs["logflip"])
     low, high = values.min(), values.max()
-    # Predictor = basis @ parameters, with rows of weights that are not negative: values at both ends, or at one.
+    # Predictor = basis @ parameters, with rows of weights that are not negative: values
+    # at both ends, or at one.
     if free == "b0_b1":
         basis = np.stack((high - values, values - low)) / (high - low)
         to_coefficients = np.array([[high, -low], [-1, 1]]) / (high - low)
@@ -294,13 +306,16 @@ def _curve_fit(name, curve, n_parameters, log_likelihood):
 
 
 def _negative_log_likelihood(parameters, basis, labels, link):
-    """Return the mean negative log-likelihood and its gradient in the values of the linear predictor at the ends."""
+    """Return the mean negative log-likelihood and its gradient in the values of the
+    linear predictor at the ends.
+    """
     predictor = parameters @ basis
     if link == "logit":
         loss = np.logaddexp(0, predictor) - labels * predictor
         slope = expit(predictor) - labels
     else:
-        # log: P(1) = exp(predictor); logflip: P(0) = exp(predictor). The other's logarithm is log(1 - exp).
+        # log: P(1) = exp(predictor); logflip: P(0) = exp(predictor). The other's
+        # logarithm is log(1 - exp).
         named = labels if link == "log" else ~labels
         predictor = np.minimum(predictor, -(2.0**-52))
         other = -np.expm1(predictor)
@@ -310,12 +325,16 @@ def _negative_log_likelihood(parameters, basis, labels, link):
 
 
 def _log_lower_tail(a, b, x):
-    """Return log P(S <= x) of Beta(a, b) for a small x, where the probability itself may underflow."""
+    """Return log P(S <= x) of Beta(a, b) for a small x, where the probability itself
+    may underflow.
+    """
     return a * np.log(x) - np.log(a) - betaln(a, b) + np.log(hyp2f1(a, 1 - b, a + 1, x))
 
 
 def _moment_start(scores):
-    """Return the Beta parameters with the scores' mean and variance, kept away from 0."""
+    """Return the Beta parameters with the scores' mean and variance, kept away
+    from 0.
+    """
     mean, variance = np.clip(scores.mean(), 1e-3, 1 - 1e-3), max(scores.var(), 1e-12)
     total = max(mean * (1 - mean) / variance - 1, 0.05)
     return np.array([mean * total, (1 - mean) * total])

@@ -1,26 +1,30 @@
 """Scores and labels from a model whose calibration error is known."""
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from numbers import Integral
-from typing import NamedTuple
+from typing import Any, overload
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
 from skcalib._errors.binned import check_norm
-from skcalib._inference.results import record_html, record_text
+from skcalib._inference.results import ResultRecord
 from skcalib._input.scalars import check_int, check_number
 from skcalib._progress import Progress
 from skcalib.simulation._curves import PowerCurve
 from skcalib.simulation._quadrature import ScoreLaw, expectation, supremum
 
-_BATCHES = (
-    64  # tasks of a parallel run: enough for an even load and for progress to be seen
-)
+# tasks of a parallel run: enough for an even load and for progress to be seen
+_BATCHES = 64
 
 
-class EstimatorBias(NamedTuple):
-    """How an estimator of the calibration error behaves on samples of one size: see `CalibrationModel`."""
+@dataclass(frozen=True, eq=False, repr=False)
+class EstimatorBias(ResultRecord):
+    """How an estimator of the calibration error behaves on samples of one size: see
+    `CalibrationModel`.
+    """
 
     bias: float
     standard_error: float
@@ -29,47 +33,49 @@ class EstimatorBias(NamedTuple):
     true_error: float
     n_simulations: int
 
-    __repr__ = record_text
-    _repr_html_ = record_html
-
 
 class CalibrationModel:
-    """A distribution of scores and the event probability at each score: a forecaster whose error is known.
+    """A forecaster whose error is known: scores and their event probabilities.
 
     Parameters
     ----------
     score_distribution : frozen distribution of scipy.stats
-        Distribution of the scores, with support inside [0, 1]; a discrete one stands for a binned model.
+        Distribution of the scores, with support inside [0, 1]; a discrete one stands
+        for a binned model.
     calibration_curve : callable
-        Vectorised function T of scores (n,) that returns the event probabilities E[Y | s]. If it has an attribute
-        ``accepts_complement = True``, it is called with a second argument: 1 - s without cancellation. An attribute
-        `breakpoints` gives the scores at which it jumps, where those are many.
+        Vectorised function T of scores (n,) that returns the event probabilities E[Y |
+        s]. If it has an attribute ``accepts_complement = True``, it is called with a
+        second argument: 1 - s without cancellation. An attribute `breakpoints` gives
+        the scores at which it jumps, where those are many.
 
     Raises
     ------
     TypeError
-        If `score_distribution` cannot be sampled and inverted, or `calibration_curve` not called.
+        If `score_distribution` cannot be sampled and inverted, or `calibration_curve`
+        not called.
     ValueError
         If the support leaves [0, 1], and later if the curve does.
 
     See Also
     --------
     skcalib.simulation.fit_calibration_curve : Fits curves to scores and labels.
-    skcalib.simulation.roelofs_models : Ready-made models.
     skcalib.displays.EstimatorBiasDisplay : The picture.
 
     Notes
     -----
-    Scores are real numbers, drawn as such, and rounded to float64 at the end. Those of Beta(2.8, 0.05) are above
-    1 - 1e-16 in one case of six, and come out as exactly 1; the labels and the true error know the difference.
+    Scores are real numbers, drawn as such, and rounded to float64 at the end. Those of
+    Beta(2.8, 0.05) are above 1 - 1e-16 in one case of six, and come out as exactly 1;
+    the labels and the true error know the difference.
 
     References
     ----------
-    Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error estimation, Section 3.
+    Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error
+    estimation, Section 3.
 
     Examples
     --------
-    Uniform scores and T(s) = s^2: the squared error is the integral of (s - s^2)^2, 1/30.
+    Uniform scores and T(s) = s^2: the squared error is the integral of (s - s^2)^2,
+    1/30.
 
     >>> from scipy import stats
     >>> from skcalib.simulation import CalibrationModel, PowerCurve
@@ -81,13 +87,14 @@ class CalibrationModel:
     True
     """
 
-    def __init__(self, score_distribution, calibration_curve):
+    def __init__(self, score_distribution: Any, calibration_curve: Callable[..., Any]):
         self.score_distribution = score_distribution
         self.calibration_curve = calibration_curve
         _check_distribution(score_distribution)
         if not callable(calibration_curve):
             raise TypeError(
-                f"calibration_curve must be a function of scores, found {calibration_curve!r}."
+                "calibration_curve must be a function of scores, found"
+                f" {calibration_curve!r}."
             )
         self._law = ScoreLaw(score_distribution)
 
@@ -103,9 +110,16 @@ class CalibrationModel:
             "name",
             type(distribution).__name__,
         )
-        return f"CalibrationModel({name}({', '.join(arguments)}), {self.calibration_curve!r})"
+        return (
+            f"CalibrationModel({name}({', '.join(arguments)}),"
+            f" {self.calibration_curve!r})"
+        )
 
-    def sample(self, n, random_state=None):
+    def sample(
+        self,
+        n: int,
+        random_state: int | np.random.Generator | np.random.RandomState | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Draw scores and labels.
 
         Parameters
@@ -131,8 +145,10 @@ class CalibrationModel:
         scores, y = self._sample(n, np.random.default_rng(_seed(random_state)))
         return scores, y.astype(np.int64)
 
-    def true_calibration_error(self, norm=2):
-        """Return the true calibration error ``(E |S - T(S)|^p)^(1/p)``, exact to 1e-8 or better.
+    def true_calibration_error(self, norm: float = 2) -> float:
+        """Return the true calibration error ``(E |S - T(S)|^p)^(1/p)``.
+
+        It is exact to 1e-8 or better.
 
         Parameters
         ----------
@@ -147,7 +163,8 @@ class CalibrationModel:
         Raises
         ------
         ValueError
-            If the curve leaves [0, 1], or jumps more often than can be resolved without its `breakpoints`.
+            If the curve leaves [0, 1], or jumps more often than can be resolved without
+            its `breakpoints`.
         """
         norm = check_norm(norm)
         breakpoints = getattr(self.calibration_curve, "breakpoints", None)
@@ -158,29 +175,55 @@ class CalibrationModel:
         )
         return power ** (1 / norm)
 
+    @overload
     def estimates(
         self,
-        metric,
-        n,
-        n_simulations=1000,
+        metric: Callable[..., float],
+        n: int,
+        n_simulations: int = ...,
         *,
-        n_jobs=None,
-        verbose=False,
-        random_state=None,
-    ):
+        n_jobs: int | None = ...,
+        verbose: bool = ...,
+        random_state: int | np.random.Generator | np.random.RandomState | None = ...,
+    ) -> np.ndarray: ...
+
+    @overload
+    def estimates(
+        self,
+        metric: Mapping[str, Callable[..., float]],
+        n: int,
+        n_simulations: int = ...,
+        *,
+        n_jobs: int | None = ...,
+        verbose: bool = ...,
+        random_state: int | np.random.Generator | np.random.RandomState | None = ...,
+    ) -> dict[str, np.ndarray]: ...
+
+    def estimates(
+        self,
+        metric: Callable[..., float] | Mapping[str, Callable[..., float]],
+        n: int,
+        n_simulations: int = 1000,
+        *,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+        random_state: int | np.random.Generator | np.random.RandomState | None = None,
+    ) -> np.ndarray | dict[str, np.ndarray]:
         """Return a metric's values on independent samples.
 
         Parameters
         ----------
         metric : callable or dict of callables
-            ``metric(y_true, y_proba)``, given boolean labels, returns a number. Several in a dict are given the same
-            samples, so that their differences have little noise.
+            ``metric(y_true, y_proba)``, given boolean labels, returns a number. Several
+            in a dict are given the same samples, so that their differences have little
+            noise.
         n : int
             Rows of a sample.
         n_simulations : int, default=1000
             Number of samples.
         n_jobs : int, default=None
-            How many jobs run at once; None is 1 unless a `joblib.parallel_config` says otherwise, -1 all processors.
+            How many jobs run at once; None is 1 unless a `joblib.parallel_config` says
+            otherwise, -1 all processors.
         verbose : bool, default=False
             Whether progress is written to stderr.
         random_state : int, Generator, RandomState or None, default=None
@@ -194,11 +237,12 @@ class CalibrationModel:
         Raises
         ------
         ValueError
-            If a count is not a positive int, or a metric returns something that is not finite.
+            If a count is not a positive int, or a metric returns something that is not
+            finite.
         """
         check_int(n, "n")
         check_int(n_simulations, "n_simulations")
-        metrics = metric if isinstance(metric, dict) else {None: metric}
+        metrics = metric if isinstance(metric, Mapping) else {None: metric}
         seeds = np.random.SeedSequence(_seed(random_state)).spawn(n_simulations)
         size = -(-n_simulations // _BATCHES)
         batches = [
@@ -215,19 +259,45 @@ class CalibrationModel:
             )
         )
         values = dict(zip(metrics, np.concatenate(tables, axis=1), strict=True))
-        return values if isinstance(metric, dict) else values[None]
+        return values if isinstance(metric, Mapping) else values[None]
+
+    @overload
+    def estimator_bias(
+        self,
+        metric: Callable[..., float],
+        n: int,
+        n_simulations: int = ...,
+        *,
+        norm: float = ...,
+        n_jobs: int | None = ...,
+        verbose: bool = ...,
+        random_state: int | np.random.Generator | np.random.RandomState | None = ...,
+    ) -> EstimatorBias: ...
+
+    @overload
+    def estimator_bias(
+        self,
+        metric: Mapping[str, Callable[..., float]],
+        n: int,
+        n_simulations: int = ...,
+        *,
+        norm: float = ...,
+        n_jobs: int | None = ...,
+        verbose: bool = ...,
+        random_state: int | np.random.Generator | np.random.RandomState | None = ...,
+    ) -> dict[str, EstimatorBias]: ...
 
     def estimator_bias(
         self,
-        metric,
-        n,
-        n_simulations=1000,
+        metric: Callable[..., float] | Mapping[str, Callable[..., float]],
+        n: int,
+        n_simulations: int = 1000,
         *,
-        norm=2,
-        n_jobs=None,
-        verbose=False,
-        random_state=None,
-    ):
+        norm: float = 2,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+        random_state: int | np.random.Generator | np.random.RandomState | None = None,
+    ) -> EstimatorBias | dict[str, EstimatorBias]:
         """Return bias and variance of an estimator of the calibration error.
 
         Parameters
@@ -241,7 +311,8 @@ class CalibrationModel:
         norm : float, default=2
             Norm of the true error that the estimates are compared with.
         n_jobs : int, default=None
-            How many jobs run at once; None is 1 unless a `joblib.parallel_config` says otherwise, -1 all processors.
+            How many jobs run at once; None is 1 unless a `joblib.parallel_config` says
+            otherwise, -1 all processors.
         verbose : bool, default=False
             Whether progress is written to stderr.
         random_state : int, Generator, RandomState or None, default=None
@@ -250,9 +321,9 @@ class CalibrationModel:
         Returns
         -------
         result : EstimatorBias, or a dict of them
-            Named tuples: `bias`, the mean of the estimates minus `true_error`, and its Monte Carlo `standard_error`;
-            `variance` of the estimates from sample to sample and their `mean`; the model's `true_error`; and
-            `n_simulations`.
+            Records: `bias`, the mean of the estimates minus `true_error`, and its
+            Monte Carlo `standard_error`; `variance` of the estimates from sample to
+            sample and their `mean`; the model's `true_error`; and `n_simulations`.
 
         Raises
         ------
@@ -289,21 +360,48 @@ class CalibrationModel:
             return {name: _bias(values, truth) for name, values in estimates.items()}
         return _bias(estimates, truth)
 
+    @overload
     def detection_rate(
         self,
-        metric,
-        n,
-        n_simulations=1000,
+        metric: Callable[..., float],
+        n: int,
+        n_simulations: int = ...,
         *,
-        significance_level=0.05,
-        n_jobs=None,
-        verbose=False,
-        random_state=None,
-    ):
-        """Return how often a metric tells the model from a calibrated one with the same scores.
+        significance_level: float = ...,
+        n_jobs: int | None = ...,
+        verbose: bool = ...,
+        random_state: int | np.random.Generator | np.random.RandomState | None = ...,
+    ) -> float: ...
 
-        The metric detects miscalibration where it exceeds the ``1 - significance_level`` quantile of its values on
-        samples of the calibrated model, T(s) = s.
+    @overload
+    def detection_rate(
+        self,
+        metric: Mapping[str, Callable[..., float]],
+        n: int,
+        n_simulations: int = ...,
+        *,
+        significance_level: float = ...,
+        n_jobs: int | None = ...,
+        verbose: bool = ...,
+        random_state: int | np.random.Generator | np.random.RandomState | None = ...,
+    ) -> dict[str, float]: ...
+
+    def detection_rate(
+        self,
+        metric: Callable[..., float] | Mapping[str, Callable[..., float]],
+        n: int,
+        n_simulations: int = 1000,
+        *,
+        significance_level: float = 0.05,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+        random_state: int | np.random.Generator | np.random.RandomState | None = None,
+    ) -> float | dict[str, float]:
+        """Return how often a metric tells the model from a calibrated one.
+
+        The metric detects miscalibration where it exceeds the
+        ``1 - significance_level`` quantile of its values on samples of the calibrated
+        model, T(s) = s.
 
         Parameters
         ----------
@@ -316,7 +414,8 @@ class CalibrationModel:
         significance_level : float, default=0.05
             Type I error, in (0, 1).
         n_jobs : int, default=None
-            How many jobs run at once; None is 1 unless a `joblib.parallel_config` says otherwise, -1 all processors.
+            How many jobs run at once; None is 1 unless a `joblib.parallel_config` says
+            otherwise, -1 all processors.
         verbose : bool, default=False
             Whether progress is written to stderr.
         random_state : int, Generator, RandomState or None, default=None
@@ -325,7 +424,8 @@ class CalibrationModel:
         Returns
         -------
         rate : float, or a dict of them
-            Share of samples in which miscalibration is detected; for a calibrated model the type I error.
+            Share of samples in which miscalibration is detected; for a calibrated model
+            the type I error.
 
         Raises
         ------
@@ -334,11 +434,12 @@ class CalibrationModel:
 
         References
         ----------
-        Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error estimation, Section 5.4.
+        Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error
+        estimation, Section 5.4.
         """
         check_number(significance_level, "significance_level", above=0, below=1)
         calibrated = CalibrationModel(self.score_distribution, PowerCurve(1))
-        metrics = metric if isinstance(metric, dict) else {None: metric}
+        metrics = metric if isinstance(metric, Mapping) else {None: metric}
         null, own = (
             model.estimates(
                 metrics,
@@ -354,13 +455,14 @@ class CalibrationModel:
                 strict=True,
             )
         )
-        # Of `n_simulations` null values at most a share `significance_level` is larger than this one.
+        # Of `n_simulations` null values at most a share `significance_level` is larger
+        # than this one.
         rank = np.ceil((1 - significance_level) * n_simulations).astype(int) - 1
         rates = {
             name: float(np.mean(own[name] > np.sort(null[name])[rank]))
             for name in metrics
         }
-        return rates if isinstance(metric, dict) else rates[None]
+        return rates if isinstance(metric, Mapping) else rates[None]
 
     def _sample(self, n, rng):
         """Return scores and boolean labels."""
@@ -368,14 +470,17 @@ class CalibrationModel:
         return scores, rng.random(n) < self._event_probability(scores, complement)
 
     def _evaluate(self, metrics, n, seeds):
-        """Return the values (n_metrics, n_seeds) of metrics on the samples of some seeds."""
+        """Return the values (n_metrics, n_seeds) of metrics on the samples of some
+        seeds.
+        """
         values = np.empty((len(metrics), len(seeds)))
         for column, seed in enumerate(seeds):
             scores, y = self._sample(n, np.random.default_rng(seed))
             values[:, column] = [metric(y, scores) for metric in metrics]
         if not np.isfinite(values).all():
             raise ValueError(
-                f"The metric returned {values[~np.isfinite(values)][0]}: it must be finite on every sample."
+                f"The metric returned {values[~np.isfinite(values)][0]}: it must be"
+                " finite on every sample."
             )
         return values
 
@@ -392,15 +497,15 @@ class CalibrationModel:
         probability = np.asarray(curve(*arguments), dtype=np.float64)
         if probability.shape != scores.shape:
             raise ValueError(
-                f"calibration_curve must return one probability a score, found shape {probability.shape} for "
-                f"{scores.shape}."
+                "calibration_curve must return one probability a score, found shape"
+                f" {probability.shape} for {scores.shape}."
             )
         valid = (probability >= -1e-12) & (probability <= 1 + 1e-12)
         if not valid.all():
             row = np.flatnonzero(~valid)[0]
             raise ValueError(
-                f"calibration_curve must stay in [0, 1], but it is {probability[row]:.6g} at the score "
-                f"{scores[row]:.6g}."
+                "calibration_curve must stay in [0, 1], but it is"
+                f" {probability[row]:.6g} at the score {scores[row]:.6g}."
             )
         return np.clip(probability, 0, 1)
 
@@ -419,24 +524,27 @@ def _check_distribution(distribution):
     ]
     if missing:
         raise TypeError(
-            f"score_distribution must be a frozen distribution of scipy.stats, such as scipy.stats.beta(2, 0.5): "
-            f"{distribution!r} has no {missing[0]}."
+            "score_distribution must be a frozen distribution of scipy.stats, such as"
+            f" scipy.stats.beta(2, 0.5): {distribution!r} has no {missing[0]}."
         )
     try:
         low, high = distribution.support()
     except TypeError:
         raise TypeError(
-            f"score_distribution must be frozen: give its parameters, as in scipy.stats.beta(2, 0.5). Found "
-            f"{distribution!r}."
+            "score_distribution must be frozen: give its parameters, as in"
+            f" scipy.stats.beta(2, 0.5). Found {distribution!r}."
         ) from None
     if not (low >= 0 and high <= 1):
         raise ValueError(
-            f"score_distribution must have its support in [0, 1], found [{low:g}, {high:g}]."
+            f"score_distribution must have its support in [0, 1], found [{low:g},"
+            f" {high:g}]."
         )
 
 
 def _seed(random_state):
-    """Return entropy for a SeedSequence: None, an int, or an int drawn from a generator."""
+    """Return entropy for a SeedSequence: None, an int, or an int drawn from a
+    generator.
+    """
     if random_state is None or (
         isinstance(random_state, Integral) and random_state >= 0
     ):

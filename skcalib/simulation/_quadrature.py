@@ -1,9 +1,18 @@
-"""Expectations over a score distribution, exact also where most scores are within 1e-10 of 0 or 1."""
+"""Expectations over a score distribution, exact also where most scores are within 1e-10
+of 0 or 1.
+"""
 
 from functools import cache
 
 import numpy as np
-from scipy.special import betainccinv, betaincinv, expit, logit
+from scipy.special import (
+    betainccinv,
+    betaincinv,
+    eval_legendre,
+    expit,
+    logit,
+    roots_jacobi,
+)
 
 _REACH = 40.0  # quantile levels from expit(-40) = 4e-18 to 1 - 4e-18
 _MAX_HALVINGS = 60
@@ -11,10 +20,12 @@ _MAX_PANELS = 200_000
 
 
 class ScoreLaw:
-    """A score distribution with both the score and its complement 1 - s to full relative precision.
+    """A score distribution with both the score and its complement 1 - s to full
+    relative precision.
 
-    Half the mass of Beta(2, 0.04) lies so close to 1 that 1 - s, taken from s, has no correct digit. A Beta
-    distribution is therefore mirrored; of any other, the complement is the difference.
+    Half the mass of Beta(2, 0.04) lies so close to 1 that 1 - s, taken from s, has no
+    correct digit. A Beta distribution is therefore mirrored; of any other, the
+    complement is the difference.
 
     Parameters
     ----------
@@ -46,7 +57,9 @@ class ScoreLaw:
         return score, 1 - score
 
     def level_logits(self, scores):
-        """Return the log-odds of the quantile levels of scores, within the reach of the quadrature."""
+        """Return the log-odds of the quantile levels of scores, within the reach of the
+        quadrature.
+        """
         with np.errstate(divide="ignore"):
             levels = np.log(self.distribution.cdf(scores)) - np.log(
                 self.distribution.sf(scores)
@@ -60,7 +73,8 @@ class ScoreLaw:
                 self.distribution.rvs(size=n, random_state=rng), dtype=np.float64
             )
             return score, 1 - score
-        # X / (X + Y) of two gamma variates. Gamma(a) is Gamma(a + 1) U^(1/a): on the log scale nothing underflows.
+        # X / (X + Y) of two gamma variates. Gamma(a) is Gamma(a + 1) U^(1/a): on the
+        # log scale nothing underflows.
         a, b = self._beta
         log_odds = _log_gamma_variates(a, n, rng) - _log_gamma_variates(b, n, rng)
         score, complement = expit(log_odds), expit(-log_odds)
@@ -68,7 +82,8 @@ class ScoreLaw:
 
 
 def expectation(law, function, breakpoints=None, *, floor=1e-30):
-    """Return E f(S, 1 - S) of a non-negative function, to a relative error of 1e-10 or so.
+    """Return E f(S, 1 - S) of a non-negative function, to a relative error of 1e-10 or
+    so.
 
     Parameters
     ----------
@@ -77,7 +92,8 @@ def expectation(law, function, breakpoints=None, *, floor=1e-30):
     function : callable
         Vectorised function of scores and complements.
     breakpoints : ndarray, default=None
-        Scores at which the function jumps, if they are known; a few unknown ones are found.
+        Scores at which the function jumps, if they are known; a few unknown ones are
+        found.
     floor : float, default=1e-30
         Absolute error that is as good as none.
 
@@ -102,7 +118,9 @@ def expectation(law, function, breakpoints=None, *, floor=1e-30):
 
 
 def supremum(law, function, breakpoints=None):
-    """Return the supremum of f(s, 1 - s) over the support, by a grid that is refined around its highest points."""
+    """Return the supremum of f(s, 1 - s) over the support, by a grid that is refined
+    around its highest points.
+    """
     if law.atoms is not None:
         scores, probabilities = law.atoms
         return float(function(scores, 1 - scores)[probabilities > 0].max())
@@ -133,10 +151,12 @@ def supremum(law, function, breakpoints=None):
 
 
 def _adaptive_integral(function, edges, floor):
-    """Return the integral by Gauss-Lobatto panels, each halved until its halves add up to it.
+    """Return the integral by Gauss-Lobatto panels, each halved until its halves add up
+    to it.
 
-    A jump inside a panel halves it again and again. It must be seen for that: nodes at the ends of a panel see those
-    that would fall between the end and the first node of other rules.
+    A jump inside a panel halves it again and again. It must be seen for that: nodes at
+    the ends of a panel see those that would fall between the end and the first node of
+    other rules.
     """
     low, high = edges[:-1], edges[1:]
     whole = _panels(function, low, high)
@@ -145,9 +165,8 @@ def _adaptive_integral(function, edges, floor):
         middle = (low + high) / 2
         left, right = _panels(function, low, middle), _panels(function, middle, high)
         halves = left + right
-        tolerance = (1e-10 * (done + halves.sum()) + floor) / max(
-            1000, len(edges)
-        )  # of a panel
+        # of a panel
+        tolerance = (1e-10 * (done + halves.sum()) + floor) / max(1000, len(edges))
         rough = np.abs(halves - whole) > np.maximum(tolerance, 1e-14 * np.abs(halves))
         done += halves[~rough].sum()
         if not rough.any():
@@ -159,8 +178,8 @@ def _adaptive_integral(function, edges, floor):
         whole = np.concatenate((left[rough], right[rough]))
         if len(low) > max(_MAX_PANELS, len(edges)):
             raise ValueError(
-                "calibration_curve jumps too often to be integrated: give it an attribute `breakpoints`, the scores at "
-                "which it jumps."
+                "calibration_curve jumps too often to be integrated: give it an"
+                " attribute `breakpoints`, the scores at which it jumps."
             )
     return done + whole.sum()
 
@@ -174,10 +193,17 @@ def _panels(function, low, high):
 
 @cache
 def _lobatto(n_nodes):
-    """Return nodes and weights on [-1, 1], the ends a hair inside: a function may jump at an edge."""
-    polynomial = np.polynomial.Legendre.basis(n_nodes - 1)
-    nodes = np.concatenate(([-1.0], polynomial.deriv().roots(), [1.0]))
-    return nodes * (1 - 1e-9), 2 / (n_nodes * (n_nodes - 1) * polynomial(nodes) ** 2)
+    """Return nodes and weights on [-1, 1], the ends a hair inside.
+
+    A function may jump at an edge, where its value is that of the other side.
+    """
+    # The inner nodes are the roots of the derivative of the Legendre polynomial of
+    # degree n - 1, which is a multiple of the Jacobi polynomial (1, 1) of degree n - 2.
+    # Roots by the companion matrix of the derivative are complex in NumPy 2.5.
+    inner, _ = roots_jacobi(n_nodes - 2, 1, 1)
+    nodes = np.concatenate(([-1.0], inner, [1.0]))
+    weights = 2 / (n_nodes * (n_nodes - 1) * eval_legendre(n_nodes - 1, nodes) ** 2)
+    return nodes * (1 - 1e-9), weights
 
 
 def _beta_parameters(distribution):

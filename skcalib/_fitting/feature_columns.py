@@ -1,4 +1,6 @@
-"""Columns of a table, of any type, as the cells that histogram gradient boosting takes."""
+"""Columns of a table, of any type, as the cells that histogram gradient boosting
+takes.
+"""
 
 from collections import Counter
 
@@ -10,16 +12,21 @@ _MOST_CELLS = 254  # what histogram gradient boosting holds beside the missing v
 
 
 class FeatureColumns:
-    """Columns as numbers of cells, as they were in `fit`: numbers by quantiles, categories by how frequent they are.
+    """Columns as numbers of cells, as they were in `fit`: numbers by quantiles,
+    categories by how frequent they are.
 
-    Missing values, and categories that are rare or were not seen in `fit`, are NaN. Histogram gradient boosting makes
-    the same cells itself, but anew in each fit, which costs more than its trees.
+    Missing values, and categories that are rare or were not seen in `fit`, are NaN.
+    Histogram gradient boosting makes the same cells itself, but anew in each fit, which
+    costs more than its trees.
     """
 
     def fit_transform(self, X, name):
-        """Learn the cells of the columns; return the cell of each value as floats (n, n_columns)."""
+        """Learn the cells of the columns; return the cell of each value as floats (n,
+        n_columns).
+        """
         columns = _plain_columns(X, name)
-        # Of each column the rank of its frequent categories, a dict, or the cuts between its cells, an array.
+        # Of each column the rank of its frequent categories, a dict, or the cuts
+        # between its cells, an array.
         self._learned = [
             (_frequent if values.dtype.kind == "O" else cuts_between_cells)(
                 values[~missing]
@@ -60,7 +67,9 @@ class FeatureColumns:
 
 
 def cuts_between_cells(values):
-    """Return the upper ends of the cells of numbers but for the last: each value, or else quantiles."""
+    """Return the upper ends of the cells of numbers but for the last: each value, or
+    else quantiles.
+    """
     ordered = np.unique(values)
     if len(ordered) > _MOST_CELLS:
         ordered = np.sort(values)

@@ -1,0 +1,190 @@
+"""What keeps probabilities away from 0 and 1 before they become log-odds: a learned
+floor, or a clipping constant.
+"""
+
+import numpy as np
+from scipy.special import expit
+
+from skcalib._rows.blocks import condensed, row_blocks
+from skcalib._rows.links import (
+    log_probability,
+    row_sums,
+    two_class_log_odds,
+)
+from skcalib._solvers.newton import minimise_convex
+from skcalib._solvers.temperature import platt_doubt
+
+# Floors that are tried beside 0; K times the floor stays within the limit. A larger
+# floor must gain this many nats of log-likelihood, summed over the rows that are looked
+# at.
+_CANDIDATES = (1e-5, 1e-3, 0.01, 0.03, 0.1)
+_LARGEST_TOTAL = 0.3
+_LEAST_GAIN = 0.5
+# Rows that are looked at. All of them would cost as much as the fit itself; a thousand
+# show what counts for a mean loss. Two classes have cells of nearly equal log-odds,
+# more classes quantiles of the rows, fewer beyond 256 classes.
+_MOST_ROWS, _MOST_SCORES, _MOST_CELLS = 1 << 10, 1 << 18, 1 << 9
+# Inverse temperatures are sought within these multiples of 1 / (largest spread of a row
+# of logits).
+_RELATIVE_BOUNDS = (1e-6, 1e6)
+# The last Newton step, relative to the inverse temperature: what it leaves of the
+# likelihood is far below a nat.
+_TOLERANCE = 1e-2
+
+
+def floored(scores, floor, input, dtype=np.float64):
+    """Return scores whose probabilities are ``(1 - K * floor) * p + floor``, on the
+    scale of `input`.
+
+    The floor is above 0. The map is strictly increasing. More than one column is
+    returned as `dtype`.
+    """
+    if input == "logit" and scores.shape[1] == 1:
+        return _floored_log_odds(scores.astype(np.float64), floor)
+    factor = 1 - max(scores.shape[1], 2) * floor
+    out = np.empty(scores.shape, dtype)
+    for rows in row_blocks(*scores.shape):
+        block = out[rows]
+        if input == "probability":
+            np.multiply(scores[rows], factor, out=block, dtype=dtype)
+        else:
+            # softmax, from the largest logit down so that nothing overflows
+            largest = scores[rows].max(axis=1, keepdims=True)
+            np.subtract(scores[rows], largest, out=block, dtype=dtype)
+            np.exp(block, out=block)
+            block *= factor / row_sums(block)
+        block += floor
+        if input == "logit":
+            np.log(block, out=block)
+    return out
+
+
+def learned_floor(scores, codes, sample_weight, input):
+    """Return the floor of the greatest likelihood of temperature scaling to Platt's
+    targets.
+
+    Temperature scaling is fitted to the scores above each candidate, the smallest
+    first. A candidate is taken if its log-likelihood exceeds the best so far by more
+    than half a nat. Platt's targets say that one row of each class could have been of
+    another class; for K > 2 classes it is one row of all. So scores of 0 and 1 cost
+    something even where they are all right. Without that price the floor would be 0
+    until the first of them is wrong.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n, 1) or (n, K)
+        Scores.
+    codes : ndarray of int, shape (n,)
+        Class of each row.
+    sample_weight : ndarray of shape (n,) or None
+        Weights.
+    input : {"probability", "logit"}
+        What the scores are.
+
+    Returns
+    -------
+    floor : float
+        From {0, 1e-5, .001, .01, .03, .1}; K times the floor is at most .3.
+    """
+    n_classes = max(scores.shape[1], 2)
+    largest = (_LARGEST_TOTAL + 1e-9) / n_classes
+    floors = [0.0, *(floor for floor in _CANDIDATES if floor < largest)]
+    likelihoods_of = (
+        _two_class_likelihoods if n_classes == 2 else _many_class_likelihoods
+    )
+    likelihoods = likelihoods_of(floors, scores, codes, sample_weight, input)
+    best = 0
+    for candidate, likelihood in enumerate(likelihoods):
+        if likelihood > likelihoods[best] + _LEAST_GAIN:
+            best = candidate
+    return floors[best]
+
+
+def _floored_log_odds(log_odds, floor):
+    slope = 1 - 2 * floor
+    return np.log(slope * expit(log_odds) + floor) - np.log(
+        slope * expit(-log_odds) + floor
+    )
+
+
+def _two_class_likelihoods(floors, scores, codes, sample_weight, input):
+    """Return the log-likelihood of temperature scaling above each floor."""
+    z = two_class_log_odds(scores, input)
+    z, labels, weight = condensed(
+        z, codes == 1, sample_weight, fewest_rows=_MOST_CELLS, most_cells=_MOST_CELLS
+    )
+    codes = labels.astype(np.intp)
+    if weight is None:
+        weight = np.ones(len(z))
+    above = np.stack([z, *(_floored_log_odds(z, floor) for floor in floors[1:])])
+    logits = np.stack((np.zeros_like(above), above))
+    return _likelihoods(logits, codes, weight, platt_doubt(codes, weight, 2))
+
+
+def _many_class_likelihoods(floors, scores, codes, sample_weight, input):
+    """Return the same for more classes, in the units of the rows that are looked at."""
+    weight = np.ones(len(codes)) if sample_weight is None else sample_weight
+    doubt = platt_doubt(codes, weight, scores.shape[1])
+    n_quantiles = min(_MOST_ROWS, _MOST_SCORES // scores.shape[1])
+    if len(codes) > n_quantiles > 0:
+        rows, share = _quantiles(scores, codes, weight, n_quantiles)
+        scores = scores[rows]
+        codes = codes[rows]
+        weight = np.full(len(rows), min(share, 1.0))
+    logits = np.empty((scores.shape[1], len(floors), len(codes)))
+    for number, floor in enumerate(floors):
+        above = floored(scores, floor, input) if floor > 0 else scores
+        if input == "probability":
+            above = log_probability(above)
+        logits[:, number] = above.T
+    return _likelihoods(logits, codes, weight, doubt[: len(codes)])
+
+
+def _quantiles(scores, codes, weight, n_quantiles):
+    """Return quantiles of the rows by the margin of the true class, and the weight that
+    each of them stands for.
+    """
+    largest = scores.max(axis=1)
+    mean = row_sums(scores)[:, 0] / scores.shape[1]
+    margin = scores[np.arange(len(codes)), codes] - largest
+    order = np.lexsort((largest - mean, margin))
+    below = np.cumsum(weight[order])
+    share = below[-1] / n_quantiles
+    return order[np.searchsorted(below, share * (np.arange(n_quantiles) + 0.5))], share
+
+
+def _likelihoods(logits, codes, weight, doubt):
+    """Return the largest log-likelihood of temperature scaling of several logits (K, m,
+    n) of the same rows.
+
+    The target of a row is its class, but for a share `doubt` (n,) that is spread over
+    the others.
+    """
+    n_classes, _, n_rows = logits.shape
+    logits -= logits.max(axis=0)
+    of_others = doubt / (n_classes - 1)
+    # the part of the likelihood that is linear in the temperature
+    linear = logits.sum(axis=0) @ (weight * of_others)
+    linear += logits[codes, :, np.arange(n_rows)].T @ (weight * (1 - doubt - of_others))
+    spread = -logits.min(axis=(0, 2))
+    scale = np.where(spread > 0, spread, 1)  # squares of large logits would overflow
+    logits /= scale[:, None]
+    linear /= scale
+    # Single precision finds a temperature to 1e-2 in half the time; the likelihood
+    # there is computed in double.
+    rough = logits.astype(np.float32 if n_classes > 2 else np.float64, copy=False)
+
+    def derivatives(inverse):
+        odds = np.exp(inverse.astype(rough.dtype)[:, None] * rough)
+        total = odds.sum(axis=0)
+        odds *= rough
+        mean = odds.sum(axis=0) / total
+        odds *= rough
+        variance = odds.sum(axis=0) / total - mean**2
+        return mean @ weight - linear, np.maximum(variance, 0) @ weight
+
+    inverse = minimise_convex(derivatives, spread, _RELATIVE_BOUNDS, _TOLERANCE)
+    return (
+        inverse * linear
+        - np.log(np.exp(inverse[:, None] * logits).sum(axis=0)) @ weight
+    )

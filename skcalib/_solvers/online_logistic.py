@@ -1,0 +1,145 @@
+"""Logistic regression that learns one sample after the other, in constant memory.
+
+Both methods hold two coefficients: the change of the slope and the intercept that are
+added to a given log-odds z, so that (0, 0) leaves z as it is. The model is
+``p = expit(z + slope_change * c + intercept)`` with c the log-odds clipped to a range
+in which single samples cannot throw the coefficients away.
+
+The loops run over samples in plain Python: each step needs the result of the one
+before, and with two coefficients floats are faster than arrays.
+"""
+
+from math import exp, sqrt
+
+import numpy as np
+
+_BISECTIONS = 100
+
+
+class OnlineNewton:
+    """Online Newton step for the logistic loss (Gupta and Ramdas, 2023, Algorithm 1).
+
+    Its regret against the best fixed slope and intercept grows like the logarithm of
+    the number of samples.
+
+    Attributes
+    ----------
+    state : list of five floats
+        Slope, intercept, and the matrix A as its entries 11, 12 and 22.
+    """
+
+    clip = 11.512925464970229  # log-odds of 1 - 1e-5: the authors' limit for scores
+    ridge = 100.0  # rho: A starts as rho times the identity
+    step = 0.1  # gamma: A^-1 g is divided by it
+    radius = 100.0  # of the ball that holds slope and intercept
+
+    def __init__(self):
+        self.state = [1.0, 0.0, self.ridge, 0.0, self.ridge]
+
+    def log_odds(self, log_odds):
+        """Return the corrected log-odds of samples (n,)."""
+        return _corrected(log_odds, self.clip, self.state)
+
+    def learn(self, log_odds, labels, weights):
+        """Update with samples, given as lists, one after the other."""
+        slope, intercept, a11, a12, a22 = self.state
+        clip, step, radius = self.clip, self.step, self.radius
+        for z, y, weight in zip(log_odds, labels, weights, strict=True):
+            x = min(max(z, -clip), clip)
+            residual = weight * (_expit(z + (slope - 1) * x + intercept) - y)
+            # The gradient is (g1, g2); A gathers its outer products.
+            g1 = residual * x
+            g2 = residual
+            a11 += g1 * g1
+            a12 += g1 * g2
+            a22 += g2 * g2
+            determinant = a11 * a22 - a12 * a12
+            slope -= (a22 * g1 - a12 * g2) / (determinant * step)
+            intercept -= (a11 * g2 - a12 * g1) / (determinant * step)
+            if slope * slope + intercept * intercept > radius * radius:
+                slope, intercept = _projected(slope, intercept, a11, a12, a22, radius)
+        self.state = [slope, intercept, a11, a12, a22]
+
+
+class ForgettingNewton:
+    """Newton steps on a log-loss whose past fades: a sample counts half as much after
+    `half_life` others.
+
+    Attributes
+    ----------
+    state : list of five floats
+        Slope, intercept, and the fading curvature A as its entries 11, 12 and 22.
+    """
+
+    clip = 4.59511985013459  # log-odds of .99
+    ridge = 4.0  # large enough that A does not vanish on a stream of certain scores
+    radius = 10.0  # of the ball around (1, 0)
+
+    def __init__(self, half_life):
+        self.retention = 0.5 ** (1 / half_life)
+        self.state = [1.0, 0.0, self.ridge, 0.0, self.ridge]
+
+    def log_odds(self, log_odds):
+        """Return the corrected log-odds of samples (n,)."""
+        return _corrected(log_odds, self.clip, self.state)
+
+    def learn(self, log_odds, labels, weights):
+        """Update with samples, given as lists, one after the other."""
+        slope, intercept, a11, a12, a22 = self.state
+        clip, radius, retention = self.clip, self.radius, self.retention
+        refill = (1 - retention) * self.ridge
+        for z, y, weight in zip(log_odds, labels, weights, strict=True):
+            x = min(max(z, -clip), clip)
+            p = _expit(z + (slope - 1) * x + intercept)
+            curvature = weight * p * (1 - p)
+            a11 = retention * a11 + curvature * x * x + refill
+            a12 = retention * a12 + curvature * x
+            a22 = retention * a22 + curvature + refill
+            g2 = weight * (p - y)
+            g1 = g2 * x
+            determinant = a11 * a22 - a12 * a12
+            slope -= (a22 * g1 - a12 * g2) / determinant
+            intercept -= (a11 * g2 - a12 * g1) / determinant
+            away = (slope - 1) ** 2 + intercept**2
+            if away > radius * radius:
+                shrink = radius / sqrt(away)
+                slope = 1 + (slope - 1) * shrink
+                intercept *= shrink
+        self.state = [slope, intercept, a11, a12, a22]
+
+
+def _corrected(log_odds, clip, state):
+    slope, intercept = state[:2]
+    return log_odds + (slope - 1) * np.clip(log_odds, -clip, clip) + intercept
+
+
+def _expit(x):
+    if x >= 0:
+        return 1 / (1 + exp(-x))
+    grown = exp(max(x, -700.0))
+    return grown / (1 + grown)
+
+
+def _projected(slope, intercept, a11, a12, a22, radius):
+    """Return the point of the ball that is nearest in the norm of A: it solves
+    ``(A + mu I) u = A v`` for the mu at which u lies on the sphere.
+    """
+    right1 = a11 * slope + a12 * intercept
+    right2 = a12 * slope + a22 * intercept
+
+    def solve(mu):
+        determinant = (a11 + mu) * (a22 + mu) - a12 * a12
+        u1 = ((a22 + mu) * right1 - a12 * right2) / determinant
+        u2 = ((a11 + mu) * right2 - a12 * right1) / determinant
+        return u1, u2
+
+    low, high = 0.0, 1.0
+    while np.hypot(*solve(high)) > radius:
+        low, high = high, 2 * high
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        if np.hypot(*solve(middle)) > radius:
+            low = middle
+        else:
+            high = middle
+    return solve(high)

@@ -1,0 +1,377 @@
+"""From an estimate to words: the five verdicts, and the one number format of every
+sentence.
+"""
+
+from dataclasses import dataclass
+from math import ceil, floor, isfinite, log10
+
+_MOST_DECIMALS = 10
+# The last digit that is printed is worth between a thirtieth and a third of half the
+# width of the interval: finer digits are noise.
+_UNITS_IN_HALF_WIDTH = 3
+_UNITS_IN_TOLERANCE = 20  # of "fine to within x"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What an estimate with its interval says about a quantity that should be 0.
+
+    Parameters
+    ----------
+    kind : {"off", "off, size unclear", "fine", "cannot tell", "mixed"}
+        The verdict.
+    estimate, low, high : float
+        The estimate and the limits of its interval, minus the value that is right.
+    n : float
+        Number of samples, the effective number where they have weights or clusters.
+    tolerance : float
+        The size that does not matter.
+    n_needed : int or None
+        The number of samples that would tell, where the verdict is "cannot tell".
+    """
+
+    kind: str
+    estimate: float
+    low: float
+    high: float
+    n: float
+    tolerance: float
+    n_needed: int | None = None
+
+    @property
+    def is_off(self):
+        """Whether the quantity is off, whatever its size."""
+        return self.kind in ("off", "off, size unclear")
+
+    @property
+    def limit(self):
+        """The larger limit of the interval: the quantity is at most so far off."""
+        return max(abs(self.low), abs(self.high))
+
+    def words(
+        self, *, scale=1.0, unit="", high="too high", low="too low", samples="samples"
+    ):
+        """Return the verdict in words.
+
+        Parameters
+        ----------
+        scale : float, default=1.0
+            What numbers are multiplied by: 100 for percentage points.
+        unit : str, default=""
+            What follows a number: "points", "%".
+        high, low : str, default="too high", "too low"
+            What being above 0 and below 0 means.
+        samples : str, default="samples"
+            What `n` counts: "samples", "clusters".
+
+        Returns
+        -------
+        words : str
+            Without a subject and without a full stop.
+        """
+        unit = unit and f" {unit}"
+        if self.kind == "cannot tell":
+            words = f"cannot tell with {count_words(self.n)} {samples}"
+            if self.n_needed is None:
+                return words
+            return f"{words}; about {rounded_up(self.n_needed)} would tell"
+        if self.kind == "mixed":
+            return "mixed"
+        digits = decimals(scale * self.low, scale * self.high)
+        if self.kind == "fine":
+            return f"fine to within {self._limit_words(scale, digits)}{unit}"
+        side = high if self.estimate > 0 else low
+        near, far = sorted((abs(self.low), abs(self.high)))
+        between = f"{fixed(scale * near, digits)} to {fixed(scale * far, digits)}"
+        if self.kind == "off":
+            size = fixed(abs(scale * self.estimate), digits)
+            return f"{size}{unit} {side} ({between})"
+        return f"{side} by {between}{unit}"
+
+    def _limit_words(self, scale, digits):
+        """Return the larger limit, rounded up but not beyond the tolerance."""
+        tolerance = scale * self.tolerance
+        finest = max(0, ceil(-log10(tolerance / _UNITS_IN_TOLERANCE) - 1e-9))
+        digits = min(digits, finest)
+        # 1e-9: 14.000000000000002 is 14
+        limit = ceil(scale * self.limit * 10**digits - 1e-9) / 10**digits
+        if limit > tolerance:
+            return rounded(tolerance)
+        return fixed(limit, digits)
+
+
+def verdict(estimate, interval, n, tolerance, *, reference=0.0):
+    """Return what an estimate says, in one of five words.
+
+    Parameters
+    ----------
+    estimate : float
+        The estimate.
+    interval : tuple of float
+        Its lower and upper limit. Limits that are not finite tell nothing.
+    n : float
+        Number of samples, the effective number where they have weights or clusters.
+    tolerance : float
+        The size, above 0, up to which being off does not matter.
+    reference : float, default=0.0
+        The value that is right, 1 for a slope.
+
+    Returns
+    -------
+    verdict : Verdict
+        "off" if the whole interval lies beyond the tolerance; "fine" if it lies within;
+        "off, size unclear" if it excludes 0 but not the tolerance; else "cannot tell".
+
+    Examples
+    --------
+    >>> verdict(-0.148, (-0.171, -0.125), 900, 0.02).words(scale=100, unit="points")
+    '14.8 points too low (12.5 to 17.1)'
+    >>> verdict(0.03, (0.01, 0.05), 900, 0.02).words(scale=100, unit="points")
+    'too high by 1.0 to 5.0 points'
+    >>> verdict(0.002, (-0.01, 0.014), 900, 0.02).words(scale=100, unit="points")
+    'fine to within 1.4 points'
+    >>> verdict(0.01, (-0.09, 0.11), 48, 0.02).words(scale=100, unit="points")
+    'cannot tell with 48 samples; about 1,200 would tell'
+    """
+    estimate = float(estimate) - reference
+    low, high = (float(limit) - reference for limit in interval)
+    if not (isfinite(low) and isfinite(high)):
+        return Verdict("cannot tell", estimate, low, high, n, tolerance)
+    if low > tolerance or high < -tolerance:
+        kind = "off"
+    elif max(abs(low), abs(high)) <= tolerance:
+        kind = "fine"
+    elif low > 0 or high < 0:
+        kind = "off, size unclear"
+    else:
+        needed = _samples_that_tell(estimate, low, high, n, tolerance)
+        return Verdict("cannot tell", estimate, low, high, n, tolerance, needed)
+    return Verdict(kind, estimate, low, high, n, tolerance)
+
+
+def overall_verdict(verdicts):
+    """Return the verdict of all segments or periods together.
+
+    It is "mixed" where they disagree: some are off and others fine, or they are off on
+    both sides. Else it is the one that says most: the largest that is off, else the one
+    that needs the most samples, else the one with the widest limit.
+
+    Parameters
+    ----------
+    verdicts : sequence of Verdict
+        One a segment or period, at least one, with simultaneous limits.
+
+    Returns
+    -------
+    verdict : Verdict
+        "mixed" has the numbers of the largest that is off.
+    """
+    off = [found for found in verdicts if found.is_off]
+    unclear = [found for found in verdicts if found.kind == "cannot tell"]
+    if not off:
+        if not unclear:
+            return max(verdicts, key=lambda found: found.limit)
+        return max(unclear, key=lambda found: found.n_needed or float("inf"))
+    worst = max(off, key=lambda found: min(abs(found.low), abs(found.high)))
+    is_fine_elsewhere = any(found.kind == "fine" for found in verdicts)
+    on_both_sides = len({found.estimate > 0 for found in off}) == 2
+    if is_fine_elsewhere or on_both_sides:
+        return Verdict(
+            "mixed", worst.estimate, worst.low, worst.high, worst.n, worst.tolerance
+        )
+    return worst
+
+
+def simultaneous_level(confidence_level, n_intervals):
+    """Return the level of each interval at which all of them hold together
+    (Bonferroni).
+
+    Examples
+    --------
+    >>> round(simultaneous_level(0.95, 5), 4)
+    0.99
+    """
+    return 1 - (1 - confidence_level) / max(n_intervals, 1)
+
+
+def decimals(low, high):
+    """Return how many decimals an interval supports.
+
+    The last one is worth between a thirtieth and a third of half its width. There is
+    one more where a limit would be printed as 0 although it is not.
+
+    Examples
+    --------
+    >>> decimals(12.5, 17.1), decimals(0.7, 2.8), decimals(-21, 34), decimals(0.03, 0.9)
+    (1, 1, 0, 2)
+    """
+    half_width = (high - low) / 2
+    if not isfinite(half_width):
+        return 1
+    if half_width <= 0:
+        # An interval without width supports all digits: three are enough.
+        half_width = max(abs(low), abs(high)) / 30 or 1.0
+    digits = ceil(-log10(half_width / _UNITS_IN_HALF_WIDTH))
+    digits = min(max(digits, 0), _MOST_DECIMALS)
+    if any(limit != 0 and abs(limit) < 0.5 * 10**-digits for limit in (low, high)):
+        digits += 1
+    return digits
+
+
+def fixed(value, digits):
+    """Return a number with this many decimals, thousands apart; no "-0.0".
+
+    Examples
+    --------
+    >>> fixed(12345.678, 1), fixed(-0.04, 1)
+    ('12,345.7', '0.0')
+    """
+    if not isfinite(value):
+        return "unknown"
+    text = f"{value:,.{digits}f}"
+    if not text.strip("-0.,"):
+        return text.removeprefix("-")
+    return text
+
+
+def rounded(value, digits=3):
+    """Return a number with this many significant digits, never as a power of ten.
+
+    Zeros at the end are dropped, as in a threshold of .5.
+
+    Examples
+    --------
+    >>> rounded(0.12345678901234567), rounded(0.5), rounded(20.0), rounded(2e-7)
+    ('0.123', '0.5', '20', '0.0000002')
+    """
+    if not isfinite(value) or value == 0:
+        return fixed(value, 0)
+    places = max(digits - 1 - floor(log10(abs(value))), 0)
+    text = fixed(value, places)
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return text
+
+
+def percent_words(share, n=None):
+    """Return a share as a percentage, with no more digits than `n` samples support.
+
+    Examples
+    --------
+    >>> percent_words(0.9397, 48), percent_words(0.9397, 40000), percent_words(0.9)
+    ('94 %', '93.97 %', '90 %')
+    """
+    if n is None:
+        return f"{rounded(100 * share)} %"
+    return f"{fixed(100 * share, percent_decimals(share, n))} %"
+
+
+def percent_decimals(share, n):
+    """Return how many decimals n samples support of a share as a percentage."""
+    # Half a 95 % interval; a share of 0 or 1 is known to about 3 in n.
+    spread = max(share * (1 - share), 1 / n if n > 0 else 1.0)
+    half_width = 196 * (spread / max(n, 1)) ** 0.5
+    return decimals(-half_width, half_width)
+
+
+def level_words(confidence_level):
+    """Return a confidence level as a percentage.
+
+    Examples
+    --------
+    >>> level_words(0.9), level_words(1 - 0.001)
+    ('90 %', '99.9 %')
+    """
+    return f"{100 * confidence_level:.10g} %"
+
+
+def interval_words(estimate, low, high, *, scale=1.0, unit=""):
+    """Return an estimate with its interval, in the digits that this supports.
+
+    Examples
+    --------
+    >>> interval_words(0.14812, 0.1253, 0.1709, scale=100, unit="points")
+    '14.8 points (12.5 to 17.1)'
+    """
+    digits = decimals(scale * low, scale * high)
+    shown = [fixed(scale * value, digits) for value in (estimate, low, high)]
+    unit = unit and f" {unit}"
+    return f"{shown[0]}{unit} ({shown[1]} to {shown[2]})"
+
+
+def count_words(number):
+    """Return a number of samples, or a sum of weights.
+
+    Examples
+    --------
+    >>> count_words(12345), count_words(2.5)
+    ('12,345', '2.5')
+    """
+    if number >= 100 or float(number).is_integer():
+        return f"{number:,.0f}"
+    return rounded(number)
+
+
+def rounded_up(number):
+    """Return a number of samples rounded up to two digits.
+
+    Examples
+    --------
+    >>> rounded_up(1841), rounded_up(7)
+    ('1,900', '7')
+    """
+    number = ceil(number)
+    unit = 10 ** max(len(str(number)) - 2, 0)
+    return f"{-(-number // unit) * unit:,}"
+
+
+def pvalue_words(pvalue, smallest=0.0):
+    """Return a p-value as papers print it.
+
+    Parameters
+    ----------
+    pvalue : float
+        The p-value.
+    smallest : float, default=0.0
+        The smallest that resampling can give, printed as "at most".
+
+    Returns
+    -------
+    words : str
+        "p = .31", or "p < .001" below .001.
+
+    Examples
+    --------
+    >>> pvalue_words(0.312), pvalue_words(2e-9), pvalue_words(0.0499)
+    ('p = .31', 'p < .001', 'p = .0499')
+    """
+    if pvalue < 0.001:
+        return "p < .001"
+    if pvalue > 0.995:
+        return "p > .99"
+    digits = 2
+    if pvalue < 0.0095:
+        digits = 3
+    # On which side of the level it lies must be seen.
+    while abs(pvalue - 0.05) < 0.5 * 10**-digits and pvalue != 0.05 and digits < 6:
+        digits += 1
+    relation = "≤" if pvalue <= smallest else "="
+    return f"p {relation} " + f"{pvalue:.{digits}f}".removeprefix("0")
+
+
+def _samples_that_tell(estimate, low, high, n, tolerance):
+    """Return the number of samples with which the interval would tell.
+
+    At a bias of 0 the interval fits into the tolerance once its half-width is that of
+    the tolerance. Where it has that already, the estimate lies between 0 and the
+    tolerance, and the interval must become shorter than the way to the farther of them.
+    """
+    half_width = (high - low) / 2
+    needed = ceil(n * (half_width / tolerance) ** 2)
+    if needed > n:
+        return needed
+    way = max(abs(estimate), tolerance - abs(estimate))
+    if way <= 0:
+        return None
+    needed = ceil(n * (half_width / way) ** 2)
+    return needed if needed > n else None

@@ -1,0 +1,132 @@
+"""Documents of older schemas, brought to the shape of today's."""
+
+from skcalib._rows.links import PROBABILITY_CLIP
+
+# What parameters were called in documents of schema 1.
+_RENAMED = {
+    "ScalingBinning": {"scaler": "recalibrator"},
+    "VennAbers": {"max_groups": "max_n_knots"},
+    "GroupwiseRecalibrator": {"bundle": "merge_small_groups"},
+    "StackedRecalibrator": {
+        "temper": "likelihood_power",
+        "identity_weight": "uncalibrated_weight",
+    },
+    "QuadraticScaling": {"strength": "alpha"},
+    "VectorScaling": {"strength": "alpha"},
+    "MatrixScaling": {"strength": "alpha"},
+    "DirichletCalibration": {"strength": "alpha"},
+}
+_RENAMED_ATTRIBUTES = {
+    "ScalingBinning": {"scaler_": "recalibrator_"},
+    "StackedRecalibrator": {"identity_weight_": "uncalibrated_weight_"},
+}
+_RENAMED_CLASSES = {"Identity": "Uncalibrated", "_Identity": "Uncalibrated"}
+# The values of parameters that came later, where what they mean today by default is
+# not what was done before.
+_BEFORE = {
+    "clip": None,
+    "class_pooling": 0.0,
+    "alpha": 1.0,
+    "merge_small_groups": False,
+    "likelihood_power": 1.0,
+    "uncalibrated_weight": 0.0,
+}
+# The same for fitted attributes.
+_FITTED_BEFORE = {
+    "clip_": PROBABILITY_CLIP,
+    "floor_": 0.0,
+    "class_pooling_": 0.0,
+    "temperature_": 1.0,
+    "salt_": "",
+}
+# What a fit needs no longer.
+_DROPPED = {"_prediction_seed_", "spline_"}
+# Attributes that only inform: what was read from schema 1 may lack them.
+INFORMATION = frozenset({"gain_", "cv_log_loss_", "seconds_"})
+
+
+def upgraded(data, parameters_of):
+    """Return a document of schema 1 with the names of today, and values for parameters
+    and attributes that came later.
+
+    Parameters
+    ----------
+    data : dict, list or plain value
+        A document, or a part of one.
+    parameters_of : callable
+        From the name of a class to the defaults of its parameters, and the names of the
+        attributes that a fit must have: both empty for a name that is not known.
+
+    Returns
+    -------
+    data : dict, list or plain value
+        The same where nothing is missing.
+    """
+    if isinstance(data, list):
+        return [upgraded(item, parameters_of) for item in data]
+    if not isinstance(data, dict):
+        return data
+    data = {key: upgraded(value, parameters_of) for key, value in data.items()}
+    if not isinstance(data.get("class"), str):
+        return data
+    name = _RENAMED_CLASSES.get(data["class"], data["class"])
+    data["class"] = name
+    defaults, attributes = parameters_of(name)
+    if isinstance(data.get("parameters"), dict):
+        data["parameters"] = _completed(
+            data["parameters"], _RENAMED.get(name, {}), defaults | _common(defaults)
+        )
+    if isinstance(data.get("fitted"), dict):
+        data["fitted"] = _completed_fit(name, data, attributes)
+    return data
+
+
+def _common(defaults):
+    return {name: value for name, value in _BEFORE.items() if name in defaults}
+
+
+def _completed(values, renamed, defaults):
+    """Return values under their names of today, and the defaults that they lack."""
+    values = {renamed.get(name, name): value for name, value in values.items()}
+    return defaults | values
+
+
+def _like(array):
+    """Return an array of zeros as long as one in a document."""
+    if not isinstance(array, dict) or not isinstance(array.get("array"), list):
+        return None
+    return {**array, "array": [0.0] * len(array["array"])}
+
+
+def _without_dropped(attributes):
+    """Return attributes without those that a fit needs no longer."""
+    if not isinstance(attributes, dict):
+        return attributes
+    today = {name: data for name, data in attributes.items() if name not in _DROPPED}
+    spline = attributes.get("spline_")
+    if isinstance(spline, dict):
+        today.setdefault("spline_coefficients_", spline.get("coefficients"))
+    return today
+
+
+def _completed_fit(name, data, attributes):
+    """Return fitted attributes with those that came later."""
+    before = {key: value for key, value in _FITTED_BEFORE.items() if key in attributes}
+    fitted = _without_dropped(data["fitted"])
+    parameters = data.get("parameters", {})
+    if name == "VectorScaling" or "alpha_" in attributes:
+        alpha = parameters.get("alpha")
+        before["alpha_"] = alpha if isinstance(alpha, int | float) else 1.0
+    if "class_pooling_" in attributes:
+        pooling = parameters.get("class_pooling")
+        before["class_pooling_"] = pooling if isinstance(pooling, int | float) else 0.0
+    if "gain_errors_" in attributes:
+        before["gain_errors_"] = _like(fitted.get("gains_"))
+    of_parts = fitted.get("estimators_")
+    if isinstance(of_parts, list):
+        of_parts = fitted["estimators_"] = [_without_dropped(part) for part in of_parts]
+    held_by_parts = set()
+    if isinstance(of_parts, list) and of_parts and isinstance(of_parts[0], dict):
+        held_by_parts = set(of_parts[0])
+    before = {key: value for key, value in before.items() if key not in held_by_parts}
+    return _completed(fitted, _RENAMED_ATTRIBUTES.get(name, {}), before)

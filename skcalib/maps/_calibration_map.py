@@ -1,0 +1,271 @@
+"""The whole map of a fitted recalibrator."""
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
+
+import numpy as np
+
+import skcalib.maps._nodes as nodes
+from skcalib._defaults import check_fitted
+from skcalib._rows.links import LARGEST_GAP
+
+# Methods that say what is predicted: a class with one of these and no map of its own
+# has none.
+_DIRECT_FORMS = {
+    "_predict_binary",
+    "_predict_logits",
+    "_predict_scores",
+    "predict_proba",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationMap:
+    """A fitted calibration map as a tree of nodes.
+
+    Parameters
+    ----------
+    scores : Scores
+        Where the tree starts. Width 1 is the positive class's probability, or its
+        log-odds; else one column per class.
+    output : Node
+        Where it ends: the positive class's probability (width 1) for two classes, else
+        the K probabilities.
+    input : {"probability", "logit"}
+        What the scores are.
+    classes : ndarray of shape (n_classes,)
+        Labels, in the order of the columns.
+    unmasked : Node or None
+        The output for rows in which every class is possible, where that is another
+        one: see `Possible`.
+
+    See Also
+    --------
+    skcalib.maps.calibration_map : Makes it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.maps import CalibrationMap, Clip, Rows, Scores
+    >>> scores = Scores()
+    >>> careful = CalibrationMap(
+    ...     scores, Clip(scores, 0.1, 0.9), "probability", np.array(["no", "yes"])
+    ... )
+    >>> Rows([[0.95]])(careful.output).tolist(), careful.group_key
+    ([[0.9]], None)
+    """
+
+    scores: nodes.Scores
+    output: nodes.Node
+    input: Literal["probability", "logit"]
+    classes: np.ndarray
+    unmasked: nodes.Node | None = None
+
+    @property
+    def _leaves_impossible_out(self):
+        """Whether logits may say that a class is impossible."""
+        return self.unmasked is not None and self.output is not self.unmasked
+
+    @property
+    def group_key(self) -> nodes.GroupOf | None:
+        """The `GroupOf` that chooses between the maps of groups, if there is one."""
+        key = getattr(self.output, "key", None)
+        return key if isinstance(key, nodes.GroupOf) else None
+
+
+def calibration_map(
+    recalibrator: Any, *, n_columns: int | None = None
+) -> CalibrationMap:
+    """Return what `predict_proba` does to valid scores as a `CalibrationMap`.
+
+    Parameters
+    ----------
+    recalibrator : recalibrator
+        A fitted recalibrator.
+    n_columns : int, default=None
+        Number of columns of scores. None means 1 for two classes, whatever `fit` was
+        given, else K. For two classes one column is the positive class's probability,
+        or its log-odds.
+
+    Returns
+    -------
+    map : CalibrationMap
+        The map, as a tree of nodes.
+
+    Raises
+    ------
+    ValueError
+        If the method, or a part of it, has no such form: the message names it.
+
+    See Also
+    --------
+    skcalib.export.to_sql : Writes the map.
+
+    Examples
+    --------
+    >>> from skcalib import PlattScaling
+    >>> from skcalib.maps import Rows, calibration_map
+    >>> platt = PlattScaling().fit([0.1, 0.4, 0.6, 0.7], [0, 1, 0, 1])
+    >>> output = calibration_map(platt).output
+    >>> bool(Rows([[0.3]])(output)[0, 0] == platt.predict_proba([0.3])[0, 1])
+    True
+    """
+    check_fitted(recalibrator)
+    n_classes = len(recalibrator.classes_)
+    if n_columns is None:
+        n_columns = 1 if n_classes == 2 else n_classes
+    if n_columns > 2 and n_columns != n_classes:
+        raise ValueError(
+            f"{type(recalibrator).__name__} has {n_classes} classes, found {n_columns}"
+            " columns of scores."
+        )
+    scores = nodes.Scores(n_columns)
+    unmasked = map_of(recalibrator, scores)
+    output = unmasked
+    is_masked = not getattr(recalibrator, "_has_wide_logits_", False)
+    if recalibrator.input == "logit" and scores.width > 1 and is_masked:
+        output = _among_possible(unmasked, scores)
+    return CalibrationMap(
+        scores, output, recalibrator.input, recalibrator.classes_, unmasked
+    )
+
+
+def map_of(recalibrator: Any, scores: nodes.Node) -> nodes.Node:
+    """Return the node of a fitted recalibrator's probabilities.
+
+    A recalibrator that holds others puts its own map together of theirs.
+
+    Parameters
+    ----------
+    recalibrator : recalibrator
+        A fitted recalibrator.
+    scores : Node
+        The scores that it is given.
+
+    Returns
+    -------
+    probabilities : Node
+        Those of all classes; of the positive class alone for two.
+
+    Raises
+    ------
+    ValueError
+        If the method, or a part of it, has no such form: the message names it.
+
+    See Also
+    --------
+    skcalib.maps.calibration_map : The map with its scores and classes.
+
+    Examples
+    --------
+    >>> from skcalib import PlattScaling
+    >>> from skcalib.maps import Scores, map_of
+    >>> platt = PlattScaling().fit([0.1, 0.4, 0.6, 0.7], [0, 1, 0, 1])
+    >>> type(map_of(platt, Scores())).__name__
+    'Expit'
+    """
+    kind = type(recalibrator)
+    if not has_map(kind):
+        raise ValueError(
+            f"{kind.__name__} cannot be written outside Python: it has no method"
+            " `_map`, so no form in SQL, ONNX, JavaScript or expressions. Write the"
+            " recalibrator inside: of a pipeline `pipeline[-1]`, of a"
+            " RecalibratedClassifierCV with one pair"
+            " `model.calibrated_classifiers_[0].recalibrator`."
+        )
+    return recalibrator._map_of(scores)
+
+
+def has_map(kind: type) -> bool:
+    """Return whether a class has a map that tells what it predicts.
+
+    Parameters
+    ----------
+    kind : type
+        A class of recalibrators.
+
+    Returns
+    -------
+    has_map : bool
+        False also where a subclass redefines the prediction alone: the map that it
+        inherits is then another one.
+
+    Raises
+    ------
+    TypeError
+        If `kind` is no class.
+
+    See Also
+    --------
+    skcalib.maps.calibration_map : The map of a fitted recalibrator.
+
+    Examples
+    --------
+    >>> from skcalib import PlattScaling
+    >>> from skcalib.maps import has_map
+    >>> has_map(PlattScaling)
+    True
+    """
+    if not isinstance(kind, type):
+        raise TypeError(f"kind must be a class, found {kind!r}")
+    for parent in kind.__mro__:
+        if "_map" in vars(parent):
+            return True
+        if _DIRECT_FORMS & vars(parent).keys():
+            return False
+    return False
+
+
+def _among_possible(node, scores):
+    """Return the tree that leaves impossible classes out, for logits of the classes."""
+    if scores.width == 2:
+        return _certain_of_two(node, scores)
+    return _without_rest(_rebuilt(node, scores.width, {}))
+
+
+def _rebuilt(node, n_classes, rebuilt):
+    """Return a copy of a tree in which every node that compares all classes leaves the
+    impossible ones out.
+    """
+    if id(node) in rebuilt:
+        return rebuilt[id(node)][1]
+    changed = {}
+    for field in fields(node):
+        value = getattr(node, field.name)
+        if isinstance(value, nodes.Node):
+            changed[field.name] = _rebuilt(value, n_classes, rebuilt)
+        elif isinstance(value, tuple) and value and isinstance(value[0], nodes.Node):
+            changed[field.name] = tuple(
+                _rebuilt(part, n_classes, rebuilt) for part in value
+            )
+    if hasattr(node, "possible") and node.width == n_classes:
+        changed["possible"] = True
+    copy = replace(node, **changed) if changed else node
+    # The node is held, so that its id stays its own.
+    rebuilt[id(node)] = node, copy
+    return copy
+
+
+def _without_rest(node):
+    """Return a node of probabilities that gives 0 for impossible classes."""
+    if getattr(node, "possible", False):
+        return node
+    if isinstance(node, nodes.Choice):
+        return replace(node, cases=tuple(map(_without_rest, node.cases)))
+    return nodes.Possible(node)
+
+
+def _certain_of_two(node, scores):
+    """Return the probability of the second of two classes: 0 or 1 if one of them is
+    impossible.
+    """
+    if isinstance(node, nodes.Choice) and isinstance(node.key, nodes.GroupOf):
+        cases = tuple(_certain_of_two(case, scores) for case in node.cases)
+        return replace(node, cases=cases)
+    difference = nodes.Affine(scores, np.array([[-1.0, 1.0]]), np.zeros(1))
+    never, always = (
+        nodes.Pieces(difference, np.empty(0), np.zeros(1), np.array([[value]]))
+        for value in (0.0, 1.0)
+    )
+    cuts = np.array([np.nextafter(-LARGEST_GAP, -np.inf), LARGEST_GAP])
+    return nodes.Choice(nodes.Place(difference, cuts), (never, node, always))

@@ -1,0 +1,257 @@
+"""Checks of fitted attributes, for states that are read.
+
+A recalibrator names them in `_attributes` or `_part_attributes`:
+``_part_attributes = {"slope_": checks.number}``. A check takes a value and returns it
+in its canonical form, or raises a ValueError that says what the value must be.
+"""
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from skcalib._inference.results import IntervalEstimate
+
+__all__ = [
+    "amounts",
+    "array",
+    "count",
+    "edges",
+    "estimate",
+    "fitted",
+    "flag",
+    "knots",
+    "labels",
+    "matrix",
+    "must_be",
+    "number",
+    "numbers",
+    "positive",
+    "range_of_numbers",
+    "several",
+    "shares",
+    "text",
+    "weights",
+    "within",
+]
+
+_ROUNDING = 1e-6  # of weights that sum to 1
+
+
+def must_be(words, test):
+    """Return the check of values for which a test holds."""
+
+    def check(value):
+        if not test(value):
+            raise _refused(words, value)
+        return value
+
+    return check
+
+
+def within(low, high, *, infinite=False):
+    """Return the check of a number in [low, high), or also of infinity."""
+
+    def check(value):
+        if infinite and value == np.inf:
+            return float(value)
+        if not low <= number(value) < high:
+            raise _refused(f"in [{low}, {high})", value)
+        return float(value)
+
+    return check
+
+
+def array(kinds="f", ndim=1, low=-np.inf, high=np.inf):
+    """Return the check of an array of finite numbers in [low, high]."""
+    words = (
+        f"an array with {ndim} axes, of the kind {kinds!r}, of finite numbers in"
+        f" [{low}, {high}]"
+    )
+
+    def is_inside(value):
+        if not _is_array(value, kinds, ndim):
+            return False
+        return (np.isfinite(value) & (low <= value) & (value <= high)).all()
+
+    return must_be(words, is_inside)
+
+
+def several(kind):
+    """Return the check of a list or a dict of fitted recalibrators."""
+
+    def are_fitted(value):
+        if type(value) is not kind or not value:
+            return False
+        return all(map(fitted, value.values() if kind is dict else value))
+
+    return must_be(f"a {kind.__name__} of fitted recalibrators", are_fitted)
+
+
+def number(value):
+    """Check a finite number."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not np.isfinite(value):
+        raise _refused("a finite number", value)
+    return float(value)
+
+
+positive = within(np.nextafter(0, 1), np.inf)
+numbers = array()
+amounts = array(low=0)
+shares = array(low=0, high=1)
+matrix = array(ndim=2)
+
+
+def count(value):
+    """Check a number of things."""
+    if type(value) is not int or value < 0:
+        raise _refused("a count", value)
+    return value
+
+
+def flag(value):
+    """Check true or false."""
+    if type(value) is not bool:
+        raise _refused("true or false", value)
+    return value
+
+
+def text(value):
+    """Check a text."""
+    if type(value) is not str:
+        raise _refused("a text", value)
+    return value
+
+
+def names(value):
+    """Check names of columns."""
+    if not _is_array(value, "UO"):
+        raise _refused("an array of texts", value)
+    return value.astype(object)
+
+
+def weights(value):
+    """Check weights that sum to 1."""
+    if abs(shares(value).sum() - 1) > _ROUNDING:
+        raise _refused("weights that sum to 1", value)
+    return value
+
+
+def range_of_numbers(value):
+    """Check two numbers in order."""
+    low, high = _pair(value)
+    if not number(low) <= number(high):
+        raise _refused("two numbers in increasing order", value)
+    return float(low), float(high)
+
+
+def counts_inside(value):
+    """Check events and rows strictly inside bins."""
+    check_counts = array("if", low=0)
+    events, rows = _pair(value)
+    return check_counts(events), check_counts(rows)
+
+
+def estimate(value):
+    """Check an estimate between its limits."""
+    words = "an estimate and the limits of its interval"
+    if not isinstance(value, tuple) or len(value) != 3:
+        raise _refused(words, value)
+    middle, low, high = value
+    if not number(low) <= number(middle) <= number(high):
+        raise _refused(words, value)
+    return IntervalEstimate(float(middle), float(low), float(high))
+
+
+def fitted(value):
+    """Check a fitted recalibrator."""
+    if not isinstance(value, BaseEstimator) or not hasattr(value, "classes_"):
+        raise _refused("a fitted recalibrator", value)
+    return value
+
+
+def labels(value):
+    """Check labels that are sorted and differ."""
+    if (
+        not _is_array(value, "biufUO")
+        or not len(value)
+        or not np.array_equal(value, sorted(set(value.tolist())))
+    ):
+        raise _refused("labels that are sorted and differ", value)
+    return value
+
+
+def edges(value):
+    """Check edges of bins; the outer ones may be infinite, the first two equal."""
+    if (
+        not _is_array(value, "f")
+        or len(value) < 2
+        or not value[0] <= value[1]
+        or not (np.diff(value)[1:] >= 0).all()
+    ):
+        raise _refused("at least two edges in increasing order", value)
+    return value
+
+
+def knots(value):
+    """Check knots, of which the last may be infinite."""
+    if (
+        not _is_array(value, "f")
+        or not (value > -np.inf).all()
+        or not (value[1:] > value[:-1]).all()
+    ):
+        raise _refused("knots in increasing order", value)
+    return value
+
+
+BINS = {
+    "bin_edges_": edges,
+    "bin_values_": shares,
+    "bin_counts_": array("iu", low=0),
+    "n_bins_": count,
+}
+
+
+def check_lengths(part, length, *names):
+    """Raise unless attributes have as many entries."""
+    for name in names:
+        n_entries = len(getattr(part, name))
+        if n_entries != length:
+            raise ValueError(f"{name} must have {length} entries, found {n_entries}")
+
+
+def check_bins(part):
+    """Raise unless arrays have an entry for each bin, and the edges one more."""
+    check_lengths(part, part.n_bins_ + 1, "bin_edges_")
+    of_bins = {"bin_values_", "bin_counts_", "bin_positives_"} & vars(part).keys()
+    check_lengths(part, part.n_bins_, *of_bins)
+
+
+def check_same_classes(whole, *members):
+    """Raise unless recalibrators have the classes of the one that holds them."""
+    for member in members:
+        if not np.array_equal(whole.classes_, member.classes_):
+            raise ValueError(
+                f"a {type(member).__name__} inside has other classes:"
+                f" {member.classes_.tolist()}"
+            )
+
+
+def _refused(words, value):
+    return ValueError(f"must be {words}, found {value!r:.60}")
+
+
+def _pair(value):
+    if not isinstance(value, tuple) or len(value) != 2:
+        raise _refused("a pair", value)
+    return value
+
+
+def _is_array(value, kinds, ndim=1):
+    is_array = (
+        isinstance(value, np.ndarray)
+        and value.ndim == ndim
+        and value.dtype.kind in kinds
+    )
+    if is_array and value.dtype.kind == "O":
+        return all(isinstance(entry, str) for entry in value)
+    return is_array

@@ -1,0 +1,246 @@
+"""What certified recalibrators share: asking for the certificate, and the refusals that
+concern them all.
+"""
+
+from dataclasses import replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from sklearn.base import BaseEstimator
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+
+from skcalib._defaults import check_fitted
+
+if TYPE_CHECKING:
+    # which a fit does without
+    from skcalib.guarantees import CalibrationCertificate
+
+_DEFAULT_LEVEL = 0.9
+# parameters that no search chooses
+_NEVER_TUNED = {"input", "classes", "random_state", "confidence_level"}
+
+
+class CertifiedMixin:
+    """Mixin for binned recalibrators that the distribution-free theory covers.
+
+    A class defines ``_issue_certificate(problems, **promise)`` for its fitted binary
+    problems.
+    """
+
+    # why an estimator around this one rules it out
+    _no_certificate = None
+    # what `set_params` has set
+    _tuned = ""
+
+    def certificate(
+        self,
+        confidence_level: float | None = None,
+        kind: Literal["conditional", "marginal"] = "conditional",
+        n_candidates: int | BaseEstimator = 1,
+        *,
+        interval: Literal["theorem", "clopper_pearson"] = "theorem",
+    ) -> "CalibrationCertificate":
+        """Return what may be promised about the fitted probabilities, for any
+        distribution of the rows.
+
+        Parameters
+        ----------
+        confidence_level : float, default=None
+            Probability of the promise; None means the constructor's `confidence_level`
+            where there is one, else 0.9.
+        kind : {"conditional", "marginal"}, default="conditional"
+            A promise for all predicted probabilities at once, or for that of one random
+            future row.
+        n_candidates : int or fitted search, default=1
+            Number of candidates, fixed beforehand, among which this one was chosen on
+            the same rows; of a fitted search of scikit-learn that of its candidates.
+        interval : {"theorem", "clopper_pearson"}, default="theorem"
+            What is known before any label is seen, or the sharper bound from the labels
+            at hand.
+
+        Returns
+        -------
+        certificate : CalibrationCertificate
+            Tolerance, level, intervals by bin and assumptions; it prints as sentences.
+            Its first assumption cannot be checked here: the scores must come from *one*
+            model that was fitted on other rows.
+
+        Raises
+        ------
+        ValueError
+            Where the theory promises nothing, with the reason.
+
+        References
+        ----------
+        Gupta and Ramdas (2021), Distribution-free calibration guarantees for histogram
+        binning without sample splitting.
+        """
+        check_fitted(self)
+        if self._no_certificate:
+            raise ValueError(f"No certificate: {self._no_certificate}")
+        problems = getattr(self, "estimators_", [self])
+        if len(problems) > 1 and self.normalize:
+            raise ValueError(
+                "No certificate for one-vs-rest probabilities that were made to sum to"
+                " 1: it is about each class's own probability. Fit with"
+                " normalize=False."
+            )
+        if confidence_level is None:
+            confidence_level = getattr(self, "confidence_level", _DEFAULT_LEVEL)
+        if hasattr(n_candidates, "cv_results_"):
+            n_candidates = len(n_candidates.cv_results_["params"])
+        certificate = self._issue_certificate(
+            problems,
+            confidence_level=confidence_level,
+            kind=kind,
+            n_candidates=n_candidates,
+            interval=interval,
+        )
+        if self._tuned and n_candidates == 1:
+            sentence = (
+                f"No search has chosen {self._tuned} by means of these rows. It was set"
+                " by set_params, as a search does: if it was one, pass"
+                " n_candidates=search. The promise does not allow for its choice yet."
+            )
+            certificate = replace(
+                certificate, assumptions=(*certificate.assumptions[:-1], sentence)
+            )
+        if len(self.classes_) > 2 and self.multiclass == "top_label":
+            sentence = (
+                "The promise is about the probability of the predicted class, which the"
+                " model alone decides."
+            )
+            certificate = replace(
+                certificate, assumptions=(*certificate.assumptions, sentence)
+            )
+        return certificate
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; a certificate says which, because a search may have chosen
+        them.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters by name, nested ones of a default object included.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+
+        Raises
+        ------
+        ValueError
+            If there is no such parameter.
+        """
+        names = {*self._tuned.split(", "), *params}.difference(_NEVER_TUNED, [""])
+        if names:
+            self._tuned = ", ".join(sorted(names))
+        return super().set_params(**params)
+
+    def _fit_scores(self, scores, codes, sample_weight):
+        vars(self).pop("_no_certificate", None)
+        super()._fit_scores(scores, codes, sample_weight)
+        self._remember_parameters()
+
+
+def certify_independent_bins(problems, edges, *, interval, **promise):
+    """Return the certificate of bins that do not depend on the rows counted in them;
+    `edges` says why.
+    """
+    # which a fit does without
+    from skcalib.guarantees import independent_bins_certificate
+
+    return independent_bins_certificate(
+        [part.bin_positives_ for part in problems],
+        [part.bin_counts_ for part in problems],
+        [part.bin_values_ for part in problems],
+        edges=edges,
+        interval="hoeffding" if interval == "theorem" else interval,
+        **promise,
+    )
+
+
+def certify_groups(recalibrators, level, kind, **promise):
+    """Return the certificate of recalibrators of groups that were fixed beforehand.
+
+    The promise about all predicted probabilities is the union bound over groups. A
+    random future row is in one group only: each group's own promise is enough there.
+    """
+    from skcalib.guarantees._uniform_mass import union_level
+
+    level_of_each = level
+    if kind == "conditional":
+        level_of_each = union_level(level, len(recalibrators))
+    parts = [
+        recalibrator.certificate(level_of_each, kind, **promise)
+        for recalibrator in recalibrators
+    ]
+    together = (
+        (
+            "The groups were fixed before these rows were seen, and a future row"
+            " belongs to one of them."
+        ),
+        f"The promise holds for all {len(parts)} groups together.",
+    )
+
+    def of_all(name):
+        values = (
+            [getattr(part, name)] if part.n_problems == 1 else getattr(part, name)
+            for part in parts
+        )
+        return tuple(chain.from_iterable(values))
+
+    return replace(
+        max(parts, key=lambda part: part.epsilon),
+        confidence_level=level,
+        n_samples=sum(part.n_samples for part in parts),
+        assumptions=(*parts[0].assumptions, *together),
+        n_bins=of_all("n_bins"),
+        low=of_all("low"),
+        high=of_all("high"),
+    )
+
+
+def forbid_certificates(recalibrator, reason):
+    """Let the certified recalibrators in a fitted one refuse their certificates."""
+    if isinstance(recalibrator, CertifiedMixin):
+        recalibrator._no_certificate = reason
+    for part in _inside(recalibrator):
+        forbid_certificates(part, reason)
+
+
+def _inside(recalibrator):
+    """Yield the fitted recalibrators that another one holds."""
+    if isinstance(recalibrator, Pipeline):
+        yield from recalibrator.named_steps.values()
+    for name in ("recalibrator_", "pooled_recalibrator_"):
+        if hasattr(recalibrator, name):
+            yield getattr(recalibrator, name)
+    several = getattr(recalibrator, "recalibrators_", [])
+    yield from several.values() if isinstance(several, dict) else several
+
+
+def forbid_certificates_of_pairs(pairs, estimator):
+    """Do so for the pairs of a classifier and its recalibrator, unless one classifier
+    gave all scores.
+    """
+    if len(pairs) > 1:
+        reason = (
+            f"forecasts are the mean over {len(pairs)} classifiers, each with its"
+            " recalibrator."
+        )
+    else:
+        reason = (
+            "it was fitted to out-of-fold scores of several classifiers, and"
+            " recalibrates those of another one."
+        )
+    if len(pairs) > 1 or not isinstance(estimator, FrozenEstimator):
+        for pair in pairs:
+            forbid_certificates(
+                pair.recalibrator,
+                f"{reason} A promise needs one FrozenEstimator and rows that it was not"
+                " fitted on.",
+            )

@@ -1,0 +1,350 @@
+"""A recalibrator that learns while it serves."""
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit
+from sklearn.base import BaseEstimator
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from skcalib._cells.reductions import spread_top_label, top_label
+from skcalib._defaults import check_fitted
+from skcalib._input.labels import check_targets, encode_labels
+from skcalib._input.scalars import check_number, check_option
+from skcalib._input.scores import check_estimator_scores, check_sample_weight
+from skcalib._rows.links import (
+    clip_probability,
+    log_odds_against_rest,
+    row_softmax,
+    two_class_log_odds,
+)
+from skcalib._solvers.online_logistic import ForgettingNewton, OnlineNewton
+from skcalib.recalibrators._transformer import ProbabilityTransformer
+
+
+class OnlineRecalibrator(ProbabilityTransformer):
+    """Recalibrator that goes on learning from each batch of labels.
+
+    It mixes up to four forecasts: the scores as they are, a fixed recalibrator that you
+    give it, Platt scaling that learns from every sample, and the same with forgetting.
+    Each is weighted by how well it has forecast so far, so that the log-loss is never
+    far above that of the best of them, also when another one becomes the best.
+
+    Parameters
+    ----------
+    recalibrator : FrozenEstimator, default=None
+        A fitted recalibrator in a `FrozenEstimator`, which keeps it fitted where the
+        object is cloned; it takes the same scores.
+    half_life : float, default=5000
+        Number of samples after which a sample counts half as much in the member that
+        forgets.
+    switching_rate : "auto" or float, default="auto"
+        Share of the weights that is spread evenly after each sample, in [0, 1), so that
+        a member that was bad can return. "auto" is 1 / (t + 1) after t samples, which
+        costs little in the long run. A constant a costs up to about a nats a sample,
+        for ever, and follows frequent changes faster.
+    input : {"probability", "logit"}, default="probability"
+        What the scores are. One column of logits is the log-odds of the positive class.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Sorted labels.
+    members_ : tuple of str
+        Names of the forecasts that are mixed.
+    weights_ : ndarray of shape (n_members,)
+        Their weights, which sum to 1.
+    n_rows_ : int
+        Number of samples learned from.
+    n_features_in_ : int
+        Number of score columns.
+    feature_names_in_ : ndarray of str
+        Their names, where the scores had some.
+
+    Raises
+    ------
+    ValueError
+        In `fit` and `partial_fit`, for scores and labels that do not fit together, and
+        for a `recalibrator` that is not frozen.
+
+    See Also
+    --------
+    skcalib.monitoring.CalibrationMonitor : Raises an alarm; it does not correct.
+    skcalib.PlattScaling : The same map, fitted once.
+
+    Notes
+    -----
+    Two classes, or the probability of the predicted class for more (the others share
+    the rest in proportion to their scores).
+
+    A batch is forecast with the state before it. The weights take the losses of the
+    forecasts that were issued; the members learn sample by sample. The state therefore
+    depends on how the samples are cut into batches. If labels arrive with a delay, the
+    bounds below grow with it.
+
+    The learning member is online Platt scaling [1]_, whose regret against the best
+    fixed sigmoid is of order log(T) after T samples, with a constant that grows with
+    the size of the coefficients. The weights follow the fixed-share rule [2]_: with
+    ``switching_rate="auto"`` the log-loss of the mixture exceeds that of the best
+    member by at most the order of log(T) in all, and that of the best sequence of
+    members with k changes by the order of k log(T). These are orders of growth, not
+    limits for a given T. Nothing here guarantees calibration.
+
+    References
+    ----------
+    .. [1] Gupta and Ramdas (2023), Online Platt scaling with calibeating.
+    .. [2] Herbster and Warmuth (1998), Tracking the best expert.
+
+    Examples
+    --------
+    Scores are calibrated, and too high by 1 in log-odds after half of the stream:
+
+    >>> import numpy as np
+    >>> from scipy.special import expit
+    >>> from skcalib import OnlineRecalibrator
+    >>> from sklearn.metrics import log_loss
+    >>> rng = np.random.default_rng(0)
+    >>> z = rng.normal(size=40_000)
+    >>> y = rng.random(40_000) < expit(z - (np.arange(40_000) >= 20_000))
+    >>> scores, online, issued = expit(z), OnlineRecalibrator(), []
+    >>> online = online.partial_fit(scores[:1000], y[:1000])
+    >>> for batch in np.split(np.arange(1000, 40_000), 39):
+    ...     issued.append(online.predict_proba(scores[batch])[:, 1])
+    ...     online = online.partial_fit(scores[batch], y[batch])
+    >>> online.members_[online.weights_.argmax()]
+    'forgetting'
+    >>> round(log_loss(y[1000:], scores[1000:]), 3)
+    0.612
+    >>> round(log_loss(y[1000:], np.concatenate(issued)), 3)
+    0.569
+    """
+
+    # What users read after a fit.
+    classes_: np.ndarray
+    members_: tuple
+    weights_: np.ndarray
+    n_rows_: int
+
+    def __init__(
+        self,
+        recalibrator: FrozenEstimator | None = None,
+        *,
+        half_life: float = 5000,
+        switching_rate: float | Literal["auto"] = "auto",
+        input: Literal["probability", "logit"] = "probability",
+    ):
+        self.recalibrator = recalibrator
+        self.half_life = half_life
+        self.switching_rate = switching_rate
+        self.input = input
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None):
+        """Forget everything learned so far, and learn from a first batch.
+
+        Parameters
+        ----------
+        X : array-like of shape (n,), (n, 1), (n, 2) or (n, K)
+            Scores, in the sorted order of the classes.
+        y : array-like of shape (n,)
+            Labels.
+        sample_weight : array-like of shape (n,), default=None
+            Weights: the loss of a sample counts that many times.
+
+        Returns
+        -------
+        self : OnlineRecalibrator
+            The fitted recalibrator.
+        """
+        return self._learn(X, y, None, sample_weight, reset=True)
+
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ):
+        """Learn from the next batch, after its forecasts were made.
+
+        Parameters
+        ----------
+        X : array-like of shape (n,), (n, 1), (n, 2) or (n, K)
+            Scores, in the sorted order of the classes.
+        y : array-like of shape (n,)
+            Labels.
+        classes : array-like of shape (n_classes,), default=None
+            All labels, in the first call; needed where its batch lacks a class.
+        sample_weight : array-like of shape (n,), default=None
+            Weights: the loss of a sample counts that many times.
+
+        Returns
+        -------
+        self : OnlineRecalibrator
+            The recalibrator, which has learned from the batch.
+        """
+        return self._learn(X, y, classes, sample_weight, reset=not self._has_learned)
+
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
+        """Return the forecasts of the present state.
+
+        Parameters
+        ----------
+        X : array-like with as many columns as in `fit`
+            Scores.
+
+        Returns
+        -------
+        probabilities : ndarray of float64, shape (n, n_classes)
+            In the order of `classes_`.
+        """
+        check_fitted(self)
+        scores = check_estimator_scores(self, X, input=self.input, reset=False)
+        probabilities, log_odds, predicted = self._event(scores)
+        forecasts = self._member_forecasts(X, log_odds, predicted)
+        mixture = clip_probability(self.weights_ @ forecasts)
+        if predicted is None:
+            return np.column_stack((1 - mixture, mixture))
+        return spread_top_label(probabilities, mixture)
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """Return the most probable class; for K > 2 that of the largest score.
+
+        Parameters
+        ----------
+        X : array-like with as many columns as in `fit`
+            Scores.
+
+        Returns
+        -------
+        labels : ndarray of shape (n,)
+            Predicted labels.
+        """
+        check_fitted(self)
+        if len(self.classes_) > 2:
+            scores = check_estimator_scores(self, X, input=self.input, reset=False)
+            return self.classes_[scores.argmax(axis=1)]
+        return super().predict(X)
+
+    @property
+    def _has_learned(self):
+        return hasattr(self, "n_rows_")
+
+    def _learn(self, X, y, classes, sample_weight, *, reset):
+        self._check_parameters()
+        scores = check_estimator_scores(self, X, input=self.input, reset=reset)
+        codes = self._codes(y, scores, classes, reset)
+        weight = check_sample_weight(sample_weight, len(scores))
+        if reset:
+            self._start()
+        _, log_odds, predicted = self._event(scores)
+        events = codes == (1 if predicted is None else predicted)
+        forecasts = self._member_forecasts(X, log_odds, predicted)
+        weight = np.ones(len(scores)) if weight is None else weight
+        self._update_weights(forecasts, events, weight)
+        batch = (log_odds.tolist(), events.tolist(), weight.tolist())
+        self._learning.learn(*batch)
+        self._forgetting.learn(*batch)
+        return self
+
+    def _check_parameters(self):
+        check_option(self.input, "input", ("probability", "logit"))
+        check_number(self.half_life, "half_life", above=0)
+        if self.switching_rate != "auto":
+            check_number(self.switching_rate, "switching_rate", at_least=0, below=1)
+        if self.recalibrator is None:
+            return
+        if not isinstance(self.recalibrator, FrozenEstimator):
+            raise ValueError(
+                "recalibrator must be a fitted recalibrator in a FrozenEstimator, which"
+                " stays fitted when this object is cloned, found"
+                f" {self.recalibrator!r}: write FrozenEstimator(recalibrator.fit(...))."
+            )
+        inner: BaseEstimator = self.recalibrator.estimator
+        check_is_fitted(inner)
+        if getattr(inner, "input", self.input) != self.input:
+            raise ValueError(
+                f"recalibrator takes input={inner.input!r}, and this object"
+                f" input={self.input!r}: give both the same scores."
+            )
+
+    def _codes(self, y, scores, classes, reset):
+        """Return the column of each label; set `classes_` in the first batch."""
+        y = check_targets(y, len(scores))
+        if not reset:
+            if classes is not None and not np.array_equal(classes, self.classes_):
+                raise ValueError(
+                    f"classes must stay {self.classes_.tolist()} after the first batch,"
+                    f" found {np.asarray(classes).tolist()}."
+                )
+            classes = self.classes_
+        elif classes is None and self.recalibrator is not None:
+            classes = self.recalibrator.classes_
+        self.classes_, codes = encode_labels(
+            y, scores.shape[1], classes, name="y", classes_name="classes"
+        )
+        return codes
+
+    def _start(self):
+        """Set the state of an object that has seen nothing."""
+        self._remember_parameters()
+        self._learning = OnlineNewton()
+        self._forgetting = ForgettingNewton(self.half_life)
+        fixed = () if self.recalibrator is None else ("fixed",)
+        self.members_ = ("scores", *fixed, "learning", "forgetting")
+        self.weights_ = np.full(len(self.members_), 1 / len(self.members_))
+        self.n_rows_ = 0
+
+    def _event(self, scores):
+        """Return the probabilities, the log-odds of the event (n,) and, for K > 2
+        classes, the predicted column, that this is right being the event.
+        """
+        if len(self.classes_) == 2:
+            return None, two_class_log_odds(scores, self.input), None
+        probabilities = scores
+        if self.input == "logit":
+            probabilities = row_softmax(scores)
+        # The class of the largest logit, also where probabilities round to 1.
+        predicted = scores.argmax(axis=1)
+        _, confidence = top_label(probabilities)
+        return (
+            probabilities,
+            log_odds_against_rest(probabilities)(confidence),
+            predicted,
+        )
+
+    def _member_forecasts(self, X, log_odds, predicted):
+        """Return the forecasts (n_members, n) of the members, clipped."""
+        forecasts = [expit(log_odds)]
+        if self.recalibrator is not None:
+            fixed = self.recalibrator.predict_proba(X)
+            column = np.ones(len(fixed), dtype=int) if predicted is None else predicted
+            forecasts.append(np.take_along_axis(fixed, column[:, None], axis=1)[:, 0])
+        forecasts.append(expit(self._learning.log_odds(log_odds)))
+        forecasts.append(expit(self._forgetting.log_odds(log_odds)))
+        return clip_probability(np.array(forecasts))
+
+    def _update_weights(self, forecasts, events, weight):
+        """Update the weights with the losses of the forecasts that were issued: the
+        fixed-share rule, sample by sample.
+        """
+        log_likelihood = weight * np.log(np.where(events, forecasts, 1 - forecasts))
+        # Only ratios between members matter: with the best at 1 nothing underflows.
+        likelihood = np.exp(log_likelihood - log_likelihood.max(axis=0))
+        n_members = len(forecasts)
+        weights = self.weights_.tolist()
+        n_rows = self.n_rows_
+        constant = None if self.switching_rate == "auto" else self.switching_rate
+        for of_sample in likelihood.T.tolist():
+            n_rows += 1
+            rate = 1 / (n_rows + 1) if constant is None else constant
+            products = [w * p for w, p in zip(weights, of_sample, strict=True)]
+            total = sum(products)
+            if total == 0:
+                continue  # a weight that has underflowed at switching rate 0
+            keep = (1 - rate) / total
+            even = rate / n_members
+            weights = [keep * product + even for product in products]
+        self.weights_ = np.array(weights)
+        self.n_rows_ = n_rows

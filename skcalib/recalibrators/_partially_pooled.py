@@ -1,0 +1,96 @@
+"""Many classes against the rest, each held near one map for all: partial pooling by a
+ridge.
+"""
+
+from typing import Literal
+
+from numpy.typing import ArrayLike
+
+from skcalib._fitting.partial_pooling import ClassProblems
+from skcalib._input.sklearn_private import StrOptions
+from skcalib.maps.checks import number
+from skcalib.recalibrators._base import RIDGE, BinaryRecalibrator
+from skcalib.recalibrators._clipping import ClippedRecalibrator
+
+# Slopes are measured against those of the pooled map. For a model that ranks the wrong
+# way round this is their lower limit, relative to 1 / (typical log-odds).
+_SMALLEST_RELATIVE = 1e-3
+# What ``class_pooling="auto"`` tries, the strongest first. More classes keep the first:
+# what sets their few rows apart in the calibration set may be nothing elsewhere.
+_AUTO_POOLINGS = (1.0, 0.3, 0.1, 0.03)
+_MOST_CLASSES = 50
+_LEAST_BLOCK = 500  # rows of all classes that are left out at a time
+
+
+class PartiallyPooledRecalibrator(ClippedRecalibrator, BinaryRecalibrator):
+    """Base of the one-vs-rest methods that are logistic regressions on features of the
+    log-odds.
+
+    A subclass defines ``_fit_pooled(problems)``, which returns the `PooledMap`, and
+    ``_set_map(coef, *ends)``, which sets the fitted attributes from a class's
+    coefficients; beside the two functions for one event.
+    """
+
+    _parameter_constraints = {
+        **ClippedRecalibrator._parameter_constraints,
+        **BinaryRecalibrator._parameter_constraints,
+        "class_pooling": [RIDGE, StrOptions({"auto"})],
+    }
+
+    _scale = "log_odds"
+    _attributes = {**ClippedRecalibrator._attributes, "class_pooling_": number}
+
+    class_pooling_: float
+
+    def __init__(
+        self,
+        *,
+        class_pooling: float | Literal["auto"] = "auto",
+        clip: float | Literal["auto"] | None = "auto",
+        multiclass: Literal["ovr", "top_label"] = "ovr",
+        normalize: bool = True,
+        input: Literal["probability", "logit"] = "probability",
+        classes: ArrayLike | None = None,
+    ):
+        self.class_pooling = class_pooling
+        self.clip = clip
+        self.multiclass = multiclass
+        self.normalize = normalize
+        self.input = input
+        self.classes = classes
+
+    @property
+    def _pools_classes(self):
+        held = isinstance(self.class_pooling, str) or self.class_pooling > 0
+        return held and self.multiclass == "ovr" and len(self.classes_) > 2
+
+    @property
+    def _needs_classes(self):
+        # A class without rows uses the common map. A fit to rows of one class alone
+        # would predict only 0 and 1.
+        return "two" if self._pools_classes else "all"
+
+    def _fit_scores(self, scores, codes, sample_weight):
+        self.class_pooling_ = 0.0
+        super()._fit_scores(scores, codes, sample_weight)
+
+    def _fit_parts(self, probabilities, codes, sample_weight):
+        if not self._pools_classes:
+            return super()._fit_parts(probabilities, codes, sample_weight)
+        closed = None
+        # Only an impossible class has a softmax of 0.
+        if self.input == "logit" and probabilities.min() == 0:
+            closed = probabilities == 0
+        problems = ClassProblems.of_classes(probabilities, codes, sample_weight, closed)
+        pooled = self._fit_pooled(problems)
+        if isinstance(self.class_pooling, str):
+            self.class_pooling_, coefs = problems.fit_path(pooled)
+        else:
+            self.class_pooling_ = float(self.class_pooling)
+            coefs = problems.fit_near(pooled, self.class_pooling)
+        parts = []
+        for coef in coefs:
+            part = self._part()
+            part._set_map(coef, *pooled.ends)
+            parts.append(part)
+        return parts

@@ -1,0 +1,29 @@
+"""The scores as they are: what a model is compared with."""
+
+from skcalib.maps import class_probabilities
+from skcalib.recalibrators._base import LogitRecalibrator
+
+
+class Uncalibrated(LogitRecalibrator):
+    """The scores as they are, as probabilities.
+
+    Parameters
+    ----------
+    input : {"probability", "logit"}, default="probability"
+        What the scores are.
+    classes : array-like, default=None
+        Labels of the columns.
+    """
+
+    _needs_classes = "any"
+    _keeps_decisions = True
+    _leaves_impossible_out = True
+
+    def _fit_logits(self, logits, codes, sample_weight):
+        return self
+
+    def _predict_logits(self, logits):
+        return logits
+
+    def _map(self, logits):
+        return class_probabilities(logits)
