@@ -1,1 +1,3 @@
-"""Inference: test inversion, draws, resampling, tests in closed form, groups and segments."""
+"""Inference: test inversion, draws, resampling, tests in closed form, groups and
+segments.
+"""

@@ -1,13 +1,14 @@
-"""P-values adjusted for their number: by Holm's rule, or by the exact distributions of discrete p-values."""
+"""P-values adjusted for their number: by Holm's rule, or by the exact distributions of
+discrete p-values.
+"""
 
 import numpy as np
 
 from skcalib._inference.bias import event_count_pmf
 
 _MOST_CONVOLVED = 2000  # rows; of more the p-value counts as continuous
-_TOLERANCE = (
-    1e-3  # relative, of p-values beyond some hundred rows, which are approximations
-)
+# relative, of p-values beyond some hundred rows, which are approximations
+_TOLERANCE = 1e-3
 
 
 def holm(pvalues):
@@ -22,15 +23,16 @@ def holm(pvalues):
 
 
 def adjusted_pvalues(pvalues, distributions):
-    """Return p-values of independent groups, adjusted by the step-down rule for the least of them.
+    """Return p-values of independent groups, adjusted by the step-down rule for the
+    least of them.
 
     Parameters
     ----------
     pvalues : ndarray of shape (m,)
         P-values.
     distributions : list of (values, probabilities) or None
-        For each group the p-values that it can have, in increasing order, and the probability of one that is at most
-        as large; None stands for a uniform p-value.
+        For each group the p-values that it can have, in increasing order, and the
+        probability of one that is at most as large; None stands for a uniform p-value.
 
     Returns
     -------
@@ -39,9 +41,8 @@ def adjusted_pvalues(pvalues, distributions):
     """
     order = np.argsort(pvalues, kind="stable")
     ordered = pvalues[order]
-    log_none = np.zeros(
-        len(order)
-    )  # of the k-th and all later groups: none has a p-value as small as the k-th
+    # of the k-th and all later groups: none has a p-value as small as the k-th
+    log_none = np.zeros(len(order))
     with np.errstate(divide="ignore"):
         for rank, j in enumerate(order):
             log_none[: rank + 1] += np.log1p(
@@ -62,7 +63,9 @@ def _probability(distribution, at):
 
 
 def pvalue_distribution(scores, weight=None):
-    """Return what the two-sided p-value of the number of events can be, and how probable that is; None: continuous."""
+    """Return what the two-sided p-value of the number of events can be, and how
+    probable that is; None: continuous.
+    """
     n_rows = len(scores) if weight is None else weight.sum()
     if n_rows > _MOST_CONVOLVED or (weight is not None and (weight % 1).any()):
         return None

@@ -1,4 +1,6 @@
-"""Exact inference on a bias: is the number of events of some rows what their scores predict."""
+"""Exact inference on a bias: is the number of events of some rows what their scores
+predict.
+"""
 
 from functools import reduce
 from typing import NamedTuple
@@ -7,19 +9,25 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import bdtr, bdtrc, betaincinv, expit, ndtr, ndtri
 
+from skcalib._input.scalars import as_numbers
+from skcalib._intervals.influence import Influence, too_few_units
 from skcalib._rows.links import log_odds
 
-_FEW_ROWS = 200  # below this total weight the distribution of the number of events is convolved exactly
+# below this total weight the distribution of the number of events is convolved exactly
+_FEW_ROWS = 200
 _MANY_ROWS = 4096  # above this, rows go into cells this wide in log-odds
 _CELLS_PER_UNIT = 32
 _PIECES = 8  # of rows, whose distributions are made side by side and convolved
-_FEWEST_CLUSTERS = 2.5  # of equal size: fewer show nothing
+ONE_CLASS_IN_CLUSTERS = (
+    "all rows are of one class: how far clusters differ cannot be seen"
+)
 _ALMOST_ONE = 1 - 2.0**-53
 _NEAR = 1e-4  # below this |r| Lugannani and Rice's formula is replaced by its limit
 
 
 class BiasTest(NamedTuple):
-    """The p-value of "the scores are calibrated", the limits of the bias, and the p-value of "the bias is 0".
+    """The p-value of "the scores are calibrated", the limits of the bias, and the
+    p-value of "the bias is 0".
 
     The bias is the mean score minus the event frequency.
     """
@@ -31,13 +39,16 @@ class BiasTest(NamedTuple):
 
 
 def bias_test(scores, events, confidence_level, weight=None, residual_variance=None):
-    """Test the number (or weight) of events of rows against their scores, and invert the test.
+    """Test the number (or weight) of events of rows against their scores, and invert
+    the test.
 
-    Each row has the probability ``expit(logit(s) + delta)``: the test is of delta = 0, and the limits are those of the
-    mean difference of probabilities for every delta that it does not reject. For equal scores they are Clopper and
-    Pearson's. Weights count as repeated rows. Where y - s varies more than s (1 - s) says, each side of the interval
-    is longer by the ratio of the standard deviations, up to Clopper and Pearson's limits for the mean score: by
-    Hoeffding (1956) these hold for any probabilities of the rows.
+    Each row has the probability ``expit(logit(s) + delta)``: the test is of delta = 0,
+    and the limits are those of the mean difference of probabilities for every delta
+    that it does not reject. For equal scores they are Clopper and Pearson's. Weights
+    count as repeated rows. Where y - s varies more than s (1 - s) says, each side of
+    the interval is longer by the ratio of the standard deviations, up to Clopper and
+    Pearson's limits for the mean score: by Hoeffding (1956) these hold for any
+    probabilities of the rows.
 
     Parameters
     ----------
@@ -55,10 +66,10 @@ def bias_test(scores, events, confidence_level, weight=None, residual_variance=N
     Returns
     -------
     result : BiasTest
-        Named tuple (pvalue, low, high, bias_pvalue); the interval excludes 0 exactly where bias_pvalue < 1 -
-        confidence_level.
+        Named tuple (pvalue, low, high, bias_pvalue); the interval excludes 0 exactly
+        where bias_pvalue < 1 - confidence_level.
     """
-    z, weight = _cells(np.asarray(scores, dtype=np.float64), weight)
+    z, weight = _cells(as_numbers(scores, "scores"), weight)
     total, stretch = weight.sum(), 1.0
     if residual_variance is not None:
         q = expit(z)
@@ -77,58 +88,180 @@ def bias_test(scores, events, confidence_level, weight=None, residual_variance=N
     )
 
 
-def cluster_bias_test(scores, labels, cluster, confidence_level, weight=None):
-    """Test a bias as `bias_test` does, with as many rows as the clusters are worth, and invert the test.
+def rows_bias_test(
+    scores, labels, confidence_level, weight=None, *, importance=False, cluster=None
+):
+    """Test a bias as `bias_test` does, with as many rows as weights and clusters are
+    worth, and invert the test.
 
-    The sums of the residuals of whole clusters vary more than those of independent rows. By this design effect the
-    weights are divided. It is estimated from k clusters (Kish's number, where their sizes differ), for which it is
-    multiplied by k^2 / ((k - 1)(k - 2)): that is close to the squared quantile of a t distribution.
+    All weights are divided by one factor, by which the variance of the weighted number
+    of events is right. With importance weights w it is sum w^2 v / sum w v,
+    v = s (1 - s), so that the variance under calibration is the sum of w^2 v. With
+    clusters it is the design effect of the residuals.
 
     Parameters
     ----------
     scores, labels : ndarray of shape (n,)
         Scores and labels.
-    cluster : ndarray of int, shape (n,)
-        Code of each row's cluster.
     confidence_level : float
         Coverage of the interval.
     weight : ndarray of shape (n,), default=None
         Positive weights.
+    importance : bool, default=False
+        Whether each row was seen once, whatever its weight.
+    cluster : ndarray of shape (n,), default=None
+        Each row's cluster.
 
     Returns
     -------
     result : BiasTest
-        Named tuple (pvalue, low, high, bias_pvalue). The limits are the widest that are possible, and the p-values 1,
-        where there are too few clusters.
+        Named tuple (pvalue, low, high, bias_pvalue). The limits are NaN, and the
+        p-values 1, where there are too few clusters or rows.
+    reason : str
+        Why they are; empty where they are not.
     """
-    scores = np.asarray(scores, dtype=np.float64)
+    scores = as_numbers(scores, "scores")
     weight = np.ones(len(scores)) if weight is None else weight
-    code = np.unique(cluster, return_inverse=True)[1]
-    mass, total = np.bincount(code, weight), weight.sum()
-    n_clusters, mean_score = total**2 / (mass @ mass), weight @ scores / total
-    if n_clusters < _FEWEST_CLUSTERS:
-        return BiasTest(1.0, float(mean_score - 1), float(mean_score), 1.0)
+    total = weight.sum()
     residual = labels - scores
     residual = residual - weight @ residual / total
-    squares = weight @ residual**2
-    few = n_clusters**2 / ((n_clusters - 1) * (n_clusters - 2))
-    effect = (
-        np.sum(np.bincount(code, weight * residual) ** 2) / squares
-        if squares > 0
-        else 1.0
-    )
-    effect = few * max(effect, 1.0)
-    return bias_test(
-        scores,
-        weight @ labels / effect,
-        confidence_level,
-        weight / effect,
-        squares / total,
+    variance = scores * (1 - scores)
+    spread = weight @ residual**2 / total
+    if cluster is not None:
+        code = np.unique(cluster, return_inverse=True)[1]
+        influence = Influence(residual, weight, importance, code)
+        effect, reason = influence.design_effect(confidence_level)
+        if np.all(labels == labels[0]):
+            reason = ONE_CLASS_IN_CLUSTERS
+        if reason:
+            return BiasTest(1.0, np.nan, np.nan, 1.0), reason
+        effect = max(effect, _weight_effect(weight, variance, importance))
+    else:
+        reason = too_few_units(weight, importance) if importance else ""
+        if reason:
+            return BiasTest(1.0, np.nan, np.nan, 1.0), reason
+        effect = _weight_effect(weight, variance, importance)
+        squares = weight**2 if importance else weight
+        spread = _spread_of_weights(squares, residual**2, variance, weight)
+    events = weight @ labels / effect
+    return bias_test(scores, events, confidence_level, weight / effect, spread), ""
+
+
+def _weight_effect(weight, variance, importance):
+    """Return the factor by which importance weights become numbers of rows."""
+    if not importance:
+        return 1.0
+    if not variance.any():
+        variance = np.ones(len(weight))
+    return float(weight**2 @ variance / (weight @ variance))
+
+
+def _spread_of_weights(squares, residual_square, variance, weight):
+    """Return the residual variance whose ratio to the mean of s (1 - s) is that of the
+    sums over squared weights.
+    """
+    expected = squares @ variance
+    if expected == 0:
+        return float(weight @ residual_square / weight.sum())
+    ratio = squares @ residual_square / expected
+    return float(ratio * (weight @ variance) / weight.sum())
+
+
+def bins_bias_test(statistics, scores, weight, confidence_level, *, importance=False):
+    """Test the bias of the rows of `BinStatistics`, of which `scores` and `weight` are
+    a few points in each bin.
+
+    With importance weights each bin has its own sum of squared weights.
+    """
+    events = statistics.weighted_label.sum()
+    if not importance:
+        spread = statistics.total_residual_variance
+        return bias_test(scores, events, confidence_level, weight, spread)
+    bins = statistics.weight > 0
+    held = statistics.weight[bins]
+    size = statistics.weight_squared[bins] / held  # weight of an effective row
+    variance = statistics.weighted_score - statistics.weighted_score_squared
+    variance = np.maximum(variance[bins], 0) / held
+    # sum of w (y - s - mean)^2 by bin
+    excess = (statistics.weighted_label - statistics.weighted_score)[bins]
+    mean = excess.sum() / held.sum()
+    square = statistics.residual_square[bins] - 2 * mean * excess + mean**2 * held
+    squares = size * held
+    effect = 1.0
+    if variance.any():
+        effect = float(squares @ variance / (held @ variance))
+    spread = _spread_of_weights(squares, square / held, variance, held)
+    return bias_test(scores, events / effect, confidence_level, weight / effect, spread)
+
+
+def event_ratio_limits(
+    scores, events, confidence_level, weight=None, residual_variance=0.0
+):
+    """Return the limits of the ratio of observed to expected events.
+
+    They are those of a common shift of the log-odds: of the mean of the shifted
+    probabilities over the mean score. For equal scores the former are Clopper and
+    Pearson's. Each side is longer where y - (O/E) s, whose variance is given, varies
+    more than events with the probabilities at the estimate: where the curve is no shift
+    of the log-odds, and because the mean score is that of a sample.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        Scores in [0, 1].
+    events : float
+        Sum of the weights of the rows with an event, above 0.
+    confidence_level : float
+        Coverage.
+    weight : ndarray of shape (n,), default=None
+        Positive weights that count rows.
+    residual_variance : float, default=0.0
+        Weighted mean of (y - (O/E) s)^2.
+
+    Returns
+    -------
+    low, high : float
+        The limits.
+    """
+    scores = as_numbers(scores, "scores")
+    z, weight = _cells(scores, weight)
+    total = weight.sum()
+    expected = float(weight @ expit(z)) / total
+    is_certain = events >= total * (1 - 1e-12)
+    stretch = 1.0
+    if not is_certain:
+        q = expit(z + _centre(z, weight, events))
+        stretch = np.sqrt(max(residual_variance * total / (weight @ (q * (1 - q))), 1))
+    test, longer = _shift_tests(z, weight, events, confidence_level, stretch)
+    if stretch > 1:
+        test = longer
+    # the bias is the mean score less the mean of the shifted probabilities
+    low, high = 1 - test.high / expected, 1 - test.low / expected
+    ratio = events / total / expected
+    if is_certain and residual_variance > 0:
+        # only the mean score varies
+        width = ndtri((1 + confidence_level) / 2) * np.sqrt(residual_variance / total)
+        low = ratio - np.hypot(ratio - low, width / expected)
+        high = ratio + np.hypot(high - ratio, width / expected)
+    return float(max(low, 0.0)), float(high)
+
+
+def _centre(z, weight, events):
+    """Return the shift of log-odds at which as many events are expected."""
+    middle = np.log(events) - np.log(weight.sum() - events)
+    return brentq(
+        lambda delta: weight @ expit(z + delta) - events,
+        middle - z.max() - 1e-9,
+        middle - z.min() + 1e-9,
+        xtol=1e-13,
+        rtol=1e-14,
     )
 
 
 def _even_test(score, total, events, confidence_level):
-    """Return the test of rows of one score: Clopper and Pearson's where the events are few and count rows."""
+    """Return the test of rows of one score: Clopper and Pearson's where the events are
+    few and count rows.
+    """
     counts_rows = float(total).is_integer() and float(events).is_integer()
     if not (total < _FEW_ROWS and counts_rows and 0 < events < total):
         return _shift_tests(
@@ -144,18 +277,20 @@ def _even_test(score, total, events, confidence_level):
 
 
 def _shift_tests(z, weight, events, confidence_level, stretch=1.0):
-    """Return the test of a shift of the log-odds, and the same with an interval that is `stretch` times as long."""
+    """Return the test of a shift of the log-odds, and the same with an interval that is
+    `stretch` times as long.
+    """
     tail, total = (1 - confidence_level) / 2, weight.sum()
-    if total - events == 1 < events or events >= total * (
-        1 - 1e-12
-    ):  # all rows but one have an event, or all
+    # all rows but one have an event, or all
+    if total - events == 1 < events or events >= total * (1 - 1e-12):
         mirrored = _shift_tests(
             -z, weight, round(total - events), confidence_level, stretch
         )
         return [one._replace(low=-one.high, high=-one.low) for one in mirrored]
     if events <= total * 1e-12:
         pvalue, low, high = _no_event(z, weight, tail)
-        # No spread of the labels is seen: the limits are those of rows that all have the mean score.
+        # No spread of the labels is seen: the limits are those of rows that all have
+        # the mean score.
         return BiasTest(pvalue, low, high, pvalue), BiasTest(pvalue, -1.0, 1.0, 1.0)
     tails = _Tails(z, weight, events)
     step = min(2 / np.sqrt(tails.variance), 4.0)
@@ -169,9 +304,8 @@ def _shift_tests(z, weight, events, confidence_level, stretch=1.0):
     if stretch == 1:
         return test, test
     delta = 0.0
-    if (
-        bias != 0
-    ):  # 0 is in the longer interval exactly where a smaller bias is in the other one
+    # 0 is in the longer interval exactly where a smaller bias is in the other one
+    if bias != 0:
         inside = bias * (1 - 1 / stretch)
         delta = brentq(
             lambda delta: _bias(z, weight, delta) - inside,
@@ -192,27 +326,23 @@ def _cells(scores, weight):
     cell -= cell.min()
     total = np.bincount(cell, weight)
     filled = total > 0
-    return log_odds(np.bincount(cell, weight * scores)[filled] / total[filled]), total[
-        filled
-    ]
+    return (
+        log_odds(np.bincount(cell, weight * scores)[filled] / total[filled]),
+        total[filled],
+    )
 
 
 class _Tails:
-    """Tails of the number of events S at the observed k, for probabilities tilted by delta = centre - tau.
+    """Tails of the number of events S at the observed k, for probabilities tilted by
+    delta = centre - tau.
 
-    `centre` is the tilt whose expectation of S is k, q the probabilities there. Of few rows `log_pmf` is the convolved
-    distribution of S at `centre`; else the tails are those of Lugannani and Rice (1980), for k = 1 written as products.
+    `centre` is the tilt whose expectation of S is k, q the probabilities there. Of few
+    rows `log_pmf` is the convolved distribution of S at `centre`; else the tails are
+    those of Lugannani and Rice (1980), for k = 1 written as products.
     """
 
     def __init__(self, z, weight, events):
-        middle = np.log(events) - np.log(weight.sum() - events)
-        around = middle - z.max() - 1e-9, middle - z.min() + 1e-9
-        self.centre = brentq(
-            lambda delta: weight @ expit(z + delta) - events,
-            *around,
-            xtol=1e-13,
-            rtol=1e-14,
-        )
+        self.centre = _centre(z, weight, events)
         q = expit(z + self.centre)
         self.q, self.weight = q, weight
         self.variance = weight @ (q * (1 - q))
@@ -269,7 +399,9 @@ class _Tails:
 
 
 def _lugannani_rice(r, lattice_step, skewness, variance):
-    """Return P(S >= k) = Phi(-r) + phi(r) (1 / u - 1 / r), u = (1 - exp(-tau)) sqrt(K''), and its limit at r = 0."""
+    """Return P(S >= k) = Phi(-r) + phi(r) (1 / u - 1 / r), u = (1 - exp(-tau))
+    sqrt(K''), and its limit at r = 0.
+    """
     scale = np.sqrt(variance)
     if abs(r) < _NEAR:
         correction = (0.5 - skewness) / scale
@@ -281,12 +413,13 @@ def _lugannani_rice(r, lattice_step, skewness, variance):
 
 
 def event_count_pmf(scores, weight=None):
-    """Return P(S = j), j from 0 on, of the number S of independent events; whole weights are repeated rows."""
-    q = np.asarray(scores, dtype=np.float64)
+    """Return P(S = j), j from 0 on, of the number S of independent events; whole
+    weights are repeated rows.
+    """
+    q = as_numbers(scores, "scores")
     q = q if weight is None else np.repeat(q, weight.astype(np.int64))
-    pieces = np.pad(q, (0, -len(q) % _PIECES)).reshape(
-        _PIECES, -1
-    )  # rows of probability 0 change nothing
+    # rows of probability 0 change nothing
+    pieces = np.pad(q, (0, -len(q) % _PIECES)).reshape(_PIECES, -1)
     mass = np.zeros((_PIECES, pieces.shape[1] + 1))
     mass[:, 0] = 1
     for event in pieces.T[..., None]:  # one more row of each piece
@@ -297,7 +430,9 @@ def event_count_pmf(scores, weight=None):
 
 
 def _no_event(z, weight, tail):
-    """Return the p-value and the limits of the bias where no row has an event: P(S = 0) is a product."""
+    """Return the p-value and the limits of the bias where no row has an event: P(S = 0)
+    is a product.
+    """
 
     def log_no_event(delta):
         return -weight @ np.logaddexp(0, z + delta)
@@ -316,7 +451,9 @@ def _bias(z, weight, delta):
 
 
 def _root(tail, level, step):
-    """Return the tau at which a falling tail probability is `level`: its normal deviate is nearly linear in tau."""
+    """Return the tau at which a falling tail probability is `level`: its normal deviate
+    is nearly linear in tau.
+    """
 
     def excess(tau):
         return ndtri(min(max(tail(tau), 1e-300), _ALMOST_ONE)) - ndtri(level)

@@ -1,4 +1,6 @@
-"""The basic bootstrap of a metric that is not of this library: rows or clusters of rows are resampled."""
+"""The basic bootstrap of a metric that is not of this library: rows or clusters of rows
+are resampled.
+"""
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -19,7 +21,8 @@ def basic_limits(
     n_jobs=None,
     verbose=False,
 ):
-    """Return the limits of the basic bootstrap: the resamples, mirrored at the estimate.
+    """Return the limits of the basic bootstrap: the resamples, mirrored at the
+    estimate.
 
     Parameters
     ----------
@@ -62,29 +65,30 @@ def basic_limits(
 def _resampled_weights(data, n_resamples, rng, cluster, stratify):
     """Yield the weight of each row in each resample.
 
-    Rows are drawn within each stratum in proportion to their weights, as often as these add up to, because weights
-    count as repeated rows. A cluster is drawn whole, whatever it holds.
+    Rows are drawn within each stratum in proportion to their weights, as often as these
+    add up to, because weights count as repeated rows. A cluster is drawn whole,
+    whatever it holds.
     """
     n, kept = len(data.scores), data.kept
     weight = np.ones(n) if data.sample_weight is None else data.sample_weight
     if cluster is not None:
-        present, unit = np.unique(cluster[kept], return_inverse=True)
+        present, cluster_of_row = np.unique(cluster[kept], return_inverse=True)
+        equal = np.full(len(present), 1 / len(present))
         for _ in range(n_resamples):
-            times = rng.multinomial(
-                len(present), np.full(len(present), 1 / len(present))
-            )
+            times = rng.multinomial(len(present), equal)
             resampled = np.zeros(n)
-            resampled[kept] = times[unit] * weight[kept]
+            resampled[kept] = times[cluster_of_row] * weight[kept]
             yield resampled
         return
-    codes = data.labels[kept] if stratify else np.zeros(len(kept), dtype=np.intp)
-    strata = [kept[codes == code] for code in np.unique(codes)]
+    strata = [kept]
+    if stratify:
+        codes = data.labels[kept]
+        strata = [kept[codes == code] for code in np.unique(codes)]
     for _ in range(n_resamples):
         resampled = np.zeros(n)
         for rows in strata:
             total = weight[rows].sum()
             n_draws = max(1, round(total))
-            resampled[rows] = rng.multinomial(n_draws, weight[rows] / total) * (
-                total / n_draws
-            )
+            times = rng.multinomial(n_draws, weight[rows] / total)
+            resampled[rows] = times * (total / n_draws)
         yield resampled

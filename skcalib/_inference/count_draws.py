@@ -1,4 +1,6 @@
-"""Event frequencies of cells, drawn for many hypotheses with the same random numbers; also of dependent rows."""
+"""Event frequencies of cells, drawn for many hypotheses with the same random numbers;
+also of dependent rows.
+"""
 
 from functools import cached_property
 from typing import NamedTuple
@@ -11,38 +13,40 @@ from skcalib._cells.cells import Cells
 from skcalib._input.warn import warn
 
 BLOCK = 1 << 17  # counts drawn at a time: the temporaries stay in the cache
-_FEWEST_DRAWS, _LARGEST_BLOCK = (
-    64,
-    1 << 22,
-)  # draws at a time where the cells are many, and their counts
+# draws at a time where the cells are many, and their counts
+_FEWEST_DRAWS, _LARGEST_BLOCK = 64, 1 << 22
 _KEPT = 1 << 23  # random numbers that are kept in memory
-# Steps up to which each draw is compared with each; more are looked up in the draws in order, put so once for all
-# frequencies: an interval of 50 bins of 10 rows takes half of the time. A search costs as much as 5,000 comparisons.
+# Steps up to which each draw is compared with each; more are looked up in the draws in
+# order, put so once for all frequencies: an interval of 50 bins of 10 rows takes half
+# of the time. A search costs as much as 5,000 comparisons.
 _COMPARED, _SEARCH = 12, 5_000
 _FEWEST_STEPS = 16  # of a distribution function that are computed at once
-_HIGHEST_RATE = (
-    1 - 1e-12
-)  # of an event: the probability of none of up to 24 of them is then above 0
-_MANY = 12  # expected events and non-events from which on a count is a rounded normal deviate
+# of an event: the probability of none of up to 24 of them is then above 0
+_HIGHEST_RATE = 1 - 1e-12
+# expected events and non-events from which on a count is a rounded normal deviate
+_MANY = 12
 
-FEW_EVENTS = 40  # expected, below which the dependence within clusters is not known well enough for the level
+# expected, below which the dependence within clusters is not known well enough for the
+# level
+FEW_EVENTS = 40
 _CORRELATIONS = np.array([0, 0.05, 0.1, 0.2, 0.35, 0.55, 0.8, 0.99])
 _QUANTILES = ndtri((np.arange(100) + 0.5) / 100)  # of what the rows of a cluster share
-_LEAST, _ROUNDS = (
-    1e-12,
-    10,
-)  # probability of a class, and turns that fit rows and cells to each other
+# probability of a class, and turns that fit rows and cells to each other
+_LEAST, _ROUNDS = 1e-12, 10
 
-# Rows, and scores of them, that show how the counts of classes depend on each other; more are thinned to these.
+# Rows, and scores of them, that show how the counts of classes depend on each other;
+# more are thinned to these.
 _ROWS, _SCORES = 20_000, 1 << 21
 
 
 class CountDraws:
-    """Draws of event frequencies; calling it with frequencies f yields blocks of shape (draws, m).
+    """Draws of event frequencies; calling it with frequencies f yields blocks of shape
+    (draws, m).
 
-    A cell's count has mean n f and variance n f (1 - f)(1 - r), r its `score_ratio`: at f = s that of labels drawn from
-    the scores themselves, which vary within a cell. Towards c = 1 the variance becomes that of the observed residuals:
-    it is multiplied by 1 + min(c, 1) (`residual_factor` - 1).
+    A cell's count has mean n f and variance n f (1 - f)(1 - r), r its `score_ratio`: at
+    f = s that of labels drawn from the scores themselves, which vary within a cell.
+    Towards c = 1 the variance becomes that of the observed residuals: it is multiplied
+    by 1 + min(c, 1) (`residual_factor` - 1).
 
     Parameters
     ----------
@@ -59,12 +63,12 @@ class CountDraws:
     """
 
     def __init__(self, cells, n_draws, rng, uniforms=None, trials=None):
-        self.trials = np.maximum(np.rint(cells.weight if trials is None else trials), 1)
-        self.ratio, self.excess, self.n_draws = (
-            cells.score_ratio,
-            cells.residual_factor - 1,
-            n_draws,
-        )
+        if trials is None:
+            trials = cells.weight
+        self.trials = np.maximum(np.rint(trials), 1)
+        self.ratio = cells.score_ratio
+        self.excess = cells.residual_factor - 1
+        self.n_draws = n_draws
         seed = rng.randint(np.iinfo(np.int32).max)
         sizes = block_sizes(n_draws, len(self.trials))
         if uniforms is not None:
@@ -82,43 +86,45 @@ class CountDraws:
 
     @classmethod
     def joined(cls, draws):
-        """Return the draws of several problems that are one block each, side by side, with the same random numbers."""
-        draws, whole = list(draws), object.__new__(cls)
-        for name in ("trials", "ratio", "excess"):
-            setattr(whole, name, np.concatenate([getattr(one, name) for one in draws]))
-        whole._blocks = [_JoinedBlock([one._blocks[0] for one in draws])]
-        return whole
+        """Return the draws of several problems that are one block each, side by side,
+        with the same random numbers.
+        """
+        draws = list(draws)
+        joined = object.__new__(cls)
+        joined.trials = np.concatenate([draw.trials for draw in draws])
+        joined.ratio = np.concatenate([draw.ratio for draw in draws])
+        joined.excess = np.concatenate([draw.excess for draw in draws])
+        joined._blocks = [_JoinedBlock([draw._blocks[0] for draw in draws])]
+        return joined
 
     def __call__(self, frequency, c=0):
         """Yield blocks of event frequencies drawn for frequencies (m,)."""
-        ratio = np.clip(
-            1 - (1 - self.ratio) * (1 + np.minimum(c, 1.0) * self.excess), 0, 1
-        )
-        is_single, is_many = (
-            self.trials == 1,
-            self.trials * np.minimum(frequency, 1 - frequency) >= _MANY,
-        )
+        factor = 1 + np.minimum(c, 1.0) * self.excess
+        ratio = np.clip(1 - (1 - self.ratio) * factor, 0, 1)
+        # Cells of one row, of many events, and the others each have their own law.
+        is_single = self.trials == 1
+        is_many = self.trials * np.minimum(frequency, 1 - frequency) >= _MANY
         kinds = []
-        for held, counts_of in (
+        for is_held, counts_of in (
             (is_single, _single_counts),
             (is_many, _normal_counts),
             (~(is_single | is_many), _rare_counts),
         ):
-            if held.any():
-                cells = slice(None) if held.all() else np.flatnonzero(held)
+            if is_held.any():
+                cells = slice(None) if is_held.all() else np.flatnonzero(is_held)
                 law = self.trials[cells], frequency[cells], ratio[cells]
                 kinds.append((cells, counts_of(cells, *law)))
-        place = np.argsort(
-            np.concatenate([np.arange(len(frequency))[cells] for cells, _ in kinds])
-        )
+        # The counts come kind by kind: these are the places of the cells among them.
+        number = np.arange(len(frequency))
+        place = np.argsort(np.concatenate([number[cells] for cells, _ in kinds]))
         for block in self._uniforms():
             if len(kinds) == 1:
-                counts = kinds[0][1](block)
-                yield (
-                    counts.astype(np.float64)
-                    if is_single.all()
-                    else counts / self.trials
-                )
+                ((_, counts_of),) = kinds
+                counts = counts_of(block)
+                if is_single.all():
+                    yield counts.astype(np.float64)
+                else:
+                    yield counts / self.trials
                 continue
             counts = np.concatenate(
                 [counts_of(block) for _, counts_of in kinds], axis=1, dtype=np.float64
@@ -135,7 +141,9 @@ class CountDraws:
 
 
 class _Block:
-    """Uniform numbers (draws, m), and the normal deviates that belong to them where they are asked for."""
+    """Uniform numbers (draws, m), and the normal deviates that belong to them where
+    they are asked for.
+    """
 
     def __init__(self, uniform):
         self.uniform = uniform
@@ -146,13 +154,17 @@ class _Block:
 
     @cached_property
     def ranked(self):
-        """The order of the draws of each cell (m, draws), and their numbers in that order."""
+        """The order of the draws of each cell (m, draws), and their numbers in that
+        order.
+        """
         columns = np.ascontiguousarray(self.uniform.T)
         order = np.argsort(columns, axis=1)
         return order, np.take_along_axis(columns, order, axis=1)
 
     def steps_below(self, cells, steps):
-        """Return how many of the steps (k, m) of some cells lie below each draw (draws, m)."""
+        """Return how many of the steps (k, m) of some cells lie below each draw (draws,
+        m).
+        """
         if len(steps) <= _COMPARED + _SEARCH // len(self.uniform):
             uniform = _columns(self.uniform, cells)
             below = np.zeros(uniform.shape, dtype=np.uint8)
@@ -161,16 +173,14 @@ class _Block:
             return below
         order, ranked = (values[cells] for values in self.ranked)
         n_cells, n_draws = order.shape
-        first = np.array(
-            [
-                numbers.searchsorted(ends)
-                for numbers, ends in zip(ranked, steps.T, strict=True)
-            ]
-        )
+        # The draws of each cell stand in order: a step lies below all from its place
+        # on, so that the counts are the cumulative numbers of steps.
+        first = np.empty((n_cells, len(steps)), dtype=np.intp)
+        for row, numbers, ends in zip(first, ranked, steps.T, strict=True):
+            row[:] = numbers.searchsorted(ends)
         cell = (n_draws + 1) * np.arange(n_cells)[:, None]
-        rises = np.bincount(
-            (first + cell).ravel(), minlength=n_cells * (n_draws + 1)
-        ).reshape(n_cells, -1)
+        rises = np.bincount((first + cell).ravel(), minlength=n_cells * (n_draws + 1))
+        rises = rises.reshape(n_cells, -1)
         below = np.empty((n_cells, n_draws))
         np.put_along_axis(below, order, np.cumsum(rises[:, :-1], axis=1), axis=1)
         return below.T
@@ -189,12 +199,8 @@ class _JoinedBlock(_Block):
 
     @cached_property
     def ranked(self):
-        return tuple(
-            map(
-                np.concatenate,
-                zip(*(block.ranked for block in self._blocks), strict=True),
-            )
-        )
+        orders, numbers = zip(*(block.ranked for block in self._blocks), strict=True)
+        return np.concatenate(orders), np.concatenate(numbers)
 
 
 def _columns(values, cells):
@@ -219,7 +225,9 @@ def _single_counts(cells, n, f, ratio):
 
 
 def _normal_counts(cells, n, f, ratio):
-    """Return the same for many events: normal deviates, corrected for skewness (Cornish and Fisher), are rounded."""
+    """Return the same for many events: normal deviates, corrected for skewness (Cornish
+    and Fisher), are rounded.
+    """
     skewness = (1 - 2 * f) * (1 - ratio) / 6
     mean, deviation = n * f - skewness, np.sqrt(n * f * (1 - f) * (1 - ratio))
 
@@ -235,7 +243,9 @@ def _normal_counts(cells, n, f, ratio):
 
 
 def _rare_counts(cells, n, f, ratio):
-    """Return the same for few events, or few non-events: the steps of the distribution function below a draw."""
+    """Return the same for few events, or few non-events: the steps of the distribution
+    function below a draw.
+    """
     flipped = f > 0.5
     steps = _cumulative_probabilities(n, np.minimum(f, 1 - f), ratio)
     steps, least = (
@@ -246,7 +256,8 @@ def _rare_counts(cells, n, f, ratio):
 
 
 def _cumulative_probabilities(n, rare, ratio):
-    """Return P(count <= k), k = 0, 1, ..., as far as it is below `_HIGHEST_RATE`, of cells with rare events (k, m).
+    """Return P(count <= k), k = 0, 1, ..., as far as it is below `_HIGHEST_RATE`, of
+    cells with rare events (k, m).
 
     The law is a binomial of real n' and f' with the wanted mean and variance.
     """
@@ -268,10 +279,12 @@ def _cumulative_probabilities(n, rare, ratio):
 
 
 def exclusive_draws(rows, n_cells, n_draws, rng):
-    """Return uniform numbers behind the counts of cells whose rows belong to one class each.
+    """Return uniform numbers behind the counts of cells whose rows belong to one class
+    each.
 
-    Labels are drawn row by row at the scores: an event in one class is a non-event in the others. The rank of each
-    cell's count among the draws is the random number behind the count, for other frequencies, too.
+    Labels are drawn row by row at the scores: an event in one class is a non-event in
+    the others. The rank of each cell's count among the draws is the random number
+    behind the count, for other frequencies, too.
 
     Parameters
     ----------
@@ -289,12 +302,11 @@ def exclusive_draws(rows, n_cells, n_draws, rng):
     uniforms : ndarray of shape (n_draws, n_cells)
         For `CountDraws`.
     """
-    (n, n_columns), weight = rows.cell.shape, rows.sample_weight
-    most, cell_of, probability = (
-        min(_ROWS, max(_SCORES // n_columns, 1)),
-        rows.cell,
-        rows.scores,
-    )
+    n, n_columns = rows.cell.shape
+    weight = rows.sample_weight
+    most = min(_ROWS, max(_SCORES // n_columns, 1))
+    cell_of = rows.cell
+    probability = rows.scores
     if n > most or weight is not None:
         share = None if weight is None else weight / weight.sum()
         drawn = rng.choice(n, min(n, most), replace=weight is not None, p=share)
@@ -314,7 +326,9 @@ def exclusive_draws(rows, n_cells, n_draws, rng):
 
 
 class RowsInCells(NamedTuple):
-    """The rows of all groups, by binary problem (n, n_tasks): cells, scores and labels; and their weights or None."""
+    """The rows of all groups, by binary problem (n, n_tasks): cells, scores and labels;
+    and their weights or None.
+    """
 
     cell: np.ndarray
     scores: np.ndarray
@@ -323,12 +337,15 @@ class RowsInCells(NamedTuple):
 
 
 class ClusterDraws:
-    """Draws in which the labels of a cluster depend on each other by a normal copula with one factor.
+    """Draws in which the labels of a cluster depend on each other by a normal copula
+    with one factor.
 
-    A row is an event where ``sqrt(r) z + sqrt(1 - r) e`` lies below the quantile of its probability, z the normal
-    deviate of its cluster and e its own: the probabilities stay what they are. The correlation r >= 0 is that for which
-    the squares of the clusters' sums of residuals are on average as large as those of the residuals about s + d. They
-    are divided by the clusters' weights, so that a large cluster does not stand for all.
+    A row is an event where ``sqrt(r) z + sqrt(1 - r) e`` lies below the quantile of its
+    probability, z the normal deviate of its cluster and e its own: the probabilities
+    stay what they are. The correlation r >= 0 is that for which the squares of the
+    clusters' sums of residuals are on average as large as those of the residuals about
+    s + d. They are divided by the clusters' weights, so that a large cluster does not
+    stand for all.
 
     Parameters
     ----------
@@ -353,18 +370,16 @@ class ClusterDraws:
 
     def __init__(self, cells, rows, deviation, cluster, n_draws, rng):
         n, n_tasks = rows.cell.shape
-        self._mean_score, self._cell, self._scores = (
-            cells.mean_score,
-            rows.cell,
-            rows.scores.astype(np.float64),
-        )
-        expected = min(
-            self._scores.sum(axis=0).min(), (1 - self._scores).sum(axis=0).min()
-        )
+        self._mean_score = cells.mean_score
+        self._cell = rows.cell
+        self._scores = rows.scores.astype(np.float64)
+        n_events = self._scores.sum(axis=0)
+        expected = min(n_events.min(), (n - n_events).min())
         if expected < FEW_EVENTS:
             warn(
-                f"clusters=: {expected:.2g} events or non-events are expected. Below about {FEW_EVENTS} the dependence "
-                "of the rows within a cluster is not known well enough, and the level is not held."
+                f"clusters=: {expected:.2g} events or non-events are expected. Below"
+                f" about {FEW_EVENTS} the dependence of the rows within a cluster is"
+                " not known well enough, and the level is not held."
             )
         self._cluster = np.unique(cluster, return_inverse=True)[1]
         weight = np.repeat(
@@ -381,15 +396,11 @@ class ClusterDraws:
             self._scores.ravel(), (rows.labels - fitted).ravel(), weight, code
         )
         self.n_draws = n_draws
-        self._sizes, self._seed = (
-            block_sizes(n_draws, n * n_tasks),
-            rng.randint(np.iinfo(np.int32).max),
-        )
-        self._kept = (
-            [self._latent(k) for k in range(len(self._sizes))]
-            if n_draws * n <= _KEPT
-            else None
-        )
+        self._sizes = block_sizes(n_draws, n * n_tasks)
+        self._seed = rng.randint(np.iinfo(np.int32).max)
+        self._kept = None
+        if n_draws * n <= _KEPT:
+            self._kept = [self._latent(k) for k in range(len(self._sizes))]
 
     def __call__(self, frequency, c=0):
         """Yield blocks of event frequencies drawn for frequencies (m,)."""
@@ -399,7 +410,8 @@ class ClusterDraws:
             self._scores + (frequency - self._mean_score)[self._cell], least, 1
         )
         if n_tasks > 1:
-            # Rows that are scaled to sum to 1 no longer have the frequencies as means of the cells: fit both in turn.
+            # Rows that are scaled to sum to 1 no longer have the frequencies as means
+            # of the cells: fit both in turn.
             for _ in range(_ROUNDS):
                 probability /= probability.sum(axis=1, keepdims=True)
                 probability *= (
@@ -409,32 +421,33 @@ class ClusterDraws:
             probability /= probability[:, -1:]
         threshold = ndtri(probability)
         for k in range(len(self._sizes)):
-            below = (self._latent(k) if self._kept is None else self._kept[k])[
-                ..., None
-            ] < threshold
-            labels = below if n_tasks == 1 else np.diff(below, axis=-1, prepend=False)
+            latent = self._latent(k) if self._kept is None else self._kept[k]
+            labels = latent[..., None] < threshold
+            if n_tasks > 1:
+                # the class whose thresholds the deviate lies between
+                labels = np.diff(labels, axis=-1, prepend=False)
             yield (self._means @ labels.reshape(len(labels), -1).T.astype(np.float64)).T
 
     def _latent(self, k):
-        rng, size = np.random.default_rng([self._seed, k]), self._sizes[k]
-        shared = rng.standard_normal((size, self._cluster.max() + 1), dtype=np.float32)[
-            :, self._cluster
-        ]
-        own = rng.standard_normal((size, len(self._cluster)), dtype=np.float32)
-        return (
-            np.float32(self.correlation**0.5) * shared
-            + np.float32((1 - self.correlation) ** 0.5) * own
-        )
+        rng = np.random.default_rng([self._seed, k])
+        size, n_clusters = self._sizes[k], self._cluster.max() + 1
+        shared = rng.standard_normal((size, n_clusters), dtype=np.float32)
+        shared = shared[:, self._cluster]
+        unshared = rng.standard_normal((size, len(self._cluster)), dtype=np.float32)
+        root = np.float32(self.correlation**0.5)
+        other_root = np.float32((1 - self.correlation) ** 0.5)
+        return root * shared + other_root * unshared
 
 
 def cluster_labels(probability, codes, weight, resampling):
-    """Yield codes of labels (n,) drawn for probabilities (n, K), with the dependence that clusters of `codes` show."""
+    """Yield codes of labels (n,) drawn for probabilities (n, K), with the dependence
+    that clusters of `codes` show.
+    """
     n, n_classes = probability.shape
     labels = codes[:, None] == np.arange(n_classes)
     cell = np.arange(n * n_classes).reshape(n, n_classes)
-    cells = Cells.of_scores(
-        probability.ravel(), np.ones(cell.size), labels.ravel()
-    )  # a row is a cell in each class
+    # a row is a cell in each class
+    cells = Cells.of_scores(probability.ravel(), np.ones(cell.size), labels.ravel())
     bias = np.tile(np.average(labels - probability, axis=0, weights=weight), n)
     rows = RowsInCells(cell, probability, labels, weight)
     draws = ClusterDraws(
@@ -445,28 +458,31 @@ def cluster_labels(probability, codes, weight, resampling):
 
 
 def cluster_correlation(scores, residual, weight, cluster):
-    """Return the correlation at which the squares of the clusters' sums are on average as large as they are."""
+    """Return the correlation at which the squares of the clusters' sums are on average
+    as large as they are.
+    """
     mass = np.bincount(cluster, weight)
-    n_clusters = max(
-        mass.sum() ** 2 / (mass @ mass), 2.0
-    )  # of equal size; their mean is fitted
+    # of equal size; their mean is fitted
+    n_clusters = max(mass.sum() ** 2 / (mass @ mass), 2.0)
 
     def squares(values):
         return np.sum(np.bincount(cluster, weight * values) ** 2 / mass)
 
     observed = squares(residual) * n_clusters / (n_clusters - 1)
+    # What the squares are expected to be, for more and more correlation: given the
+    # shared deviate z of a cluster its rows are independent.
     quantile = ndtri(scores)
-    expected, own = [], weight**2 / mass[cluster]
+    squared_weight = weight**2 / mass[cluster]
+    expected = []
     for correlation in _CORRELATIONS:
         total = 0.0
         for z in _QUANTILES:
-            given = ndtr((quantile - correlation**0.5 * z) / (1 - correlation) ** 0.5)
-            total += squares(given - scores) + own @ (given * (1 - given))
+            shifted = (quantile - correlation**0.5 * z) / (1 - correlation) ** 0.5
+            probability = ndtr(shifted)
+            variance = probability * (1 - probability)
+            total += squares(probability - scores) + squared_weight @ variance
         expected.append(total / len(_QUANTILES))
-        if observed <= total / len(_QUANTILES):
+        if observed <= expected[-1]:
             break
-    return float(
-        np.interp(
-            observed, np.maximum.accumulate(expected), _CORRELATIONS[: len(expected)]
-        )
-    )
+    rising = np.maximum.accumulate(expected)
+    return float(np.interp(observed, rising, _CORRELATIONS[: len(expected)]))

@@ -1,4 +1,6 @@
-"""An error and its data, as the hypotheses that its interval and its resampling test are about."""
+"""An error and its data, as the hypotheses that its interval and its resampling test
+are about.
+"""
 
 from typing import NamedTuple
 
@@ -13,7 +15,7 @@ from skcalib._cells.reductions import (
     one_label_a_row,
     reduced,
 )
-from skcalib._errors.power import ClassPowers
+from skcalib._errors.error import ClassPowers
 from skcalib._inference.count_draws import (
     ClusterDraws,
     CountDraws,
@@ -24,25 +26,20 @@ from skcalib._inference.inversion import Hypotheses
 from skcalib._progress import Progress
 
 _MOST_CLASSES = 30  # whose dependence is drawn
-_MOST_COUNTS = (
-    1 << 24
-)  # of cells and draws up to which the dependence between classes is drawn
-_FEWEST_CELLS, _MOST_CELLS = (
-    64,
-    1 << 13,
-)  # more distinct scores are pooled to cells of nearly equal scores
-_WIDTHS = (
-    1,
-    3,
-)  # bins over which the observed deviation is smoothed, for two more directions
-_WINDOWS = (
-    0.15,
-    0.5,
-)  # shares of the rows over which the residuals of scores are averaged
+# of cells and draws up to which the dependence between classes is drawn
+_MOST_COUNTS = 1 << 24
+# more distinct scores are pooled to cells of nearly equal scores
+_FEWEST_CELLS, _MOST_CELLS = 64, 1 << 13
+# bins over which the observed deviation is smoothed, for two more directions
+_WIDTHS = 1, 3
+# shares of the rows over which the residuals of scores are averaged
+_WINDOWS = 0.15, 0.5
 
 
 class Resampling(NamedTuple):
-    """What is drawn: how often, from which numbers, which clusters, whether weights do not count rows; progress."""
+    """What is drawn: how often, from which numbers, which clusters, whether weights do
+    not count rows; progress.
+    """
 
     n_draws: int
     rng: np.random.RandomState
@@ -52,9 +49,9 @@ class Resampling(NamedTuple):
 
     def at(self, rows):
         """Return the same for the rows of an index."""
-        return (
-            self if self.cluster is None else self._replace(cluster=self.cluster[rows])
-        )
+        if self.cluster is None:
+            return self
+        return self._replace(cluster=self.cluster[rows])
 
 
 def error_hypotheses(error, data, resampling):
@@ -62,9 +59,9 @@ def error_hypotheses(error, data, resampling):
 
     Parameters
     ----------
-    error : Error
+    error : CalibrationError
         The error with its parameters.
-    data : ScoredLabels
+    data : ScoredLabels or BinnedTask
         The data; rows of weight zero may be among it.
     resampling : Resampling
         What is drawn; its clusters have one code a row of `data`.
@@ -76,174 +73,248 @@ def error_hypotheses(error, data, resampling):
     """
     segments, weights, cluster = _segments(error.groups, data, resampling.cluster)
     classes = ClassPowers.of(data, error)
-    dependent = cluster is not None or _is_one_label_a_row(
-        data, classes, error.multiclass
-    )
-    most = (
-        max(_MOST_COUNTS // (resampling.n_draws * classes.n_tasks), _FEWEST_CELLS)
-        if dependent
-        else _MOST_CELLS
-    )
-    tasks = [
-        task
-        for segment in segments
-        for task in binary_tasks(segment, error.multiclass, pooled=True)
-    ]
-    powers = [error.of_task(task, min(most, _MOST_CELLS)) for task in tasks]
-    cells = Cells.joined([power.cells for power in powers])
-    ends = np.cumsum([len(power.weight) for power in powers])[:-1]
-
-    def combine_groups(powers):
-        powers = classes.combine(
-            powers.reshape(*powers.shape[:-1], len(segments), classes.n_tasks)
-        )
-        errors = (
-            powers
-            if error.norm == np.inf
-            else np.maximum(powers, 0) ** (1 / error.norm)
-        )
-        return reduced(errors, weights, error.reduce)
-
-    combine = classes.combine if error.groups is None else combine_groups
-    drawn = [powers[0].at(cells.event_frequency)] if len(powers) == 1 else powers
-
-    def statistic(frequency):
-        pieces = zip(drawn, np.split(frequency, ends, axis=-1), strict=True)
-        return combine(
-            np.stack([power.power(piece) for power, piece in pieces], axis=-1)
-        )
-
-    if error.groups is None and len(drawn) == 1:
-        statistic = drawn[0].power
-
-    def noiseless(frequency):
-        pieces = zip(powers, np.split(frequency, ends), strict=True)
-        power = float(
-            combine(np.array([power.noiseless(piece) for power, piece in pieces]))
-        )
-        return power if error.groups is not None else error.value(power)
-
-    directions = _directions(powers, cells)
-    trials = (
-        _effective_trials(tasks, powers, classes.n_tasks, cells)
-        if resampling.importance
-        else None
-    )
-    uniforms = None
-    if dependent and (
-        cluster is not None or resampling.n_draws * len(cells.weight) <= _MOST_COUNTS
-    ):
-        rows = _rows_of(tasks, powers, classes.n_tasks)
-        if cluster is None:
-            uniforms = exclusive_draws(
-                rows, len(cells.weight), resampling.n_draws, resampling.rng
-            )
-    if dependent and cluster is not None:
+    dependent = cluster is not None or _has_one_label_a_row(error, data, classes)
+    most = _MOST_CELLS
+    if dependent:
+        # Dependent draws are kept for all cells at once.
+        affordable = _MOST_COUNTS // (resampling.n_draws * classes.n_tasks)
+        most = min(max(affordable, _FEWEST_CELLS), _MOST_CELLS)
+    tasks = []
+    for segment in segments:
+        tasks.extend(binary_tasks(segment, error.reduction(data), pooled=True))
+    powers = [error.of_task(task, most) for task in tasks]
+    problem = _JoinedPowers(error, classes, powers, weights)
+    directions = _directions(powers, problem.cells)
+    rows = _TaskRows(tasks, powers, classes.n_tasks)
+    if cluster is not None:
         draw = ClusterDraws(
-            cells, rows, directions[0], cluster, resampling.n_draws, resampling.rng
+            problem.cells,
+            rows.in_cells(),
+            directions[0],
+            cluster,
+            resampling.n_draws,
+            resampling.rng,
         )
     else:
-        draw = CountDraws(cells, resampling.n_draws, resampling.rng, uniforms, trials)
-    observed = float(combine(np.array([power.observed for power in drawn])))
+        draw = _count_draws(problem.cells, rows, dependent, resampling)
     return Hypotheses(
-        cells, draw, statistic, noiseless, observed, directions, resampling.progress
+        problem.cells,
+        draw,
+        problem.statistic,
+        problem.noiseless,
+        problem.observed,
+        directions,
+        resampling.progress,
     )
+
+
+class _JoinedPowers:
+    """An error as a function of the event frequencies of all cells of all its problems.
+
+    The problems stand group by group, and in each group class by class.
+
+    Parameters
+    ----------
+    error : CalibrationError
+        The error.
+    classes : ClassPowers
+        How the classes of a group are one number.
+    powers : list of ErrorPower
+        One for each problem.
+    weights : ndarray of shape (n_groups,) or None
+        Weights of the groups.
+    """
+
+    def __init__(self, error, classes, powers, weights):
+        self._error = error
+        self._classes = classes
+        self._powers = powers
+        self._weights = weights
+        self.cells = Cells.joined([power.cells for power in powers])
+        self._ends = np.cumsum([len(power.weight) for power in powers])[:-1]
+        # Draws are only put in order: one problem has a quicker power for that.
+        self._drawn = powers
+        if len(powers) == 1:
+            self._drawn = [powers[0].at(self.cells.event_frequency)]
+
+    def statistic(self, frequency):
+        """Return what draws are compared by, for frequencies (draws, m)."""
+        if len(self._drawn) == 1 and self._error.groups is None:
+            return self._drawn[0].power(frequency)
+        pieces = np.split(frequency, self._ends, axis=-1)
+        powers = [
+            power.power(piece) for power, piece in zip(self._drawn, pieces, strict=True)
+        ]
+        return self._combined(np.stack(powers, axis=-1))
+
+    @property
+    def observed(self):
+        """The statistic of the labels."""
+        return float(
+            self._combined(np.array([power.observed for power in self._drawn]))
+        )
+
+    def noiseless(self, frequency):
+        """Return the error itself for frequencies (m,) without noise."""
+        pieces = np.split(frequency, self._ends)
+        powers = [
+            power.noiseless(piece)
+            for power, piece in zip(self._powers, pieces, strict=True)
+        ]
+        combined = float(self._combined(np.array(powers)))
+        if self._error.groups is not None:
+            return combined  # groups are combined as errors
+        return self._error.from_power(combined)
+
+    def _combined(self, powers):
+        """Return one number (...) for the powers (..., n_problems): the power of the
+        classes, or the reduced errors of the groups.
+        """
+        if self._error.groups is None:
+            return self._classes.combine(powers)
+        by_group = *powers.shape[:-1], len(self._weights), self._classes.n_tasks
+        powers = self._classes.combine(powers.reshape(by_group))
+        if self._error.norm != np.inf:
+            powers = np.maximum(powers, 0) ** (1 / self._error.norm)
+        return reduced(powers, self._weights, self._error.reduce)
 
 
 def _segments(groups, data, cluster):
-    """Return the rows of each group, the weights of the groups, and the clusters in the order of these rows."""
+    """Return the rows of each group, the weights of the groups, and the clusters in the
+    order of these rows.
+    """
     if isinstance(data, BinnedTask) and groups is None:
         return [data], None, None
-    order, starts = data.kept, []
+    order = data.kept
+    starts = []
     if groups is not None:
-        codes = group_codes(groups, data)[1][order]
+        _, codes = group_codes(groups, data)
+        codes = codes[order]
         by_group = np.argsort(codes, kind="stable")
-        order, starts = order[by_group], np.flatnonzero(np.diff(codes[by_group])) + 1
+        order = order[by_group]
+        starts = np.flatnonzero(np.diff(codes[by_group])) + 1
     if groups is None and len(order) == len(data.scores):
         segments = [data]
     else:
         segments = [data.at(rows) for rows in np.split(order, starts)]
-    weights = [
-        len(one.scores) if one.sample_weight is None else one.sample_weight.sum()
-        for one in segments
-    ]
-    return segments, np.array(weights), None if cluster is None else cluster[order]
+    weights = np.array([_weight_of(segment) for segment in segments])
+    return segments, weights, None if cluster is None else cluster[order]
 
 
-def _is_one_label_a_row(data, classes, multiclass):
-    """Return whether a row has a label in several binary problems, or in one several times, to be drawn together."""
-    if multiclass != "pooled" and (
-        not 1 < classes.n_tasks <= _MOST_CLASSES or data.sample_weight is not None
-    ):
-        return False
+def _weight_of(data):
+    if data.sample_weight is None:
+        return len(data.scores)
+    return data.sample_weight.sum()
+
+
+def _has_one_label_a_row(error, data, classes):
+    """Return whether a row has a label in several binary problems, or in one several
+    times, to be drawn together.
+    """
+    if error.reduction(data) != "pooled":
+        has_few_classes = 1 < classes.n_tasks <= _MOST_CLASSES
+        if not has_few_classes or data.sample_weight is not None:
+            return False
     return data.is_binary or one_label_a_row(data.scores)
 
 
-def _rows_of(tasks, powers, n_tasks):
-    firsts = np.cumsum([0] + [len(power.weight) for power in powers])
+def _count_draws(cells, rows, dependent, resampling):
+    """Return draws of the counts of cells, whose rows have no clusters."""
+    trials = rows.effective_trials(cells) if resampling.importance else None
+    uniforms = None
+    n_counts = resampling.n_draws * len(cells.weight)
+    if dependent and n_counts <= _MOST_COUNTS:
+        uniforms = exclusive_draws(
+            rows.in_cells(), len(cells.weight), resampling.n_draws, resampling.rng
+        )
+    return CountDraws(cells, resampling.n_draws, resampling.rng, uniforms, trials)
 
-    n_columns = tasks[0].n_columns
 
-    def by_row(columns):
-        parts = [np.concatenate(columns[k::n_tasks]) for k in range(n_tasks)]
-        return (
-            np.column_stack(parts)
-            if n_columns == 1
-            else parts[0].reshape(-1, n_columns)
+class _TaskRows(NamedTuple):
+    """The rows of binary problems, which stand class by class in each group."""
+
+    tasks: list
+    powers: list
+    n_tasks: int
+
+    def in_cells(self):
+        """Return the rows of all groups with the cells that they lie in."""
+        n_cells = [len(power.weight) for power in self.powers]
+        firsts = np.append(0, np.cumsum(n_cells)[:-1])
+        cells = [
+            first + power.cells.of_rows(task.scores)
+            for first, power, task in zip(firsts, self.powers, self.tasks, strict=True)
+        ]
+        n_columns = self.tasks[0].n_columns
+        # The weights of the rows, group by group: those of each group's first problem.
+        weights = [task.sample_weight for task in self.tasks[:: self.n_tasks]]
+        weight = None
+        if weights[0] is not None:
+            weight = np.concatenate(weights)[::n_columns]
+        return RowsInCells(
+            self._by_row(cells),
+            self._by_row([task.scores for task in self.tasks]),
+            self._by_row([task.labels for task in self.tasks]),
+            weight,
         )
 
-    cells = [
-        first + power.cells.of_rows(task.scores)
-        for first, power, task in zip(firsts, powers, tasks, strict=False)
-    ]
-    weights = [task.sample_weight for task in tasks[::n_tasks]]
-    return RowsInCells(
-        by_row(cells),
-        by_row([task.scores for task in tasks]),
-        by_row([task.labels for task in tasks]),
-        None if weights[0] is None else np.concatenate(weights)[::n_columns],
-    )
+    def _by_row(self, columns):
+        """Return values of problems as an array (n, n_columns) of rows of all groups: a
+        column for each class, or the pairs of a pooled row.
+        """
+        n_columns = self.tasks[0].n_columns
+        if n_columns > 1:
+            return np.concatenate(columns).reshape(-1, n_columns)
+        of_classes = [
+            np.concatenate(columns[k :: self.n_tasks]) for k in range(self.n_tasks)
+        ]
+        return np.column_stack(of_classes)
 
-
-def _effective_trials(tasks, powers, n_tasks, cells):
-    """Return how many equal rows the weights of each cell are worth, W^2 / sum of w^2; None without weights."""
-    if isinstance(tasks[0], BinnedTask):
-        return cells.weight**2 / cells.weight_squared
-    rows = _rows_of(tasks, powers, n_tasks)
-    if rows.sample_weight is None:
-        return None
-    return cells.weight**2 / np.bincount(
-        rows.cell.ravel(), np.repeat(rows.sample_weight**2, rows.cell.shape[1])
-    )
+    def effective_trials(self, cells):
+        """Return how many equal rows the weights of each cell are worth, W^2 / sum of
+        w^2; None without weights.
+        """
+        if isinstance(self.tasks[0], BinnedTask):
+            return cells.weight**2 / cells.weight_squared
+        rows = self.in_cells()
+        if rows.sample_weight is None:
+            return None
+        squares = np.repeat(rows.sample_weight**2, rows.cell.shape[1])
+        return cells.weight**2 / np.bincount(rows.cell.ravel(), squares)
 
 
 def _directions(powers, cells):
-    """Return the directions, the observed one first, for the powers of binary problems and all their cells.
+    """Return the directions, the observed one first, for the powers of binary problems
+    and all their cells.
 
-    Scores stand for their neighbours: their residuals are averaged. The deviations of bins are taken as they are. An
-    unbiased error of norm 2 needs no more, for it depends on the sum of their squares alone. Other errors also see how
-    they are spread: a smoothed deviation is more even, a firm one, without what may be noise, less.
+    Scores stand for their neighbours: their residuals are averaged. The deviations of
+    bins are taken as they are. An unbiased error of norm 2 needs no more, for it
+    depends on the sum of their squares alone. Other errors also see how they are
+    spread: a smoothed deviation is more even, a firm one, without what may be noise,
+    less.
     """
     if not powers[0].is_binned:
-        found = [
+        averaged = [
             np.concatenate([_averaged(power.cells, window) for power in powers])
             for window in _WINDOWS
         ]
-        return found if np.any(found[0]) else [_of_the_size_of_noise(cells)]
-    deviation = (
-        cells.deviation if np.any(cells.deviation) else _of_the_size_of_noise(cells)
-    )
+        if np.any(averaged[0]):
+            return averaged
+        return [_of_the_size_of_noise(cells)]
+    deviation = cells.deviation
+    if not np.any(deviation):
+        deviation = _of_the_size_of_noise(cells)
     if powers[0].is_sum_of_squares:
         return [deviation]
     ends = np.cumsum([len(power.weight) for power in powers])[:-1]
-    weight = 1 / (
-        cells.variance + 0.25 / (cells.weight + 1) ** 2
-    )  # finite also where no event is possible
-    pieces = list(zip(np.split(deviation, ends), np.split(weight, ends), strict=True))
-    smooth = [
-        np.concatenate([_smoothed(*piece, width) for piece in pieces])
-        for width in _WIDTHS
-    ]
+    # finite also where no event is possible
+    weight = 1 / (cells.variance + 0.25 / (cells.weight + 1) ** 2)
+    deviations, weights = np.split(deviation, ends), np.split(weight, ends)
+    smooth = []
+    for width in _WIDTHS:
+        pieces = zip(deviations, weights, strict=True)
+        smooth.append(np.concatenate([_smoothed(*piece, width) for piece in pieces]))
+    # Each deviation times the share of its square that is no noise.
     square = deviation**2
     firm = np.divide(
         deviation * square,
@@ -255,33 +326,38 @@ def _directions(powers, cells):
 
 
 def _of_the_size_of_noise(cells):
-    for deviation in (
-        np.sqrt(cells.variance),
-        (0.5 - cells.mean_score) / (cells.weight + 1),
-    ):
-        if np.any(deviation):
-            return deviation
+    """Return a direction where no deviation is seen: the standard deviation of each
+    frequency, or what is left where all scores are 0 or 1.
+    """
+    noise = np.sqrt(cells.variance)
+    if np.any(noise):
+        return noise
+    towards_half = (0.5 - cells.mean_score) / (cells.weight + 1)
+    if np.any(towards_half):
+        return towards_half
     return np.ones(len(cells.weight))
 
 
 def _smoothed(deviation, weight, width):
-    """Return the weighted mean over neighbouring bins, Gaussian with a deviation of `width` bins."""
-    weighted, total = (
-        gaussian_filter1d(values, width, mode="constant")
-        for values in (weight * deviation, weight)
-    )
-    return weighted / total
+    """Return the weighted mean over neighbouring bins, Gaussian with a deviation of
+    `width` bins.
+    """
+    weighted = gaussian_filter1d(weight * deviation, width, mode="constant")
+    return weighted / gaussian_filter1d(weight, width, mode="constant")
 
 
 def _averaged(cells, window):
-    """Return the residuals averaged twice by a moving mean over a share of the rows, next to the ends over fewer."""
-    deviation, total = cells.deviation, np.append(0.0, np.cumsum(cells.weight))
+    """Return the residuals averaged twice by a moving mean over a share of the rows,
+    next to the ends over fewer.
+    """
+    total = np.append(0.0, np.cumsum(cells.weight))
     middle = (total[1:] + total[:-1]) / 2
     low = np.maximum(middle - window / 2 * total[-1], 0)
     high = np.minimum(middle + window / 2 * total[-1], total[-1])
+    deviation = cells.deviation
     for _ in range(2):
+        # The sum between two shares of the rows, linear within a cell.
         sums = np.append(0.0, np.cumsum(cells.weight * deviation))
-        deviation = (np.interp(high, total, sums) - np.interp(low, total, sums)) / (
-            high - low
-        )
+        between = np.interp(high, total, sums) - np.interp(low, total, sums)
+        deviation = between / (high - low)
     return deviation

@@ -1,9 +1,11 @@
-"""Confidence intervals of calibration errors by test inversion: the search that all metrics share.
+"""Confidence intervals of calibration errors by test inversion: the search that all
+metrics share.
 
-For a number c >= 0 the event frequency that belongs to a score s is taken to be ``f = s + c d``, d an estimated
-deviation. Labels are drawn from f and the metric is computed on them. The limits of the interval are the errors at the
-smallest and the largest c for which the observed value is not extreme among the drawn ones. At c = 0 this is the
-resampling test of calibration.
+For a number c >= 0 the event frequency that belongs to a score s is taken to be
+``f = s + c d``, d an estimated deviation. Labels are drawn from f and the metric is
+computed on them. The limits of the interval are the errors at the smallest and the
+largest c for which the observed value is not extreme among the drawn ones. At c = 0
+this is the resampling test of calibration.
 """
 
 from collections.abc import Callable
@@ -19,7 +21,8 @@ from skcalib._progress import Progress
 
 _SMALLEST_STEP, _GROWTH = 1 / 8, 4  # of c, after 0 and from there
 _PRECISION = 0.002  # of c, relative
-_CLOSE = 0.02  # relative distance from a tail at which a share of draws is taken to be equal to it
+# relative distance from a tail at which a share of draws is taken to be equal to it
+_CLOSE = 0.02
 _ROUNDING = 4 * np.finfo(np.float64).eps
 
 
@@ -32,10 +35,11 @@ class Hypotheses:
     cells : Cells
         The rows.
     draw : callable
-        ``draw(f, c)`` yields blocks of drawn event frequencies, of shape (draws, m); the same random numbers for every
-        call.
+        ``draw(f, c)`` yields blocks of drawn event frequencies, of shape (draws, m);
+        the same random numbers for every call.
     statistic : callable
-        Maps frequencies (draws, m) to values of the metric (draws,), or of a power of it.
+        Maps frequencies (draws, m) to values of the metric (draws,), or of a power of
+        it.
     error : callable
         Maps frequencies (m,) without noise to the metric's own value, a float.
     observed : float
@@ -55,7 +59,9 @@ class Hypotheses:
     progress: Progress
 
     def drawn(self, blocks, c, sides):
-        """Return the statistics of drawn blocks and, where asked for, how far they are on the side of the deviation."""
+        """Return the statistics of drawn blocks and, where asked for, how far they are
+        on the side of the deviation.
+        """
         towards = self.cells.share * self.directions[0] if sides else None
         values, distances = [], []
         for drawn in blocks:
@@ -68,7 +74,9 @@ class Hypotheses:
 
     @cached_property
     def null(self):
-        """The statistics for calibrated scores, and how far the draws lie on the side of the observed deviation."""
+        """The statistics for calibrated scores, and how far the draws lie on the side
+        of the observed deviation.
+        """
         return self.drawn(self.draw(self.cells.mean_score, 0.0), 0.0, True)
 
     @property
@@ -78,12 +86,16 @@ class Hypotheses:
 
     @cached_property
     def slack(self):
-        """Distance within which values are tied: labels with equal sums may differ in the last digit."""
+        """Distance within which values are tied: labels with equal sums may differ in
+        the last digit.
+        """
         return 1e-12 * max(abs(self.observed), float(np.median(np.abs(self.null[0]))))
 
     @cached_property
     def reached(self):
-        """What draws for the upper limit do not exceed: their median keeps the interval of a small value non-empty."""
+        """What draws for the upper limit do not exceed: their median keeps the interval
+        of a small value non-empty.
+        """
         return max(self.observed, float(np.median(self.null[0]))) + self.slack
 
     def frequency(self, direction, c):
@@ -91,101 +103,113 @@ class Hypotheses:
         return (self.cells.mean_score + c * direction).clip(0, 1)
 
     def last(self, direction):
-        """Return the c from which on all frequencies are 0 or 1, or stay what they are."""
+        """Return the c from which on all frequencies are 0 or 1, or stay what
+        they are.
+        """
+        score = self.cells.mean_score
+        room = np.where(direction > 0, 1 - score, score)
         moved = direction != 0
-        room = np.where(
-            direction > 0, 1 - self.cells.mean_score, self.cells.mean_score
-        )[moved]
-        return float(np.max(room / np.abs(direction[moved]), initial=0))
+        return float(np.max(room[moved] / np.abs(direction[moved]), initial=0))
 
     def first(self, direction):
         """Return a c at which the deviation is of the size of the noise."""
         share = self.cells.share
-        noise, size = (
-            np.sqrt(share @ self.cells.variance),
-            np.sqrt(share @ direction**2),
-        )
-        return max(0.5 * noise / size, _SMALLEST_STEP) if size > 0 else _SMALLEST_STEP
+        noise = np.sqrt(share @ self.cells.variance)
+        size = np.sqrt(share @ direction**2)
+        if size == 0:
+            return _SMALLEST_STEP
+        return max(0.5 * noise / size, _SMALLEST_STEP)
 
 
 def resampling_pvalue(hypotheses):
-    """Monte Carlo p-value: the share of values, the observed one included, that are at least as large as it."""
+    """Monte Carlo p-value: the share of values, the observed one included, that are at
+    least as large as it.
+    """
     return _share(hypotheses.null[0] >= hypotheses.observed - hypotheses.slack)
 
 
 def inverted_limits(hypotheses, tail):
-    """Return the lower and the upper limit of an error, each wrong with probability `tail`."""
+    """Return the lower and the upper limit of an error, each wrong with probability
+    `tail`.
+    """
     return next(limits_of_each([hypotheses], tail))
 
 
 def limits_of_each(many, tail):
     """Yield the limits for each of many hypotheses, as `inverted_limits` returns them.
 
-    A search asks for one set of draws after the other. As many searches as fill a block of counts go on side by side,
-    and their questions are answered in one pass: of many small problems most time would go into calls.
+    A search asks for one set of draws after the other. As many searches as fill a block
+    of counts go on side by side, and their questions are answered in one pass: of many
+    small problems most time would go into calls.
     """
-    together, n_counts = [], 0
+    together = []
+    n_counts = 0
     for hypotheses in many:
         together.append(hypotheses)
         n_counts += hypotheses.draw.n_draws * len(hypotheses.cells.weight)
         if n_counts >= BLOCK:
             yield from _searched(together, tail)
-            together, n_counts = [], 0
+            together = []
+            n_counts = 0
     yield from _searched(together, tail)
 
 
 def _searched(many, tail):
-    limits, answers = [None] * len(many), dict.fromkeys(range(len(many)))
+    """Return the limits for each of many hypotheses, whose searches go on in turns."""
+    limits = [None] * len(many)
     searches = [_limits(hypotheses, tail) for hypotheses in many]
+    # Each turn sends every search its draws and collects what it asks for next; the
+    # first turn starts them.
+    answers = dict.fromkeys(range(len(many)))
     while answers:
-        asked = {}
+        questions = {}
         for k, answer in answers.items():
             try:
-                asked[k] = searches[k].send(answer)
+                questions[k] = searches[k].send(answer)
             except StopIteration as end:
                 limits[k] = end.value
-        laws = [
-            (many[k].draw, many[k].frequency(direction, c), c)
-            for k, (direction, c, _) in asked.items()
-        ]
-        blocks = _drawn_together(laws)
-        answers = {
-            k: many[k].drawn(drawn, *asked[k][1:])
-            for k, drawn in zip(asked, blocks, strict=True)
-        }
+        laws = []
+        for k, (direction, c, _) in questions.items():
+            laws.append((many[k].draw, many[k].frequency(direction, c), c))
+        answers = {}
+        for k, blocks in zip(questions, _drawn_together(laws), strict=True):
+            _, c, sides = questions[k]
+            answers[k] = many[k].drawn(blocks, c, sides)
     return limits
 
 
 def _drawn_together(asked):
-    """Return blocks of event frequencies for each (draws, frequency, c): in one pass where all are of one block."""
-    draws, frequencies, c = zip(*asked, strict=True) if asked else ((), (), ())
-    if len(asked) < 2 or not all(getattr(one, "is_one_block", False) for one in draws):
-        return [one(*law) for one, *law in asked]
+    """Return blocks of event frequencies for each (draws, frequency, c): in one pass
+    where all are of one block.
+    """
+    can_be_joined = all(getattr(draw, "is_one_block", False) for draw, _, _ in asked)
+    if len(asked) < 2 or not can_be_joined:
+        return [draw(frequency, c) for draw, frequency, c in asked]
+    draws, frequencies, c = zip(*asked, strict=True)
     sizes = [len(frequency) for frequency in frequencies]
-    (drawn,) = CountDraws.joined(draws)(
-        np.concatenate(frequencies), np.repeat(c, sizes)
-    )
-    return [[part] for part in np.split(drawn, np.cumsum(sizes)[:-1], axis=1)]
+    joined = CountDraws.joined(draws)
+    (drawn,) = joined(np.concatenate(frequencies), np.repeat(c, sizes))
+    return [[block] for block in np.split(drawn, np.cumsum(sizes)[:-1], axis=1)]
 
 
 def _limits(hypotheses, tail):
-    """Search the limits: a generator that yields (direction, c, sides), is sent what is drawn, and returns them.
+    """Search the limits: a generator that yields (direction, c, sides), is sent what is
+    drawn, and returns them.
 
     The same for each generator below: `yield from` hands its questions on.
     """
     if "null" not in vars(hypotheses):
         vars(hypotheses)["null"] = yield hypotheses.directions[0], 0.0, True
-    low, lines = (
-        0.0,
-        [_Line(hypotheses, direction, tail) for direction in hypotheses.directions],
-    )
-    if rejected := resampling_pvalue(hypotheses) < tail:
+    lines = [_Line(hypotheses, direction, tail) for direction in hypotheses.directions]
+    low = 0.0
+    rejected = resampling_pvalue(hypotheses) < tail
+    if rejected:
         low = np.inf
         for line in lines:
             low = min(low, (yield from line.lowest()))
-        low = (
-            low if low < np.inf else hypotheses.error(hypotheses.cells.event_frequency)
-        )
+        if low == np.inf:
+            # Even without noise the labels' own frequencies reach no such value.
+            low = hypotheses.error(hypotheses.cells.event_frequency)
     high = -np.inf
     for line in lines:
         high = max(high, (yield from line.highest()))
@@ -206,7 +230,9 @@ class _Line:
         self._drawn = {0.0: hypotheses.null}
 
     def lowest(self):
-        """Return the error from which on the observed value is not too large for the draws; inf where there is none."""
+        """Return the error from which on the observed value is not too large for the
+        draws; inf where there is none.
+        """
         reached = self.hypotheses.observed - self.hypotheses.slack
 
         def excess(c):
@@ -214,21 +240,23 @@ class _Line:
             return self._excess(_share(values >= reached))
 
         c = yield from self._crossing(excess)
-        return np.inf if c is None else self._error(c)
+        if c is None:
+            return np.inf
+        return self._error(c)
 
     def highest(self, beyond=None):
         """Return the error from which on the observed value is too small for the draws.
 
-        `beyond` is given on the other side of the scores: a limit c and the error of this side. Where the observed
-        value is too small at that c as well, the other side's limit is lower and need not be found: half of the draws.
+        `beyond` is given on the other side of the scores: a limit c and the error of
+        this side. Where the observed value is too small at that c as well, the other
+        side's limit is lower and need not be found: half of the draws.
         """
 
         def excess(c):
             values, sides = yield from self._draws(c, beyond is not None)
             share = _share(values <= self.hypotheses.reached)
-            if (
-                beyond is not None
-            ):  # The draws must also lie on the side of the scores on which the labels lie.
+            # The draws must also lie on the side of the scores on which the labels lie.
+            if beyond is not None:
                 share = min(share, _share(sides >= self.hypotheses.side * (1 - 1e-12)))
             return -self._excess(share)
 
@@ -248,7 +276,9 @@ class _Line:
         return self._drawn[c]
 
     def _excess(self, share):
-        """Return by how much a share of draws exceeds the tail, as normal deviates; 0 within its Monte Carlo error."""
+        """Return by how much a share of draws exceeds the tail, as normal deviates; 0
+        within its Monte Carlo error.
+        """
         if abs(share - self.tail) <= _CLOSE * self.tail:
             return 0.0
         return ndtri(min(share, 1 - 1e-6)) - ndtri(self.tail)
@@ -257,25 +287,25 @@ class _Line:
         return self.hypotheses.error(self.hypotheses.frequency(self.direction, c))
 
     def _crossing(self, excess):
-        """Return the c at which `excess`, a step function that rises on the whole, reaches 0, or None."""
+        """Return the c at which `excess`, a step function that rises on the whole,
+        reaches 0, or None.
+        """
         last = self.hypotheses.last(self.direction)
         below, c = (0.0, -np.inf), 0.0
         while (value := (yield from excess(c))) < 0:
             if c >= last:
                 return None
-            below, c = (
-                (c, value),
-                min(max(_GROWTH * c, self.hypotheses.first(self.direction)), last),
-            )
-        return (
-            c
-            if value == 0 or c == 0
-            else (yield from _root(excess, below, (c, value), _PRECISION * c))
-        )
+            below = c, value
+            c = min(max(_GROWTH * c, self.hypotheses.first(self.direction)), last)
+        if value == 0 or c == 0:
+            return c
+        return (yield from _root(excess, below, (c, value), _PRECISION * c))
 
 
 def _root(function, before, now, precision):
-    """Return the root between two points (x, value): the steps of `scipy.optimize.brentq`, for a generator."""
+    """Return the root between two points (x, value): the steps of
+    `scipy.optimize.brentq`, for a generator.
+    """
     (x_before, before), (x, now) = before, now
     x_other = other = last = step = 0.0
     while True:
@@ -306,5 +336,6 @@ def _root(function, before, now, precision):
 
 
 def _share(hits):
-    # The observed value counts as one more draw: the interval then covers for any number of draws.
+    # The observed value counts as one more draw: the interval then covers for any
+    # number of draws.
     return float(1 + np.count_nonzero(hits)) / (1 + len(hits))

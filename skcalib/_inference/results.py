@@ -1,5 +1,8 @@
-"""How results look: tables (columns of equal length) and records (named tuples), as HTML and as plain text."""
+"""How results look: tables (columns of equal length) and records (named tuples), as
+HTML and as plain text.
+"""
 
+from dataclasses import fields
 from html import escape
 from importlib.util import find_spec
 from typing import NamedTuple
@@ -10,7 +13,9 @@ _SHOWN_ROWS = 10
 
 
 class ResultTable:
-    """Mixin of a frozen dataclass whose fields that are arrays are columns, or whose `columns` returns such."""
+    """Mixin of a frozen dataclass whose fields that are arrays are columns, or whose
+    `columns` returns such.
+    """
 
     def columns(self):
         """Return the columns by name.
@@ -63,6 +68,62 @@ class ResultTable:
         return f"{type(self).__name__} ({len(self)} rows)"
 
 
+class ResultRecord:
+    """Mixin of a frozen dataclass of a few numbers, which unpacks like a tuple in the
+    order of its fields.
+    """
+
+    def to_frame(self):
+        """Return the numbers as a pandas DataFrame.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            One row, a column for each number.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        if find_spec("pandas") is None:
+            raise ImportError(
+                f"{type(self).__name__}.to_frame needs pandas: pip install pandas."
+            )
+        from pandas import DataFrame
+
+        return DataFrame({name: [value] for name, value in self._asdict().items()})
+
+    def _asdict(self):
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def __iter__(self):
+        return iter(self._asdict().values())
+
+    def __len__(self):
+        return len(fields(self))
+
+    def __getitem__(self, place):
+        return tuple(self)[place]
+
+    def __eq__(self, other):
+        if not isinstance(other, (tuple, type(self))):
+            return NotImplemented
+        return tuple(self) == tuple(other)
+
+    def __hash__(self):
+        return hash(tuple(self))
+
+    def __repr__(self):
+        return record_text(self)
+
+    def _repr_html_(self):
+        said = f"<p>{escape(str(self))}</p>" * (
+            type(self).__str__ is not object.__str__
+        )
+        return record_html(self) + said
+
+
 def record_text(record):
     """Return a named tuple as one line, its numbers with four significant digits."""
     shown = ", ".join(
@@ -72,7 +133,9 @@ def record_text(record):
 
 
 def record_html(record):
-    """Return a named tuple as an HTML table: one row, or one row an entry where the entries are named tuples."""
+    """Return a named tuple as an HTML table: one row, or one row an entry where the
+    entries are named tuples.
+    """
     entries = record._asdict()
     if not all(hasattr(value, "_asdict") for value in entries.values()):
         return html_table(
@@ -87,7 +150,9 @@ def record_html(record):
 
 
 def html_table(columns, *, caption=None):
-    """Return columns (a dict of equally long sequences) as an HTML table; numbers have three significant digits."""
+    """Return columns (a dict of equally long sequences) as an HTML table; numbers have
+    three significant digits.
+    """
     rows = zip(
         *([escape(_shown(value)) for value in values] for values in columns.values()),
         strict=True,
@@ -96,10 +161,13 @@ def html_table(columns, *, caption=None):
 
 
 def html_rows(head, rows, *, caption=None):
-    """Return an HTML table of titles and rows; the cells are HTML themselves, the first of a row is its name."""
+    """Return an HTML table of titles and rows; the cells are HTML themselves, the first
+    of a row is its name.
+    """
     titles = "".join(f'<th scope="col">{escape(title)}</th>' for title in head)
     body = "".join(
-        f'<tr><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
+        "<tr><th"
+        f' scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
         for first, *cells in rows
     )
     title = "" if caption is None else f"<caption>{escape(caption)}</caption>"
@@ -109,7 +177,9 @@ def html_rows(head, rows, *, caption=None):
 
 
 def text_table(columns, *, most_rows=_SHOWN_ROWS):
-    """Return columns as lines of plain text: the first rows, and how many more there are."""
+    """Return columns as lines of plain text: the first rows, and how many more there
+    are.
+    """
     n_rows = len(next(iter(columns.values())))
     cells = [
         [name, *map(_shown, values[:most_rows])] for name, values in columns.items()
@@ -128,26 +198,53 @@ def _shown(value, digits=3):
     )
 
 
-class IntervalEstimate(NamedTuple):
-    """An estimate and the limits of its confidence interval.
-
-    Parameters
-    ----------
-    estimate, low, high : float
-        The estimate, the lower and the upper limit.
-    """
+class _EstimateWithLimits(NamedTuple):
+    """The three numbers of an `IntervalEstimate`."""
 
     estimate: float
     low: float
     high: float
 
+
+class IntervalEstimate(_EstimateWithLimits):
+    """An estimate and the limits of its confidence interval.
+
+    Parameters
+    ----------
+    estimate, low, high : float
+        The estimate, the lower and the upper limit; limits are NaN where the samples do
+        not determine them.
+    reason : str, default=""
+        Why the limits are NaN.
+
+    Attributes
+    ----------
+    reason : str
+        Why the limits are NaN, or why the estimate lies above them; else empty.
+    """
+
+    _why_no_limits = ""
+
+    def __new__(cls, estimate: float, low: float, high: float, *, reason: str = ""):
+        """Make the named tuple; a reason is kept beside its three entries."""
+        self = super().__new__(cls, estimate, low, high)
+        if reason:
+            self._why_no_limits = reason
+        return self
+
     @property
     def reason(self):
-        """Why the estimate lies above the interval, in words; empty where it does not."""
-        return "the estimate includes label noise" * bool(self.estimate > self.high)
+        """Why the limits are NaN, or why the estimate lies above them; else empty."""
+        if self._why_no_limits:
+            return self._why_no_limits
+        if self.estimate > self.high:
+            return "the estimate includes label noise"
+        return ""
 
     def __repr__(self):
-        return f"{record_text(self)[:-1]}{self.reason and f'; {self.reason}'})"
+        reason = f"; {self.reason}" if self.reason else ""
+        return f"{record_text(self)[:-1]}{reason})"
 
     def _repr_html_(self):
-        return record_html(self) + f"<p>{self.reason}</p>" * bool(self.reason)
+        reason = f"<p>{escape(self.reason)}</p>" if self.reason else ""
+        return record_html(self) + reason

@@ -1,18 +1,20 @@
-"""From a probability to a decision: thresholds with a promise, costs, net benefit."""
+"""From a probability to a decision: certified thresholds, costs, net benefit."""
 
 from skcalib.decisions._certified import CertifiedThreshold
 from skcalib.decisions._certified_threshold import (
-    certified_routing,
+    certified_abstention,
     certified_threshold,
 )
 from skcalib.decisions._classifier import CertifiedThresholdClassifier
 from skcalib.decisions._expected_cost import ExpectedCostClassifier, mean_cost
 from skcalib.decisions._net_benefit import net_benefit
+from skcalib.decisions._routing import certified_routing
 
 __all__ = [
     "CertifiedThreshold",
     "CertifiedThresholdClassifier",
     "ExpectedCostClassifier",
+    "certified_abstention",
     "certified_routing",
     "certified_threshold",
     "mean_cost",

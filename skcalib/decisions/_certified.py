@@ -1,8 +1,12 @@
-"""A certified threshold: a promise about the decisions that it makes, in sentences, with what must be true for it."""
+"""A certified threshold: a guarantee about the decisions that it makes, in sentences,
+with what must be true for it.
+"""
 
 from dataclasses import dataclass, field
+from math import floor, inf, log10
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skcalib._inference.results import ResultTable
 from skcalib._input.scalars import (
@@ -15,223 +19,334 @@ from skcalib._input.scalars import (
 from skcalib._input.scores import check_scores, checked_scores
 from skcalib.guarantees._certificate import sentences_html
 
-# Promise: the rule, what holds, and what was seen.
-_ANSWER = "Give the predicted class where its probability is at least {t}, and abstain elsewhere."
-_EVENT = "Predict the event where its probability is at least {t}."
-_ROUTE = "Let the small model answer where its confidence is at least {t}, and the large model elsewhere."
-_ANSWERED = "answered ({share}), {w} of them wrongly."
-_PREDICTED = "predicted to be events ({share})"
-_FALSE = f"{_PREDICTED}, and {{w}} of them are not."
-_LOST = (
-    "left to the small model ({share}), and {w} correct answers are lost on balance."
+_ANSWER = (
+    "Give the predicted class where its probability is at least {t}, and abstain"
+    " elsewhere."
 )
+_ABSTAIN = (
+    "Give the answer where its confidence is at least {t}, and abstain elsewhere."
+)
+_EVENT = "Predict the event where its probability is at least {t}."
+_ROUTE = (
+    "Let the small model answer where its confidence is at least {t}, and the large"
+    " model elsewhere."
+)
+_ANSWERED = "answered ({share})"
+_PREDICTED = "predicted to be events ({share})"
+_LEFT = "left to the small model ({share})"
+# Guarantee: the rule, what holds, which rows are accepted, and what speaks against it.
 PROMISES = {
     "error_when_answered": (
         _ANSWER,
         "at most {target} of the answers are wrong",
         _ANSWERED,
+        "{w} of them wrongly",
     ),
     "answered_and_wrong": (
         _ANSWER,
         "at most {target} of all rows are answered wrongly",
         _ANSWERED,
+        "{w} of them wrongly",
+    ),
+    "abstention": (
+        _ABSTAIN,
+        "at most {target} of the answers that are given are wrong",
+        _ANSWERED,
+        "{w} of them wrongly",
     ),
     "precision": (
         _EVENT,
         "at least {target} of the predicted events are events",
-        _FALSE,
+        _PREDICTED,
+        "and {w} of them are not",
     ),
     "recall": (
         _EVENT,
         "at least {target} of the events are predicted",
-        f"{_PREDICTED}; {{w}} events are missed.",
+        _PREDICTED,
+        "{w} events are missed",
     ),
     "false_positive_rate": (
         _EVENT,
         "at most {target} of the rows without the event are predicted to be one",
-        _FALSE,
+        _PREDICTED,
+        "and {w} of them are not",
+    ),
+    "accuracy": (
+        _EVENT,
+        "at least {target} of all rows are predicted correctly",
+        _PREDICTED,
+        "{w} of all rows are predicted wrongly",
     ),
     "routing": (
         _ROUTE,
         "at most {target} of the answers are lost against the large model alone",
-        _LOST,
+        _LEFT,
+        "and {w} correct answers are lost on balance",
     ),
 }
-MODEL = (
-    "The probabilities come from one model that was fitted on other rows. A recalibrator that was fitted on these rows "
-    "is not noticed here: maps of at most two parameters a class did no harm in simulations, all others need rows of "
-    "their own (fit the recalibrator on one half of the rows, find the threshold on the other)."
-)
-FIXED = "The promise, its target and the thresholds were fixed before the labels of these rows were seen."
-ANSWERS = (
-    "error_when_answered",
-    "answered_and_wrong",
-)  # about the predicted class; the others are about an event
+# about the predicted class
+ANSWERS = ("error_when_answered", "answered_and_wrong")
+# about an event
+EVENTS = ("precision", "recall", "false_positive_rate", "accuracy")
+# what `certified_threshold` can promise
+OF_ONE_MODEL = ANSWERS + EVENTS
+
+_REASONS = {
+    "few_rows": (
+        "There are too few rows: even without an error among them, no threshold would"
+        " pass the test."
+    ),
+    "start": (
+        "Other thresholds would be within the target, but the search does not reach"
+        " them. It starts where the scores predict success, and there more is wrong"
+        " than the scores say: they are overconfident. Recalibrate them on other rows,"
+        " or give start=, fixed before the labels of these rows are seen."
+    ),
+    "sequence": (
+        "Other thresholds would be within the target, but the tests go from strict to"
+        " lenient thresholds, and end before they reach them."
+    ),
+    "rates": (
+        "The rates seen here are not within the target: a better model is needed, or"
+        " far more rows."
+    ),
+    "margin": "The rates seen here are within the target, but not by enough.",
+    "together": (
+        "The guarantees hold one by one, but no threshold is strict enough for all but"
+        " recall and lenient enough for recall."
+    ),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class CertifiedThreshold(ResultTable):
-    """A threshold with a promise about the decisions that it makes. Printing it gives sentences.
+    """A threshold with a guarantee about its decisions. Printing it gives sentences.
 
     Parameters
     ----------
     threshold : float
         Rows at or above it are accepted; infinite if none was found, so that no row is.
-    promise : {"error_when_answered", "answered_and_wrong", "precision", "recall", "false_positive_rate", "routing"}
-        What is promised; "routing" comes from `certified_routing`.
-    target : float
-        The limit: at least this precision or recall, at most this share of anything else.
+    promise : str or tuple of str
+        What is guaranteed: an option of `certified_threshold`, or several; "routing"
+        comes from `certified_routing`, and "abstention" from `certified_abstention`.
+    target : float or tuple of float
+        The limit: at least this precision, recall or accuracy, at most this share of
+        anything else. As many as there are guarantees.
     confidence_level : float
-        Probability of the promise, in (0, 1).
+        Probability of the guarantee, in (0, 1).
     n_samples : int
         Calibration rows.
     n_accepted : int
         Calibration rows at or above the threshold.
-    n_wrong : int
-        What speaks against the promise: accepted rows that are wrong, for recall events that are not accepted, for
-        routing answers lost less answers gained.
+    n_wrong : int or tuple of int
+        What speaks against each guarantee: accepted rows that are wrong, for recall
+        events that are not accepted, for accuracy all wrong rows, for routing answers
+        lost less answers gained.
     pvalue : float
-        P-value of "the threshold breaks the promise", 1 if none was found.
+        P-value of "the threshold breaks the guarantee", 1 if none was found.
     assumptions : tuple of str
-        What must be true for the promise to hold, and which part of it is exact, one sentence each.
+        What must be true for the guarantee to hold, and which part of it is exact, one
+        sentence each.
     n_needed : int, default=None
-        If none was found: about how many calibration rows are needed at the error rates seen here; None where no
-        number of rows would do.
+        If none was found: about how many calibration rows are needed at the error rates
+        seen here; None where no number of rows would do, or more rows are not what is
+        missing.
     column : int, default=1
-        For promises about an event, its column where probabilities have two.
+        For guarantees about an event, its column where probabilities have two.
+    reason : {"few_rows", "margin", "start", "sequence", "rates", "together"}, default=None
+        If none was found: why. Even without an error there are too few rows; rates are
+        within the target, but not by enough; the search starts where overconfident
+        scores predict success, or ends at a stricter threshold; rates are not within
+        the target; or several guarantees are kept by different thresholds only.
+    n_clusters : int, default=None
+        Number of clusters, if rows come in clusters.
 
     See Also
     --------
     certified_threshold : What makes it.
+    certified_abstention : The same for answers with a confidence.
     certified_routing : The same for two models.
-    """
+    """  # noqa: E501
 
     threshold: float
-    promise: str
-    target: float
+    promise: str | tuple[str, ...]
+    target: float | tuple[float, ...]
     confidence_level: float
     n_samples: int
     n_accepted: int
-    n_wrong: int
+    n_wrong: int | tuple[int, ...]
     pvalue: float
     assumptions: tuple[str, ...] = field(repr=False)
     n_needed: int | None = None
     column: int = 1
+    reason: str | None = None
+    n_clusters: int | None = None
 
     def __post_init__(self):
         """Check the fields, which may come from a file."""
-        check_option(self.promise, "promise", tuple(PROMISES))
-        check_number(self.target, "target", above=0, below=1)
+        n_samples = check_int(self.n_samples, "n_samples")
+        promises = as_tuple(self.promise)
+        targets = as_tuple(self.target)
+        numbers_wrong = as_tuple(self.n_wrong)
+        for promise in promises:
+            check_option(promise, "promise", tuple(PROMISES))
+        for target in targets:
+            check_number(target, "target", above=0, below=1)
+        for number in numbers_wrong:
+            check_int(number, "n_wrong", minimum=-n_samples, maximum=n_samples)
+        if not len(promises) == len(targets) == len(numbers_wrong) > 0:
+            raise invalid("target", "one number for each guarantee", self.target)
         check_confidence_level(self.confidence_level)
-        check_int(
-            self.n_accepted,
-            "n_accepted",
-            minimum=0,
-            maximum=check_int(self.n_samples, "n_samples"),
-        )
-        check_int(
-            self.n_wrong, "n_wrong", minimum=-self.n_samples, maximum=self.n_samples
-        )
+        check_int(self.n_accepted, "n_accepted", minimum=0, maximum=n_samples)
         check_number(self.threshold, "threshold", at_least=0, infinite=True)
         check_number(self.pvalue, "pvalue", at_least=0, at_most=1)
-        if not isinstance(self.assumptions, tuple) or not all(
-            isinstance(one, str) for one in self.assumptions
-        ):
+        is_text = isinstance(self.assumptions, tuple) and all(
+            isinstance(sentence, str) for sentence in self.assumptions
+        )
+        if not is_text:
             raise invalid("assumptions", "a tuple of sentences", self.assumptions)
         if self.n_needed is not None:
             check_int(self.n_needed, "n_needed")
         check_int(self.column, "column", minimum=0, maximum=1)
+        check_option(self.reason, "reason", (None, *_REASONS))
+        if self.n_clusters is not None:
+            check_int(self.n_clusters, "n_clusters", maximum=n_samples)
 
     @property
-    def found(self):
-        """Whether a threshold keeps the promise with the wanted confidence."""
+    def found(self) -> bool:
+        """Whether a threshold keeps the guarantee with the wanted confidence."""
         return self.threshold < np.inf
 
     @property
-    def accepted(self):
+    def accepted(self) -> float:
         """Share of the calibration rows at or above the threshold."""
         return self.n_accepted / self.n_samples
 
-    def accepts(self, y_proba):
+    def accepts(self, y_proba: ArrayLike) -> np.ndarray:
         """Return which rows are at or above the threshold.
 
         Parameters
         ----------
         y_proba : array-like of shape (n,), (n, 2) or (n, K)
-            Probabilities of the form that the threshold was found with; for routing the confidences.
+            Probabilities of the form that the threshold was found with; for routing and
+            abstention the confidences.
 
         Returns
         -------
         accepted : ndarray of bool, shape (n,)
-            Whether a row is answered, predicted to be an event, or left to the small model.
+            Whether a row is answered, predicted to be an event, or left to the small
+            model.
 
         Raises
         ------
         ValueError
             For anything that is not a probability, or has another form.
         """
-        return deciding_scores(y_proba, self.promise, self.column) >= self.threshold
+        scores = deciding_scores(y_proba, as_tuple(self.promise)[0], self.column)
+        return scores >= self.threshold
 
-    def columns(self):
-        """Return one row of columns: `found`, `accepted`, and all fields except the assumptions.
+    def columns(self) -> dict:
+        """Return `found`, `accepted`, and all fields except the assumptions.
 
         Returns
         -------
         columns : dict
             From each name to a list of its value.
         """
-        return {
-            name: [getattr(self, name)]
-            for name in ("found", "accepted", *vars(self))
-            if name != "assumptions"
-        }
+        names = [name for name in vars(self) if name != "assumptions"]
+        return {name: [getattr(self, name)] for name in ("found", "accepted", *names)}
 
     def __str__(self):
-        """Say rule, promise, what was seen, and the assumptions in sentences."""
-        rule, promise, seen = PROMISES[self.promise]
-        level, target = (
-            f"{100 * self.confidence_level:.10g} %",
-            f"{100 * self.target:.10g} %",
-        )
-        promise = f"With {level} confidence (right for at least {level} of calibration samples), {promise}."
-        promise = promise.format(target=target)
-        if self.found:
-            seen = seen.format(
-                share=f"{100 * self.accepted:.3g} %", w=f"{self.n_wrong:,}"
+        """Say rule, guarantee, what was seen, and the assumptions in sentences."""
+        level = f"{100 * self.confidence_level:.10g} %"
+        held = [
+            PROMISES[promise][1].format(target=f"{100 * target:.10g} %")
+            for promise, target in zip(
+                as_tuple(self.promise), as_tuple(self.target), strict=True
             )
-            counted = f"Of {self.n_samples:,} calibration rows, {self.n_accepted:,} are {seen}"
-            lines = [rule.format(t=repr(self.threshold)), promise, counted]
-        else:
-            needed = "The rates seen here are not within the target: a better model is needed, or far more rows."
-            if self.n_needed is not None:
-                needed = f"About {self.n_needed:,} calibration rows are needed, if the rates stay as they are here."
-            none = f"No threshold is found on these {self.n_samples:,} rows, so that no row is accepted."
-            lines = [none, f"The promise would be: w{promise[1:]}", needed]
-        return "\n".join(
-            [
-                *lines,
-                "This holds provided that:",
-                *(f"- {one}" for one in self.assumptions),
-            ]
+        ]
+        guaranteed = (
+            f"ith {level} confidence (right for at least {level} of calibration"
+            f" samples), {' and '.join(held)}."
         )
+        if self.found:
+            rule = PROMISES[as_tuple(self.promise)[0]][0]
+            lines = [
+                rule.format(t=shown_threshold(self.threshold)),
+                f"W{guaranteed}",
+                self._seen(),
+            ]
+        else:
+            lines = [
+                f"No threshold is found on these {self.n_samples:,} rows, so that no"
+                " row is accepted.",
+                f"The guarantee would be: w{guaranteed}",
+                self._why_not(),
+            ]
+        assumed = [f"- {sentence}" for sentence in self.assumptions]
+        return "\n".join([*lines, "This holds provided that:", *assumed])
+
+    def _seen(self):
+        """Say how many rows are accepted, and what speaks against the guarantee."""
+        promises = as_tuple(self.promise)
+        against = []
+        for promise, number in zip(promises, as_tuple(self.n_wrong), strict=True):
+            phrase = PROMISES[promise][3].format(w=f"{number:,}")
+            if phrase not in against:
+                against.append(phrase)
+        accepted = PROMISES[promises[0]][2].format(share=f"{100 * self.accepted:.3g} %")
+        # "and ..." goes on with the accepted rows; the rest is about other rows.
+        link = "; " if promises[0] in ("recall", "accuracy") else ", "
+        clusters = ""
+        if self.n_clusters is not None:
+            clusters = f" in {self.n_clusters:,} clusters"
+        return (
+            f"Of {self.n_samples:,} calibration rows{clusters}, {self.n_accepted:,} are"
+            f" {accepted}{link}{'; '.join(against)}."
+        )
+
+    def _why_not(self):
+        """Say why nothing was found, and how many rows would do."""
+        reason = _REASONS.get(self.reason, "")
+        if self.n_needed is None:
+            return reason or _REASONS["rates"]
+        unit = "calibration rows are needed, if the rates stay as they are here."
+        return f"{reason} About {self.n_needed:,} {unit}".lstrip()
 
     def _repr_html_(self):
         return sentences_html(str(self))
 
 
+def as_tuple(value):
+    """Return a value as a tuple of one, and a tuple as it is."""
+    return value if isinstance(value, tuple) else (value,)
+
+
+def shown_threshold(threshold):
+    """Return a threshold with six digits of its distance from 0 or 1."""
+    distance = min(threshold, 1 - threshold)
+    if not 0 < distance < inf:
+        return f"{threshold:g}"
+    digits = 5 - floor(log10(distance))
+    return f"{threshold:.{digits}f}".rstrip("0")
+
+
 def deciding_scores(y_proba, promise, column=1):
-    """Return the score that is compared with the threshold: of the predicted class, of the event, or as it is given."""
+    """Return the score that is compared with the threshold: of the predicted class, of
+    the event, or as it is given.
+    """
     if promise in ANSWERS:
         scores, _, largest = checked_scores(y_proba, name="y_proba", predict_from=2)
-        return (
-            np.maximum(scores[:, 0], 1 - scores[:, 0]) if largest is None else largest
-        )
-    scores = check_scores(
-        y_proba, name="confidence" if promise == "routing" else "y_proba"
-    )
-    if scores.shape[1] > (1 if promise == "routing" else 2):
+        if largest is not None:
+            return largest
+        return np.maximum(scores[:, 0], 1 - scores[:, 0])
+    is_confidence = promise in ("routing", "abstention")
+    scores = check_scores(y_proba, name="confidence" if is_confidence else "y_proba")
+    if scores.shape[1] > (1 if is_confidence else 2):
         raise ValueError(
-            f"promise={promise!r} is about one score a row, found {scores.shape[1]} columns: give the probability of "
-            "the event, or the confidence of the small model."
+            f"promise={promise!r} is about one score a row, found {scores.shape[1]}"
+            " columns: give the probability of the event, or the confidence of the"
+            " answer."
         )
     return scores[:, column if scores.shape[1] == 2 else 0]

@@ -1,45 +1,50 @@
-"""A classifier that decides by a certified threshold, and abstains where it has promised nothing."""
+"""A classifier that decides by a certified threshold, and may abstain."""
 
-from dataclasses import KW_ONLY
+from typing import Any, Literal
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
 
-from skcalib._defaults import parameters
+from skcalib._input.classifier_scores import classifier_scores
 from skcalib._input.labels import shown
 from skcalib._input.scalars import check_option
 from skcalib._input.warn import warn
-from skcalib.cross_fitting import classifier_scores
-from skcalib.decisions._certified import ANSWERS, PROMISES
+from skcalib.decisions._certified import ANSWERS, OF_ONE_MODEL, CertifiedThreshold
 from skcalib.decisions._certified_threshold import certified_threshold
 from skcalib.decisions._expected_cost import WrappedClassifier
+from skcalib.decisions._same_rows import provenances
 
 
-@parameters
 class CertifiedThresholdClassifier(WrappedClassifier):
-    """Classifier that keeps a promise: it abstains below a certified threshold, or predicts an event from it on.
+    """Classifier with a guarantee: it abstains below a certified threshold.
+
+    With a guarantee about an event it predicts the event from the threshold on, and the
+    other class below.
 
     Parameters
     ----------
     estimator : classifier
-        With `predict_proba`. One that is fitted already stands in a `sklearn.frozen.FrozenEstimator`; all rows of `fit`
-        then serve the threshold, and must be new to it.
+        With `predict_proba`. One that is fitted already stands in a
+        `sklearn.frozen.FrozenEstimator`; all rows of `fit` then serve the threshold,
+        and must be new to it.
 
-    promise : {"error_when_answered", "answered_and_wrong", "precision", "recall", "false_positive_rate"}, \
-default="error_when_answered"
-        See `certified_threshold`. With the last three, `predict` gives the second of two classes from the threshold on
-        and the first below.
+    promise : {"error_when_answered", "answered_and_wrong", "precision", "recall", \
+"false_positive_rate", "accuracy"}, default="error_when_answered"
+        See `certified_threshold`. With the last four, `predict` gives the second of
+        two classes from the threshold on and the first below.
 
     target : float, default=0.05
-        The limit: at most this share of errors, or at least this precision or recall.
+        The limit: at most this share of errors, or at least this precision, recall or
+        accuracy.
 
     confidence_level : float, default=0.9
-        Probability of the promise, in (0, 1).
+        Probability of the guarantee, in (0, 1).
 
     abstain_label : object, default=None
-        What `predict` gives for rows without an answer; None is "abstain" for strings and -1 for integers from 0 on,
-        and an error elsewhere.
+        What `predict` gives for rows without an answer; None is "abstain" for strings,
+        -1 for whole numbers from 0 on, and an error elsewhere.
 
     test_size : float or int, default=0.5
         Share or number of the rows that are kept for the threshold.
@@ -56,7 +61,7 @@ default="error_when_answered"
         The certified threshold, infinite if none was found.
 
     certificate_ : CertifiedThreshold
-        The promise, in sentences.
+        The guarantee, in sentences.
 
     estimator_ : classifier
         The fitted classifier.
@@ -70,21 +75,24 @@ default="error_when_answered"
     Raises
     ------
     ValueError
-        In `fit`, if `y`, or its part for the classifier, has one class only, the promise is about an event and
-        there are more than two classes, or no free label is left for abstaining.
+        In `fit`, if `y`, or its part for the classifier, has one class only, the
+        guarantee is about an event and there are more than two classes, a frozen map of
+        more than two parameters was fitted to the same rows, or no free label is left
+        for abstaining.
     TypeError
         In `fit`, if `estimator` has no `predict_proba`.
 
     See Also
     --------
     skcalib.decisions.certified_threshold : The threshold, for probabilities at hand.
-    skcalib.decisions.ExpectedCostClassifier : Decisions by costs in place of a promise.
+    skcalib.decisions.ExpectedCostClassifier : Decisions by costs.
 
     Notes
     -----
-    A recalibrated classifier abstains less: ``CertifiedThresholdClassifier(RecalibratedClassifierCV(...))``. Rows are
-    split at random, without regard to classes, because the promise is about rows that are independent draws. Accuracy
-    (`score`) counts abstaining as an error.
+    A recalibrated classifier abstains less:
+    ``CertifiedThresholdClassifier(RecalibratedClassifierCV(...))``. Rows are split at
+    random, without regard to classes, because the guarantee is about rows that are
+    independent draws. Accuracy (`score`) counts abstaining as an error.
 
     Examples
     --------
@@ -98,19 +106,39 @@ default="error_when_answered"
     >>> answered = y_pred != -1
     >>> print(f"{answered.mean():.2f} answered, {(y_pred != y_test)[answered].mean():.3f} of them wrongly")
     0.91 answered, 0.020 of them wrongly
-    """
+    """  # noqa: E501
 
-    estimator: object
-    _: KW_ONLY
-    promise: str = "error_when_answered"
-    target: float = 0.05
-    confidence_level: float = 0.9
-    abstain_label: object = None
-    test_size: float = 0.5
-    random_state: object = None
+    threshold_: float
+    certificate_: CertifiedThreshold
+
+    def __init__(
+        self,
+        estimator: BaseEstimator,
+        *,
+        promise: Literal[
+            "error_when_answered",
+            "answered_and_wrong",
+            "precision",
+            "recall",
+            "false_positive_rate",
+            "accuracy",
+        ] = "error_when_answered",
+        target: float = 0.05,
+        confidence_level: float = 0.9,
+        abstain_label: Any = None,
+        test_size: float = 0.5,
+        random_state: int | np.random.RandomState | None = None,
+    ):
+        self.estimator = estimator
+        self.promise = promise
+        self.target = target
+        self.confidence_level = confidence_level
+        self.abstain_label = abstain_label
+        self.test_size = test_size
+        self.random_state = random_state
 
     def fit(self, X, y, **fit_params):
-        """Fit the classifier on one part of the rows, and find the threshold on the other.
+        """Fit the classifier to one part of the rows, find the threshold on the other.
 
         Parameters
         ----------
@@ -121,8 +149,8 @@ default="error_when_answered"
             Labels: numbers, booleans or strings.
 
         **fit_params : dict
-            Metadata for the classifier's `fit`. The threshold does not use them, because its promise is about
-            unweighted rows.
+            Metadata for the classifier's `fit`. The threshold does not use them,
+            because its guarantee is about unweighted rows.
 
         Returns
         -------
@@ -132,16 +160,14 @@ default="error_when_answered"
         Raises
         ------
         ValueError
-            If `y`, or its part for the classifier, has one class only, the promise is about an event and there
-            are more than two classes, or no free label is left for abstaining.
+            If `y`, or its part for the classifier, has one class only, the guarantee is
+            about an event and there are more than two classes, a frozen map of more
+            than two parameters was fitted to the same rows, or no free label is left
+            for abstaining.
         TypeError
             If `estimator` has no `predict_proba`.
         """
-        check_option(
-            self.promise,
-            "promise",
-            tuple(name for name in PROMISES if name != "routing"),
-        )
+        check_option(self.promise, "promise", OF_ONE_MODEL)
         fits = self._checked_fits(X, y, fit_params)
         if self.promise in ANSWERS:
             self._abstain_label()
@@ -154,8 +180,10 @@ default="error_when_answered"
             )
             if len(np.unique(fits.y[train])) < 2:
                 raise ValueError(
-                    f"The {len(train)} rows for the classifier have one class only ({shown(fits.y[train[:1]])}): give "
-                    "more rows, another random_state, or a model that is fitted already, in a FrozenEstimator."
+                    f"The {len(train)} rows for the classifier have one class only"
+                    f" ({shown(fits.y[train[:1]])}): give more rows, another"
+                    " random_state, or a model that is fitted already, in a"
+                    " FrozenEstimator."
                 )
             (model, X_test), y_test = fits.on_fold(train, test), fits.y[test]
         y_proba = classifier_scores(model, X_test, self.classes_, "predict_proba")
@@ -164,8 +192,14 @@ default="error_when_answered"
             "target": self.target,
             "confidence_level": self.confidence_level,
         }
+        # A frozen recalibrator tells whether it was fitted to these rows.
+        fitted_on = model if provenances(model) else None
         self.certificate_ = certified_threshold(
-            y_test, y_proba, **promised, labels=self.classes_
+            y_test,
+            y_proba,
+            **promised,
+            labels=self.classes_,
+            fitted_on=fitted_on,
         )
         self.threshold_ = self.certificate_.threshold
         if not self.certificate_.found:
@@ -174,7 +208,7 @@ default="error_when_answered"
         return self._set_fitted(model)
 
     def predict(self, X):
-        """Return labels; a row below the threshold gets `abstain_label`, or the other class if there is an event.
+        """Return labels; below the threshold `abstain_label`, or no event.
 
         Parameters
         ----------
@@ -190,27 +224,38 @@ default="error_when_answered"
         accepted = self.certificate_.accepts(proba)
         if self.promise not in ANSWERS:
             return self.classes_[accepted.astype(np.intp)]
-        labels = np.append(self.classes_, [self._abstain_label()])
-        if labels.dtype.kind != self.classes_.dtype.kind:
-            labels = np.array(
-                [*self.classes_.tolist(), self.abstain_label], dtype=object
-            )
+        abstains = self._abstain_label()
+        labels = np.append(self.classes_, [abstains])
+        kinds = {labels.dtype.kind, self.classes_.dtype.kind}
+        # Numbers and text stay what they are; -1 may stand beside unsigned integers.
+        if len(kinds) > 1 and kinds != {"i", "u"}:
+            labels = np.array([*self.classes_.tolist(), abstains], dtype=object)
         return labels[np.where(accepted, np.argmax(proba, axis=1), -1)]
 
     def _binary_by(self):
-        return "" if self.promise in ANSWERS else f"promise={self.promise!r}"
+        """Say what restricts the classifier to two classes, "" if nothing does."""
+        if self.promise in ANSWERS:
+            return ""
+        return f"promise={self.promise!r}"
 
     def _abstain_label(self):
         """Return the label for abstaining, which must be no class."""
-        classes, label = self.classes_, self.abstain_label
-        if label is None and classes.dtype.kind in "iu" and classes[0] >= 0:
-            return -1
-        if label is None and (
-            classes.dtype.kind in "UT" or all(isinstance(one, str) for one in classes)
-        ):
+        classes = self.classes_
+        label = self.abstain_label
+        if label is None and _are_whole(classes):
+            return -1.0 if classes.dtype.kind == "f" else -1
+        if label is None and all(isinstance(name, str) for name in classes.tolist()):
             label = "abstain"
         if label is None or label in classes.tolist():
             raise ValueError(
-                f"abstain_label must be a label beside {shown(classes)}, found {self.abstain_label!r}."
+                f"abstain_label must be a label beside {shown(classes)}, found"
+                f" {self.abstain_label!r}."
             )
         return label
+
+
+def _are_whole(classes):
+    """Return whether sorted classes are numbers such as 0 and 1, or 0.0 and 1.0."""
+    if classes.dtype.kind not in "iuf" or classes[0] < 0:
+        return False
+    return bool(np.all(classes % 1 == 0))

@@ -1,17 +1,28 @@
-"""Decisions at the least expected cost: a cost for each class and action, also one that changes from row to row."""
+"""Decisions at the least expected cost, which may change from row to row."""
+
+from collections.abc import Callable
 
 import numpy as np
-from sklearn.base import ClassifierMixin
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from skcalib._input.classifier_scores import classifier_scores
 from skcalib._input.labels import check_label_vector, encode_labels, shown
 from skcalib._input.scalars import as_numbers
 from skcalib._input.scores import check_sample_weight, first_index
-from skcalib.cross_fitting import ClassifierWrapper, classifier_scores
+from skcalib.cross_fitting import ClassifierWrapper
 
 
 class WrappedClassifier(ClassifierMixin, ClassifierWrapper):
-    """Base of classifiers that decide by the probabilities of another one: metadata go to its `fit`."""
+    """Base of classifiers that decide by the probabilities of another one: metadata go
+    to its `fit`.
+    """
+
+    classes_: np.ndarray
+    estimator_: BaseEstimator
+    n_features_in_: int
+    feature_names_in_: np.ndarray
 
     def predict_proba(self, X):
         """Return the probabilities of the wrapped classifier.
@@ -35,8 +46,9 @@ class WrappedClassifier(ClassifierMixin, ClassifierWrapper):
         self.classes_ = fits.classes
         if self._binary_by() and len(self.classes_) > 2:
             raise ValueError(
-                f"Only binary classification is supported with {self._binary_by()}. The type of the target is "
-                f"multiclass: y has {len(self.classes_)} classes ({shown(self.classes_)})."
+                f"Only binary classification is supported with {self._binary_by()}. The"
+                f" type of the target is multiclass: y has {len(self.classes_)} classes"
+                f" ({shown(self.classes_)})."
             )
         return fits
 
@@ -54,21 +66,24 @@ class WrappedClassifier(ClassifierMixin, ClassifierWrapper):
 class ExpectedCostClassifier(WrappedClassifier):
     """Classifier that takes the action of the least expected cost.
 
-    Predicting the most probable class is right only where all errors cost the same. This classifier weighs the
-    probabilities with what each action costs, so the probabilities should be calibrated: wrap a
-    `skcalib.RecalibratedClassifierCV`.
+    Predicting the most probable class is right only where all errors cost the same.
+    This classifier weighs the probabilities with what each action costs, so the
+    probabilities should be calibrated: wrap a `skcalib.RecalibratedClassifierCV`.
 
     Parameters
     ----------
     estimator : classifier
-        With `predict_proba`. One that is fitted already stands in a `sklearn.frozen.FrozenEstimator`.
+        With `predict_proba`. One that is fitted already stands in a
+        `sklearn.frozen.FrozenEstimator`.
 
     cost_matrix : array-like of shape (n_classes, n_actions), or callable
-        Cost of each action (column) where a class (row, in the order of `classes_`) is true, in any unit; gains are
-        negative. A callable takes X and returns the costs of each row, of shape (n, n_classes, n_actions).
+        Cost of each action (column) where a class (row, in the order of `classes_`) is
+        true, in any unit; gains are negative. A callable takes X and returns the costs
+        of each row, of shape (n, n_classes, n_actions).
 
     actions : array-like of shape (n_actions,), default=None
-        Labels of the columns, such as ``["approve", "reject", "ask a person"]``; None means the classes.
+        Labels of the columns, such as ``["approve", "reject", "ask a person"]``; None
+        means the classes.
 
     Attributes
     ----------
@@ -90,7 +105,8 @@ class ExpectedCostClassifier(WrappedClassifier):
     Raises
     ------
     ValueError
-        In `fit`, if `y` has one class only, or the costs are not those of its classes and actions.
+        In `fit`, if `y` has one class only, or the costs are not those of its classes
+        and actions.
     TypeError
         In `fit`, if `estimator` has no `predict_proba`.
 
@@ -101,8 +117,9 @@ class ExpectedCostClassifier(WrappedClassifier):
 
     Notes
     -----
-    The action is the first a with the least ``sum over k of p_k C[k, a]``. With two classes and errors that cost the
-    same, an action "ask a person" that costs half of an error or more is never taken.
+    The action is the first a with the least ``sum over k of p_k C[k, a]``. With two
+    classes and errors that cost the same, an action "ask a person" that costs half of
+    an error or more is never taken.
 
     References
     ----------
@@ -110,8 +127,8 @@ class ExpectedCostClassifier(WrappedClassifier):
 
     Examples
     --------
-    A missed tumour costs 9 times a needless treatment, so the model treats from a probability of .1 on. It treats more
-    rows than are malignant.
+    A missed tumour costs 9 times a needless treatment, so the model treats from a
+    probability of .1 on. It treats more rows than are malignant.
 
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.linear_model import LogisticRegression
@@ -132,7 +149,15 @@ class ExpectedCostClassifier(WrappedClassifier):
     (165, 110)
     """
 
-    def __init__(self, estimator, cost_matrix, *, actions=None):
+    actions_: np.ndarray
+
+    def __init__(
+        self,
+        estimator: BaseEstimator,
+        cost_matrix: ArrayLike | Callable,
+        *,
+        actions: ArrayLike | None = None,
+    ):
         self.estimator = estimator
         self.cost_matrix = cost_matrix
         self.actions = actions
@@ -159,21 +184,23 @@ class ExpectedCostClassifier(WrappedClassifier):
         Raises
         ------
         ValueError
-            If `y` has one class only, or the costs are not those of its classes and actions.
+            If `y` has one class only, or the costs are not those of its classes and
+            actions.
         TypeError
             If `estimator` has no `predict_proba`.
         """
         fits = self._checked_fits(X, y, fit_params)
-        actions = self.classes_ if self.actions is None else np.asarray(self.actions)
+        actions = self.classes_
+        if self.actions is not None:
+            actions = np.asarray(self.actions)
         if actions.ndim != 1 or len(set(actions.tolist())) < len(actions):
             raise ValueError(
                 f"actions must be a list of different labels, found {self.actions!r}."
             )
         self.actions_ = actions
         if not callable(self.cost_matrix):
-            _check_costs(
-                self.cost_matrix, (len(self.classes_), len(actions)), self.classes_
-            )
+            shape = (len(self.classes_), len(actions))
+            _check_costs(self.cost_matrix, shape, self.classes_)
         return self._set_fitted(fits.on_all_rows())
 
     def predict(self, X):
@@ -208,24 +235,31 @@ class ExpectedCostClassifier(WrappedClassifier):
         return self._expected_costs(X).min(axis=1)
 
     def _binary_by(self):
-        return "a cost_matrix of two rows" * (
-            np.ndim(self.cost_matrix) == 2 == len(self.cost_matrix)
-        )
+        """Say what restricts the classifier to two classes, "" if nothing does."""
+        if np.ndim(self.cost_matrix) == 2 and len(self.cost_matrix) == 2:
+            return "a cost_matrix of two rows"
+        return ""
 
     def _expected_costs(self, X):
+        """Return the expected cost of each action (column) in each row."""
         proba = self.predict_proba(X)
-        shape = len(self.classes_), len(self.actions_)
-        if callable(self.cost_matrix):
-            costs = _check_costs(
-                self.cost_matrix(X), (len(proba), *shape), self.classes_
-            )
-            return np.einsum("nk,nka->na", proba, costs)
-        return proba @ _check_costs(self.cost_matrix, shape, self.classes_)
+        shape = (len(self.classes_), len(self.actions_))
+        if not callable(self.cost_matrix):
+            return proba @ _check_costs(self.cost_matrix, shape, self.classes_)
+        by_row = (len(proba), *shape)
+        costs = _check_costs(self.cost_matrix(X), by_row, self.classes_)
+        return np.einsum("nk,nka->na", proba, costs)
 
 
 def mean_cost(
-    y_true, action, cost_matrix, *, actions=None, labels=None, sample_weight=None
-):
+    y_true: ArrayLike,
+    action: ArrayLike,
+    cost_matrix: ArrayLike,
+    *,
+    actions: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
     """Mean cost of the actions that were taken; smaller is better.
 
     Parameters
@@ -233,7 +267,8 @@ def mean_cost(
     y_true : array-like of shape (n,)
         Labels.
     action : array-like of shape (n,)
-        The action taken in each row, such as the predictions of an `ExpectedCostClassifier` or of any classifier.
+        The action taken in each row, such as the predictions of an
+        `ExpectedCostClassifier` or of any classifier.
     cost_matrix : array-like of shape (n_classes, n_actions) or (n, n_classes, n_actions)
         Cost of each action (column) where a class (row) is true.
     actions : array-like of shape (n_actions,), default=None
@@ -251,7 +286,8 @@ def mean_cost(
     Raises
     ------
     ValueError
-        If the costs are not those of the classes and actions, a label or an action is unknown, or lengths differ.
+        If the costs are not those of the classes and actions, a label or an action is
+        unknown, or lengths differ.
 
     See Also
     --------
@@ -279,11 +315,12 @@ def mean_cost(
     ...     cost_matrix=[[0, 1], [9, 0]],
     ...     labels=[0, 1],
     ... )
-    """
+    """  # noqa: E501
     costs = np.asarray(cost_matrix)
     if costs.ndim not in (2, 3):
         raise ValueError(
-            f"cost_matrix must have a row a class and a column an action, found {costs.shape}."
+            "cost_matrix must have a row a class and a column an action, found"
+            f" {costs.shape}."
         )
     y_true = check_label_vector(
         y_true, np.size(action), name="y_true", scores_name="action"
@@ -291,8 +328,11 @@ def mean_cost(
     classes, codes = encode_labels(
         y_true, costs.shape[-2], labels, name="y_true", classes_name="labels"
     )
-    actions = classes if actions is None else np.asarray(actions)
-    shape = len(codes), len(classes), len(actions)
+    if actions is None:
+        actions = classes
+    actions = np.asarray(actions)
+    shape = (len(codes), len(classes), len(actions))
+    # Without costs of each row the first axis is missing.
     costs = _check_costs(costs, shape[-costs.ndim :], classes)
     action = check_label_vector(action, len(codes), name="action", scores_name="y_true")
     is_taken = action[:, None] == actions
@@ -300,23 +340,25 @@ def mean_cost(
     if unknown.any():
         row = first_index(unknown)[0]
         raise ValueError(
-            f"action has {shown(action[row : row + 1])} in row {row}; the actions are {shown(actions)}."
+            f"action has {shown(action[row : row + 1])} in row {row}; the actions are"
+            f" {shown(actions)}."
         )
-    cost = np.broadcast_to(costs, shape)[
-        np.arange(len(codes)), codes, np.argmax(is_taken, axis=1)
-    ]
-    return float(
-        np.average(cost, weights=check_sample_weight(sample_weight, len(cost)))
-    )
+    column = np.argmax(is_taken, axis=1)
+    cost = np.broadcast_to(costs, shape)[np.arange(len(codes)), codes, column]
+    weight = check_sample_weight(sample_weight, len(cost))
+    return float(np.average(cost, weights=weight))
 
 
 def _check_costs(costs, shape, classes):
-    """Return costs as float64 of a shape: (n_classes, n_actions), or the same for each row."""
+    """Return costs as float64 of a shape: (n_classes, n_actions), or the same for each
+    row.
+    """
     found = as_numbers(costs, "cost_matrix")
     if found.shape != shape:
         raise ValueError(
-            f"cost_matrix must have the shape {shape}, a row for each of the classes {shown(classes)} and a column for "
-            f"each action, found {found.shape}. Where there are more actions than classes, name them with actions=."
+            f"cost_matrix must have the shape {shape}, a row for each of the classes"
+            f" {shown(classes)} and a column for each action, found {found.shape}."
+            " Where there are more actions than classes, name them with actions=."
         )
     if not np.isfinite(found).all():
         at = first_index(~np.isfinite(found))

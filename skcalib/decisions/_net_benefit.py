@@ -1,39 +1,63 @@
 """Net benefit: what decisions at a threshold are worth, in true positives a row."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from skcalib._inference.influence import cluster_codes
+from skcalib._cells.reductions import counted_rows
 from skcalib._inference.results import ResultTable
 from skcalib._input.labels import check_groups
-from skcalib._input.scalars import check_confidence_level, check_int, check_option
+from skcalib._input.scalars import (
+    check_confidence_level,
+    check_int,
+    check_number,
+    check_option,
+)
 from skcalib._input.scored_labels import check_one_event, check_scored_labels
-from skcalib.decisions._certified_threshold import check_thresholds
+from skcalib._intervals.influence import cluster_codes
+from skcalib.decisions._search import check_thresholds
+from skcalib.decisions._treatment_cells import (
+    TreatmentCells,
+    cell_sums,
+    critical_values,
+    reached,
+    reasons_for_no_limits,
+    unit_residuals,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NetBenefit(ResultTable):
-    """Net benefit of one model at each threshold, with its interval. Printing it gives sentences.
+    """Net benefit of one model at each threshold, with its interval. Printing it gives
+    sentences.
 
     Parameters
     ----------
     thresholds : ndarray of shape (n_thresholds,)
         The thresholds, in increasing order.
     net_benefit : ndarray of shape (n_thresholds,)
-        Net benefit, in true positives a row; standardised, as a share of the most there is.
+        Net benefit, in true positives a row; standardised, as a share of the most there
+        is.
     low, high : ndarray of shape (n_thresholds,)
-        Limits of the interval, or of the band.
+        Limits of the interval, or of the band; NaN where the rows do not determine
+        them.
+    interventions_avoided : ndarray of shape (n_thresholds,)
+        Net interventions avoided per 100 rows against treating everybody: the net
+        benefit over that of treating everybody, times ``100 (1 - t) / t``. NaN at 0.
     n_treated : ndarray of shape (n_thresholds,)
         Rows at or above each threshold; with weights their sum.
+    reason : ndarray of str, shape (n_thresholds,)
+        Why limits are NaN; empty where they are not.
     n_samples : float
         Number of rows, or the sum of their weights.
     event_frequency : float
         Share of the rows with an event.
     reference : {"none", "all", "model"}
-        What the model is compared with: treating nobody, treating everybody, or another model.
+        What the model is compared with: treating nobody, treating everybody, or another
+        model.
     standardize : bool
         Whether the net benefit is divided by the event frequency.
     confidence_level : float
@@ -46,7 +70,9 @@ class NetBenefit(ResultTable):
     net_benefit: np.ndarray
     low: np.ndarray
     high: np.ndarray
+    interventions_avoided: np.ndarray
     n_treated: np.ndarray
+    reason: np.ndarray
     n_samples: float
     event_frequency: float
     reference: str
@@ -65,11 +91,16 @@ class NetBenefit(ResultTable):
             f"{100 * self.confidence_level:.10g} % confidence"
             + ", all at once" * self.simultaneous
         )
-        return (
-            f"Net benefit against {against} at {len(self)} threshold{'s' * (len(self) > 1)}, from "
-            f"{self.n_samples:,.10g} rows with {100 * self.event_frequency:.3g} % events.\n"
-            f"Better than {against} ({level}): {self._where(self.low > 0)}.\nWorse: {self._where(self.high < 0)}."
+        text = (
+            f"Net benefit against {against} at {len(self)}"
+            f" threshold{'s' * (len(self) > 1)}, from {self.n_samples:,.10g} rows with"
+            f" {100 * self.event_frequency:.3g} % events.\nBetter than {against}"
+            f" ({level}): {self._where(self.low > 0)}.\nWorse:"
+            f" {self._where(self.high < 0)}."
         )
+        for reason in dict.fromkeys(self.reason[self.reason != ""].tolist()):
+            text += f"\nNo interval at {self._where(self.reason == reason)}: {reason}."
+        return text
 
     def _where(self, mask):
         """Return the ranges of thresholds of a mask in words."""
@@ -84,25 +115,30 @@ class NetBenefit(ResultTable):
 
 
 def net_benefit(
-    y_true,
-    y_proba=None,
+    y_true: ArrayLike,
+    y_proba: ArrayLike | None = None,
     *,
-    thresholds=None,
-    reference="none",
-    standardize=False,
-    confidence_level=0.9,
-    simultaneous=False,
-    n_resamples=1000,
-    sample_weight=None,
-    clusters=None,
-    pos_label=None,
-    labels=None,
-    random_state=None,
-):
-    r"""Net benefit of treating rows from a threshold on, with confidence intervals: the numbers of a decision curve.
+    thresholds: ArrayLike | None = None,
+    reference: Literal["none", "all"] | ArrayLike = "none",
+    standardize: bool = False,
+    harm: float = 0.0,
+    prevalence: float | None = None,
+    confidence_level: float = 0.9,
+    simultaneous: bool = False,
+    n_resamples: int = 1000,
+    sample_weight: ArrayLike | None = None,
+    weight_type: Literal["frequency", "importance"] = "frequency",
+    clusters: ArrayLike | None = None,
+    pos_label: int | float | bool | str | None = None,
+    labels: ArrayLike | None = None,
+    random_state: int | np.random.RandomState | None = None,
+) -> NetBenefit:
+    r"""Net benefit of treating rows from a threshold on, with confidence intervals.
 
-    The threshold t says what a false alarm costs: who treats from t on takes 1 / t - 1 false alarms for one event. The
-    net benefit is the number of treated events, minus the number of other treated rows divided by this price, per row.
+    These are the numbers of a decision curve. The threshold t says what a false alarm
+    costs: who treats from t on takes 1 / t - 1 false alarms for one event. The net
+    benefit is the number of treated events, minus the number of other treated rows
+    divided by this price, per row.
 
     Parameters
     ----------
@@ -111,12 +147,21 @@ def net_benefit(
     y_proba : array-like of shape (n,) or (n, 2)
         Probabilities in [0, 1] of a model that was fitted on other rows.
     thresholds : array-like of float, default=None
-        Thresholds in [0, 1); None means .01, .02 to .99. A row with a probability equal to a threshold is treated.
+        Thresholds in [0, 1); None means .01, .02 to .99. A row with a probability equal
+        to a threshold is treated.
     reference : {"none", "all"} or array-like of shape (n,) or (n, 2), default="none"
-        What is subtracted: the net benefit of treating nobody (0) or everybody, or that of another model, given as its
-        probabilities of the same rows.
+        What is subtracted: the net benefit of treating nobody (0) or everybody, or that
+        of another model, given as its probabilities of the same rows.
     standardize : bool, default=False
-        Whether the net benefit is divided by the event frequency, so that 1 is the most there is.
+        Whether the net benefit is divided by the event frequency, so that 1 is the most
+        there is.
+    harm : float, default=0.0
+        What the model itself costs, in units of net benefit (true positives a row): for
+        example 1 / 30 where 30 tests are as bad as one missed event. It is subtracted
+        at every threshold.
+    prevalence : float, default=None
+        Event frequency of the population, in (0, 1), for rows that were sampled by
+        their label (a case-control study). None takes that of the rows.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1), or of the band.
     simultaneous : bool, default=False
@@ -124,10 +169,14 @@ def net_benefit(
     n_resamples : int, default=1000
         Number of draws behind a simultaneous band.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated rows. For weights that are not counts, such as inverse probabilities of
-        selection, pass ``clusters=np.arange(n)``.
+        Weights; see `weight_type`.
+    weight_type : {"frequency", "importance"}, default="frequency"
+        What weights are. "frequency": they count rows, a weight of 2 is two rows.
+        "importance": each row was seen once and stands for more or fewer (a sampling
+        correction, such as the inverse probability of selection).
     clusters : array-like of shape (n,), default=None
-        The cluster of each row: rows of one cluster (a patient, a centre) may depend on each other.
+        The cluster of each row: rows of one cluster (a patient, a centre) may depend on
+        each other.
     pos_label : int, float, bool or str, default=None
         The label that one column of scores is the probability of.
     labels : array-like of shape (2,), default=None
@@ -138,40 +187,68 @@ def net_benefit(
     Returns
     -------
     table : NetBenefit
-        Frozen table of arrays (`thresholds, net_benefit, low, high, n_treated`) with ``len`` and ``to_frame()``.
+        Frozen table of arrays
+        (`thresholds, net_benefit, low, high, interventions_avoided, n_treated, reason`)
+        with ``len`` and ``to_frame()``.
 
     Raises
     ------
     ValueError
-        For labels, probabilities, a reference, clusters or parameters that do not fit together, more than two classes,
-        one class where `standardize` needs events, and fewer than two clusters.
+        For labels, probabilities, a reference, clusters or parameters that do not fit
+        together, more than two classes, one class where `standardize` or `prevalence`
+        needs both, and one cluster.
+
+    Warns
+    -----
+    UserWarning
+        For weights that are not integers with ``weight_type="frequency"``.
 
     See Also
     --------
     skcalib.displays.DecisionCurveDisplay : The picture.
-    skcalib.decisions.ExpectedCostClassifier : Decisions for more than two classes or actions.
+    skcalib.decisions.ExpectedCostClassifier : Decisions for more than two classes or
+        actions.
     skcalib.displays.MurphyDisplay : The same losses on another scale.
 
     Notes
     -----
-    With the weight w = t / (1 - t) of a false alarm, a treated row counts d = 1 with the event and d = -w without,
-    others 0, and the net benefit is the mean of d [1]_. Intervals are normal ones around the mean with two rows added,
-    d = 1 and d = -w (-1 where w > 1), both with the other sign against treating everybody; the difference of two models
-    takes none. With `clusters` the variance is that of the sums of clusters, and quantiles are Student's with one
-    degree fewer than clusters. Simulated with 24 to 250 events, intervals of .9 cover .88 to .92, with 30 and 60
-    clusters .90 to .93. A band draws a normal factor per row, or per cluster, and takes the quantile of the largest
-    deviation over thresholds in units of its standard error.
+    With the price w = t / (1 - t) of a false alarm, a treated row counts 1 with the
+    event and -w without, others 0, and the net benefit is the mean [1]_. The interval
+    holds the values that a score test does not reject: its variance is the largest
+    likelihood's among all distributions with that net benefit [2]_. So it is not
+    symmetric, and it is right where few treated rows, or none, lack the event: 25
+    treated events of 500 rows at a threshold of .95 do not exclude that treating harms.
+    Importance weights enter as effective numbers of rows in each cell of label and
+    decision, which is an approximation.
 
-    On the scale of a Murphy diagram the net benefit is ``prevalence - cost(t) / (1 - t)``, where
-    ``cost(t) = t FP / n + (1 - t) FN / n``.
+    With `clusters` the numbers of rows are divided by the design effect, the variance
+    of the clusters' sums (jackknifed, CR3) over that of independent rows, and quantiles
+    are Student's with Satterthwaite's degrees of freedom. Clusters that are worth fewer
+    than three of equal size give NaN. The difference of two models is NaN where one of
+    them does better on fewer than 10 rows. With a given `prevalence` the limits of both
+    labels are joined by "square and add".
+
+    A band draws a normal factor per row, or per cluster, and takes the quantile of the
+    largest deviation over thresholds, in units of its standard error, in place of the
+    normal quantile. At such quantiles the normal law is poor for a few rows, so that a
+    band also holds the values that a likelihood-ratio test does not reject.
+
+    How often intervals and bands cover stands in the guide, "Do the promises hold?".
+
+    On the scale of a Murphy diagram the net benefit is
+    ``prevalence - cost(t) / (1 - t)``, where ``cost(t) = t FP / n + (1 - t) FN / n``.
 
     References
     ----------
-    .. [1] Vickers and Elkin (2006), Decision curve analysis: a novel method for evaluating prediction models.
+    .. [1] Vickers and Elkin (2006), Decision curve analysis: a novel method for
+        evaluating prediction models.
+    .. [2] Tango (1998), Equivalence test and confidence interval for the difference in
+        proportions for the paired-sample design.
 
     Examples
     --------
-    2,000 patients, of whom those with a risk of .2 or more are treated. The risks are calibrated.
+    2,000 patients, of whom those with a risk of .2 or more are treated. The risks are
+    calibrated.
 
     >>> import numpy as np
     >>> from skcalib.decisions import net_benefit
@@ -186,7 +263,8 @@ def net_benefit(
     ... )
     ([0.084], [0.07], [0.099])
 
-    It is the number of treated patients with a relapse, minus a quarter of the other treated patients, per patient:
+    It is the number of treated patients with a relapse, minus a quarter of the other
+    treated patients, per patient:
 
     >>> treated = risk >= 0.2
     >>> round(
@@ -194,19 +272,24 @@ def net_benefit(
     ... )
     0.084
 
-    Treating everybody is worse, by as much as finding 78 fewer of 1,000 patients with a relapse:
+    Treating everybody is worse, by as much as finding 78 fewer of 1,000 patients with a
+    relapse, or treating 31 of 100 patients in vain:
 
     >>> net_benefit(relapse, risk, thresholds=[0.2], reference="all").net_benefit.round(
     ...     3
     ... ).tolist()
     [0.078]
+    >>> found.interventions_avoided.round(1).tolist()
+    [31.2]
     """
     level = check_confidence_level(confidence_level)
-    t = (
-        np.arange(1, 100) / 100
-        if thresholds is None
-        else check_thresholds(thresholds, below_one=True)
-    )
+    harm = check_number(harm, "harm")
+    if prevalence is not None:
+        prevalence = check_number(prevalence, "prevalence", above=0, below=1)
+    if thresholds is None:
+        t = np.arange(1, 100) / 100
+    else:
+        t = check_thresholds(thresholds, below_one=True)
     options = {
         "sample_weight": sample_weight,
         "pos_label": pos_label,
@@ -214,75 +297,92 @@ def net_benefit(
         "drop": False,
     }
     data = check_scored_labels(y_true, y_proba, **options)
-    events, places, against = data.labels, [_places(data, t)], "model"
+    counted_rows(data, weight_type)  # for its checks: weights enter cell by cell
+    events = data.labels.astype(bool)
+    places, against, is_same = _strategies(data, t, y_true, reference, options)
+    if data.sample_weight is None:
+        weight = np.ones(len(events))
+    else:
+        weight = np.asarray(data.sample_weight, dtype=np.float64)
+    is_importance = weight_type == "importance"
+    squares = weight**2 if is_importance else weight
+    cluster = None
+    if clusters is not None:
+        groups = check_groups(clusters, len(events), name="clusters")[1]
+        cluster = cluster_codes(groups)
+    _check_classes(weight @ events, weight.sum(), standardize, prevalence)
+
+    cells = _cells(events, places, weight, squares, t, standardize, prevalence)
+    reasons = reasons_for_no_limits(
+        cells, weight[weight > 0], is_importance, None, against == "model"
+    )
+    if cluster is not None:
+        kept = weight > 0
+        of_clusters = reasons_for_no_limits(
+            cells, weight[kept], False, cluster[kept], against == "model"
+        )
+        reasons = np.where(reasons == "", of_clusters, reasons)
+    residuals, degrees = unit_residuals(cells, events, places, weight, squares, cluster)
+    n_draws, rng = None, None
+    if simultaneous:
+        n_draws = check_int(n_resamples, "n_resamples")
+        rng = check_random_state(random_state)
+    z = critical_values(residuals, degrees, level, n_draws, rng)
+    # variance of the clusters' sums over that of independent rows
+    effect = np.ones(len(t))
+    if cluster is not None:
+        np.divide(
+            np.sum(residuals**2, axis=0),
+            cells.variance,
+            out=effect,
+            where=cells.variance > 0,
+        )
+    low, high = cells.limits(z, np.maximum(effect, 1.0), cautious=bool(simultaneous))
+    estimate = cells.estimate
+    # what has one value for all rows that there can be is known
+    known = is_same | ((t == 0) & (against == "all"))
+    low, high = (np.where(known, estimate, limit) for limit in (low, high))
+    reasons = np.where(known, "", reasons)
+    low, high = (np.where(reasons == "", limit, np.nan) for limit in (low, high))
+    frequency = float(np.average(events, weights=weight))
+    if prevalence is not None:
+        frequency = prevalence
+    loss = harm / frequency if standardize else harm
+    return NetBenefit(
+        t,
+        estimate - loss,
+        low - loss,
+        high - loss,
+        _interventions_avoided(events, places[0], weight, t, harm, prevalence),
+        reached(places[0], weight, len(t))[0],
+        reasons.astype(str),
+        float(weight.sum()),
+        frequency,
+        against,
+        bool(standardize),
+        level,
+        bool(simultaneous),
+    )
+
+
+def _strategies(data, thresholds, y_true, reference, options):
+    """Return how many thresholds each row reaches by the model and by the reference,
+    the name of the latter, and whether both have the same probabilities.
+    """
+    places = _places(data, thresholds)
     if isinstance(reference, str):
         against = check_option(reference, "reference", ("none", "all"))
-        places += [np.full(len(events), len(t))] * (reference == "all")
-    else:
-        places.append(_places(check_scored_labels(y_true, reference, **options), t))
-    weight = np.ones(len(events)) if data.sample_weight is None else data.sample_weight
-    is_clustered = clusters is not None
-    if is_clustered:
-        unit = cluster_codes(
-            check_groups(clusters, len(events), name="clusters")[1],
-            "frequency",
-            len(events),
-        )
-    else:  # rows that no threshold tells apart count as one unit with their weight
-        unit = np.ravel_multi_index(
-            (events.astype(np.intp), *places), (2, *[len(t) + 1] * len(places))
-        )
-        unit = np.unique(unit, return_inverse=True)[1]
-    price = t / (1 - t)
-    gain = 0.0
-    for sign, place in zip((1, -1), places, strict=False):
-        gain = gain + sign * _treated(place, unit, weight * events, len(t))
-        gain -= sign * price * _treated(place, unit, weight * ~events, len(t))
-    mass, of_events = np.bincount(unit, weight), np.bincount(unit, weight * events)
-    if standardize and not of_events.any():
-        raise ValueError(
-            "y_true has no events: a standardised net benefit divides by their share."
-        )
-    n_samples, event_frequency = (
-        float(weight.sum()),
-        float(np.average(events, weights=weight)),
-    )
-    estimate = gain.sum(axis=0) / n_samples / (event_frequency if standardize else 1.0)
-    if (
-        against != "model"
-    ):  # a row with and one without the event, on which the two strategies differ
-        row = weight.mean() if is_clustered else 1.0
-        sign = row if against == "none" else -row
-        gain = np.vstack((gain, np.full(len(t), sign), -sign * np.minimum(price, 1)))
-        mass, of_events = np.append(mass, (row, row)), np.append(of_events, (row, 0))
-    centre, error, residual = _moments(gain, mass, of_events, is_clustered, standardize)
-    tail = (1 + level) / 2
-    width = stdtrit(unit.max(), tail) if is_clustered else ndtri(tail)
-    if (
-        simultaneous
-    ):  # by a normal factor for each unit, in place of the normal quantile
-        rng, n_resamples = (
-            check_random_state(random_state),
-            check_int(n_resamples, "n_resamples"),
-        )
-        largest = [
-            np.abs(rng.standard_normal(len(residual)) @ residual).max()
-            for _ in range(n_resamples)
-        ]
-        width *= np.quantile(largest, level) / ndtri(tail)
-    columns = (
-        t,
-        estimate,
-        centre - width * error,
-        centre + width * error,
-        _treated(places[0], 0, weight, len(t))[0],
-    )
-    options = against, bool(standardize), level, bool(simultaneous)
-    return NetBenefit(*columns, n_samples, event_frequency, *options)
+        reached_by_all = 0 if against == "none" else len(thresholds)
+        return (places, np.full(len(places), reached_by_all)), against, False
+    other = check_scored_labels(y_true, reference, **options)
+    is_same = np.array_equal(data.scores, other.scores)
+    return (places, _places(other, thresholds)), "model", is_same
 
 
 def _places(data, thresholds):
-    """Return how many thresholds each row's probability reaches, compared in the precision of the probabilities."""
+    """Return how many thresholds each row's probability reaches, compared in the
+    precision of the probabilities.
+    """
     check_one_event(
         data, "net benefit (ExpectedCostClassifier decides between more classes)"
     )
@@ -291,27 +391,54 @@ def _places(data, thresholds):
     )
 
 
-def _treated(place, unit, weight, n_thresholds):
-    """Return the weight of the rows of each unit that are treated at each threshold, (n_units, n_thresholds)."""
-    shape = (int(np.max(unit)) + 1, n_thresholds + 1)
-    table = np.bincount(unit * shape[1] + place, weight, shape[0] * shape[1]).reshape(
-        shape
-    )
-    return table[:, :0:-1].cumsum(axis=1)[:, ::-1]
+def _check_classes(of_events, total, standardize, prevalence):
+    if standardize and of_events == 0:
+        raise ValueError(
+            "y_true has no events: a standardised net benefit divides by their share."
+        )
+    if prevalence is not None and not 0 < of_events < total:
+        raise ValueError(
+            "y_true has one class only: with prevalence= the net benefit needs the"
+            " treated share of both."
+        )
 
 
-def _moments(gain, mass, of_events, is_clustered, standardize):
-    """Return mean, standard error, and the residual of each unit in units of the standard error."""
-    total = mass.sum()
-    # Standardised it is the ratio of two means.
-    share, counted = (
-        (of_events.sum() / total, of_events) if standardize else (1.0, mass)
-    )
-    centre = gain.sum(axis=0) / total / share
-    residual = (gain - centre * counted[:, None]) / share
-    if is_clustered:
-        residual *= np.sqrt(len(mass) / (len(mass) - 1))
-    else:  # a unit is as many rows as its weight says
-        residual /= np.sqrt(np.where(mass > 0, mass, 1))[:, None]
-    error = np.sqrt(np.sum(residual**2, axis=0)) / total
-    return centre, error, residual / (np.where(error > 0, error, 1) * total)
+def _cells(events, places, weight, squares, thresholds, standardize, prevalence):
+    """Return the rows as `TreatmentCells`."""
+    m = len(thresholds)
+    price = thresholds / (1 - thresholds)
+    # A model against nobody treats more (d = 0, 1), against everybody fewer (0, -1).
+    possible = np.ones((m, 3), dtype=bool)
+    possible[:, 0] = ~np.all(places[1] == m)
+    possible[:, 1] = ~np.all(places[1] == 0)
+    factor = np.column_stack((np.ones(m), -price))
+    base = np.array([1.0, 0.0 if standardize else 1.0])
+    if prevalence is not None:
+        factor = factor * np.array([prevalence, 1 - prevalence])
+        factor = factor / (prevalence if standardize else 1.0)
+    of_weight = cell_sums(events, places, weight, m)
+    if squares is weight:
+        of_squares = of_weight
+    else:
+        of_squares = cell_sums(events, places, squares, m)
+    is_stratified = prevalence is not None
+    return TreatmentCells(of_weight, of_squares, possible, factor, base, is_stratified)
+
+
+def _interventions_avoided(events, place, weight, thresholds, harm, prevalence):
+    """Return (net benefit - that of treating everybody) (1 - t) / t, per 100 rows."""
+    m = len(thresholds)
+    price = thresholds / (1 - thresholds)
+    # Against treating everybody the untreated rows count: a loss of 1 with the event,
+    # a gain of the price without.
+    of_events, of_others = weight * events, weight * ~events
+    missed = of_events.sum() - reached(place, of_events, m)[0]
+    spared = of_others.sum() - reached(place, of_others, m)[0]
+    if prevalence is None:
+        missed, spared = missed / weight.sum(), spared / weight.sum()
+    else:
+        missed = prevalence * missed / of_events.sum()
+        spared = (1 - prevalence) * spared / of_others.sum()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        avoided = 100 * (spared * price - missed - harm) / price
+    return np.where(price > 0, avoided, np.nan)

@@ -1,4 +1,6 @@
-"""What may be promised about a recalibrated model, for finite samples and any distribution of scores and labels."""
+"""What may be promised about a recalibrated model, for finite samples and any
+distribution of scores and labels.
+"""
 
 from skcalib.guarantees._certificate import (
     CalibrationCertificate,
@@ -8,11 +10,11 @@ from skcalib.guarantees._certificate import (
 from skcalib.guarantees._finite_sample import (
     binning_mse_bound,
     classwise_temperature_bound,
-    per_class_temperature_bound,
     sample_split_epsilon,
 )
 from skcalib.guarantees._frequencies import (
     event_frequency_interval,
+    grade_upper_limits,
     well_balanced_alpha,
 )
 from skcalib.guarantees._uniform_mass import (
@@ -30,11 +32,11 @@ __all__ = [
     "conditional_epsilon",
     "event_frequency_interval",
     "expected_error_bound",
+    "grade_upper_limits",
     "independent_bins_certificate",
     "marginal_epsilon",
     "max_n_bins",
     "min_n_samples",
-    "per_class_temperature_bound",
     "sample_split_epsilon",
     "uniform_mass_certificate",
     "well_balanced_alpha",

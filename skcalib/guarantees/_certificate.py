@@ -1,10 +1,16 @@
-"""The certificate: a promise about one recalibrated model, with its assumptions, and the functions that issue it."""
+"""The certificate: a promise about one recalibrated model, with its assumptions, and
+the functions that issue it.
+"""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from importlib.util import find_spec
 from math import ceil
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skcalib._input.scalars import as_numbers, check_confidence_level, check_option
 from skcalib.guarantees._frequencies import check_frequencies, event_frequency_interval
@@ -18,16 +24,20 @@ from skcalib.guarantees._uniform_mass import (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CalibrationCertificate:
-    """A promise about the predicted probabilities of one recalibrated model. Printing it gives sentences.
+    """A guarantee about the probabilities of one recalibrated model.
+
+    Printing it gives sentences.
 
     Parameters
     ----------
     epsilon : float
-        Tolerance: largest difference between a predicted probability and the event frequency that it stands for.
+        Tolerance: largest difference between a predicted probability and the event
+        frequency that it stands for.
     confidence_level : float
         Probability of the promise, in (0, 1).
     kind : {"conditional", "marginal"}
-        Whether the promise is about all predicted probabilities at once, or about the one of a random future row.
+        Whether the promise is about all predicted probabilities at once, or about the
+        one of a random future row.
     n_samples : int
         Calibration rows that the promise rests on.
     n_bins : int or tuple of int
@@ -35,12 +45,14 @@ class CalibrationCertificate:
     assumptions : tuple of str
         What must be true for the promise to hold, one sentence each.
     low, high : ndarray of shape (n_bins,) or tuple of such arrays
-        Interval of the event frequency of each bin. All hold at once (conditional), or the one of a random row's bin
-        holds (marginal). One entry per problem where there are several.
+        Interval of the event frequency of each bin. All hold at once (conditional), or
+        the one of a random row's bin holds (marginal). One entry per problem where
+        there are several.
     interval : str
         Which bound or interval it is, such as ``"Theorem 3"`` or ``"Clopper-Pearson"``.
     n_problems : int, default=1
-        Number of binary problems that the promise covers together (classes, one-vs-rest).
+        Number of binary problems that the promise covers together (classes,
+        one-vs-rest).
     n_candidates : int, default=1
         Number of candidates among which the recalibrator was chosen on the same rows.
 
@@ -62,7 +74,7 @@ class CalibrationCertificate:
     most 0.0503 from the event frequency among the rows that receive it.
     This holds provided that:
     - The scores come from one model that was fitted on other rows; ...
-    """
+    """  # noqa: E501
 
     epsilon: float
     confidence_level: float
@@ -93,15 +105,51 @@ class CalibrationCertificate:
 
     def __repr__(self):
         return (
-            f"CalibrationCertificate(epsilon={self._tolerance()}, confidence_level={self.confidence_level:.10g}, "
-            f"kind={self.kind!r}, n_samples={self.n_samples}, n_bins={self.n_bins}, interval={self.interval!r})"
+            f"CalibrationCertificate(epsilon={self._tolerance()},"
+            f" confidence_level={self.confidence_level:.10g}, kind={self.kind!r},"
+            f" n_samples={self.n_samples}, n_bins={self.n_bins},"
+            f" interval={self.interval!r})"
         )
 
     def _repr_html_(self):
         return sentences_html(str(self))
 
+    def to_frame(self):
+        """Return the intervals of the bins as a pandas DataFrame.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            One row for each bin: the number of its problem (0 for a single one) and of
+            the bin, and the limits of its event frequency.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        if find_spec("pandas") is None:
+            raise ImportError(
+                "CalibrationCertificate.to_frame needs pandas: pip install pandas."
+            )
+        from pandas import DataFrame
+
+        is_single = isinstance(self.low, np.ndarray)
+        lows = [self.low] if is_single else self.low
+        highs = [self.high] if is_single else self.high
+        sizes = [len(low) for low in lows]
+        return DataFrame(
+            {
+                "problem": np.repeat(np.arange(len(sizes)), sizes),
+                "bin": np.concatenate([np.arange(size) for size in sizes]),
+                "low": np.concatenate(lows),
+                "high": np.concatenate(highs),
+            }
+        )
+
     def _tolerance(self):
-        return f"{ceil(self.epsilon * 1e4) / 1e4:.4f}"  # rounded up: what is printed is promised as well
+        # rounded up: what is printed is promised as well
+        return f"{ceil(self.epsilon * 1e4) / 1e4:.4f}"
 
     def _promise(self):
         percent = f"{100 * self.confidence_level:.10g} %"
@@ -112,13 +160,16 @@ class CalibrationCertificate:
             else ""
         )
         return (
-            f"With {percent} confidence (right for at least {percent} of {unit}), {subject} differs by at most "
-            f"{self._tolerance()} from the event frequency {frequency}{several}."
+            f"With {percent} confidence (right for at least {percent} of {unit}),"
+            f" {subject} differs by at most {self._tolerance()} from the event"
+            f" frequency {frequency}{several}."
         )
 
 
 def sentences_html(text):
-    """Return lines as HTML: the first in bold, those that begin with a dash as a list."""
+    """Return lines as HTML: the first in bold, those that begin with a dash as a
+    list.
+    """
     first, *lines = (escape(line) for line in text.split("\n"))
     said = "".join(f"<p>{line}</p>" for line in lines if not line.startswith("- "))
     listed = "".join(f"<li>{line[2:]}</li>" for line in lines if line.startswith("- "))
@@ -126,29 +177,30 @@ def sentences_html(text):
 
 
 def uniform_mass_certificate(
-    positives,
-    counts,
-    predictions,
+    positives: ArrayLike | Sequence[ArrayLike],
+    counts: ArrayLike | Sequence[ArrayLike],
+    predictions: ArrayLike | Sequence[ArrayLike],
     *,
-    n_samples,
-    confidence_level=0.9,
-    kind="conditional",
-    keep_boundary=False,
-    n_candidates=1,
-    interval="clopper_pearson",
-):
+    n_samples: int,
+    confidence_level: float = 0.9,
+    kind: Literal["conditional", "marginal"] = "conditional",
+    keep_boundary: bool = False,
+    n_candidates: int = 1,
+    interval: Literal["clopper_pearson", "theorem"] = "clopper_pearson",
+) -> CalibrationCertificate:
     r"""Certificate of uniform-mass binning without sample splitting.
 
     Parameters
     ----------
     positives : array-like of int, shape (n_bins,), or list of such
-        Events among the rows strictly inside each bin: the rows whose scores *are* the bin boundaries never count. A
-        list has one entry for each binary problem of a one-vs-rest recalibrator.
+        Events among the rows strictly inside each bin: the rows whose scores *are* the
+        bin boundaries never count. A list has one entry for each binary problem of a
+        one-vs-rest recalibrator.
     counts : array-like of int, shape (n_bins,), or list of such
         Rows strictly inside each bin.
     predictions : array-like of shape (n_bins,), or list of such
-        Probability that the recalibrator predicts in each bin: ``positives / counts``, or with `keep_boundary` the
-        mean that includes a boundary row.
+        Probability that the recalibrator predicts in each bin: ``positives / counts``,
+        or with `keep_boundary` the mean that includes a boundary row.
     n_samples : int
         Calibration rows, at least two per bin.
     confidence_level : float, default=0.9
@@ -158,10 +210,12 @@ def uniform_mass_certificate(
     keep_boundary : bool, default=False
         Whether `predictions` include the boundary rows.
     n_candidates : int, default=1
-        Number of candidates, fixed beforehand, among which this recalibrator was chosen on the same rows.
+        Number of candidates, fixed beforehand, among which this recalibrator was chosen
+        on the same rows.
     interval : {"clopper_pearson", "theorem"}, default="clopper_pearson"
-        ``"theorem"``: `conditional_epsilon` or `marginal_epsilon`, known before any label. ``"clopper_pearson"``: the
-        sharper one from the labels at hand; it is never above the theorem's.
+        ``"theorem"``: `conditional_epsilon` or `marginal_epsilon`, known before any
+        label. ``"clopper_pearson"``: the sharper one from the labels at hand; it is
+        never above the theorem's.
 
     Returns
     -------
@@ -171,36 +225,42 @@ def uniform_mass_certificate(
     Raises
     ------
     ValueError
-        If there are fewer than two rows per bin, the counts are not those of the rows strictly inside the bins (weights
-        and ties do that), or an argument is out of range.
+        If there are fewer than two rows per bin, the counts are not those of the rows
+        strictly inside the bins (weights and ties do that), or an argument is out of
+        range.
 
     See Also
     --------
-    skcalib.guarantees.independent_bins_certificate : The certificate of bins that do not depend on the rows.
+    skcalib.guarantees.independent_bins_certificate : The certificate of bins that do
+        not depend on the rows.
     skcalib.UniformMassBinning : Bins with a certificate.
 
     Notes
     -----
-    Given the order statistics that bound the bins, the rows strictly inside a bin are independent draws from the
-    distribution restricted to it, and rows of different bins are independent (Lemmas 1 and 2 of [1]_). Their number is
-    fixed, so the events in bin b are binomial with its event frequency, and an exact interval at level ``1 - a_b``
-    covers that frequency. The tolerance is the largest distance of a prediction from an end of its interval.
+    Given the order statistics that bound the bins, the rows strictly inside a bin are
+    independent draws from the distribution restricted to it, and rows of different bins
+    are independent (Lemmas 1 and 2 of [1]_). Their number is fixed, so the events in
+    bin b are binomial with its event frequency, and an exact interval at level
+    ``1 - a_b`` covers that frequency. The tolerance is the largest distance of a
+    prediction from an end of its interval.
 
-    * Conditional: ``a_b = (1 - confidence_level) / (m K B)``, and by the union bound all intervals cover, for all K
-      problems and m candidates. Bins with equal predictions receive the same rows, whose frequency is a mixture of
-      theirs and within the tolerance too.
-    * Marginal: ``a_b = (1 - confidence_level) / (m K)``. The bin of a future row depends on its score and the
-      boundaries, not on the labels inside, so its interval covers with that level. The promise is about the event
-      frequency in the bin. Unless two bins predict the same value, this is the event frequency among all rows with the
-      same prediction.
+    * Conditional: ``a_b = (1 - confidence_level) / (m K B)``, and by the union bound
+      all intervals cover, for all K problems and m candidates. Bins with equal
+      predictions receive the same rows, whose frequency is a mixture of theirs and
+      within the tolerance too.
+    * Marginal: ``a_b = (1 - confidence_level) / (m K)``. The bin of a future row
+      depends on its score and the boundaries, not on the labels inside, so its interval
+      covers with that level. The promise is about the event frequency in the bin.
+      Unless two bins predict the same value, this is the event frequency among all rows
+      with the same prediction.
 
-    Since Hoeffding's inequality bounds the same binomial tails, the distance from prediction to limit never exceeds
-    that of the theorem.
+    Since Hoeffding's inequality bounds the same binomial tails, the distance from
+    prediction to limit never exceeds that of the theorem.
 
     References
     ----------
-    .. [1] Gupta, C. and Ramdas, A. (2021). Distribution-free calibration guarantees for histogram binning without
-       sample splitting. ICML.
+    .. [1] Gupta, C. and Ramdas, A. (2021). Distribution-free calibration guarantees for
+        histogram binning without sample splitting. ICML.
 
     Examples
     --------
@@ -223,8 +283,10 @@ def uniform_mass_certificate(
         check_rows_per_bin(n_samples, len(inside))
         if inside.sum() != n_samples + 1 - len(inside):
             raise ValueError(
-                f"counts must be the rows strictly inside the {len(inside)} bins, {n_samples + 1 - len(inside)} of "
-                f"n_samples={n_samples}; found {inside.sum():g}. Ties between scores must be broken at random first."
+                f"counts must be the rows strictly inside the {len(inside)} bins,"
+                f" {n_samples + 1 - len(inside)} of n_samples={n_samples}; found"
+                f" {inside.sum():g}. Ties between scores must be broken at random"
+                " first."
             )
     assumptions = (
         _ONE_MODEL,
@@ -249,23 +311,23 @@ def uniform_mass_certificate(
 
 
 def independent_bins_certificate(
-    positives,
-    counts,
-    predictions,
+    positives: ArrayLike | Sequence[ArrayLike],
+    counts: ArrayLike | Sequence[ArrayLike],
+    predictions: ArrayLike | Sequence[ArrayLike],
     *,
-    edges,
-    confidence_level=0.9,
-    kind="conditional",
-    n_candidates=1,
-    interval="clopper_pearson",
-):
-    """Certificate of histogram binning whose bins do not depend on the rows that estimate the event frequencies.
+    edges: Literal["split", "fixed"],
+    confidence_level: float = 0.9,
+    kind: Literal["conditional", "marginal"] = "conditional",
+    n_candidates: int = 1,
+    interval: Literal["clopper_pearson", "hoeffding"] = "clopper_pearson",
+) -> CalibrationCertificate:
+    """Certificate of bins that do not depend on the samples inside them.
 
     Parameters
     ----------
     positives : array-like of int, shape (n_bins,), or list of such
-        Events among the rows of each bin, of the rows that estimate the frequencies. A list has one entry for each
-        binary problem of a one-vs-rest recalibrator.
+        Events among the rows of each bin, of the rows that estimate the frequencies. A
+        list has one entry for each binary problem of a one-vs-rest recalibrator.
     counts : array-like of int, shape (n_bins,), or list of such
         Rows of each bin.
     predictions : array-like of shape (n_bins,), or list of such
@@ -277,9 +339,11 @@ def independent_bins_certificate(
     kind : {"conditional", "marginal"}, default="conditional"
         Promise for all bins at once, or for the bin of one random future row.
     n_candidates : int, default=1
-        Number of candidates, fixed beforehand, among which this recalibrator was chosen on the same rows.
+        Number of candidates, fixed beforehand, among which this recalibrator was chosen
+        on the same rows.
     interval : {"clopper_pearson", "hoeffding"}, default="clopper_pearson"
-        Interval for each bin. Hoeffding's is known from the counts alone and never narrower.
+        Interval for each bin. Hoeffding's is known from the counts alone and never
+        narrower.
 
     Returns
     -------
@@ -289,8 +353,8 @@ def independent_bins_certificate(
     Raises
     ------
     ValueError
-        If there are fewer than two rows per bin on average, the counts are not whole numbers (weights), or an argument
-        is out of range.
+        If there are fewer than two rows per bin on average, the counts are not whole
+        numbers (weights), or an argument is out of range.
 
     See Also
     --------
@@ -298,14 +362,15 @@ def independent_bins_certificate(
 
     Notes
     -----
-    Given the scores, the counts are fixed and the events in each bin binomial, independently of one another. The rest
-    is as in `uniform_mass_certificate`. A bin without rows has the interval [0, 1], so it alone makes the tolerance at
-    least 0.5.
+    Given the scores, the counts are fixed and the events in each bin binomial,
+    independently of one another. The rest is as in `uniform_mass_certificate`. A bin
+    without rows has the interval [0, 1], so it alone makes the tolerance at least 0.5.
 
     References
     ----------
-    Clopper and Pearson (1934), The use of confidence or fiducial limits illustrated in the case of the binomial.
-    Hoeffding (1963), Probability inequalities for sums of bounded random variables.
+    Clopper and Pearson (1934), The use of confidence or fiducial limits illustrated in
+    the case of the binomial. Hoeffding (1963), Probability inequalities for sums of
+    bounded random variables.
 
     Examples
     --------
@@ -322,7 +387,8 @@ def independent_bins_certificate(
     for _, rows, _ in problems:
         if rows.sum() != n_samples:
             raise ValueError(
-                f"counts must sum to the same rows everywhere, found {rows.sum():g} and {n_samples}."
+                f"counts must sum to the same rows everywhere, found {rows.sum():g} and"
+                f" {n_samples}."
             )
         check_rows_per_bin(n_samples, len(rows))
     check_option(edges, "edges", tuple(_EDGES))
@@ -335,11 +401,20 @@ def independent_bins_certificate(
     return _issued(problems, interval, n_samples, assumptions, **promise)
 
 
-_ONE_MODEL = "The scores come from one model that was fitted on other rows; out-of-fold scores of several models do not qualify."
-INDEPENDENT_ROWS = "The calibration rows are independent draws from one distribution, and future rows come from the same distribution."
+_ONE_MODEL = (
+    "The scores come from one model that was fitted on other rows; out-of-fold scores"
+    " of several models do not qualify."
+)
+INDEPENDENT_ROWS = (
+    "The calibration rows are independent draws from one distribution, and future rows"
+    " come from the same distribution."
+)
 _EDGES = {
     "fixed": "The bin edges were fixed before these rows were seen.",
-    "split": "The bin edges were formed on other rows than those counted here, with a number of bins fixed beforehand.",
+    "split": (
+        "The bin edges were formed on other rows than those counted here, with a number"
+        " of bins fixed beforehand."
+    ),
 }
 _PROMISES = {
     "conditional": (
@@ -373,7 +448,9 @@ def _issued(
     n_candidates,
     keep_boundary=False,
 ):
-    """Return the certificate of checked problems, each with its share of what may go wrong."""
+    """Return the certificate of checked problems, each with its share of what may go
+    wrong.
+    """
     check_option(kind, "kind", tuple(_PROMISES))
     n_candidates, single = check_count(n_candidates, "n_candidates"), len(problems) == 1
     level, limits, epsilons = (
@@ -409,9 +486,11 @@ def _issued(
         assumptions=(*assumptions, _selection(n_candidates)),
         low=low,
         high=high,
-        interval=_THEOREMS[kind, keep_boundary]
-        if interval == "theorem"
-        else _INTERVALS[interval],
+        interval=(
+            _THEOREMS[kind, keep_boundary]
+            if interval == "theorem"
+            else _INTERVALS[interval]
+        ),
         n_problems=len(problems),
         n_candidates=n_candidates,
     )
@@ -419,15 +498,21 @@ def _issued(
 
 def _selection(n_candidates):
     if n_candidates == 1:
-        return "This recalibrator was not chosen among several by means of these rows (else state their number)."
+        return (
+            "This recalibrator was not chosen among several by means of these rows"
+            " (else state their number)."
+        )
     return (
-        f"This recalibrator was chosen by means of these rows among at most {n_candidates} candidates, all fixed "
-        "beforehand; the promise allows for that choice."
+        "This recalibrator was chosen by means of these rows among at most"
+        f" {n_candidates} candidates, all fixed beforehand; the promise allows for that"
+        " choice."
     )
 
 
 def _check_problems(positives, counts, predictions):
-    """Return a list with ``(positives, counts, predictions)`` of each binary problem, validated."""
+    """Return a list with ``(positives, counts, predictions)`` of each binary problem,
+    validated.
+    """
     columns = [positives, counts, predictions]
     if len(counts) and np.ndim(counts[0]) == 0:
         columns = [[column] for column in columns]
@@ -437,18 +522,20 @@ def _check_problems(positives, counts, predictions):
         predicted = as_numbers(predicted, "predictions")
         if rows.ndim != 1 or predicted.shape != rows.shape:
             raise ValueError(
-                f"positives, counts and predictions need one entry a bin, got shapes {events.shape}, {rows.shape} and "
-                f"{predicted.shape}."
+                "positives, counts and predictions need one entry a bin, got shapes"
+                f" {events.shape}, {rows.shape} and {predicted.shape}."
             )
         if (events % 1).any() or (rows % 1).any():
             raise ValueError(
-                "positives and counts must be whole numbers: certificates have no theory for weights."
+                "positives and counts must be whole numbers: certificates have no"
+                " theory for weights."
             )
         outside = ~((predicted >= 0.0) & (predicted <= 1.0))
         if outside.any():
             where = np.flatnonzero(outside)[0]
             raise ValueError(
-                f"predictions must lie in [0, 1], found {predicted[where]} in bin {where}."
+                f"predictions must lie in [0, 1], found {predicted[where]} in bin"
+                f" {where}."
             )
         problems.append((events, rows, predicted))
     if not problems:

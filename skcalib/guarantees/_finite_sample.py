@@ -1,20 +1,25 @@
-"""Explicit finite-sample bounds on estimators, sample splits, binning and class-wise scaling."""
+"""Explicit finite-sample bounds on estimators, sample splits, binning and class-wise
+scaling.
+"""
 
 from math import log
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.stats import betabinom, binom
+from scipy.stats import betabinom
 
 from skcalib._input.scalars import check_confidence_level, check_number
 from skcalib.guarantees._uniform_mass import check_count, check_rows_per_bin
 
 
-def sample_split_epsilon(n_binning, n_estimation, n_bins, *, confidence_level=0.9):
-    r"""Tolerance promised before any data for equal-mass bins of one half, estimated on the other half (UMS).
+def sample_split_epsilon(
+    n_binning: int, n_estimation: int, n_bins: int, *, confidence_level: float = 0.9
+) -> float:
+    r"""Tolerance of equal-mass bins of one half, estimated on the other (UMS).
 
-    With probability at least `confidence_level`, the event frequency of every bin differs from its estimate by at most
-    the returned number. The scores must have no ties; the event frequencies may be anything.
+    With probability at least `confidence_level`, the event frequency of every bin
+    differs from its estimate by at most the returned number. The scores must have no
+    ties; the event frequencies may be anything.
 
     Parameters
     ----------
@@ -43,22 +48,24 @@ def sample_split_epsilon(n_binning, n_estimation, n_bins, *, confidence_level=0.
 
     Notes
     -----
-    Consecutive bin edges have at least ``m = floor(n_binning / n_bins) - 1`` spacings of the order statistics between
-    them, so the probability mass of a bin is at least ``Beta(m, n_binning + 1 - m)`` in distribution and its count `N`
-    in the second half at least beta-binomial. Given `N`, Hoeffding's inequality holds for the labels. The tolerance is
-    the root of
+    Consecutive bin edges have at least ``m = floor(n_binning / n_bins) - 1`` spacings
+    of the order statistics between them, so the probability mass of a bin is at least
+    ``Beta(m, n_binning + 1 - m)`` in distribution and its count `N` in the second half
+    at least beta-binomial. Given `N`, Hoeffding's inequality holds for the labels. The
+    tolerance is the root of
 
     .. math:: B \; E[\min(1, 2 \exp(-2 N \epsilon^2))] = 1 - \text{confidence level}.
 
-    In the role of Appendix B of [1]_, which prints 17,500 rows for a tolerance of 0.1 at 90 % with 10 bins; its
-    constants are not reproduced. The usual route (2-well-balanced bins, then Hoeffding for the counts and for the
-    labels with half of the error probability each) gives 18,194. The exact law of the counts, used here, brings it to
-    5,420 in two halves, and no split at all (Theorem 3) to 2,660.
+    In the role of Appendix B of [1]_, which prints 17,500 rows for a tolerance of 0.1
+    at 90 % with 10 bins; its constants are not reproduced. The usual route
+    (2-well-balanced bins, then Hoeffding for the counts and for the labels with half of
+    the error probability each) gives 18,194. The exact law of the counts, used here,
+    brings it to 5,420 in two halves, and no split at all (Theorem 3) to 2,660.
 
     References
     ----------
-    .. [1] Gupta, C. and Ramdas, A. (2021). Distribution-free calibration guarantees for histogram binning without
-       sample splitting. ICML.
+    .. [1] Gupta, C. and Ramdas, A. (2021). Distribution-free calibration guarantees for
+        histogram binning without sample splitting. ICML.
 
     Examples
     --------
@@ -83,15 +90,16 @@ def sample_split_epsilon(n_binning, n_estimation, n_bins, *, confidence_level=0.
     return 1.0 if excess(1.0) >= 0.0 else float(brentq(excess, 0.0, 1.0, xtol=1e-13))
 
 
-def binning_mse_bound(n_bins, *, balance=2.0):
-    r"""Largest increase of the Brier score (mean squared error) that binning a model's outputs can cause.
+def binning_mse_bound(n_bins: int, *, balance: float = 2.0) -> float:
+    r"""Largest increase of the Brier score that binning can cause.
 
     Parameters
     ----------
     n_bins : int
         Number of bins.
     balance : float, default=2.0
-        The bins are `balance`-well-balanced: each holds at most ``balance / n_bins`` of the population.
+        The bins are `balance`-well-balanced: each holds at most ``balance / n_bins`` of
+        the population.
 
     Returns
     -------
@@ -109,14 +117,17 @@ def binning_mse_bound(n_bins, *, balance=2.0):
 
     Notes
     -----
-    Lemma D.6 of [1]_. If ``g`` is replaced by its mean ``h`` in each bin, the Brier score changes by
-    ``E[(h - g)(h + g - 2 y)]``, at most ``2 E|h - g|``. In a bin of width ``w_b`` the outputs are within ``w_b`` of
-    their mean, the widths sum to at most 1 and each bin holds at most ``balance / B``. (Outputs in an interval are on
-    average within *half* its width of their mean, so half of the lemma's bound holds too.)
+    Lemma D.6 of [1]_. If ``g`` is replaced by its mean ``h`` in each bin, the Brier
+    score changes by ``E[(h - g)(h + g - 2 y)]``, at most ``2 E|h - g|``. In a bin of
+    width ``w_b`` the outputs are within ``w_b`` of their mean, the widths sum to at
+    most 1 and each bin holds at most ``balance / B``. (Outputs in an interval are on
+    average within *half* its width of their mean, so half of the lemma's bound holds
+    too.)
 
     References
     ----------
-    .. [1] Kumar, A., Liang, P. and Ma, T. (2019). Verified uncertainty calibration. NeurIPS.
+    .. [1] Kumar, A., Liang, P. and Ma, T. (2019). Verified uncertainty calibration.
+        NeurIPS.
 
     Examples
     --------
@@ -129,20 +140,21 @@ def binning_mse_bound(n_bins, *, balance=2.0):
 
 
 def classwise_temperature_bound(
-    n_samples,
-    n_classes,
-    max_deviation,
-    bounds=(1e-2, 1e2),
+    n_samples: int,
+    n_classes: int,
+    max_deviation: float,
+    bounds: tuple[float, float] = (1e-2, 1e2),
     *,
-    logit_range,
-    confidence_level=0.9,
-):
-    r"""Largest distance of the mean log-loss from the expected one, for any class-wise temperature scaling.
+    logit_range: float,
+    confidence_level: float = 0.9,
+) -> float:
+    r"""Bound on the generalisation gap of class-wise temperature scaling.
 
-    With probability at least `confidence_level`, for *every* choice of one inverse temperature ``a_k`` per predicted
-    class with ``|a_k - a_0| <= max_deviation`` and all of them within `bounds`, the mean log-loss on the calibration
-    rows differs from its expectation by at most the returned number. The fitted temperatures therefore have an expected
-    log-loss within twice that number of the best possible.
+    With probability at least `confidence_level`, for *every* choice of one inverse
+    temperature ``a_k`` per predicted class with ``|a_k - a_0| <= max_deviation`` and
+    all of them within `bounds`, the mean log-loss on the calibration rows differs from
+    its expectation by at most the returned number. The fitted temperatures therefore
+    have an expected log-loss within twice that number of the best possible.
 
     Parameters
     ----------
@@ -151,8 +163,8 @@ def classwise_temperature_bound(
     n_classes : int
         Number of classes, at least 2.
     max_deviation : float
-        Largest distance of a class's inverse temperature from the shared one, in [0, inf]. 0 is one temperature for all
-        classes.
+        Largest distance of a class's inverse temperature from the shared one, in [0,
+        inf]. 0 is one temperature for all classes.
     bounds : tuple of float, default=(1e-2, 1e2)
         Lowest and highest inverse temperature, neither negative.
     logit_range : float
@@ -173,28 +185,31 @@ def classwise_temperature_bound(
     See Also
     --------
     skcalib.ClasswiseTemperatureScaling : The method.
-    per_class_temperature_bound : A bound on the mean log-loss of each class by itself.
 
     Notes
     -----
-    In the role of Theorem 4.1 and Corollary 4.2 of [1]_: a bound in the same quantities, with a proof and constants of
-    its own. The log-loss of ``softmax(a * logits)`` lies between 0 and ``M = log(1 + (K - 1) exp(a * logit_range))``,
-    and its derivative in ``a``, mean logit minus logit of the label, is at most ``L = logit_range`` in size. Cover the
-    inverse temperatures by a grid of ``N_0`` values for the shared one and ``N`` deviations for each class (clipped to
-    `bounds`): every choice is within ``r = width / (2 N_0) + max_deviation / N`` of one of ``N_0 N^K`` grid points.
-    Hoeffding's inequality holds on all grid points together, and moving to the nearest one changes the mean loss and
-    its expectation by at most ``L r`` each:
+    In the role of Theorem 4.1 and Corollary 4.2 of [1]_: a bound in the same
+    quantities, with a proof and constants of its own. The log-loss of
+    ``softmax(a * logits)`` lies between 0 and
+    ``M = log(1 + (K - 1) exp(a * logit_range))``, and its derivative in ``a``, mean
+    logit minus logit of the label, is at most ``L = logit_range`` in size. Cover the
+    inverse temperatures by a grid of ``N_0`` values for the shared one and ``N``
+    deviations for each class (clipped to `bounds`): every choice is within
+    ``r = width / (2 N_0) + max_deviation / N`` of one of ``N_0 N^K`` grid points.
+    Hoeffding's inequality holds on all grid points together, and moving to the nearest
+    one changes the mean loss and its expectation by at most ``L r`` each:
 
     .. math:: 2 L r + M \sqrt{\frac{\log(2 / \delta) + \log N_0 + K \log N}{2 n}}.
 
-    The smallest value over ``N_0, N`` in powers of two is returned, or over ``N`` for K temperatures without a shared
-    one (``r = width / (2 N)``, ``N^K`` points) where that is smaller; it is at most ``M``. A small `max_deviation` thus
-    costs like one parameter, a large one like K.
+    The smallest value over ``N_0, N`` in powers of two is returned, or over ``N`` for K
+    temperatures without a shared one (``r = width / (2 N)``, ``N^K`` points) where that
+    is smaller; it is at most ``M``. A small `max_deviation` thus costs like one
+    parameter, a large one like K.
 
     References
     ----------
-    .. [1] Zhao, Y., Chen, J. and Oymak, S. (2020). On the role of dataset quality and heterogeneity in model
-       confidence. arXiv:2002.09831.
+    .. [1] Zhao, Y., Chen, J. and Oymak, S. (2020). On the role of dataset quality and
+        heterogeneity in model confidence. arXiv:2002.09831.
 
     Examples
     --------
@@ -226,7 +241,8 @@ def classwise_temperature_bound(
     width = high - low
     log_points = log(2.0) * np.arange(40)
     half_mesh = np.exp(-log_points)
-    # radius and log-size of the covers: shared temperature plus deviations, and separate temperatures
+    # radius and log-size of the covers: shared temperature plus deviations, and
+    # separate temperatures
     shared = np.add.outer(width / 2.0 * half_mesh, min(deviation, width) * half_mesh)
     log_shared = np.add.outer(log_points, n_classes * log_points)
     radius = np.append(shared, width / 2.0 * half_mesh)
@@ -235,97 +251,3 @@ def classwise_temperature_bound(
         (log_failure + log_size) / (2.0 * n_samples)
     )
     return min(loss_range, float(values.min()))
-
-
-def per_class_temperature_bound(
-    n_samples,
-    n_classes,
-    p_min,
-    bounds=(1e-2, 1e2),
-    *,
-    logit_range,
-    confidence_level=0.9,
-):
-    r"""Largest distance of the mean log-loss of each class's rows from its expectation, for any temperatures.
-
-    With probability at least `confidence_level` over the calibration rows, in *every* class and for *every* inverse
-    temperature within `bounds`, the mean log-loss of the rows predicted as that class differs from its expectation by
-    at most the returned number. Each class has a temperature of its own.
-
-    Parameters
-    ----------
-    n_samples : int
-        Calibration rows.
-    n_classes : int
-        Number of classes K, at least 2.
-    p_min : float
-        Share of the population that is predicted as the rarest class, in (0, 1 / K].
-    bounds : tuple of float, default=(1e-2, 1e2)
-        Lowest and highest inverse temperature, both positive.
-    logit_range : float
-        Largest minus smallest logit that a row can have.
-    confidence_level : float, default=0.9
-        Probability that the bound holds, in (0, 1), for all classes together.
-
-    Returns
-    -------
-    bound : float
-        In nats. With that probability each class's fitted temperature has an expected log-loss within twice this
-        number of that class's best. It is at most the range of the loss.
-
-    Raises
-    ------
-    ValueError
-        If an argument is not a number or out of its range; `p_min` must be above 0 and at most ``1 / n_classes``.
-
-    See Also
-    --------
-    classwise_temperature_bound : The bound for the mean loss over all rows, with temperatures near each other.
-
-    Notes
-    -----
-    In the role of Corollary 4.2 of [1]_ for each class, with a proof and constants of its own. Let ``a`` be one minus
-    the confidence level. The number of rows of a class is binomial with a share of at least `p_min`, so that with
-    probability ``1 - a / 2`` every class has at least
-
-    .. math:: m = \max \{m : P(\mathrm{Bin}(n, p_{\min}) < m) \le a / (2 K)\}
-
-    rows. Given their number, the rows of a class are independent, and `classwise_temperature_bound` with one
-    temperature, m rows and error probability ``a / (2 K)`` holds for it. The bound falls like
-    :math:`1 / \sqrt{n \, p_{\min}}`.
-
-    References
-    ----------
-    .. [1] Zhao, Y., Chen, J. and Oymak, S. (2020). On the role of dataset quality and heterogeneity in model
-       confidence. arXiv:2002.09831.
-
-    Examples
-    --------
-    A class with a twentieth of the rows is known about half as well as one with a fifth.
-
-    >>> from skcalib.guarantees import per_class_temperature_bound
-    >>> [
-    ...     round(
-    ...         per_class_temperature_bound(
-    ...             10_000, 5, share, (0.5, 2.0), logit_range=5.0
-    ...         ),
-    ...         2,
-    ...     )
-    ...     for share in (0.2, 0.05)
-    ... ]
-    [0.64, 1.27]
-    """
-    n_samples = check_count(n_samples, "n_samples", maximum=10**12)
-    n_classes = check_count(n_classes, "n_classes", minimum=2)
-    p_min = check_number(p_min, "p_min", above=0.0, at_most=1.0 / n_classes)
-    each = (1.0 - check_confidence_level(confidence_level)) / (2.0 * n_classes)
-    # a class may have no rows at all: one row promises no more than the range of the loss either
-    least_rows = max(1, int(binom.ppf(each, n_samples, p_min)))
-    return classwise_temperature_bound(
-        least_rows,
-        n_classes,
-        0.0,
-        bounds,
-        logit_range=logit_range,
-        confidence_level=1.0 - each,
-    )

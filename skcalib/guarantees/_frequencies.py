@@ -1,6 +1,10 @@
 """Intervals of event frequencies and the balance of bins, from counts."""
 
+from typing import Literal
+
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import betaincinv
 
 from skcalib._input.scalars import as_numbers, check_confidence_level
 from skcalib._intervals import binomial_interval
@@ -8,29 +12,31 @@ from skcalib.guarantees._uniform_mass import union_level
 
 
 def event_frequency_interval(
-    positives,
-    counts,
+    positives: ArrayLike,
+    counts: ArrayLike,
     *,
-    confidence_level=0.9,
-    simultaneous=True,
-    interval="clopper_pearson",
-):
+    confidence_level: float = 0.9,
+    simultaneous: bool = True,
+    interval: Literal["clopper_pearson", "hoeffding", "wilson"] = "clopper_pearson",
+) -> tuple[np.ndarray, np.ndarray]:
     """Confidence intervals for the event frequency of each bin.
 
     Parameters
     ----------
     positives : array-like of shape (n_bins,) or scalar
-        Number of events in each bin. Fractions are allowed where weights count as frequencies.
+        Number of events in each bin. Fractions are allowed where weights count as
+        frequencies.
     counts : array-like of shape (n_bins,) or scalar
         Number of rows in each bin.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     simultaneous : bool, default=True
-        True: all intervals cover at once with that probability (union bound over the bins that have rows).
-        False: each interval covers with that probability.
+        True: all intervals cover at once with that probability (union bound over the
+        bins that have rows). False: each interval covers with that probability.
     interval : {"clopper_pearson", "hoeffding", "wilson"}, default="clopper_pearson"
-        Clopper-Pearson and Hoeffding keep the level for every sample size, and Clopper-Pearson is never the wider of
-        the two. Wilson's score interval is narrower and keeps it approximately.
+        Clopper-Pearson and Hoeffding keep the level for every sample size, and
+        Clopper-Pearson is never the wider of the two. Wilson's score interval is
+        narrower and keeps it approximately.
 
     Returns
     -------
@@ -49,14 +55,16 @@ def event_frequency_interval(
 
     Notes
     -----
-    The labels of a bin must be independent of its edges: edges fixed beforehand, formed on other rows, or, if only
-    rows strictly inside the bins count, order statistics of the scores.
+    The labels of a bin must be independent of its edges: edges fixed beforehand, formed
+    on other rows, or, if only rows strictly inside the bins count, order statistics of
+    the scores.
 
     References
     ----------
-    Clopper and Pearson (1934), The use of confidence or fiducial limits illustrated in the case of the binomial.
-    Wilson (1927), Probable inference, the law of succession, and statistical inference. Hoeffding (1963), Probability
-    inequalities for sums of bounded random variables.
+    Clopper and Pearson (1934), The use of confidence or fiducial limits illustrated in
+    the case of the binomial. Wilson (1927), Probable inference, the law of succession,
+    and statistical inference. Hoeffding (1963), Probability inequalities for sums of
+    bounded random variables.
 
     Examples
     --------
@@ -76,8 +84,8 @@ def event_frequency_interval(
     )
 
 
-def well_balanced_alpha(counts):
-    r"""Smallest alpha for which the bins are alpha-well-balanced, by the shares of fresh rows.
+def well_balanced_alpha(counts: ArrayLike) -> float:
+    r"""Smallest alpha for which the bins are alpha-well-balanced.
 
     Parameters
     ----------
@@ -101,11 +109,13 @@ def well_balanced_alpha(counts):
 
     Notes
     -----
-    Definition 4.2 of [1]_: every bin holds between ``1 / (alpha B)`` and ``alpha / B`` of the population.
+    Definition 4.2 of [1]_: every bin holds between ``1 / (alpha B)`` and ``alpha / B``
+    of the population.
 
     References
     ----------
-    .. [1] Kumar, A., Liang, P. and Ma, T. (2019). Verified uncertainty calibration. NeurIPS.
+    .. [1] Kumar, A., Liang, P. and Ma, T. (2019). Verified uncertainty calibration.
+        NeurIPS.
 
     Examples
     --------
@@ -118,7 +128,8 @@ def well_balanced_alpha(counts):
     _, counts = check_frequencies(0.0, counts)
     if counts.ndim != 1 or not counts.sum() > 0:
         raise ValueError(
-            f"counts must be a vector with a positive sum, got shape {counts.shape}, sum {counts.sum()}."
+            f"counts must be a vector with a positive sum, got shape {counts.shape},"
+            f" sum {counts.sum()}."
         )
     if not counts.all():
         return float("inf")
@@ -127,11 +138,14 @@ def well_balanced_alpha(counts):
 
 
 def check_frequencies(positives, counts):
-    """Return both as float64 arrays of one shape, or raise at the first entry that is no frequency."""
+    """Return both as float64 arrays of one shape, or raise at the first entry that is
+    no frequency.
+    """
     positives, counts = as_numbers(positives, "positives"), as_numbers(counts, "counts")
     if positives.shape != counts.shape and positives.ndim and counts.ndim:
         raise ValueError(
-            f"positives and counts need one shape, found {positives.shape} and {counts.shape}."
+            f"positives and counts need one shape, found {positives.shape} and"
+            f" {counts.shape}."
         )
     positives, counts = np.broadcast_arrays(positives, counts)
     # sums of fractional weights may miss each other by rounding
@@ -144,7 +158,82 @@ def check_frequencies(positives, counts):
     if not valid.all():
         where = tuple(int(i) for i in np.argwhere(~valid)[0])
         raise ValueError(
-            "positives and counts must satisfy 0 <= positives <= counts < inf, got "
-            f"positives={positives[where]} and counts={counts[where]} at index {where if where else '()'}."
+            "positives and counts must satisfy 0 <= positives <= counts < inf, got"
+            f" positives={positives[where]} and counts={counts[where]} at index"
+            f" {where if where else '()'}."
         )
     return positives, counts
+
+
+def grade_upper_limits(
+    n_events: ArrayLike, n_samples: ArrayLike, *, confidence_level: float = 0.9
+) -> np.ndarray:
+    """Upper limits of the event frequency of ordered grades, some without events.
+
+    Parameters
+    ----------
+    n_events : array-like of int, shape (n_grades,)
+        Events of each grade, the best grade first.
+    n_samples : array-like of int, shape (n_grades,)
+        Samples of each grade, at least one.
+    confidence_level : float, default=0.9
+        Coverage of each interval, in (0, 1): the limits are one-sided.
+
+    Returns
+    -------
+    limits : ndarray of float64, shape (n_grades,)
+        Upper limit of each grade's event frequency.
+
+    Raises
+    ------
+    ValueError
+        If the counts are not whole numbers, a grade has no sample or more events than
+        samples, or `confidence_level` is outside (0, 1).
+
+    See Also
+    --------
+    skcalib.guarantees.event_frequency_interval : Limits of each bin by itself.
+    skcalib.metrics.calibration_by_group : Whether the scores of grades are right.
+
+    Notes
+    -----
+    The most prudent estimate of [1]_. A grade's event frequency is at most that of the
+    worse grades. So it is largest where all of these have the same, and the
+    Clopper-Pearson limit of the grade and all worse ones together bounds it. Without
+    any event the limit is ``1 - (1 - confidence_level)**(1 / N)``, N the samples of the
+    grade and the worse ones. Both assumptions are needed: grades in the right order,
+    and independent events. Each limit holds by itself, not all at once.
+
+    References
+    ----------
+    .. [1] Pluto, K. and Tasche, D. (2005). Thinking positively. Risk.
+
+    Examples
+    --------
+    A portfolio without a default, with 100, 200 and 300 customers from the best grade
+    to the worst:
+
+    >>> from skcalib.guarantees import grade_upper_limits
+    >>> grade_upper_limits([0, 0, 0], [100, 200, 300]).round(5).tolist()
+    [0.00383, 0.00459, 0.00765]
+    """
+    n_events, n_samples = check_frequencies(n_events, n_samples)
+    if n_samples.ndim != 1 or len(n_samples) == 0:
+        raise ValueError(
+            "n_samples must be a vector with one number for each grade, found shape"
+            f" {n_samples.shape}."
+        )
+    if np.any(n_samples < 1):
+        empty = int(np.argmin(n_samples))
+        raise ValueError(f"Each grade needs a sample; grade {empty} has none.")
+    for name, counts in (("n_events", n_events), ("n_samples", n_samples)):
+        if np.any(counts != np.floor(counts)):
+            raise ValueError(f"{name} must be whole numbers, found {counts.tolist()}.")
+    level = check_confidence_level(confidence_level)
+    # From the grade to the worst one: sums from the end.
+    events = np.cumsum(n_events[::-1])[::-1]
+    samples = np.cumsum(n_samples[::-1])[::-1]
+    # Clopper and Pearson: the beta quantile is the frequency at which as few events as
+    # these have the probability 1 - level. If all are events there is none below 1.
+    others = np.maximum(samples - events, 1)
+    return np.where(samples > events, betaincinv(events + 1, others, level), 1.0)

@@ -1,7 +1,10 @@
-"""The tolerance that uniform-mass binning promises before any data, and its inverses."""
+"""The tolerance that uniform-mass binning promises before any data, and its
+inverses.
+"""
 
 from functools import partial
 from math import log, sqrt
+from typing import Literal
 
 from skcalib._input.scalars import (
     check_confidence_level,
@@ -14,13 +17,18 @@ _FINEST = 1e-12  # smallest tolerance worth asking for: it takes more than 1e24 
 
 
 def conditional_epsilon(
-    n_samples, n_bins, *, confidence_level=0.9, keep_boundary=False
-):
+    n_samples: int,
+    n_bins: int,
+    *,
+    confidence_level: float = 0.9,
+    keep_boundary: bool = False,
+) -> float:
     r"""Tolerance that holds for every bin of uniform-mass binning at once.
 
-    With probability at least `confidence_level` over the calibration rows, *every* predicted probability differs from
-    the event frequency among the rows that receive it by at most the returned number. The expected calibration
-    error in every lp norm is then at most this number, too.
+    With probability at least `confidence_level` over the calibration rows, *every*
+    predicted probability differs from the event frequency among the rows that receive
+    it by at most the returned number. The expected calibration error in every lp norm
+    is then at most this number, too.
 
     Parameters
     ----------
@@ -31,7 +39,8 @@ def conditional_epsilon(
     confidence_level : float, default=0.9
         Probability of the promise, in (0, 1).
     keep_boundary : bool, default=False
-        Whether the rows on the bin boundaries count in the bin means (the original of Zadrozny and Elkan).
+        Whether the rows on the bin boundaries count in the bin means (the original of
+        Zadrozny and Elkan).
 
     Returns
     -------
@@ -46,39 +55,46 @@ def conditional_epsilon(
     See Also
     --------
     marginal_epsilon : The smaller tolerance for the bin of a random row.
-    uniform_mass_certificate : The sharper tolerance once the labels are known.
+        uniform_mass_certificate : The sharper tolerance once the labels are known.
 
     Notes
     -----
-    Theorem 3 of [1]_ with ``m = floor(n / B) - 1`` and error probability ``a = 1 - confidence_level``, and Corollary 1
-    with the last term:
+    Theorem 3 of [1]_ with ``m = floor(n / B) - 1`` and error probability
+    ``a = 1 - confidence_level``, and Corollary 1 with the last term:
 
     .. math:: \epsilon = \sqrt{\frac{\log(2 B / a)}{2 m}} \; \left[ + \frac{1}{\lfloor n / B \rfloor} \right].
 
-    It never rises with `n_samples` and always rises with `n_bins`, since ``floor(n / B)`` never falls with n and never
-    rises with B.
+    It never rises with `n_samples` and always rises with `n_bins`, since
+    ``floor(n / B)`` never falls with n and never rises with B.
 
     References
     ----------
-    .. [1] Gupta, C. and Ramdas, A. (2021). Distribution-free calibration guarantees for histogram binning without
-       sample splitting. ICML.
+    .. [1] Gupta, C. and Ramdas, A. (2021). Distribution-free calibration guarantees for
+        histogram binning without sample splitting. ICML.
 
     Examples
     --------
     >>> from skcalib.guarantees import conditional_epsilon
     >>> round(conditional_epsilon(2900, 10, keep_boundary=True), 4)
     0.0992
-    """
+    """  # noqa: E501
     return uniform_mass_epsilon(
         n_samples, n_bins, confidence_level, "conditional", keep_boundary
     )
 
 
-def marginal_epsilon(n_samples, n_bins, *, confidence_level=0.9, keep_boundary=False):
-    r"""Tolerance that holds for the bin of one random future row of uniform-mass binning.
+def marginal_epsilon(
+    n_samples: int,
+    n_bins: int,
+    *,
+    confidence_level: float = 0.9,
+    keep_boundary: bool = False,
+) -> float:
+    r"""Tolerance for the bin of one random future sample of uniform-mass binning.
 
-    With probability at least `confidence_level` over the calibration rows *and* the future row, the probability
-    predicted for that row differs from the event frequency in its bin by at most the returned number.
+    With probability at least `confidence_level` over the calibration rows *and* the
+    future row, the probability predicted for that row differs from the event frequency
+    in its bin by at most the returned number.
 
     Parameters
     ----------
@@ -89,7 +105,8 @@ def marginal_epsilon(n_samples, n_bins, *, confidence_level=0.9, keep_boundary=F
     confidence_level : float, default=0.9
         Probability of the promise, in (0, 1).
     keep_boundary : bool, default=False
-        Whether the rows on the bin boundaries count in the bin means; adds ``1 / floor(n / B)`` as in Corollary 1.
+        Whether the rows on the bin boundaries count in the bin means; adds
+        ``1 / floor(n / B)`` as in Corollary 1.
 
     Returns
     -------
@@ -108,17 +125,18 @@ def marginal_epsilon(n_samples, n_bins, *, confidence_level=0.9, keep_boundary=F
 
     Notes
     -----
-    Theorem 4 of [1]_ with ``m = floor(n / B) - 1`` and error probability ``a = 1 - confidence_level``:
+    Theorem 4 of [1]_ with ``m = floor(n / B) - 1`` and error probability
+    ``a = 1 - confidence_level``:
 
     .. math:: \epsilon = \sqrt{\frac{\log(2 / a)}{2 m}}.
 
-    For 1500 rows and 10 bins this is 0.1003; the paper says "< 0.1", which is true from 1510 rows on. With one bin it
-    is the conditional tolerance.
+    For 1500 rows and 10 bins this is 0.1003; the paper says "< 0.1", which is true from
+    1510 rows on. With one bin it is the conditional tolerance.
 
     References
     ----------
-    .. [1] Gupta, C. and Ramdas, A. (2021). Distribution-free calibration guarantees for histogram binning without
-       sample splitting. ICML.
+    .. [1] Gupta, C. and Ramdas, A. (2021). Distribution-free calibration guarantees for
+        histogram binning without sample splitting. ICML.
 
     Examples
     --------
@@ -131,8 +149,10 @@ def marginal_epsilon(n_samples, n_bins, *, confidence_level=0.9, keep_boundary=F
     )
 
 
-def expected_error_bound(n_samples, n_bins):
-    r"""Bound on the expected calibration error of uniform-mass binning, in every lp norm with p in [1, 2].
+def expected_error_bound(n_samples: int, n_bins: int) -> float:
+    r"""Bound on the expected calibration error of uniform-mass binning.
+
+    It holds in every lp norm with p in [1, 2].
 
     Parameters
     ----------
@@ -144,7 +164,8 @@ def expected_error_bound(n_samples, n_bins):
     Returns
     -------
     bound : float
-        ``sqrt(n_bins / (2 * n_samples))``, a bound on the mean over calibration samples of the true error.
+        ``sqrt(n_bins / (2 * n_samples))``, a bound on the mean over calibration samples
+        of the true error.
 
     Raises
     ------
@@ -158,14 +179,15 @@ def expected_error_bound(n_samples, n_bins):
 
     Notes
     -----
-    Theorem 4 of [1]_ (its last part). A bin with ``m_b`` rows strictly inside holds ``(m_b + 1) / (n + 1)`` of the
-    population on average, whatever its labels, and its squared error is at most ``1 / (4 m_b)`` on average: the sum
-    is at most ``B / (2 (n + 1))`` as ``m_b >= 1``.
+    Theorem 4 of [1]_ (its last part). A bin with ``m_b`` rows strictly inside holds
+    ``(m_b + 1) / (n + 1)`` of the population on average, whatever its labels, and its
+    squared error is at most ``1 / (4 m_b)`` on average: the sum is at most
+    ``B / (2 (n + 1))`` as ``m_b >= 1``.
 
     References
     ----------
-    .. [1] Gupta, C. and Ramdas, A. (2021). Distribution-free calibration guarantees for histogram binning without
-       sample splitting. ICML.
+    .. [1] Gupta, C. and Ramdas, A. (2021). Distribution-free calibration guarantees for
+        histogram binning without sample splitting. ICML.
 
     Examples
     --------
@@ -178,9 +200,14 @@ def expected_error_bound(n_samples, n_bins):
 
 
 def max_n_bins(
-    n_samples, epsilon, *, confidence_level=0.9, kind="conditional", keep_boundary=False
-):
-    """Most bins for which uniform-mass binning of `n_samples` rows is promised to be within `epsilon`.
+    n_samples: int,
+    epsilon: float,
+    *,
+    confidence_level: float = 0.9,
+    kind: Literal["conditional", "marginal"] = "conditional",
+    keep_boundary: bool = False,
+) -> int:
+    """Most bins for which uniform-mass binning is guaranteed within `epsilon`.
 
     Parameters
     ----------
@@ -213,7 +240,8 @@ def max_n_bins(
 
     References
     ----------
-    Gupta and Ramdas (2021), Distribution-free calibration guarantees for histogram binning without sample splitting.
+    Gupta and Ramdas (2021), Distribution-free calibration guarantees for histogram
+    binning without sample splitting.
 
     Examples
     --------
@@ -250,16 +278,22 @@ def max_n_bins(
             keep_boundary=keep_boundary,
         )
         raise ValueError(
-            f"epsilon={epsilon} cannot be promised from n_samples={n_samples}: one bin reaches {tolerance(1):.4g}; "
-            f"use at least {needed} samples or a larger epsilon."
+            f"epsilon={epsilon} cannot be promised from n_samples={n_samples}: one bin"
+            f" reaches {tolerance(1):.4g}; use at least {needed} samples or a larger"
+            " epsilon."
         )
     return n_bins
 
 
 def min_n_samples(
-    n_bins, epsilon, *, confidence_level=0.9, kind="conditional", keep_boundary=False
-):
-    """Fewest rows for which uniform-mass binning with `n_bins` bins is promised to be within `epsilon`.
+    n_bins: int,
+    epsilon: float,
+    *,
+    confidence_level: float = 0.9,
+    kind: Literal["conditional", "marginal"] = "conditional",
+    keep_boundary: bool = False,
+) -> int:
+    """Fewest samples for which uniform-mass binning is within `epsilon`.
 
     Parameters
     ----------
@@ -277,7 +311,8 @@ def min_n_samples(
     Returns
     -------
     n_samples : int
-        The smallest number of rows, at least ``2 * n_bins``. Every larger number will do as well.
+        The smallest number of rows, at least ``2 * n_bins``. Every larger number will
+        do as well.
 
     Raises
     ------
@@ -291,7 +326,8 @@ def min_n_samples(
 
     References
     ----------
-    Gupta and Ramdas (2021), Distribution-free calibration guarantees for histogram binning without sample splitting.
+    Gupta and Ramdas (2021), Distribution-free calibration guarantees for histogram
+    binning without sample splitting.
 
     Examples
     --------
@@ -325,15 +361,17 @@ def uniform_mass_epsilon(n_samples, n_bins, confidence_level, kind, keep_boundar
     miscoverage = 1.0 - check_confidence_level(confidence_level)
     n_promises = n_bins if kind == "conditional" else 1
     rows = n_samples // n_bins
-    # Gupta and Ramdas (2021), Theorem 3 (conditional) and Theorem 4 (marginal), without the tie-breaking delta
+    # Gupta and Ramdas (2021), Theorem 3 (conditional) and Theorem 4 (marginal), without
+    # the tie-breaking delta
     epsilon = sqrt(log(2.0 * n_promises / miscoverage) / (2.0 * (rows - 1)))
-    return (
-        epsilon + 1.0 / rows if keep_boundary else epsilon
-    )  # Corollary 1: one more row moves a mean by that much
+    # Corollary 1: one more row moves a mean by that much
+    return epsilon + 1.0 / rows if keep_boundary else epsilon
 
 
 def _first(holds, *, above, at_most):
-    """Return the smallest integer in (above, at_most] for which `holds`, which from there on stays true."""
+    """Return the smallest integer in (above, at_most] for which `holds`, which from
+    there on stays true.
+    """
     while at_most - above > 1:
         middle = (above + at_most) // 2
         above, at_most = (above, middle) if holds(middle) else (middle, at_most)
@@ -345,16 +383,21 @@ check_count = partial(check_int, maximum=10**100)
 
 
 def union_level(confidence_level, n_events):
-    """Return the level for each of `n_events` intervals that together keep `confidence_level` (union bound)."""
+    """Return the level for each of `n_events` intervals that together keep
+    `confidence_level` (union bound).
+    """
     return 1.0 - (1.0 - check_confidence_level(confidence_level)) / n_events
 
 
 def check_rows_per_bin(n_samples, n_bins, *, name="n_samples"):
-    """Return both as ints, or raise unless there are two rows in each bin: with fewer a bin may have no row inside."""
+    """Return both as ints, or raise unless there are two rows in each bin: with fewer a
+    bin may have no row inside.
+    """
     n_samples, n_bins = check_count(n_samples, name), check_count(n_bins, "n_bins")
     if n_samples < 2 * n_bins:
         raise ValueError(
-            f"{name}={n_samples} is too few for n_bins={n_bins}: the bounds need at least two rows in each bin; "
-            f"ask for at most {n_samples // 2} bins or for {2 * n_bins} rows."
+            f"{name}={n_samples} is too few for n_bins={n_bins}: the bounds need at"
+            f" least two rows in each bin; ask for at most {n_samples // 2} bins or for"
+            f" {2 * n_bins} rows."
         )
     return n_samples, n_bins

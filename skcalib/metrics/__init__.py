@@ -1,7 +1,12 @@
 """Calibration metrics with honest statistics, and their scikit-learn scorers."""
 
 from skcalib._cells.statistics import BinStatistics
-from skcalib._inference.segments import segment_calibration_test
+from skcalib._errors.error import CalibrationError
+from skcalib._errors.power import ErrorPower
+from skcalib.metrics._bin_curves import (
+    reliability_curve,
+    validity_curve,
+)
 from skcalib.metrics._bin_free import (
     kde_calibration_error,
     kolmogorov_smirnov_calibration_error,
@@ -9,29 +14,34 @@ from skcalib.metrics._bin_free import (
     neighborhood_calibration_error,
     smooth_calibration_error,
 )
-from skcalib.metrics._by_group import calibration_by_group
-from skcalib.metrics._canonical import kernel_calibration_error
-from skcalib.metrics._curves import (
-    mean_validity_curve,
-    reliability_curve,
-    validity_curve,
-)
-from skcalib.metrics._decision import decision_calibration_error
-from skcalib.metrics._decomposition import brier_decomposition, log_loss_decomposition
-from skcalib.metrics._errors import (
+from skcalib.metrics._binned import (
     calibration_error,
     expected_calibration_error,
     maximum_calibration_error,
     sweep_calibration_error,
 )
-from skcalib.metrics._groupwise import groupwise_calibration_error
+from skcalib.metrics._by_group import calibration_by_group
+from skcalib.metrics._canonical import kernel_calibration_error
+from skcalib.metrics._decision import decision_calibration_error
+from skcalib.metrics._decomposition import brier_decomposition, log_loss_decomposition
+from skcalib.metrics._group_errors import groupwise_calibration_error
 from skcalib.metrics._interval import calibration_error_interval
+from skcalib.metrics._registry import (
+    Metric,
+    get_scorer,
+    get_scorer_names,
+    register_metric,
+)
+from skcalib.metrics._segment_test import segment_calibration_test
 from skcalib.metrics._slope import calibration_slope_intercept
-from skcalib.metrics._table import get_scorer, get_scorer_names
 from skcalib.metrics._tests import calibration_test
+from skcalib.metrics._two_bin import two_bin_calibration_error
 
 __all__ = [
     "BinStatistics",
+    "CalibrationError",
+    "ErrorPower",
+    "Metric",
     "brier_decomposition",
     "calibration_by_group",
     "calibration_error",
@@ -49,11 +59,12 @@ __all__ = [
     "kuiper_calibration_error",
     "log_loss_decomposition",
     "maximum_calibration_error",
-    "mean_validity_curve",
     "neighborhood_calibration_error",
+    "register_metric",
     "reliability_curve",
     "segment_calibration_test",
     "smooth_calibration_error",
     "sweep_calibration_error",
+    "two_bin_calibration_error",
     "validity_curve",
 ]

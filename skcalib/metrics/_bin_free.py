@@ -1,39 +1,42 @@
-"""Calibration errors without bins: cumulative differences, neighbours in score, and kernel smoothing."""
+"""Calibration errors without bins: cumulative differences, neighbours in score, and
+kernel smoothing.
+"""
 
-import numpy as np
+from typing import Literal
 
+from numpy.typing import ArrayLike
+
+from skcalib._cells.statistics import BinStatistics
 from skcalib._errors.bin_free import (
-    KolmogorovSmirnovPower,
-    KuiperPower,
-    NeighborhoodPower,
+    KolmogorovSmirnovError,
+    KuiperError,
+    NeighborhoodError,
 )
-from skcalib._errors.binned import check_norm
-from skcalib._errors.kernel import KernelPower
-from skcalib._errors.smooth import SmoothPower
-from skcalib._input.scalars import check_number
-from skcalib.metrics._errors import value_of
+from skcalib._errors.kde import KdeError
+from skcalib._errors.smooth import SmoothError
 
 
 def kolmogorov_smirnov_calibration_error(
-    y_true,
-    y_proba=None,
+    y_true: ArrayLike | BinStatistics,
+    y_proba: ArrayLike | None = None,
     *,
-    multiclass="auto",
-    class_weight=None,
-    sample_weight=None,
-    pos_label=None,
-    labels=None,
-):
-    """Kolmogorov-Smirnov calibration error: the largest cumulative difference of labels and scores.
+    multiclass: Literal["auto", "top_label", "marginal", "pooled"] = "auto",
+    class_weight: ArrayLike | dict | None = None,
+    sample_weight: ArrayLike | None = None,
+    pos_label: float | str | None = None,
+    labels: ArrayLike | None = None,
+) -> float:
+    """Kolmogorov-Smirnov calibration error: the largest cumulative difference.
 
-    ``max_t |mean of (y - s) over rows with s <= t, all rows counted|``: tied scores enter as one. Errors of opposite
-    sign cancel along the way, so the error is a lower bound of the l1 error.
+    ``max_t |mean of (y - s) over rows with s <= t, all rows counted|``: tied scores
+    enter as one. Errors of opposite sign cancel along the way, so the error is a lower
+    bound of the l1 error.
 
     Parameters
     ----------
     y_true : array-like of shape (n,) or BinStatistics
-        Labels; or the sums of bins with one distinct score each, in place of `y_true`, `y_proba` and all that
-        describes rows.
+        Labels; or the sums of bins with one distinct score each, in place of `y_true`,
+        `y_proba` and all that describes rows.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
@@ -43,7 +46,8 @@ def kolmogorov_smirnov_calibration_error(
     sample_weight : array-like of shape (n,), default=None
         Weights, which count as repeated rows.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of `predict_proba`.
+        The event; None is the greater of two labels, the second column of
+        `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 
@@ -55,8 +59,8 @@ def kolmogorov_smirnov_calibration_error(
     Raises
     ------
     ValueError
-        If labels and scores differ in length or are empty, a label is unknown, a score is missing or outside [0, 1], or
-        weights are negative or all zero.
+        If labels and scores differ in length or are empty, a label is unknown, a score
+        is missing or outside [0, 1], or weights are negative or all zero.
 
     See Also
     --------
@@ -65,11 +69,12 @@ def kolmogorov_smirnov_calibration_error(
 
     References
     ----------
-    Gupta, Rahimi, Ajanthan, Mensink, Sminchisescu and Hartley (2021), Calibration of neural networks using splines.
+    Gupta, Rahimi, Ajanthan, Mensink, Sminchisescu and Hartley (2021), Calibration of
+    neural networks using splines.
 
     Examples
     --------
-    Forecasts that are too sure: their log-odds are twice too large.
+    Overconfident forecasts: the log-odds are twice what they should be.
 
     >>> import numpy as np
     >>> from scipy.special import expit
@@ -80,7 +85,8 @@ def kolmogorov_smirnov_calibration_error(
     >>> round(kolmogorov_smirnov_calibration_error(y_true, y_proba), 3)
     0.057
 
-    By hand: the differences y - s of these four rows add up to -.2, -.6, -.2 and 0, and .6 / 4 = .15.
+    By hand: the differences y - s of these four rows add up to -.2, -.6, -.2 and 0, and
+    .6 / 4 = .15.
 
     >>> from skcalib.metrics import kolmogorov_smirnov_calibration_error
     >>> round(
@@ -88,30 +94,38 @@ def kolmogorov_smirnov_calibration_error(
     ... )
     0.15
     """
-    return value_of(KolmogorovSmirnovPower, locals())
+    error = KolmogorovSmirnovError(multiclass=multiclass, class_weight=class_weight)
+    return error.value(
+        y_true,
+        y_proba,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+        labels=labels,
+    )
 
 
 def kuiper_calibration_error(
-    y_true,
-    y_proba=None,
+    y_true: ArrayLike | BinStatistics,
+    y_proba: ArrayLike | None = None,
     *,
-    multiclass="auto",
-    class_weight=None,
-    sample_weight=None,
-    pos_label=None,
-    labels=None,
-):
-    """Kuiper calibration error: the largest cumulative difference of labels and scores over any interval of scores.
+    multiclass: Literal["auto", "top_label", "marginal", "pooled"] = "auto",
+    class_weight: ArrayLike | dict | None = None,
+    sample_weight: ArrayLike | None = None,
+    pos_label: float | str | None = None,
+    labels: ArrayLike | None = None,
+) -> float:
+    """Kuiper calibration error: the largest difference over any interval of scores.
 
-    ``max_{a, b} |sum of (y - s) over rows with a < s <= b| / n``: the range of the cumulative differences. The error is
-    at least their largest absolute value (`kolmogorov_smirnov_calibration_error`). It is at most twice as large, and a
-    lower bound of the l1 error. Also known as ECCE-R and as the cutoff calibration error.
+    ``max_{a, b} |sum of (y - s) over rows with a < s <= b| / n``: the range of the
+    cumulative differences. The error is at least their largest absolute value
+    (`kolmogorov_smirnov_calibration_error`). It is at most twice as large, and a lower
+    bound of the l1 error. Also known as ECCE-R and as the cutoff calibration error.
 
     Parameters
     ----------
     y_true : array-like of shape (n,) or BinStatistics
-        Labels; or the sums of bins with one distinct score each, in place of `y_true`, `y_proba` and all that
-        describes rows.
+        Labels; or the sums of bins with one distinct score each, in place of `y_true`,
+        `y_proba` and all that describes rows.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
@@ -121,7 +135,8 @@ def kuiper_calibration_error(
     sample_weight : array-like of shape (n,), default=None
         Weights, which count as repeated rows.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of `predict_proba`.
+        The event; None is the greater of two labels, the second column of
+        `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 
@@ -133,21 +148,23 @@ def kuiper_calibration_error(
     Raises
     ------
     ValueError
-        If labels and scores differ in length or are empty, a label is unknown, a score is missing or outside [0, 1], or
-        weights are negative or all zero.
+        If labels and scores differ in length or are empty, a label is unknown, a score
+        is missing or outside [0, 1], or weights are negative or all zero.
 
     See Also
     --------
-    skcalib.metrics.kolmogorov_smirnov_calibration_error : The largest cumulative difference.
+    skcalib.metrics.kolmogorov_smirnov_calibration_error : The largest cumulative
+        difference.
     skcalib.metrics.calibration_test : Is the error more than noise?
 
     References
     ----------
-    Arrieta-Ibarra, Gujral, Tannen, Tygert and Xu (2022), Metrics of calibration for probabilistic predictions.
+    Arrieta-Ibarra, Gujral, Tannen, Tygert and Xu (2022), Metrics of calibration for
+    probabilistic predictions.
 
     Examples
     --------
-    Forecasts that are too sure: their log-odds are twice too large.
+    Overconfident forecasts: the log-odds are twice what they should be.
 
     >>> import numpy as np
     >>> from scipy.special import expit
@@ -164,26 +181,34 @@ def kuiper_calibration_error(
     >>> round(kuiper_calibration_error([0, 1, 0, 1], [0.2, 0.4, 0.6, 0.8]), 6)
     0.15
     """
-    return value_of(KuiperPower, locals())
+    error = KuiperError(multiclass=multiclass, class_weight=class_weight)
+    return error.value(
+        y_true,
+        y_proba,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+        labels=labels,
+    )
 
 
 def neighborhood_calibration_error(
-    y_true,
-    y_proba=None,
+    y_true: ArrayLike | BinStatistics,
+    y_proba: ArrayLike | None = None,
     *,
-    n_neighbors=None,
-    norm=1,
-    multiclass="auto",
-    class_weight=None,
-    sample_weight=None,
-    pos_label=None,
-    labels=None,
-):
-    """Calibration error with the event frequency of each row taken over its neighbours in score.
+    n_neighbors: int | None = None,
+    norm: float | Literal["l1", "l2", "max"] = 1,
+    multiclass: Literal["auto", "top_label", "marginal", "pooled"] = "auto",
+    class_weight: ArrayLike | dict | None = None,
+    sample_weight: ArrayLike | None = None,
+    pos_label: float | str | None = None,
+    labels: ArrayLike | None = None,
+) -> float:
+    """Calibration error with event frequencies taken over neighbours in score.
 
-    The neighbours of a row are all rows within the smallest distance that holds `n_neighbors` rows, itself included.
-    Tied scores are neighbours together, so the order of the rows does not matter. Like a plugin error with few rows a
-    bin it is too large for few neighbours.
+    The neighbours of a row are all rows within the smallest distance that holds
+    `n_neighbors` rows, itself included. Tied scores are neighbours together, so the
+    order of the rows does not matter. Like a plugin error with few rows a bin it is too
+    large for few neighbours.
 
     Parameters
     ----------
@@ -192,7 +217,8 @@ def neighborhood_calibration_error(
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     n_neighbors : int, default=None
-        Least number of neighbours (total weight), between 1 and n; None means the square root of n, rounded up.
+        Least number of neighbours (total weight), between 1 and n; None means the
+        square root of n, rounded up.
     norm : float or {"l1", "l2", "max"}, default=1
         p >= 1, or ``np.inf`` for the largest row.
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
@@ -200,9 +226,11 @@ def neighborhood_calibration_error(
     class_weight : array-like of shape (K,) or dict, default=None
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated rows.
+        Weights. Integers count as repeated samples. Others are relative: a common
+        factor changes nothing.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of `predict_proba`.
+        The event; None is the greater of two labels, the second column of
+        `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 
@@ -214,8 +242,9 @@ def neighborhood_calibration_error(
     Raises
     ------
     ValueError
-        If labels and scores differ in length or are empty, a label is unknown, a score is missing or outside [0, 1], or
-        weights are negative or all zero. Also if `n_neighbors` is not between 1 and n.
+        If labels and scores differ in length or are empty, a label is unknown, a score
+        is missing or outside [0, 1], or weights are negative or all zero. Also if
+        `n_neighbors` is not between 1 and n.
 
     See Also
     --------
@@ -224,11 +253,12 @@ def neighborhood_calibration_error(
 
     References
     ----------
-    Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error estimation, Eq. 2.
+    Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error
+    estimation, Eq. 2.
 
     Examples
     --------
-    Forecasts that are too sure: their log-odds are twice too large.
+    Overconfident forecasts: the log-odds are twice what they should be.
 
     >>> import numpy as np
     >>> from scipy.special import expit
@@ -250,26 +280,39 @@ def neighborhood_calibration_error(
     ... )
     0.2
     """
-    return value_of(NeighborhoodPower, locals())
+    error = NeighborhoodError(
+        n_neighbors=n_neighbors,
+        norm=norm,
+        multiclass=multiclass,
+        class_weight=class_weight,
+    )
+    return error.value(
+        y_true,
+        y_proba,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+        labels=labels,
+    )
 
 
 def kde_calibration_error(
-    y_true,
-    y_proba=None,
+    y_true: ArrayLike,
+    y_proba: ArrayLike | None = None,
     *,
-    norm=1,
-    bandwidth=None,
-    multiclass="auto",
-    class_weight=None,
-    sample_weight=None,
-    pos_label=None,
-    labels=None,
-):
-    """Calibration error by kernel regression: the mean of ``|E[Y | s] - s|^p`` with the density of the scores smoothed.
+    norm: float | Literal["l1", "l2", "max"] = 1,
+    bandwidth: float | None = None,
+    multiclass: Literal["auto", "top_label", "marginal", "pooled"] = "auto",
+    class_weight: ArrayLike | dict | None = None,
+    sample_weight: ArrayLike | None = None,
+    pos_label: float | str | None = None,
+    labels: ArrayLike | None = None,
+) -> float:
+    """Calibration error by kernel regression: the mean of ``|E[Y | s] - s|^p``.
 
-    Both the density of the scores and the event frequency are kernel estimates (triweight kernel, reflected at 0 and
-    at 1, so that no mass leaves [0, 1]). For scores from a continuous model; a model of few distinct scores is
-    blurred, see `calibration_error` with `UniqueScores`.
+    Both the density of the scores and the event frequency are kernel estimates
+    (triweight kernel, reflected at 0 and at 1, so that no mass leaves [0, 1]). For
+    scores from a continuous model; a model of few distinct scores is blurred, see
+    `calibration_error` with `UniqueScores`.
 
     Parameters
     ----------
@@ -280,16 +323,18 @@ def kde_calibration_error(
     norm : float or {"l1", "l2", "max"}, default=1
         p >= 1, finite.
     bandwidth : float, default=None
-        Standard deviation of the kernel, whose half-width is three times that; None means the normal reference rule
-        ``1.06 std(scores) n^(-1/5)``.
+        Standard deviation of the kernel, whose half-width is three times that; None
+        means the normal reference rule ``1.06 std(scores) n^(-1/5)``.
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`.
     class_weight : array-like of shape (K,) or dict, default=None
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated rows.
+        Weights. Integers count as repeated samples. Others are relative: a common
+        factor changes nothing.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of `predict_proba`.
+        The event; None is the greater of two labels, the second column of
+        `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 
@@ -301,8 +346,9 @@ def kde_calibration_error(
     Raises
     ------
     ValueError
-        If labels and scores differ in length or are empty, a label is unknown, a score is missing or outside [0, 1], or
-        weights are negative or all zero. Also if `norm` is infinite or `bandwidth` is not positive.
+        If labels and scores differ in length or are empty, a label is unknown, a score
+        is missing or outside [0, 1], or weights are negative or all zero. Also if
+        `norm` is infinite or `bandwidth` is not positive.
 
     See Also
     --------
@@ -311,18 +357,18 @@ def kde_calibration_error(
 
     Notes
     -----
-    The rule is one for standard deviations, and is taken so here as in the authors' program; the text of the paper can
-    be read as one for the half-width. The sums run over a grid of at least 32 cells a half-width, by a cosine
-    transform, in O(n).
+    The rule is one for standard deviations, and is taken so here as in the authors'
+    program; the text of the paper can be read as one for the half-width. The sums run
+    over a grid of at least 32 cells a half-width, by a cosine transform, in O(n).
 
     References
     ----------
-    Zhang, Kailkhura and Han (2020), Mix-n-Match: ensemble and compositional methods for uncertainty calibration in
-    deep learning.
+    Zhang, Kailkhura and Han (2020), Mix-n-Match: ensemble and compositional methods for
+    uncertainty calibration in deep learning.
 
     Examples
     --------
-    Forecasts that are too sure: their log-odds are twice too large.
+    Overconfident forecasts: the log-odds are twice what they should be.
 
     >>> import numpy as np
     >>> from scipy.special import expit
@@ -339,31 +385,39 @@ def kde_calibration_error(
     >>> kde_calibration_error([0, 1, 1, 1], [0.5, 0.5, 0.5, 0.5])
     0.25
     """
-    if check_norm(norm) == np.inf:
-        raise ValueError(
-            "norm=np.inf has no kernel estimate: use a finite norm or maximum_calibration_error."
-        )
-    if bandwidth is not None:
-        check_number(bandwidth, "bandwidth", above=0)
-    return value_of(KernelPower, locals())
+    error = KdeError(
+        norm=norm,
+        bandwidth=bandwidth,
+        multiclass=multiclass,
+        class_weight=class_weight,
+    )
+    return error.value(
+        y_true,
+        y_proba,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+        labels=labels,
+    )
 
 
 def smooth_calibration_error(
-    y_true,
-    y_proba=None,
+    y_true: ArrayLike,
+    y_proba: ArrayLike | None = None,
     *,
-    multiclass="auto",
-    class_weight=None,
-    sample_weight=None,
-    pos_label=None,
-    labels=None,
-):
-    """Smooth calibration error (smECE): the residuals are smoothed over a width that equals the error.
+    multiclass: Literal["auto", "top_label", "marginal", "pooled"] = "auto",
+    class_weight: ArrayLike | dict | None = None,
+    sample_weight: ArrayLike | None = None,
+    pos_label: float | str | None = None,
+    labels: ArrayLike | None = None,
+) -> float:
+    """Smooth calibration error (smECE): residuals smoothed over a width of its size.
 
-    ``smECE_sigma`` is the integral of the absolute residual ``y - s``, smoothed by a Gaussian of standard deviation
-    sigma that is reflected at 0 and at 1. It falls as sigma grows; the error is the one sigma that equals it. There is
-    nothing to choose, and a small change of the scores changes it little. It is never above the error of the
-    unsmoothed frequencies, and within a constant factor of the distance to the nearest calibrated forecast.
+    ``smECE_sigma`` is the integral of the absolute residual ``y - s``, smoothed by a
+    Gaussian of standard deviation sigma that is reflected at 0 and at 1. It falls as
+    sigma grows; the error is the one sigma that equals it. There is nothing to choose,
+    and a small change of the scores changes it little. It is never above the error of
+    the unsmoothed frequencies, and within a constant factor of the distance to the
+    nearest calibrated forecast.
 
     Parameters
     ----------
@@ -378,7 +432,8 @@ def smooth_calibration_error(
     sample_weight : array-like of shape (n,), default=None
         Weights, which count as repeated rows.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of `predict_proba`.
+        The event; None is the greater of two labels, the second column of
+        `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 
@@ -390,8 +445,8 @@ def smooth_calibration_error(
     Raises
     ------
     ValueError
-        If labels and scores differ in length or are empty, a label is unknown, a score is missing or outside [0, 1], or
-        weights are negative or all zero.
+        If labels and scores differ in length or are empty, a label is unknown, a score
+        is missing or outside [0, 1], or weights are negative or all zero.
 
     See Also
     --------
@@ -400,16 +455,18 @@ def smooth_calibration_error(
 
     Notes
     -----
-    The fixed point is solved for, not searched on a grid of sigmas; below 5e-4 smECE at that sigma is returned. Some
-    other programs leave out the mirror image of a score of exactly 0 or 1, and so count such rows half.
+    The fixed point is solved for, not searched on a grid of sigmas; below 5e-4 smECE at
+    that sigma is returned. Some other programs leave out the mirror image of a score of
+    exactly 0 or 1, and so count such rows half.
 
     References
     ----------
-    Blasiok and Nakkiran (2024), Smooth ECE: principled reliability diagrams via kernel smoothing.
+    Blasiok and Nakkiran (2024), Smooth ECE: principled reliability diagrams via kernel
+    smoothing.
 
     Examples
     --------
-    Forecasts that are too sure: their log-odds are twice too large.
+    Overconfident forecasts: the log-odds are twice what they should be.
 
     >>> import numpy as np
     >>> from scipy.special import expit
@@ -431,4 +488,11 @@ def smooth_calibration_error(
     ... )
     0.25
     """
-    return value_of(SmoothPower, locals())
+    error = SmoothError(multiclass=multiclass, class_weight=class_weight)
+    return error.value(
+        y_true,
+        y_proba,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+        labels=labels,
+    )

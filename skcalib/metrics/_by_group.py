@@ -1,4 +1,6 @@
-"""Calibration by group: one table with the bias and the error of each group, and which of them are more than noise."""
+"""Calibration by group: one table with the bias and the error of each group, and which
+of them are more than noise.
+"""
 
 import reprlib
 import warnings
@@ -23,13 +25,13 @@ from skcalib._cells.reductions import (
 )
 from skcalib._cells.statistics import BinStatistics
 from skcalib._errors.binned import (
-    BinnedPower,
+    BinnedError,
     check_norm,
     has_thin_bins,
     resolved_method,
 )
 from skcalib._inference.adjustment import adjusted_pvalues, holm, pvalue_distribution
-from skcalib._inference.bias import bias_test, cluster_bias_test
+from skcalib._inference.bias import bins_bias_test, rows_bias_test
 from skcalib._inference.count_draws import FEW_EVENTS
 from skcalib._inference.hypotheses import Resampling, error_hypotheses
 from skcalib._inference.inversion import limits_of_each
@@ -45,7 +47,6 @@ from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.warn import warn
 from skcalib._progress import Progress
 from skcalib.binning import BaseBinning, EqualMass, check_binning
-from skcalib.metrics._errors import error_of
 
 _ORDERS = ("sorted", "given", "error")
 
@@ -63,14 +64,19 @@ class GroupCalibration(ResultTable):
     mean_score, event_frequency : ndarray of float
         Means of the scores and of the labels.
     bias, bias_low, bias_high : ndarray of float
-        Mean score minus event frequency, and its confidence interval: positive where the scores are too high.
+        Mean score minus event frequency, and its confidence interval: positive where
+        the scores are too high.
     error, error_low, error_high : ndarray of float
-        Calibration error and its confidence interval; NaN where a group is too small for a debiased error.
+        Calibration error and its confidence interval; NaN where a group is too small
+        for a debiased error.
     pvalue, adjusted_pvalue : ndarray of float
-        P-value of "the group is calibrated", from its number of events, and the same, adjusted for the number of
-        groups.
+        P-value of "the group is calibrated", from its number of events, and the same,
+        adjusted for the number of groups.
     bias_pvalue, adjusted_bias_pvalue : ndarray of float
-        P-value of "the bias of the group is 0", whatever its slope, and the same, adjusted (Holm).
+        P-value of "the bias of the group is 0", whatever its slope, and the same,
+        adjusted (Holm).
+    reason : ndarray of str
+        Why the bias of the group has no limits; empty where it has.
     """
 
     group: np.ndarray
@@ -87,6 +93,7 @@ class GroupCalibration(ResultTable):
     adjusted_pvalue: np.ndarray
     bias_pvalue: np.ndarray
     adjusted_bias_pvalue: np.ndarray
+    reason: np.ndarray
 
 
 @hint_at_keywords
@@ -113,30 +120,35 @@ def calibration_by_group(
 ):
     """Bias, calibration error, intervals and p-values of each group, one row per group.
 
-    The bias (mean score minus event frequency) of each group has an interval and a p-value that hold for few rows and
-    for rare events; the p-values are adjusted for the number of groups. The calibration error beside it also sees
-    deviations that cancel in the bias.
+    The bias (mean score minus event frequency) of each group has an interval and a
+    p-value that hold for few rows and for rare events; the p-values are adjusted for
+    the number of groups. The calibration error beside it also sees deviations that
+    cancel in the bias.
 
     Parameters
     ----------
     y_true : array-like of shape (n,), or dict
-        Labels. A dict from group to `BinStatistics` takes the place of the labels, probabilities and groups.
+        Labels. A dict from group to `BinStatistics` takes the place of the labels,
+        probabilities and groups.
     y_proba : array-like of shape (n,), (n, 2) or (n, K), default=None
         Probabilities in [0, 1].
     groups : array-like of shape (n,) or "predicted_class", default="predicted_class"
-        The group of each row: subject, site, month, or the class that is predicted for it.
+        The group of each row: subject, site, month, or the class that is predicted for
+        it.
     norm : float, default=2
         Norm of the error: p >= 1, or ``np.inf`` (`method` "plugin" only).
     binning : BaseBinning, int or None, default=None
-        Bins of the error, made for each group separately; an int is a number of equal-mass bins, None
-        ``EqualMass("cube_root")``.
+        Bins of the error, made for each group separately; an int is a number of
+        equal-mass bins, None ``EqualMass("cube_root")``.
     method : {"auto", "plugin", "debiased", "unbiased", "label_binned"}, default="auto"
         See `calibration_error`. The plugin error of a small group is mostly noise.
     order : {"sorted", "given", "error"}, default="sorted"
-        Order of the rows: by group, by first appearance, or the largest error first (NaN last).
+        Order of the rows: by group, by first appearance, or the largest error first
+        (NaN last).
     adjustment : {"holm", "exact"}, default="holm"
-        How `pvalue` is adjusted for the number of groups. Holm's rule holds for any p-values. "exact" uses that the
-        groups are independent and which p-values each can have: it rejects more where groups have few events.
+        How `pvalue` is adjusted for the number of groups. Holm's rule holds for any
+        p-values. "exact" uses that the groups are independent and which p-values each
+        can have: it rejects more where groups have few events.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     n_resamples : int, default=199
@@ -146,13 +158,17 @@ def calibration_by_group(
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
-        What weights are. "frequency": they count rows, a weight of 2 is two rows. "importance": each row was seen once
-        and stands for more or fewer (a sampling correction, a covariate shift); weights w are worth ``sum(w)**2 /
-        sum(w**2)`` rows, in each cell. These are the `n` of the table.
+        What weights are. "frequency": they count rows, a weight of 2 is two rows.
+        "importance": each row was seen once and stands for more or fewer (a sampling
+        correction, a covariate shift); weights w are worth ``sum(w)**2 / sum(w**2)``
+        rows, which are the `n` of the table. The variance of the events is the sum of
+        w^2 s (1 - s), in each row.
     clusters : array-like of shape (n,), default=None
-        The cluster of each row: rows of one cluster (a patient, a match) may depend on each other.
+        The cluster of each row: rows of one cluster (a patient, a match) may depend on
+        each other.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of `predict_proba`.
+        The event; None is the greater of two labels, the second column of
+        `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
     random_state : int, RandomState instance or None, default=None
@@ -163,57 +179,67 @@ def calibration_by_group(
     Returns
     -------
     table : GroupCalibration
-        Frozen table of arrays (`group, n, mean_score, event_frequency, bias, bias_low, bias_high, error, error_low,
-        error_high, pvalue, adjusted_pvalue, bias_pvalue, adjusted_bias_pvalue`) with ``len`` and ``to_frame()``.
+        Frozen table of arrays
+        (`group, n, mean_score, event_frequency, bias, bias_low, bias_high, error, error_low, error_high, pvalue, adjusted_pvalue, bias_pvalue, adjusted_bias_pvalue, reason`)
+        with ``len`` and ``to_frame()``.
 
     Raises
     ------
     ValueError
-        For labels, probabilities, groups or parameters that do not fit together, and for ``multiclass="marginal"``,
-        which is several binary problems.
+        For labels, probabilities, groups or parameters that do not fit together, and
+        for ``multiclass="marginal"``, which is several binary problems.
     TypeError
         If a dict holds anything but `BinStatistics`.
 
     Warns
     -----
     UserWarning
-        For weights that are not integers with ``weight_type="frequency"``.
-        Where `clusters` are given and a group has fewer than 40 expected events or non-events.
+        For weights that are not integers with ``weight_type="frequency"``. Where
+        `clusters` are given and a group has fewer than 40 expected events or
+        non-events.
 
     See Also
     --------
     groupwise_calibration_error : The largest or mean error of the groups as one number.
-    segment_calibration_test : Which segments are off where no groups are given.
+        segment_calibration_test : Which segments are off where no groups are given.
 
     Notes
     -----
-    `pvalue` is about calibration: the exact distribution of the number of events, given the scores (below 200 rows;
-    beyond that a saddlepoint approximation). The interval of the bias is that of a common shift of the log-odds: for
-    equal scores it is Clopper and Pearson's. Where the residuals y - s vary more than under that shift, each side is
-    longer by the ratio of the standard deviations. It excludes 0 exactly where ``bias_pvalue < 1 - confidence_level``:
-    a group with bias 0 and a wrong slope may have a small `pvalue`, and is no evidence of a bias. Each interval stands
-    for itself, the adjusted p-values for all groups together. The error is that of `calibration_error_interval`.
+    `pvalue` is about calibration: the exact distribution of the number of events, given
+    the scores (below 200 rows; beyond that a saddlepoint approximation). The interval
+    of the bias is that of a common shift of the log-odds: for equal scores it is
+    Clopper and Pearson's. Where the residuals y - s vary more than under that shift,
+    each side is longer by the ratio of the standard deviations. It excludes 0 exactly
+    where ``bias_pvalue < 1 - confidence_level``: a group with bias 0 and a wrong slope
+    may have a small `pvalue`, and is no evidence of a bias. Each interval stands for
+    itself, the adjusted p-values for all groups together. The error is that of
+    `calibration_error_interval`.
 
-    Among calibrated groups the chance that any adjusted p-value is below .05 is at most .05. With Holm's rule it is .04
-    where groups have 200 rows and more, but .01 to .03 for groups of 10 to 70 rows or a few events, whose p-values are
-    coarse: with ``adjustment="exact"`` it is .045 to .05 (groups of up to 2,000 rows without fractional weights; the
-    p-values of larger ones count as continuous) [1]_.
+    Among calibrated groups the chance that any adjusted p-value is below .05 is at most
+    .05. With Holm's rule it is .04 where groups have 200 rows and more, but .01 to .03
+    for groups of 10 to 70 rows or a few events, whose p-values are coarse: with
+    ``adjustment="exact"`` it is .045 to .05 (groups of up to 2,000 rows without
+    fractional weights; the p-values of larger ones count as continuous) [1]_.
 
-    With `clusters` a group counts as fewer rows, by its design effect: how much more the sums of its clusters'
-    residuals vary than those of independent rows, with an allowance for few clusters. Both p-values and the interval
-    take it, and the error draws dependent labels. In groups with fewer than 40 expected events or non-events the level
-    is not held.
+    With `clusters` a group counts as fewer rows, by its design effect: how much more
+    the jackknifed sums of its clusters' residuals vary than those of independent rows,
+    with Satterthwaite's degrees of freedom. Both p-values and the interval take it, and
+    the error draws dependent labels. Clusters that are worth fewer than three of equal
+    size give no limits and p-values of 1, and `reason` says so. In groups with fewer
+    than 40 expected events or non-events the level is not held.
 
     References
     ----------
-    Lugannani and Rice (1980), Saddle point approximation for the distribution of the sum of independent random
-    variables. Holm (1979), A simple sequentially rejective multiple test procedure.
+    Lugannani and Rice (1980), Saddle point approximation for the distribution of the
+    sum of independent random variables. Holm (1979), A simple sequentially rejective
+    multiple test procedure.
 
     .. [1] Westfall and Wolfinger (1997), Multiple tests with discrete distributions.
 
     Examples
     --------
-    Two sites with a score of 1/2 throughout: at one of them 14 of 16 rows are events, P(S >= 14) = 137 / 2^16.
+    Two sites with a score of 1/2 throughout: at one of them 14 of 16 rows are events,
+    P(S >= 14) = 137 / 2^16.
 
     >>> from skcalib.metrics import calibration_by_group
     >>> y_true = [1] * 14 + [0] * 2 + [1] * 8 + [0] * 8
@@ -229,7 +255,7 @@ def calibration_by_group(
     (['north', 'south'], [-0.375, 0.0], [0.004181, 1.0], 0.004181)
     >>> table.adjusted_pvalue.round(6).tolist()
     [0.008362, 1.0]
-    """
+    """  # noqa: E501
     norm = check_norm(norm, method=method)
     confidence_level = check_confidence_level(confidence_level)
     check_int(n_resamples, "n_resamples")
@@ -245,9 +271,8 @@ def calibration_by_group(
             y_true, y_proba, multiclass=multiclass, drop=False, **rows
         )
         resolve_multiclass(multiclass, data)
-        counted_rows(
-            data, weight_type
-        )  # for its warning: each group is scaled by itself
+        # for its warning: each group is scaled by itself
+        counted_rows(data, weight_type)
         cluster = (
             None
             if clusters is None
@@ -264,9 +289,8 @@ def calibration_by_group(
     )
     progress = Progress("calibration_by_group", verbose)
     with warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", "clusters=|sample_weight holds", UserWarning
-        )  # one for all groups is enough
+        # one for all groups is enough
+        warnings.filterwarnings("ignore", "clusters=|sample_weight holds", UserWarning)
         errors = _errors(
             samples,
             {"norm": norm, "method": method},
@@ -277,11 +301,8 @@ def calibration_by_group(
         table = _table(names, samples, errors, confidence_level, adjustment)
     if clusters is not None:
         _warn_of_few_events(table)
-    keys = {
-        "sorted": np.arange(len(names)),
-        "given": first,
-        "error": -table.error,
-    }  # NaN comes last
+    # NaN comes last
+    keys = {"sorted": np.arange(len(names)), "given": first, "error": -table.error}
     rows = np.argsort(keys[order], kind="stable")
     return GroupCalibration(*(column[rows] for column in table.columns().values()))
 
@@ -294,41 +315,57 @@ def _rows_by_group(data, groups, cluster, multiclass, strategy, weight_type):
         task = one_task(
             counted_rows(data.at(rows), weight_type, warns=False), multiclass
         )
-        own = None if cluster is None else cluster[rows]
-        samples.append(Sample(task.statistics(strategy), task, strategy, own))
+        samples.append(
+            Sample(
+                task.statistics(strategy),
+                task,
+                strategy,
+                None if cluster is None else cluster[rows],
+                weight_type == "importance",
+            )
+        )
         present.append(code)
         first.append(rows[0])
     return names[present], samples, first
 
 
 def _statistics_by_group(mapping, groups, weight_type):
-    """Return the keys of the mapping, sorted, their samples, and the place of each key in the mapping."""
+    """Return the keys of the mapping, sorted, their samples, and the place of each key
+    in the mapping.
+    """
     if not is_predicted_class(groups):
         raise ValueError(
             "groups are the keys of the dict of BinStatistics: leave groups out."
         )
     if not mapping:
         raise ValueError(
-            "y_true is an empty dict: it must hold the BinStatistics of at least one group."
+            "y_true is an empty dict: it must hold the BinStatistics of at least one"
+            " group."
         )
     for name, statistics in mapping.items():
         if not isinstance(statistics, BinStatistics):
             raise TypeError(
-                f"y_true[{name!r}] must be a BinStatistics, found {type(statistics).__name__}."
+                f"y_true[{name!r}] must be a BinStatistics, found"
+                f" {type(statistics).__name__}."
             )
         if not statistics.total_weight > 0:
             raise ValueError(f"y_true[{name!r}] holds no rows: leave such groups out.")
     given = list(mapping)
     names = _sorted_names(given)
     samples = [
-        Sample(counted_rows(BinnedTask(mapping[name]), weight_type).bins)
+        Sample(
+            counted_rows(BinnedTask(mapping[name]), weight_type).bins,
+            importance=weight_type == "importance",
+        )
         for name in names
     ]
     return _as_array(names), samples, [given.index(name) for name in names]
 
 
 def _sorted_names(names):
-    """Return names in order, None last; names that do not compare are in the order of their texts."""
+    """Return names in order, None last; names that do not compare are in the order of
+    their texts.
+    """
     known = [name for name in names if name is not None]
     try:
         known.sort()
@@ -338,7 +375,9 @@ def _sorted_names(names):
 
 
 def _as_array(names):
-    """Return names as an array of their own type where they share a plain one, else of objects."""
+    """Return names as an array of their own type where they share a plain one, else of
+    objects.
+    """
     kinds = {type(name) for name in names}
     if len(kinds) == 1 and kinds <= {str, int, float, bool}:
         return np.array(names)
@@ -346,7 +385,9 @@ def _as_array(names):
 
 
 def _errors(samples, params, resampling, confidence_level, progress):
-    """Return the errors and their limits, three arrays: NaN where bins have too few rows for a debiased error."""
+    """Return the errors and their limits, three arrays: NaN where bins have too few
+    rows for a debiased error.
+    """
     is_debiased = resolved_method(**params) in ("debiased", "unbiased")
     errors = np.full((3, len(samples)), np.nan)
     places = [
@@ -372,27 +413,36 @@ def _errors(samples, params, resampling, confidence_level, progress):
 
 def _table(names, samples, errors, confidence_level, adjustment):
     """Return the table in the order of the names."""
-    n = np.array(
-        [one.n for one in samples]
-    )  # of integer dtype where each row counts once in all groups
+    # of integer dtype where each row counts once in all groups
+    n = np.array([one.n for one in samples])
     mean_score, event_frequency = np.array(
         [(one.mean_score, one.event_frequency) for one in samples]
     ).T
-    pvalue, bias_low, bias_high, bias_pvalue = np.array(
-        [one.bias_test(confidence_level) for one in samples]
-    ).T
+    tests, reasons = zip(
+        *(one.bias_test(confidence_level) for one in samples), strict=True
+    )
+    pvalue, bias_low, bias_high, bias_pvalue = np.array(tests).T
     if adjustment == "holm":
         adjusted = holm(pvalue)
     else:
         known = (
-            None if one.cluster is not None else pvalue_distribution(*one.scores())
+            pvalue_distribution(*one.scores())
+            if one.cluster is None and not one.importance
+            else None
             for one in samples
         )
         adjusted = adjusted_pvalues(pvalue, list(known))
     bias = mean_score - event_frequency, bias_low, bias_high
     pvalues = pvalue, adjusted, bias_pvalue, holm(bias_pvalue)
     return GroupCalibration(
-        names, n, mean_score, event_frequency, *bias, *errors, *pvalues
+        names,
+        n,
+        mean_score,
+        event_frequency,
+        *bias,
+        *errors,
+        *pvalues,
+        np.array(reasons, dtype=str),
     )
 
 
@@ -401,18 +451,22 @@ def _warn_of_few_events(table):
     few = table.group[expected < FEW_EVENTS].tolist()
     if few:
         warn(
-            f"clusters=: fewer than {FEW_EVENTS} events or non-events are expected in {len(few)} of {len(expected)} "
-            f"groups ({reprlib.repr(few)}), where the level is not held."
+            f"clusters=: fewer than {FEW_EVENTS} events or non-events are expected in"
+            f" {len(few)} of {len(expected)} groups ({reprlib.repr(few)}), where the"
+            " level is not held."
         )
 
 
 class Sample(NamedTuple):
-    """The bins of a sample, and its rows, their binning and clusters, or None."""
+    """The bins of a sample, its rows, their binning and clusters, or None, and whether
+    weights are of importance.
+    """
 
     statistics: BinStatistics
     task: BinaryTask | None = None
     binning: BaseBinning | None = None
     cluster: np.ndarray | None = None
+    importance: bool = False
 
     @property
     def n(self):
@@ -433,26 +487,40 @@ class Sample(NamedTuple):
         return self.statistics.weighted_label.sum() / self.statistics.total_weight
 
     def scores(self):
-        """Return scores and weights, of two points a bin where the rows are not known."""
+        """Return scores and weights, of two points a bin where the rows are not
+        known.
+        """
         if self.task is None:
             return Cells.of_bins(self.statistics).two_points()
         return self.task.scores, self.task.sample_weight
 
     def bias_test(self, confidence_level):
-        """Return the `BiasTest` of mean score minus event frequency."""
+        """Return the `BiasTest` of mean score minus event frequency, and why it has no
+        limits.
+        """
         scores, weight = self.scores()
-        if self.cluster is not None:
-            return cluster_bias_test(
-                scores, self.task.labels, self.cluster, confidence_level, weight
+        if self.task is not None and (self.importance or self.cluster is not None):
+            return rows_bias_test(
+                scores,
+                self.task.labels,
+                confidence_level,
+                weight,
+                importance=self.importance,
+                cluster=self.cluster,
             )
-        events, variance = (
-            self.statistics.weighted_label.sum(),
-            self.statistics.total_residual_variance,
+        test = bins_bias_test(
+            self.statistics,
+            scores,
+            weight,
+            confidence_level,
+            importance=self.importance,
         )
-        return bias_test(scores, events, confidence_level, weight, variance)
+        return test, ""
 
     def error_hypotheses(self, params, resampling):
-        """Return the calibration error with these parameters, and the hypotheses about it."""
+        """Return the calibration error with these parameters, and the hypotheses about
+        it.
+        """
         params = {"binning": self.binning, **params}
         is_binned = self.task is None or self._bins_tell_all(params["method"])
         if is_binned:
@@ -462,15 +530,16 @@ class Sample(NamedTuple):
             data = check_rows_or_bins(
                 labels, scores, sample_weight=weight, multiclass="auto", drop=False
             )
-        error = error_of(BinnedPower, params, {"binning": EqualMass(15)})
+        error = BinnedError(**params)
         hypotheses = error_hypotheses(
             error, data, resampling._replace(cluster=self.cluster)
         )
-        return error.value(
-            hypotheses.observed if is_binned else error.observed(data)
-        ), hypotheses
+        power = hypotheses.observed if is_binned else error.observed(data)
+        return error.from_power(power), hypotheses
 
     def _bins_tell_all(self, method):
-        """Return whether the sums of the bins give the same error as the rows, which takes longer."""
+        """Return whether the sums of the bins give the same error as the rows, which
+        takes longer.
+        """
         is_plain = self.cluster is None and self.task.sample_weight is None
         return is_plain and method != "label_binned" and not self.binning.needs_labels

@@ -1,110 +1,71 @@
 """The decision calibration error: what trusting the scores can cost."""
 
-import numpy as np
-from scipy.optimize import isotonic_regression
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from numpy.typing import ArrayLike
 
 from skcalib._cells.reductions import check_rows_or_bins, one_task
-from skcalib._errors.power import Error, Power, error_value
+from skcalib._cells.statistics import BinStatistics
+from skcalib._errors.decision import DecisionError
+from skcalib._inference.results import ResultRecord
 from skcalib._input.scalars import hint_at_keywords
-from skcalib.binning import PoolAdjacentViolators, check_binning
-
-_MOST_CELLS = 1 << 10  # that are recalibrated anew for each draw
+from skcalib.binning import BaseBinning
 
 
-class DecisionPower(Power):
-    """The most that acting on the scores, in place of recalibrated ones, costs at any threshold."""
+@dataclass(frozen=True, eq=False, repr=False)
+class WorstThreshold(ResultRecord):
+    """The decision calibration error and where it is reached.
 
-    refits = PoolAdjacentViolators
+    Parameters
+    ----------
+    error : float
+        The most that trusting the scores costs.
+    threshold : float
+        The first threshold at which it costs that.
+    """
 
-    def __init__(self, cells, *, rows, binning=None):
-        super().__init__(cells)
-        strategy, self._bin = check_binning(binning, PoolAdjacentViolators()), None
-        if not isinstance(strategy, PoolAdjacentViolators):
-            edges = strategy._edges_of(*rows.sorted_for(strategy))
-            self._bin = np.unique(
-                np.searchsorted(edges[1:-1], self.scores), return_inverse=True
-            )[1]
+    error: float
+    threshold: float
 
-    @classmethod
-    def of_task(cls, task, most=None, **params):
-        """See `Power`."""
-        return super().of_task(
-            task, None if most is None else min(most, _MOST_CELLS), rows=task, **params
-        )
-
-    def power(self, frequency):
-        """See `Power`."""
-        rows = np.reshape(frequency, (-1, len(self.scores)))
-        return np.array(
-            [self._costs(self._recalibrated(row)).max() for row in rows]
-        ).reshape(frequency.shape[:-1])
-
-    def worst(self):
-        """Return the error of the labels and its threshold."""
-        recalibrated = self._recalibrated(self.cells.event_frequency)
-        costs = self._costs(recalibrated)
-        cell = int(np.argmax(costs))
-        score = float(self.scores[cell])
-        return float(costs[cell]), score if recalibrated[cell] <= score else float(
-            np.nextafter(score, 1)
-        )
-
-    def _recalibrated(self, frequency):
-        if self._bin is None:
-            return isotonic_regression(frequency, weights=self.weight).x
+    def __str__(self):
         return (
-            np.bincount(self._bin, self.share * frequency)
-            / np.bincount(self._bin, self.share)
-        )[self._bin]
-
-    def _costs(self, recalibrated):
-        """Return the greater of the costs at each score and just above it; between scores the cost is convex in t."""
-        order = np.argsort(recalibrated, kind="stable")
-        value, share = recalibrated[order], self.share[order]
-        first = np.searchsorted(value, self.scores)
-        best = (
-            _from(share * value)[first] - self.scores * _from(share)[first]
-        )  # sum of (q - t) over q >= t
-        found = (
-            _from(self.share * recalibrated)[1:] - self.scores * _from(self.share)[1:]
-        )  # over s > t
-        return best - found + self.share * np.maximum(self.scores - recalibrated, 0)
-
-
-def _from(values):
-    """Return the sums from each place on, and 0."""
-    return np.append(np.cumsum(values[::-1])[::-1], 0)
+            f"Trusting the scores costs at most {self.error:.3g}, at the threshold"
+            f" {self.threshold:.3g}."
+        )
 
 
 @hint_at_keywords
 def decision_calibration_error(
-    y_true,
-    y_proba=None,
+    y_true: ArrayLike | BinStatistics,
+    y_proba: ArrayLike | None = None,
     *,
-    binning=None,
-    return_threshold=False,
-    multiclass="auto",
-    class_weight=None,
-    sample_weight=None,
-    pos_label=None,
-    labels=None,
-):
-    """Decision calibration error: the most that trusting the scores can cost at any threshold.
+    binning: BaseBinning | int | None = None,
+    return_threshold: bool = False,
+    multiclass: Literal["auto", "top_label", "marginal", "pooled"] = "auto",
+    class_weight: ArrayLike | dict | None = None,
+    sample_weight: ArrayLike | None = None,
+    pos_label: float | str | None = None,
+    labels: ArrayLike | None = None,
+) -> Any:
+    """Decision calibration error: the most that trusting the scores can cost.
 
-    Somebody acts where the score reaches the threshold t at which acting breaks even. With the recalibrated score q in
-    place of s the gain would be larger by the mean of ``(q - t)(1{q >= t} - 1{s >= t})``; the error is the maximum over
-    t. It is at most the mean of ``|q - s|``.
+    Somebody acts where the score reaches the threshold t at which acting breaks even.
+    With the recalibrated score q in place of s the gain would be larger by the mean of
+    ``(q - t)(1{q >= t} - 1{s >= t})``; the error is the maximum over t. It is at most
+    the mean of ``|q - s|``.
 
     Parameters
     ----------
     y_true : array-like of shape (n,) or BinStatistics
-        Labels; or the sums of bins with one distinct score each, in place of `y_true`, `y_proba` and all that
-        describes rows.
+        Labels; or the sums of bins with one distinct score each, in place of `y_true`,
+        `y_proba` and all that describes rows.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     binning : BaseBinning, int or None, default=None
-        Where q comes from: the event frequency of the bin of s. None is ``PoolAdjacentViolators()``, the isotonic fit;
-        an int is a number of equal-mass bins. With coarse bins a calibrated model has an error above 0: one bin over
+        Where q comes from: the event frequency of the bin of s. None is
+        ``PoolAdjacentViolators()``, the isotonic fit; an int is a number of equal-mass
+        bins. With coarse bins a calibrated model has an error above 0: one bin over
         calibrated uniform scores gives .0625.
     return_threshold : bool, default=False
         Whether the threshold at which the error is reached is returned as well.
@@ -115,22 +76,25 @@ def decision_calibration_error(
     sample_weight : array-like of shape (n,), default=None
         Weights, which count as repeated rows.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of `predict_proba`.
+        The event; None is the greater of two labels, the second column of
+        `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 
     Returns
     -------
-    error : float
-        In [0, 1], in units of a false alarm plus a miss: a plugin error, which noise makes larger.
-    threshold : float
-        With `return_threshold`: the first of the worst thresholds, which is a score or the next number above one.
+    error : float or WorstThreshold
+        In [0, 1], in units of a false alarm plus a miss: a plugin error, which noise
+        makes larger. With `return_threshold` the `error` and the `threshold`, in this
+        order when unpacked: the first of the worst thresholds, which is a score or the
+        next number above one.
 
     Raises
     ------
     ValueError
-        If labels and scores differ in length or are empty, a label is unknown, a score is missing or outside [0, 1], or
-        weights are negative or all zero. For `return_threshold` with ``multiclass="marginal"``.
+        If labels and scores differ in length or are empty, a label is unknown, a score
+        is missing or outside [0, 1], or weights are negative or all zero. For
+        `return_threshold` with ``multiclass="marginal"``.
 
     See Also
     --------
@@ -139,17 +103,18 @@ def decision_calibration_error(
 
     Notes
     -----
-    Its interval and its test recalibrate each draw of the labels anew; with more than 1,024 different scores,
-    neighbours are pooled there.
+    Its interval and its test recalibrate each draw of the labels anew; with more than
+    1,024 different scores, neighbours are pooled there.
 
     References
     ----------
-    Gupta and Ramdas (2021), Distribution-free calibration guarantees for histogram binning without sample splitting
-    (Example 1). Hu and Wu (2024), Predict to minimize swap regret for all payoff-bounded tasks.
+    Gupta and Ramdas (2021), Distribution-free calibration guarantees for histogram
+    binning without sample splitting (Example 1). Hu and Wu (2024), Predict to minimize
+    swap regret for all payoff-bounded tasks.
 
     Examples
     --------
-    Forecasts that are too sure: their log-odds are twice too large.
+    Overconfident forecasts: the log-odds are twice what they should be.
 
     >>> import numpy as np
     >>> from scipy.special import expit
@@ -163,7 +128,8 @@ def decision_calibration_error(
     >>> round(error, 3), round(threshold, 2)
     (0.015, 0.12)
 
-    Nine tenths of the rows have score .2 and event frequency .3: just above .2 each of them loses .3 - .2.
+    Nine tenths of the rows have score .2 and event frequency .3: just above .2 each of
+    them loses .3 - .2.
 
     >>> from skcalib.metrics import decision_calibration_error
     >>> y_true, y_proba = (
@@ -176,20 +142,24 @@ def decision_calibration_error(
     >>> round(error, 6), round(threshold, 6), threshold > 0.2
     (0.09, 0.2, True)
     """
-    error = Error(
-        DecisionPower,
-        {"binning": binning},
-        multiclass=multiclass,
-        class_weight=class_weight,
+    error = DecisionError(
+        binning=binning, multiclass=multiclass, class_weight=class_weight
     )
-    rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
+    data = check_rows_or_bins(
+        y_true,
+        y_proba,
+        binning=binning,
+        multiclass=multiclass,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+        labels=labels,
+    )
     if not return_threshold:
-        return error_value(error, y_true, y_proba, binning=binning, **rows)
+        return error.value(data)
     if multiclass == "marginal":
         raise ValueError(
-            'return_threshold=True is for one problem, and multiclass="marginal" has one for each class.'
+            'return_threshold=True is for one problem, and multiclass="marginal" has'
+            " one for each class."
         )
-    data = check_rows_or_bins(
-        y_true, y_proba, binning=binning, multiclass=multiclass, **rows
-    )
-    return error.of_task(one_task(data, multiclass, pooled=True)).worst()
+    task = one_task(data, multiclass, pooled=True)
+    return WorstThreshold(*error.of_task(task).worst())

@@ -1,25 +1,31 @@
 """Proper scores taken apart: miscalibration, discrimination, uncertainty."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import xlog1py, xlogy
 
 from skcalib._cells.reductions import BinnedTask, binary_tasks, check_rows_or_bins
-from skcalib._inference.results import record_html, record_text
+from skcalib._cells.statistics import BinStatistics
+from skcalib._inference.results import ResultRecord
 from skcalib._rows.links import clip_probability
-from skcalib.binning import PoolAdjacentViolators, check_binning
+from skcalib.binning import BaseBinning, PoolAdjacentViolators, check_binning
 
 
-class ScoreDecomposition(NamedTuple):
-    """The parts of a proper score: ``score = miscalibration - discrimination + uncertainty``.
+@dataclass(frozen=True, eq=False, repr=False)
+class ScoreDecomposition(ResultRecord):
+    """A proper score taken apart: miscalibration - discrimination + uncertainty.
 
     Parameters
     ----------
     miscalibration : float
-        What recalibration by the bins' event frequencies would save; smaller is better, not negative.
+        What recalibration by the bins' event frequencies would save; smaller is better,
+        not negative.
     discrimination : float
-        What these frequencies save over always predicting the base rate; larger is better, not negative.
+        What these frequencies save over always predicting the base rate; larger is
+        better, not negative.
     uncertainty : float
         Score of always predicting the base rate; a property of the labels alone.
     """
@@ -28,58 +34,67 @@ class ScoreDecomposition(NamedTuple):
     discrimination: float
     uncertainty: float
 
-    __repr__ = record_text
-    _repr_html_ = record_html
+    def __str__(self):
+        return (
+            f"The score {self.score:.3g} is {self.miscalibration:.3g} of miscalibration"
+            f" less {self.discrimination:.3g} of discrimination, from"
+            f" {self.uncertainty:.3g} for the base rate."
+        )
 
     @property
-    def score(self):
+    def score(self) -> float:
         """The score that was taken apart."""
         return self.miscalibration - self.discrimination + self.uncertainty
 
 
 def brier_decomposition(
-    y_true,
-    y_proba=None,
+    y_true: ArrayLike | BinStatistics,
+    y_proba: ArrayLike | None = None,
     *,
-    binning=None,
-    multiclass="auto",
-    sample_weight=None,
-    pos_label=None,
-    labels=None,
-):
+    binning: BaseBinning | int | None = None,
+    multiclass: Literal["auto", "top_label", "marginal", "pooled"] = "auto",
+    sample_weight: ArrayLike | None = None,
+    pos_label: float | str | None = None,
+    labels: ArrayLike | None = None,
+) -> ScoreDecomposition:
     """Brier score as miscalibration - discrimination + uncertainty.
 
-    With the isotonic blocks (CORP, the default) and with `UniqueScores` the parts add up to the Brier score of the
-    forecast itself, with other bins to the Brier score of each bin's mean score.
+    With the isotonic blocks (CORP, the default) and with `UniqueScores` the parts add
+    up to the Brier score of the forecast itself, with other bins to the Brier score of
+    each bin's mean score.
 
     Parameters
     ----------
     y_true : array-like of shape (n,) or BinStatistics
-        Labels; or the sums of bins, in place of `y_true`, `y_proba`, `binning` and all that describes rows.
+        Labels; or the sums of bins, in place of `y_true`, `y_proba`, `binning` and all
+        that describes rows.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     binning : BaseBinning, int or None, default=None
-        Strategy; an int is a number of equal-mass bins, None ``PoolAdjacentViolators()``.
+        Strategy; an int is a number of equal-mass bins, None
+        ``PoolAdjacentViolators()``.
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
-        See `calibration_error`. For "marginal" the mean over classes, each against the rest: the Brier score of the
-        K classes is K times it.
+        See `calibration_error`. For "marginal" the mean over classes, each against the
+        rest: the Brier score of the K classes is K times it.
     sample_weight : array-like of shape (n,), default=None
         Weights, which count as repeated rows.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of `predict_proba`.
+        The event; None is the greater of two labels, the second column of
+        `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 
     Returns
     -------
     decomposition : ScoreDecomposition
-        Named tuple (miscalibration, discrimination, uncertainty), with the `score` that they add up to.
+        `miscalibration`, `discrimination` and `uncertainty`, in this order when
+        unpacked, and the `score` that they add up to.
 
     Raises
     ------
     ValueError
-        If labels and scores differ in length or are empty, a label is unknown, a score is missing or outside [0, 1], or
-        weights are negative or all zero.
+        If labels and scores differ in length or are empty, a label is unknown, a score
+        is missing or outside [0, 1], or weights are negative or all zero.
 
     See Also
     --------
@@ -88,13 +103,15 @@ def brier_decomposition(
 
     References
     ----------
-    Murphy (1973), A new vector partition of the probability score. Dimitriadis, Gneiting and Jordan (2021), Stable
-    reliability diagrams for probabilistic classifiers.
+    Murphy (1973), A new vector partition of the probability score. Dimitriadis,
+    Gneiting and Jordan (2021), Stable reliability diagrams for probabilistic
+    classifiers.
 
     Examples
     --------
-    Forecasts that are too sure: their log-odds are twice too large. The score is the first part minus the second plus
-    the third, and recalibration can save the first.
+    Overconfident forecasts: the log-odds are twice what they should be. The score is
+    the first part minus the second plus the third, and recalibration can save the
+    first.
 
     >>> import numpy as np
     >>> from scipy.special import expit
@@ -113,47 +130,52 @@ def brier_decomposition(
 
 
 def log_loss_decomposition(
-    y_true,
-    y_proba=None,
+    y_true: ArrayLike | BinStatistics,
+    y_proba: ArrayLike | None = None,
     *,
-    binning=None,
-    multiclass="auto",
-    sample_weight=None,
-    pos_label=None,
-    labels=None,
-):
+    binning: BaseBinning | int | None = None,
+    multiclass: Literal["auto", "top_label", "marginal", "pooled"] = "auto",
+    sample_weight: ArrayLike | None = None,
+    pos_label: float | str | None = None,
+    labels: ArrayLike | None = None,
+) -> ScoreDecomposition:
     """Log-loss as miscalibration - discrimination + uncertainty.
 
-    Miscalibration is the mean Kullback-Leibler divergence of the forecast from the event frequencies. What the parts
-    add up to is as in `brier_decomposition`.
+    Miscalibration is the mean Kullback-Leibler divergence of the forecast from the
+    event frequencies. What the parts add up to is as in `brier_decomposition`.
 
     Parameters
     ----------
     y_true : array-like of shape (n,) or BinStatistics
-        Labels; or the sums of bins, in place of `y_true`, `y_proba`, `binning` and all that describes rows.
+        Labels; or the sums of bins, in place of `y_true`, `y_proba`, `binning` and all
+        that describes rows.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1], clipped to [2^-52, 1 - 2^-52].
     binning : BaseBinning, int or None, default=None
-        Strategy; an int is a number of equal-mass bins, None ``PoolAdjacentViolators()``.
+        Strategy; an int is a number of equal-mass bins, None
+        ``PoolAdjacentViolators()``.
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
-        See `calibration_error`. For "marginal" the mean over classes, each against the rest.
+        See `calibration_error`. For "marginal" the mean over classes, each against the
+        rest.
     sample_weight : array-like of shape (n,), default=None
         Weights, which count as repeated rows.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of `predict_proba`.
+        The event; None is the greater of two labels, the second column of
+        `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 
     Returns
     -------
     decomposition : ScoreDecomposition
-        Named tuple (miscalibration, discrimination, uncertainty) in nats, with the `score` that they add up to.
+        Named tuple (miscalibration, discrimination, uncertainty) in nats, with the
+        `score` that they add up to.
 
     Raises
     ------
     ValueError
-        If labels and scores differ in length or are empty, a label is unknown, a score is missing or outside [0, 1], or
-        weights are negative or all zero.
+        If labels and scores differ in length or are empty, a label is unknown, a score
+        is missing or outside [0, 1], or weights are negative or all zero.
 
     See Also
     --------
@@ -162,12 +184,13 @@ def log_loss_decomposition(
 
     References
     ----------
-    Bröcker (2009), Reliability, sufficiency, and the decomposition of proper scores. Dimitriadis, Gneiting and Jordan
-    (2021), Stable reliability diagrams for probabilistic classifiers.
+    Bröcker (2009), Reliability, sufficiency, and the decomposition of proper scores.
+    Dimitriadis, Gneiting and Jordan (2021), Stable reliability diagrams for
+    probabilistic classifiers.
 
     Examples
     --------
-    Forecasts that are too sure: recalibration can save the first part of the loss.
+    Overconfident forecasts: recalibration can save the first part of the loss.
 
     >>> import numpy as np
     >>> from scipy.special import expit
@@ -210,8 +233,8 @@ def _parts(expected_score, task, strategy):
         score = share @ expected_score(frequency, bins.mean_score)
     recalibrated = share @ expected_score(frequency, frequency)
     uncertainty = expected_score(base_rate, base_rate)
-    # Neither is negative except by rounding: no forecast that is constant on the bins has a better score than the
-    # recalibrated one.
+    # Neither is negative except by rounding: no forecast that is constant on the bins
+    # has a better score than the recalibrated one.
     return (
         max(score - recalibrated, 0.0),
         max(uncertainty - recalibrated, 0.0),

@@ -1,12 +1,18 @@
 """Confidence intervals of calibration errors."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from inspect import signature
 from numbers import Real
+from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from skcalib._cells.reductions import BinnedTask, check_rows_or_bins, counted_rows
+from skcalib._cells.statistics import BinStatistics
 from skcalib._inference.bootstrap import basic_limits
 from skcalib._inference.hypotheses import Resampling, error_hypotheses
 from skcalib._inference.inversion import inverted_limits
@@ -15,66 +21,74 @@ from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int, check_option
 from skcalib._input.warn import warn
 from skcalib._progress import Progress
-from skcalib.metrics._errors import calibration_error
-from skcalib.metrics._table import METRICS, metric_of
+from skcalib.metrics._binned import calibration_error
+from skcalib.metrics._registry import metric_of
 
 _KINDS = ("auto", "inverted", "basic")
 
 
 def calibration_error_interval(
-    y_true,
-    y_proba=None,
+    y_true: ArrayLike | BinStatistics,
+    y_proba: ArrayLike | None = None,
     *,
-    metric=None,
-    interval="auto",
-    clusters=None,
-    confidence_level=0.9,
-    n_resamples=1000,
-    stratify=False,
-    sample_weight=None,
-    weight_type="frequency",
-    pos_label=None,
-    labels=None,
-    n_jobs=None,
-    random_state=None,
-    verbose=False,
-    **metric_params,
-):
+    metric: Callable | None = None,
+    interval: Literal["auto", "inverted", "basic"] = "auto",
+    clusters: ArrayLike | None = None,
+    confidence_level: float = 0.9,
+    n_resamples: int = 1000,
+    stratify: bool = False,
+    sample_weight: ArrayLike | None = None,
+    weight_type: Literal["frequency", "importance"] = "frequency",
+    pos_label: float | str | None = None,
+    labels: ArrayLike | None = None,
+    n_jobs: int | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    verbose: bool = False,
+    **metric_params: Any,
+) -> IntervalEstimate:
     """Confidence interval of a calibration error.
 
-    The interval excludes 0 exactly where `calibration_test` with the same metric rejects calibration at the level ``(1
-    - confidence_level) / 2``. It keeps its coverage for a calibrated model, for few bins and for rare events.
+    The interval excludes 0 exactly where `calibration_test` with the same metric
+    rejects calibration at the level ``(1 - confidence_level) / 2``. It keeps its
+    coverage for a calibrated model, for few bins and for rare events.
 
     Parameters
     ----------
     y_true : array-like of shape (n,) or BinStatistics
-        Labels; or the sums of bins, in place of `y_true`, `y_proba` and all that describes rows.
+        Labels; or the sums of bins, in place of `y_true`, `y_proba` and all that
+        describes rows.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     metric : callable, default=None
-        A metric of this module, or any ``metric(y_true, y_proba, sample_weight=...)`` that returns a number; None means
-        `calibration_error`.
+        A metric of this module, or any ``metric(y_true, y_proba, sample_weight=...)``
+        that returns a number; None means `calibration_error`.
     interval : {"auto", "inverted", "basic"}, default="auto"
-        "inverted" inverts a test, see Notes. It is for the errors of this module, and for a metric of your own that
-        names its `power` (see the guide, "A metric of your own"). "basic" is the bootstrap that mirrors its resamples
-        at the estimate: it is for any other metric, and warns. "auto" is "inverted" where there is one.
+        "inverted" inverts a test, see Notes. It is for the errors of this module, and
+        for a metric of your own that is registered (see the guide, "A metric of
+        your own"). "basic" is the bootstrap that mirrors its resamples at the estimate:
+        it is for any other metric, and warns. "auto" is "inverted" where there is one.
     clusters : array-like of shape (n,), default=None
-        Rows that are not independent (of one patient or match) have the same entry. Their labels are drawn with the
-        dependence that the residuals show; in a bootstrap they are resampled together.
+        Rows that are not independent (of one patient or match) have the same entry.
+        Their labels are drawn with the dependence that the residuals show; in a
+        bootstrap they are resampled together.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     n_resamples : int, default=1000
-        Number of draws or bootstrap resamples. With few draws an inverted interval is wide, and still covers.
+        Number of draws, or of bootstrap resamples, whose quantiles need no more. With
+        few draws an inverted interval is wide, and still covers.
     stratify : bool, default=False
-        For "basic": resample within each class of `y_true`, so that the class frequencies stay fixed.
+        For "basic": resample within each class of `y_true`, so that the class
+        frequencies stay fixed.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
-        What weights are. "frequency": they count rows, a weight of 2 is two rows. "importance": each row was seen once
-        and stands for more or fewer (a sampling correction, a covariate shift); weights w are worth ``sum(w)**2 /
-        sum(w**2)`` rows, in each cell.
+        What weights are. "frequency": they count rows, a weight of 2 is two rows.
+        "importance": each row was seen once and stands for more or fewer (a sampling
+        correction, a covariate shift); weights w are worth ``sum(w)**2 / sum(w**2)``
+        rows, in each cell.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of `predict_proba`.
+        The event; None is the greater of two labels, the second column of
+        `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
     n_jobs : int, default=None
@@ -82,31 +96,36 @@ def calibration_error_interval(
     random_state : int, RandomState instance or None, default=None
         Seed of the draws.
     verbose : bool, default=False
-        Whether progress is written to stderr: how many resamples are done, or at which c of the Notes labels are drawn.
+        Whether progress is written to stderr: how many resamples are done, or at which
+        c of the Notes labels are drawn.
     **metric_params : dict
-        Parameters of the metric, such as ``norm=1``, ``binning=10`` or, for `groupwise_calibration_error`, ``groups=``.
+        Parameters of the metric, such as ``norm=1``, ``binning=10`` or, for
+        `groupwise_calibration_error`, ``groups=``.
 
     Returns
     -------
     interval : IntervalEstimate
-        Named tuple (estimate, low, high). The estimate is the metric. The interval is for the error without the noise
-        of the labels. A plugin error contains this noise, and may lie above its interval: the printed form and the
-        attribute `reason` say so.
+        Named tuple (estimate, low, high). The estimate is the metric. The interval is
+        for the error without the noise of the labels. A plugin error contains this
+        noise, and may lie above its interval: the printed form and the attribute
+        `reason` say so.
 
     Raises
     ------
     ValueError
-        For invalid input, for `groups` of a metric that has none, for an interval that the metric does not have, and
-        for `stratify` where there is no bootstrap or together with `clusters`.
+        For invalid input, for `groups` of a metric that has none, for an interval that
+        the metric does not have, and for `stratify` where there is no bootstrap or
+        together with `clusters`.
     TypeError
         If the metric does not return a number.
 
     Warns
     -----
     UserWarning
-        For weights that are not integers with ``weight_type="frequency"``.
-        For a basic bootstrap: it need not cover what is biased, such as an error that cannot be negative. Where
-        `clusters` are given and fewer than 40 events or non-events are expected: the level is not held.
+        For weights that are not integers with ``weight_type="frequency"``. For a basic
+        bootstrap: it need not cover what is biased, such as an error that cannot be
+        negative. Where `clusters` are given and fewer than 40 events or non-events are
+        expected: the level is not held.
 
     See Also
     --------
@@ -116,23 +135,27 @@ def calibration_error_interval(
 
     Notes
     -----
-    Test inversion: for a number c >= 0 the event frequency of a score s is taken to be s + c d(s), where d is the
-    deviation that the labels show. For errors other than the unbiased ones of norm 2, a smoothed d and a d that is
-    shrunken where it is within the noise are used as well. Labels are drawn from this frequency and the metric is
-    computed on them, with the scores and bins as they are. The lower limit is the smallest error, and the upper limit
-    the largest, at which a share of ``(1 - confidence_level) / 2`` of the draws is as extreme as the observed value.
-    Bins that depend on the labels are taken as they are, except for those of the sweep, which are made anew for each
-    draw.
+    Test inversion: for a number c >= 0 the event frequency of a score s is taken to be
+    s + c d(s), where d is the deviation that the labels show. For errors other than the
+    unbiased ones of norm 2, a smoothed d and a d that is shrunken where it is within
+    the noise are used as well. Labels are drawn from this frequency and the metric is
+    computed on them, with the scores and bins as they are. The lower limit is the
+    smallest error, and the upper limit the largest, at which a share of
+    ``(1 - confidence_level) / 2`` of the draws is as extreme as the observed value.
+    Bins that depend on the labels are taken as they are, except for those of the sweep,
+    which are made anew for each draw.
 
-    In simulations at level .9 it covers in 86 to 97 % of samples, from one bin to fifty and from 100 rows to 10,000. A
-    plugin error of norm 1 is covered in 82 % if one of 15 bins holds the whole deviation.
+    In simulations at level .9 it covers in 86 to 97 % of samples, from one bin to fifty
+    and from 100 rows to 10,000. A plugin error of norm 1 is covered in 82 % if one of
+    15 bins holds the whole deviation.
 
-    A "basic" interval of a plugin error excludes the true error 0 of a calibrated model in 30 to 86 % of samples.
+    A "basic" interval of a plugin error excludes the true error 0 of a calibrated model
+    in 30 to 86 % of samples.
 
     References
     ----------
-    Davison and Hinkley (1997), Bootstrap methods and their application, Sections 2.4 and 5.2. Kumar, Liang and Ma
-    (2019), Verified uncertainty calibration.
+    Davison and Hinkley (1997), Bootstrap methods and their application, Sections 2.4
+    and 5.2. Kumar, Liang and Ma (2019), Verified uncertainty calibration.
 
     Examples
     --------
@@ -150,129 +173,199 @@ def calibration_error_interval(
     confidence_level = check_confidence_level(confidence_level)
     check_int(n_resamples, "n_resamples")
     check_option(interval, "interval", _KINDS)
-    metric, params = unwrapped_metric(metric, metric_params)
+    metric, metric_params = unwrapped_metric(metric, metric_params)
     row = metric_of(metric)
-    kind = _resolved_kind(interval, row)
+    kind = _resolved_kind(interval, metric, row)
     _check_stratify(stratify, kind, clusters)
-    rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
-    rows["multiclass"] = params.get("multiclass", "auto")
-    data, cluster, value = checked_input(y_true, y_proba, rows, weight_type, clusters)
-    estimate = value(metric, **params)
+    rows = MetricInput.of(
+        y_true,
+        y_proba,
+        binning=metric_params.get("binning"),
+        multiclass=metric_params.get("multiclass", "auto"),
+        sample_weight=sample_weight,
+        weight_type=weight_type,
+        clusters=clusters,
+        pos_label=pos_label,
+        labels=labels,
+    )
+    rng = check_random_state(random_state)
+    tail = (1 - confidence_level) / 2
+    if kind == "inverted":
+        error = row.error_of(metric_params)
+        estimate = _checked_number(rows.error_value(error))
+        progress = Progress("calibration_error_interval", verbose)
+        importance = weight_type == "importance"
+        resampling = Resampling(n_resamples, rng, rows.cluster, importance, progress)
+        hypotheses = error_hypotheses(error, rows.data, resampling)
+        low, high = inverted_limits(hypotheses, tail)
+        return IntervalEstimate(estimate, low, high)
+    warn(_OF_BASIC)
+    estimate = _checked_number(rows.value(metric, **metric_params))
+    low, high = basic_limits(
+        partial(rows.value, metric, **metric_params),
+        rows.data,
+        estimate,
+        confidence_level,
+        n_resamples,
+        rng,
+        cluster=rows.cluster,
+        stratify=stratify,
+        n_jobs=n_jobs,
+        verbose=verbose,
+    )
+    if row is not None:
+        least, largest = row.limits
+        low = min(max(low, least), largest)
+        high = min(max(high, least), largest)
+    return IntervalEstimate(estimate, low, high)
+
+
+@dataclass(frozen=True, eq=False)
+class MetricInput:
+    """Labels and probabilities for an interval or a test: as they were given, and
+    validated.
+
+    Parameters
+    ----------
+    y_true, y_proba
+        What a metric is called with: as given, or the sums of bins and None.
+    described : dict
+        The arguments `sample_weight`, `pos_label` and `labels` that are not None;
+        weights count rows.
+    data : ScoredLabels or BinnedTask
+        The same validated; rows of weight zero are among it.
+    cluster : ndarray of int, shape (n,), or None
+        Code of each row's cluster.
+    """
+
+    y_true: object
+    y_proba: object
+    described: dict
+    data: object
+    cluster: np.ndarray | None
+
+    @classmethod
+    def of(
+        cls,
+        y_true,
+        y_proba,
+        *,
+        binning,
+        multiclass,
+        sample_weight,
+        weight_type,
+        clusters,
+        pos_label,
+        labels,
+    ):
+        """Validate the arguments of an interval or a test."""
+        data = check_rows_or_bins(
+            y_true,
+            y_proba,
+            binning=binning,
+            multiclass=multiclass,
+            sample_weight=sample_weight,
+            pos_label=pos_label,
+            labels=labels,
+            drop=False,
+        )
+        data = counted_rows(data, weight_type)
+        cluster = None
+        if clusters is not None:
+            _, cluster = check_groups(clusters, len(data.scores), name="clusters")
+        described = {"pos_label": pos_label, "labels": labels}
+        if isinstance(data, BinnedTask):
+            y_true = data.bins
+        else:
+            described["sample_weight"] = data.sample_weight
+        given = {name: value for name, value in described.items() if value is not None}
+        return cls(y_true, y_proba, given, data, cluster)
+
+    @property
+    def kept(self):
+        """The validated rows of positive weight, or the sums of bins."""
+        data = self.data
+        if isinstance(data, BinnedTask) or len(data.kept) == len(data.scores):
+            return data
+        return data.at(data.kept)
+
+    def error_value(self, error):
+        """Return the value of an error, of the rows that are validated already."""
+        if error.groups is not None:
+            # The groups have an entry for each row that was given.
+            return error.value(self.y_true, self.y_proba, **self.described)
+        return error.value(self.kept)
+
+    def value(self, metric, **params):
+        """Return the value of any metric, of the arguments as they were given."""
+        return metric(self.y_true, self.y_proba, **self.described | params)
+
+
+def _checked_number(estimate):
     if not isinstance(estimate, Real):
         raise TypeError(
             f"metric must return a number, found {type(estimate).__name__}."
         )
-    rng = check_random_state(random_state)
-    if kind == "basic":
-        warn(_OF_BASIC)
-        options = {
-            "cluster": cluster,
-            "stratify": stratify,
-            "n_jobs": n_jobs,
-            "verbose": verbose,
-        }
-        evaluate = partial(value, metric, **params)
-        limits = basic_limits(
-            evaluate, data, estimate, confidence_level, n_resamples, rng, **options
-        )
-        if row is not None:
-            limits = [min(max(limit, row.limits[0]), row.limits[1]) for limit in limits]
-        return IntervalEstimate(float(estimate), *limits)
-    progress = Progress("calibration_error_interval", verbose)
-    resampling = Resampling(
-        n_resamples, rng, cluster, weight_type == "importance", progress
-    )
-    hypotheses = error_hypotheses(row.error(params), data, resampling)
-    return IntervalEstimate(
-        float(estimate), *inverted_limits(hypotheses, (1 - confidence_level) / 2)
-    )
-
-
-def checked_input(y_true, y_proba, rows, weight_type, clusters, binning=None):
-    """Return validated data, codes of the clusters or None, and a function that evaluates metrics of what was given."""
-    data = counted_rows(
-        check_rows_or_bins(y_true, y_proba, binning=binning, drop=False, **rows),
-        weight_type,
-    )
-    cluster = (
-        None
-        if clusters is None
-        else check_groups(clusters, len(data.scores), name="clusters")[1]
-    )
-    given = {
-        name: value
-        for name, value in rows.items()
-        if name != "multiclass" and value is not None
-    }
-    if isinstance(data, BinnedTask):
-        y_true = data.bins
-    elif "sample_weight" in given:
-        given["sample_weight"] = data.sample_weight
-
-    # The functions that take validated rows, which need not be checked again.
-    rows_of = [
-        row
-        for row in METRICS.values()
-        if row.power is not None and "groups" not in row.defaults
-    ]
-    taking_data = (
-        [] if isinstance(data, BinnedTask) else [row.function for row in rows_of]
-    )
-
-    def value(metric, **params):
-        if metric in taking_data and "sample_weight" not in params:
-            return metric(kept_rows(data), **params)
-        return metric(y_true, y_proba, **given | params)
-
-    return data, cluster, value
-
-
-def kept_rows(data):
-    """Return the rows of positive weight."""
-    return (
-        data
-        if isinstance(data, BinnedTask) or len(data.kept) == len(data.scores)
-        else data.at(data.kept)
-    )
+    return float(estimate)
 
 
 def unwrapped_metric(metric, params):
-    """Return the function and the parameters of a metric that may be a partial of one."""
-    metric = calibration_error if metric is None else metric
+    """Return the function and the parameters of a metric that may be a partial of
+    one; None is `calibration_error`.
+    """
+    if metric is None:
+        metric = calibration_error
     while isinstance(metric, partial) and not metric.args:
-        metric, params = metric.func, {**metric.keywords, **params}
+        params = {**metric.keywords, **params}
+        metric = metric.func
     if not callable(metric):
         raise TypeError(
             f"metric must be a function (y_true, y_proba) -> number, found {metric!r}."
         )
-    known = signature(metric).parameters.values() if "groups" in params else ()
-    if "groups" in params and not any(
-        one.name == "groups" or one.kind is one.VAR_KEYWORD for one in known
-    ):
+    if "groups" in params and not _has_groups(metric):
         raise ValueError(
-            f"groups= are segments, and {getattr(metric, '__name__', 'this metric')} has none. Name rows that are not "
-            "independent with clusters=; for an error by segment use metric=groupwise_calibration_error."
+            f"groups= are segments, and {_name_of(metric)} has none. Name rows that are"
+            " not independent with clusters=; for an error by segment use"
+            " metric=groupwise_calibration_error."
         )
     return metric, params
 
 
+def _has_groups(metric):
+    """Return whether a function takes `groups`."""
+    parameters = signature(metric).parameters
+    takes_any = any(
+        parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
+    )
+    return "groups" in parameters or takes_any
+
+
+def _name_of(metric):
+    return getattr(metric, "__name__", "this metric")
+
+
 _OF_BASIC = (
-    'interval="basic" mirrors bootstrap resamples at the estimate. That covers a mean, but not an error that noise '
-    "makes larger: give the metric a `power` for an interval that inverts a test (guide: A metric of your own)."
+    'interval="basic" mirrors bootstrap resamples at the estimate. That covers a mean,'
+    " but not an error that noise makes larger: register the metric with its error for"
+    " an interval that inverts a test (guide: A metric of your own)."
 )
 
 
-def _resolved_kind(interval, row):
-    if row is not None and row.power is None:
+def _resolved_kind(interval, metric, row):
+    """Return "inverted" or "basic"; raise where the metric has no such interval."""
+    if row is not None and not getattr(row.error, "has_interval", True):
         raise ValueError(
-            f"{row.function.__name__} has a test and no interval: calibration_test(metric={row.function.__name__})."
+            f"{_name_of(metric)} has a test and no interval:"
+            f" calibration_test(metric={_name_of(metric)})."
         )
-    if interval == "inverted" and row is None:
+    if row is None and interval == "inverted":
         raise ValueError(
-            'interval="inverted" is for the calibration errors of skcalib.metrics, and for a metric with a `power`: '
-            'use "basic" for another metric.'
+            'interval="inverted" is for the calibration errors of skcalib.metrics, and'
+            ' for metrics that are registered there: use "basic" for another metric.'
         )
-    return interval if interval != "auto" else "basic" if row is None else "inverted"
+    if interval != "auto":
+        return interval
+    return "basic" if row is None else "inverted"
 
 
 def _check_stratify(stratify, kind, clusters):
@@ -280,5 +373,6 @@ def _check_stratify(stratify, kind, clusters):
         raise ValueError('stratify=True is for a bootstrap: choose interval="basic".')
     if stratify and clusters is not None:
         raise ValueError(
-            "stratify=True and clusters= exclude each other: a cluster may hold several classes."
+            "stratify=True and clusters= exclude each other: a cluster may hold several"
+            " classes."
         )

@@ -1,37 +1,42 @@
-"""Calibration slope and calibration-in-the-large: the logistic regression of the labels on the log-odds."""
+"""Calibration slope and calibration-in-the-large: the logistic regression of the labels
+on the log-odds.
+"""
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit, ndtri
 
 from skcalib._cells.reductions import BinaryTask, counted_rows, one_task
-from skcalib._inference.influence import cluster_codes, half_width
-from skcalib._inference.results import IntervalEstimate, record_html, record_text
+from skcalib._inference.results import IntervalEstimate, ResultRecord
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, hint_at_keywords
 from skcalib._input.scored_labels import check_scored_labels
+from skcalib._intervals.influence import Influence, cluster_codes
 from skcalib._rows.blocks import condensed
 from skcalib._rows.links import log_odds
 from skcalib._solvers.logistic import fit_logistic
 
+# standard errors by which the residuals must vary more than the model says
+_NOISE = 3
 
-class CalibrationSlopeIntercept(NamedTuple):
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CalibrationSlopeIntercept(ResultRecord):
     """Calibration slope and calibration-in-the-large, each with its interval.
 
     Parameters
     ----------
     slope : IntervalEstimate
-        1 for calibrated scores; below 1 they are too extreme (over-confident), above 1 not extreme enough.
+        1 for calibrated scores; below 1 they are too extreme (over-confident), above 1
+        not extreme enough.
     intercept : IntervalEstimate
-        Calibration-in-the-large, in log-odds: 0 for calibrated scores, below 0 if they are too high on average.
+        Calibration-in-the-large, in log-odds: 0 for calibrated scores, below 0 if they
+        are too high on average.
     """
 
     slope: IntervalEstimate
     intercept: IntervalEstimate
-
-    __repr__ = record_text
-    _repr_html_ = record_html
 
 
 @hint_at_keywords
@@ -47,17 +52,18 @@ def calibration_slope_intercept(
     pos_label=None,
     labels=None,
 ):
-    """Calibration slope and calibration-in-the-large, as clinical prediction models report them.
+    """Calibration slope and calibration-in-the-large, as in prediction models.
 
-    The slope is b in ``logit P(y = 1) = a + b logit(s)``. The intercept is a in ``logit P(y = 1) = a + logit(s)``,
-    where the slope is held at 1.
+    The slope is b in ``logit P(y = 1) = a + b logit(s)``. The intercept is a in
+    ``logit P(y = 1) = a + logit(s)``, where the slope is held at 1.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         Labels.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
-        Probabilities in [0, 1], clipped to [2^-52, 1 - 2^-52]: a score of exactly 0 or 1 has a lot of leverage.
+        Probabilities in [0, 1], clipped to [2^-52, 1 - 2^-52]: a score of exactly 0 or
+        1 has a lot of leverage.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     multiclass : {"auto", "top_label"}, default="auto"
@@ -67,23 +73,26 @@ def calibration_slope_intercept(
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
-        What weights are. "frequency": they count rows, a weight of 2 is two rows. "importance": each row was seen once
-        and stands for more or fewer (a sampling correction).
+        What weights are. "frequency": they count rows, a weight of 2 is two rows.
+        "importance": each row was seen once and stands for more or fewer (a sampling
+        correction).
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of `predict_proba`.
+        The event; None is the greater of two labels, the second column of
+        `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 
     Returns
     -------
     result : CalibrationSlopeIntercept
-        Named tuple (slope, intercept), each a named tuple (estimate, low, high).
+        Named tuple (slope, intercept), each a named tuple (estimate, low, high) with a
+        `reason` where limits are NaN.
 
     Raises
     ------
     ValueError
-        Where there is no finite estimate: one class only, one distinct score, or scores that separate the classes. Also
-        for one cluster only.
+        Where there is no finite estimate: one class only, one distinct score, or scores
+        that separate the classes. Also for one cluster only.
 
     Warns
     -----
@@ -92,23 +101,32 @@ def calibration_slope_intercept(
 
     See Also
     --------
-    skcalib.evaluation.calibration_summary : These and all other numbers that a paper on a model reports.
+    skcalib.evaluation.calibration_summary : These and all other numbers that a paper on
+        a model reports.
     skcalib.PlattScaling : A slope and an intercept on the log-odds.
     skcalib.metrics.calibration_test : Is the error more than noise?
 
     Notes
     -----
-    Wald intervals from the information. With clusters or weights of importance the variance is that of the sums of the
-    score function over the clusters, or rows (the sandwich), with a quantile of Student's distribution.
+    Wald intervals from the information, as R's ``glm`` gives them. Where the residuals
+    vary more than the fitted probabilities say, by more than three standard errors of
+    that comparison, the interval is longer by what is beyond these: the event
+    frequencies do not follow a straight line in log-odds then. With clusters or weights
+    of importance the variance is that of the sums of the score function over the
+    clusters, or rows (the sandwich), with a quantile of Student's distribution; see
+    `skcalib.decisions.net_benefit` for the form. Clusters that are worth fewer than
+    three of equal size have NaN limits, and `reason` says so.
 
     References
     ----------
-    Cox (1958), Two further applications of a model for binary regression. Van Calster, McLernon, van Smeden, Wynants
-    and Steyerberg (2019), Calibration: the Achilles heel of predictive analytics.
+    Cox (1958), Two further applications of a model for binary regression. Van Calster,
+    McLernon, van Smeden, Wynants and Steyerberg (2019), Calibration: the Achilles heel
+    of predictive analytics.
 
     Examples
     --------
-    Forecasts that are too sure: their log-odds are twice too large, so the slope is about 1/2.
+    Forecasts that are too sure: their log-odds are twice too large, so the slope is
+    about 1/2.
 
     >>> import numpy as np
     >>> from scipy.special import expit
@@ -137,35 +155,40 @@ def calibration_slope_intercept(
         "drop": False,
     }
     data = check_scored_labels(y_true, y_proba, multiclass=multiclass, **options)
-    data, _, cluster = rows_and_units(data, clusters, weight_type)
+    data, cluster = rows_and_clusters(data, clusters, weight_type)
     task = one_task(data, multiclass)
     for reason in not_estimable(task).values():
         raise ValueError(reason)
     return CalibrationSlopeIntercept(
-        *(coefficient(task, cluster, name, confidence_level) for name in _MODELS)
+        *(
+            coefficient(task, name, confidence_level, weight_type, cluster)
+            for name in _MODELS
+        )
     )
 
 
-def rows_and_units(data, clusters, weight_type):
-    """Return the rows of positive weight as counted rows, their clusters, and their units; see `cluster_codes`."""
+def rows_and_clusters(data, clusters, weight_type):
+    """Return the rows of positive weight as counted rows, and their clusters as codes
+    0 to G - 1, or None.
+    """
     data = counted_rows(data, weight_type)
-    cluster = (
-        None
-        if clusters is None
-        else check_groups(clusters, len(data.scores), name="clusters")[1][data.kept]
-    )
-    return (
-        data.at(data.kept),
-        cluster,
-        cluster_codes(cluster, weight_type, len(data.kept)),
-    )
+    cluster = None
+    if clusters is not None:
+        codes = check_groups(clusters, len(data.scores), name="clusters")[1]
+        cluster = cluster_codes(codes[data.kept])
+    return data.at(data.kept), cluster
 
 
 def not_estimable(task):
-    """Return why there is no intercept or slope of a binary problem, by their names: empty where there is."""
+    """Return why there is no intercept or slope of a binary problem, by their names:
+    empty where there is.
+    """
     labels, logit = task.labels, log_odds(task.scores)
     if labels.all() or not labels.any():
-        reason = "y_true has one class only: calibration slope and intercept would be infinite."
+        reason = (
+            "y_true has one class only: calibration slope and intercept would be"
+            " infinite."
+        )
         return {"intercept": reason, "slope": reason}
     low, high = (
         [end(logit[labels == event]) for event in (False, True)]
@@ -173,52 +196,89 @@ def not_estimable(task):
     )
     if min(low) == max(high):
         return {
-            "slope": f"y_proba has one distinct score ({task.scores[0]:.6g}): there is no calibration slope."
+            "slope": (
+                f"y_proba has one distinct score ({task.scores[0]:.6g}): there is no"
+                " calibration slope."
+            )
         }
     if high[0] <= low[1] or high[1] <= low[0]:
         return {
-            "slope": "The scores separate the classes of y_true: the calibration slope would be infinite."
+            "slope": (
+                "The scores separate the classes of y_true: the calibration slope would"
+                " be infinite."
+            )
         }
     return {}
 
 
-# What the last coefficient belongs to: features (d, m) of log-odds (m,), and whether these are an offset.
+# What the last coefficient belongs to: features (d, m) of log-odds (m,), and whether
+# these are an offset.
 _MODELS = {
     "slope": (lambda logit: np.stack((np.ones_like(logit), logit)), False),
     "intercept": (lambda logit: np.ones((1, len(logit))), True),
 }
 
 
-def coefficient(task, cluster, name, confidence_level):
-    """Return the slope or the intercept of a binary problem by maximum likelihood, with its interval.
+def coefficient(task, name, confidence_level, weight_type="frequency", cluster=None):
+    """Return the slope or the intercept of a binary problem by maximum likelihood, with
+    its interval.
 
-    Many rows are condensed: a fit to these is where the fit begins, and the width of the interval is theirs. With units
-    of `cluster_codes` it is the width by the rows' scores.
+    Many rows that are independent and count are condensed: a fit to these is where the
+    fit begins, and the width of the interval is theirs.
     """
     features, is_offset = _MODELS[name]
     rows = task._replace(scores=log_odds(task.scores))
-    few = BinaryTask(*condensed(*rows)) if cluster is None else rows
+    is_plain = cluster is None and weight_type == "frequency"
+    few = BinaryTask(*condensed(*rows)) if is_plain else rows
     near = _fit(few, name) if len(few.scores) < len(rows.scores) else None
     coef = _fit(rows, name, near)
-    design, weight = (
-        features(few.scores),
-        1.0 if few.sample_weight is None else few.sample_weight,
-    )
+    design = features(few.scores)
+    weight = np.ones(len(few.scores))
+    if few.sample_weight is not None:
+        weight = few.sample_weight
     probability = expit(coef @ design + (few.scores if is_offset else 0))
-    inverse = np.linalg.inv(
-        (design * (weight * probability * (1 - probability))) @ design.T
-    )[-1]
-    if cluster is None:
-        width = ndtri((1 + confidence_level) / 2) * np.sqrt(inverse[-1])
-    else:
-        influence = (
-            inverse
-            @ design
-            * (rows.labels - probability)
-            * np.sum(weight * np.ones(len(rows.scores)))
+    information = (design * (weight * probability * (1 - probability))) @ design.T
+    # what a row adds to the coefficient is direction times its residual
+    direction = np.linalg.inv(information)[-1] @ design
+    residual = few.labels - probability
+    reason = ""
+    if is_plain:
+        width = ndtri((1 + confidence_level) / 2) * np.sqrt(
+            np.linalg.inv(information)[-1, -1]
+            * _excess_variance(direction, residual, probability, weight)
         )
-        width = half_width(influence, confidence_level, rows.sample_weight, cluster)
-    return IntervalEstimate(*map(float, (coef[-1], coef[-1] - width, coef[-1] + width)))
+    else:
+        influence = Influence(
+            direction * residual * weight.sum(),
+            few.sample_weight,
+            weight_type == "importance",
+            cluster,
+        )
+        width, reason = influence.half_width(confidence_level)
+    estimate = float(coef[-1])
+    return IntervalEstimate(
+        estimate, float(estimate - width), float(estimate + width), reason=reason
+    )
+
+
+def slope_fit(task):
+    """Return intercept and slope of the regression that fits both."""
+    return _fit(task._replace(scores=log_odds(task.scores)), "slope")
+
+
+def _excess_variance(direction, residual, probability, weight):
+    """Return the variance of a coefficient by the residuals (the sandwich) over that by
+    the information, less three standard errors of this ratio, and at least 1.
+
+    Where the model holds the information is the better estimate, with few events by
+    far.
+    """
+    variance = probability * (1 - probability)
+    expected = np.sum(weight * direction**2 * variance)
+    observed = np.sum(weight * direction**2 * residual**2)
+    # variance of (y - q)^2 for an event of probability q: q (1 - q) (1 - 2 q)^2
+    noise = np.sum(weight * direction**4 * variance * (1 - 2 * probability) ** 2)
+    return max((observed - _NOISE * np.sqrt(noise)) / expected, 1.0)
 
 
 def _fit(rows, name, near=None):

@@ -1,15 +1,22 @@
-"""Hypothesis tests of calibration: whether the error that is seen is more than noise."""
+"""Hypothesis tests of calibration: whether the error that is seen is more than
+noise.
+"""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import chain
-from typing import NamedTuple
+from typing import Literal
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from skcalib._cells.reductions import binary_tasks, resolve_multiclass
+from skcalib._cells.statistics import BinStatistics
 from skcalib._inference.closed_form import (
     hosmer_lemeshow,
+    is_dominated,
     kolmogorov_smirnov,
     kuiper,
     spiegelhalter,
@@ -17,78 +24,98 @@ from skcalib._inference.closed_form import (
 from skcalib._inference.count_draws import cluster_labels
 from skcalib._inference.hypotheses import Resampling, error_hypotheses
 from skcalib._inference.inversion import resampling_pvalue
-from skcalib._inference.results import record_html, record_text
+from skcalib._inference.results import ResultRecord
 from skcalib._input.scalars import check_int, check_option, hint_at_keywords
 from skcalib._input.scores import check_scores
 from skcalib._progress import Progress
-from skcalib.binning import EqualMass, check_binning
-from skcalib.metrics._errors import sweep_calibration_error
-from skcalib.metrics._interval import checked_input, kept_rows, unwrapped_metric
-from skcalib.metrics._table import METRICS, metric_of
+from skcalib.binning import BaseBinning, EqualMass, check_binning
+from skcalib.metrics._bin_free import (
+    kolmogorov_smirnov_calibration_error,
+    kuiper_calibration_error,
+)
+from skcalib.metrics._binned import sweep_calibration_error
+from skcalib.metrics._interval import MetricInput, unwrapped_metric
+from skcalib.metrics._registry import metric_of
+
+_LEVEL = 0.05  # below which the sentence of a result says that scores are off
 
 
-class CalibrationTestResult(NamedTuple):
-    """Result of a test of calibration.
+@dataclass(frozen=True, eq=False, repr=False)
+class CalibrationTestResult(ResultRecord):
+    """Result of a test of calibration; unpacks as ``statistic, pvalue``.
 
     Parameters
     ----------
     statistic : float
         The test statistic.
     pvalue : float
-        Probability, for calibrated scores, of a statistic at least as extreme; small speaks against calibration.
+        Probability, for calibrated scores, of a statistic at least as extreme; small
+        speaks against calibration.
     """
 
     statistic: float
     pvalue: float
 
-    __repr__ = record_text
-    _repr_html_ = record_html
+    def __str__(self):
+        shown = f"p = {self.pvalue:.2g}" if self.pvalue >= 0.001 else "p < .001"
+        if self.pvalue < _LEVEL:
+            return f"The scores are not calibrated ({shown})."
+        return f"No miscalibration is detectable ({shown})."
 
 
 @hint_at_keywords
 def calibration_test(
-    y_true,
-    y_proba=None,
+    y_true: ArrayLike | BinStatistics,
+    y_proba: ArrayLike | None = None,
     *,
-    method="resampling",
-    metric=None,
-    clusters=None,
-    n_resamples=999,
-    binning=None,
-    multiclass="auto",
-    sample_weight=None,
-    weight_type="frequency",
-    pos_label=None,
-    labels=None,
-    n_jobs=None,
-    random_state=None,
-    verbose=False,
-):
-    """Test the hypothesis that scores are calibrated, on rows that were not used to fit them.
+    method: Literal[
+        "resampling", "kuiper", "kolmogorov_smirnov", "spiegelhalter", "hosmer_lemeshow"
+    ] = "resampling",
+    metric: Callable | None = None,
+    clusters: ArrayLike | None = None,
+    n_resamples: int = 999,
+    binning: BaseBinning | int | None = None,
+    multiclass: Literal["auto", "top_label", "marginal", "pooled"] = "auto",
+    sample_weight: ArrayLike | None = None,
+    weight_type: Literal["frequency", "importance"] = "frequency",
+    pos_label: float | str | None = None,
+    labels: ArrayLike | None = None,
+    n_jobs: int | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    verbose: bool = False,
+) -> CalibrationTestResult:
+    """Test on held-out data whether probabilities are calibrated.
 
     Parameters
     ----------
     y_true : array-like of shape (n,) or BinStatistics
-        Labels; or the sums of bins, in place of `y_true`, `y_proba` and all that describes rows: for
-        "hosmer_lemeshow", for a binned `metric` and, with one distinct score per bin, for the cumulative differences.
+        Labels; or the sums of bins, in place of `y_true`, `y_proba` and all that
+        describes rows: for "hosmer_lemeshow", for a binned `metric` and, with one
+        distinct score per bin, for the cumulative differences.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     method : {"resampling", "kuiper", "kolmogorov_smirnov", "spiegelhalter", "hosmer_lemeshow"}, default="resampling"
-        "resampling" draws labels from the scores themselves (consistency resampling) and compares the metric on them
-        with that on the true labels. "kuiper" and "kolmogorov_smirnov" compare the largest cumulative difference of
-        labels and scores with that of Brownian motion: quick, for any number of rows, and a little conservative for
-        few. "spiegelhalter" compares the Brier score with its expectation (two-sided, normal approximation); it is
-        blind to errors that balance there. "hosmer_lemeshow" is the chi-squared test over equal-mass bins; see Notes.
+        "resampling" draws labels from the scores themselves (consistency resampling)
+        and compares the metric on them with that on the true labels. "kuiper" and
+        "kolmogorov_smirnov" compare the largest cumulative difference of labels and
+        scores with that of Brownian motion: quick, for any number of rows, and a little
+        conservative for few. "spiegelhalter" compares the Brier score with its
+        expectation (two-sided, normal approximation); it is blind to errors that
+        balance there. "hosmer_lemeshow" is the chi-squared test over equal-mass bins;
+        see Notes.
     metric : callable, default=None
-        Statistic of the resampling test, large for miscalibrated scores: an error of this module, or any
-        ``metric(y_true, y_proba)``, called with ``sample_weight``, ``labels`` and ``multiclass`` only where they are
-        needed. None means `sweep_calibration_error`.
+        Statistic of the resampling test, large for miscalibrated scores: an error of
+        this module, or any ``metric(y_true, y_proba)``, called with ``sample_weight``,
+        ``labels`` and ``multiclass`` only where they are needed. None means
+        `sweep_calibration_error`.
     clusters : array-like of shape (n,), default=None
-        Rows that are not independent (of one patient or match) have the same entry. Labels are drawn from the scores
-        with the dependence within clusters (one correlation of a normal copula) that the residuals ``y - s`` show. For
+        Rows that are not independent (of one patient or match) have the same entry.
+        Labels are drawn from the scores with the dependence within clusters (one
+        correlation of a normal copula) that the residuals ``y - s`` show. For
         "resampling", "kuiper" and "kolmogorov_smirnov", which are resampled then.
     n_resamples : int, default=999
-        Number of label vectors drawn; the smallest p-value is ``1 / (n_resamples + 1)``.
+        Number of label vectors drawn. With the labels themselves there are 1,000: the
+        smallest p-value is ``1 / (n_resamples + 1)``.
     binning : BaseBinning, int or None, default=None
         Bins of the Hosmer-Lemeshow test; None means ``EqualMass(10)``.
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
@@ -96,11 +123,13 @@ def calibration_test(
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
-        What weights are. "frequency": they count rows, a weight of 2 is two rows. "importance": each row was seen once
-        and stands for more or fewer (a sampling correction, a covariate shift); weights w are worth ``sum(w)**2 /
-        sum(w**2)`` rows, in each cell.
+        What weights are. "frequency": they count rows, a weight of 2 is two rows.
+        "importance": each row was seen once and stands for more or fewer (a sampling
+        correction, a covariate shift); weights w are worth ``sum(w)**2 / sum(w**2)``
+        rows, in each cell.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of `predict_proba`.
+        The event; None is the greater of two labels, the second column of
+        `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
     n_jobs : int, default=None
@@ -113,8 +142,8 @@ def calibration_test(
     Returns
     -------
     result : CalibrationTestResult
-        Named tuple (statistic, pvalue): the metric, the Kuiper or Kolmogorov-Smirnov error, Spiegelhalter's z, or
-        chi-squared.
+        `statistic` and `pvalue`, in this order when unpacked: the metric, the Kuiper or
+        Kolmogorov-Smirnov error, Spiegelhalter's z, or chi-squared.
 
     Raises
     ------
@@ -124,45 +153,59 @@ def calibration_test(
     Warns
     -----
     UserWarning
-        For weights that are not integers with ``weight_type="frequency"``.
-        Where the expected counts are too small for the approximation of "spiegelhalter" or "hosmer_lemeshow"; where
-        `clusters` are given and fewer than 40 events or non-events are expected.
+        For weights that are not integers with ``weight_type="frequency"``. Where the
+        expected counts are too small for the approximation of "spiegelhalter" or
+        "hosmer_lemeshow"; where `clusters` are given and fewer than 40 events or
+        non-events are expected.
 
     See Also
     --------
     skcalib.metrics.calibration_error_interval : An error with its interval.
-    skcalib.metrics.segment_calibration_test : The worst segment, and whether it is noise.
-    skcalib.monitoring.CalibrationMonitor : An alarm that may be looked at after every row.
+    skcalib.metrics.segment_calibration_test : The worst segment, and whether it is
+        noise.
+    skcalib.monitoring.CalibrationMonitor : An alarm that may be looked at after every
+        row.
 
     Notes
     -----
-    The resampling test keeps its level for any metric, number of rows and ties, and its cost hardly grows with n for
-    the errors of this module. These are computed from the sums of cells: bins, distinct scores, or 4,096 cells of
-    nearly equal scores where there are more than 8,192 distinct ones. The number of events in a cell has the same mean
-    and variance as with labels drawn row by row. Only higher moments are approximated, where scores differ within a
-    cell. With the same `random_state` it draws the same labels as `calibration_error_interval`.
+    The resampling test keeps its level for any metric, number of rows and ties, and its
+    cost hardly grows with n for the errors of this module. These are computed from the
+    sums of cells: bins, distinct scores, or 4,096 cells of nearly equal scores where
+    there are more than 8,192 distinct ones. The number of events in a cell has the same
+    mean and variance as with labels drawn row by row. Only higher moments are
+    approximated, where scores differ within a cell. With the same `random_state` it
+    draws the same labels as `calibration_error_interval`.
 
-    The Hosmer-Lemeshow statistic has as many degrees of freedom as there are bins (with a variance). This is right for
-    scores that were fitted on other rows. The usual "bins - 2" is for the rows of the fit, and would reject 8 to 14 %
-    of calibrated models at level .05. Its chi-squared approximation is poor where bins expect few events. At level .05
-    it rejects 14.7 % of calibrated models with scores from Beta(1, 999) and n = 1000, and 11.3 % with Beta(1, 19) and n
-    = 200. With a constant score of .01 and n = 100 it rejects 7.5 %, and with 20 uniform scores 8.0 %. Spiegelhalter's
-    test rejects 7.5 % with a constant score of .01 and n = 100. Both warn where so few events or non-events are
-    expected. Prefer the resampling test.
+    The Hosmer-Lemeshow statistic has as many degrees of freedom as there are bins (with
+    a variance). This is right for scores that were fitted on other rows. The usual
+    "bins - 2" is for the rows of the fit, and would reject 8 to 14 % of calibrated
+    models at level .05. Its chi-squared approximation is poor where bins expect few
+    events. At level .05 it rejects 14.7 % of calibrated models with scores from Beta(1,
+    999) and n = 1000, and 11.3 % with Beta(1, 19) and n = 200. With a constant score of
+    .01 and n = 100 it rejects 7.5 %, and with 20 uniform scores 8.0 %. Spiegelhalter's
+    test rejects 7.5 % with a constant score of .01 and n = 100. Both warn where so few
+    events or non-events are expected. Prefer the resampling test.
 
-    Where all scores are 0, 1 or (Spiegelhalter) 1/2 nothing is random: the p-value is 1 if the labels agree, else 0.
+    With importance weights w the closed forms take the variance under calibration, the
+    sum of w^2 s (1 - s) (times (1 - 2 s)^2 for Spiegelhalter's). Where one row has more
+    than 5 % of it "kuiper" and "kolmogorov_smirnov" draw labels instead.
+
+    Where all scores are 0, 1 or (Spiegelhalter) 1/2 nothing is random: the p-value is 1
+    if the labels agree, else 0.
 
     References
     ----------
-    Bröcker and Smith (2007), Increasing the reliability of reliability diagrams. Spiegelhalter (1986), Probabilistic
-    prediction in patient management and clinical trials. Hosmer and Lemeshow (1980), Goodness of fit tests for the
-    multiple logistic regression model. Arrieta-Ibarra, Gujral, Tannen, Tygert and Xu (2022), Metrics of calibration for
-    probabilistic predictions. Feller (1951), The asymptotic distribution of the range of sums of independent random
-    variables.
+    Bröcker and Smith (2007), Increasing the reliability of reliability diagrams.
+    Spiegelhalter (1986), Probabilistic prediction in patient management and clinical
+    trials. Hosmer and Lemeshow (1980), Goodness of fit tests for the multiple logistic
+    regression model. Arrieta-Ibarra, Gujral, Tannen, Tygert and Xu (2022), Metrics of
+    calibration for probabilistic predictions. Feller (1951), The asymptotic
+    distribution of the range of sums of independent random variables.
 
     Examples
     --------
-    Twenty events where ten were expected: z = sum((y - s)(1 - 2s)) / sqrt(sum((1 - 2s)^2 s (1 - s))).
+    Twenty events where ten were expected: z = sum((y - s)(1 - 2s)) / sqrt(sum((1 -
+    2s)^2 s (1 - s))).
 
     >>> from skcalib.metrics import calibration_test
     >>> y_true, y_proba = [1] * 20 + [0] * 20, [0.25] * 40
@@ -171,43 +214,57 @@ def calibration_test(
     (3.651, 0.0003)
     >>> calibration_test(y_true, y_proba, random_state=0).pvalue < 0.01
     True
-    """
+    """  # noqa: E501
     _check_method(method, metric, binning)
-    rows = {
-        "sample_weight": sample_weight,
-        "pos_label": pos_label,
-        "labels": labels,
-        "multiclass": multiclass,
-    }
-    data, cluster, value = checked_input(
-        y_true, y_proba, rows, weight_type, clusters, binning
+    rows = MetricInput.of(
+        y_true,
+        y_proba,
+        binning=binning,
+        multiclass=multiclass,
+        sample_weight=sample_weight,
+        weight_type=weight_type,
+        clusters=clusters,
+        pos_label=pos_label,
+        labels=labels,
     )
-    kind = resolve_multiclass(multiclass, data, pooled=True)
-    is_cumulative = f"{method}_calibration_error" in METRICS
-    if is_cumulative and (cluster is not None or kind == "pooled"):
-        method, metric = "resampling", METRICS[f"{method}_calibration_error"].function
+    kind = resolve_multiclass(multiclass, rows.data, pooled=True)
+    cumulative = _CUMULATIVE.get(method)
+    if cumulative is not None and (clusters is not None or kind == "pooled"):
+        # The law of the closed form is that of independent labels.
+        method, metric = "resampling", cumulative
+    importance = weight_type == "importance"
+    # ... and of sums of which no row is a visible share
+    is_weighed = cumulative is not None and importance and kind != "marginal"
+    if is_weighed and any(
+        map(is_dominated, binary_tasks(rows.kept, multiclass, pooled=True))
+    ):
+        method, metric = "resampling", cumulative
     if method == "resampling":
         check_int(n_resamples, "n_resamples")
-        progress = Progress("calibration_test", verbose)
-        importance = weight_type == "importance"
         resampling = Resampling(
-            n_resamples, check_random_state(random_state), cluster, importance, progress
+            n_resamples,
+            check_random_state(random_state),
+            rows.cluster,
+            importance,
+            Progress("calibration_test", verbose),
         )
-        return _resampling_test(metric, value, multiclass, data, resampling, n_jobs)
+        return _resampling_test(metric, multiclass, rows, resampling, n_jobs)
     if clusters is not None:
         raise ValueError(
-            f'clusters= has no meaning for method={method!r}: use "resampling" or "kuiper".'
+            f'clusters= has no meaning for method={method!r}: use "resampling" or'
+            ' "kuiper".'
         )
     if kind in ("marginal", "pooled"):
         raise ValueError(
-            f"method={method!r} tests one binary problem with independent labels, multiclass={kind!r} is none: use "
-            '"resampling" or "top_label".'
+            f"method={method!r} tests one binary problem with independent labels,"
+            f' multiclass={kind!r} is none: use "resampling" or "top_label".'
         )
-    (task,) = binary_tasks(kept_rows(data), multiclass)
-    options = (
-        (check_binning(binning, EqualMass(10)),) if method == "hosmer_lemeshow" else ()
-    )
-    statistic, pvalue = _CLOSED_FORM[method](task, *options)
+    (task,) = binary_tasks(rows.kept, multiclass)
+    if method == "hosmer_lemeshow":
+        strategy = check_binning(binning, EqualMass(10))
+        statistic, pvalue = hosmer_lemeshow(task, strategy, importance=importance)
+    else:
+        statistic, pvalue = _CLOSED_FORM[method](task, importance=importance)
     return CalibrationTestResult(float(statistic), float(pvalue))
 
 
@@ -215,7 +272,8 @@ def _check_method(method, metric, binning):
     check_option(method, "method", ("resampling", *_CLOSED_FORM))
     if metric is not None and method != "resampling":
         raise ValueError(
-            f'metric is the statistic of method="resampling" and has no meaning for {method!r}.'
+            'metric is the statistic of method="resampling" and has no meaning for'
+            f" {method!r}."
         )
     if metric is not None and not callable(metric):
         raise TypeError(
@@ -223,51 +281,57 @@ def _check_method(method, metric, binning):
         )
     if binning is not None and method != "hosmer_lemeshow":
         raise ValueError(
-            f'binning is for method="hosmer_lemeshow" and has no meaning for {method!r}: see metric.'
+            'binning is for method="hosmer_lemeshow" and has no meaning for'
+            f" {method!r}: see metric."
         )
 
 
-def _resampling_test(metric, value, multiclass, data, resampling, n_jobs):
-    given = {} if multiclass == "auto" else {"multiclass": multiclass}
-    if resolve_multiclass(multiclass, data, pooled=True) == "marginal":
-        check_scores(
-            data.scores, name="y_proba"
-        )  # one label a row is drawn: rows must sum to 1
-    known, params = unwrapped_metric(metric or sweep_calibration_error, given)
-    row = metric_of(known)
-    error = None if row is None else row.error(params)
-    if error is not None and not error.has_bins_of_labels:
-        statistic = float(value(known, **params))
-        return CalibrationTestResult(
-            statistic, resampling_pvalue(error_hypotheses(error, data, resampling))
-        )
-    if multiclass == "pooled":
-        check_scores(data.scores, name="y_proba")
-    kept = kept_rows(data)
-    draws = _drawn_rows(kept, resampling.at(data.kept))
-    draws = resampling.progress.over(draws, resampling.n_draws, "draws")
-    if row is not None and row.statistics is not None:
-        statistic, statistics = (
-            float(value(known, **params)),
-            row.statistics(kept, draws, **params),
+def _resampling_test(metric, multiclass, rows, resampling, n_jobs):
+    """Return the result for a metric, which may be a partial of one or None."""
+    kind = resolve_multiclass(multiclass, rows.data, pooled=True)
+    if kind == "marginal":
+        # one label a row is drawn: rows must sum to 1
+        check_scores(rows.data.scores, name="y_proba")
+    options = {} if multiclass == "auto" else {"multiclass": multiclass}
+    if metric is None:
+        metric = sweep_calibration_error
+    function, params = unwrapped_metric(metric, options)
+    row = metric_of(function)
+    error = None if row is None else row.error_of(params)
+    if error is not None and error.has_interval and not error.has_bins_of_labels:
+        statistic = float(rows.error_value(error))
+        hypotheses = error_hypotheses(error, rows.data, resampling)
+        return CalibrationTestResult(statistic, resampling_pvalue(hypotheses))
+    if kind == "pooled":
+        check_scores(rows.data.scores, name="y_proba")
+    drawn = _drawn_rows(rows.kept, resampling.at(rows.data.kept))
+    drawn = resampling.progress.over(drawn, resampling.n_draws, "draws")
+    if error is not None and not error.has_interval:
+        statistic = float(rows.error_value(error))
+        statistics = error.drawn_statistics(
+            rows.kept, drawn, importance=resampling.importance
         )
     else:
-        if not kept.is_binary:
-            given["labels"] = np.arange(len(kept.classes))
-        observed, parallel = (
-            (kept.labels, kept.scores, _weights(kept)),
-            Parallel(n_jobs=n_jobs, prefer="threads"),
-        )
-        calls = (
-            delayed(metric)(*rows, **given, **weight)
-            for *rows, weight in chain([observed], draws)
-        )
-        statistics = list(map(float, parallel(calls)))
+        statistics = _called_statistics(metric, rows.kept, drawn, options, n_jobs)
         statistic = statistics[0]
     # Labels that give the same bins may differ in the last digit of the statistic.
-    return CalibrationTestResult(
-        statistic, float(np.mean(np.asarray(statistics) >= statistics[0] - 1e-12))
+    is_reached = np.asarray(statistics) >= statistics[0] - 1e-12
+    return CalibrationTestResult(statistic, float(np.mean(is_reached)))
+
+
+def _called_statistics(metric, data, drawn, options, n_jobs):
+    """Return the values of any metric of validated rows and of drawn ones, called with
+    what it needs and no more.
+    """
+    if not data.is_binary:
+        options = options | {"labels": np.arange(len(data.classes))}
+    observed = data.labels, data.scores, _weights(data)
+    calls = (
+        delayed(metric)(labels, scores, **options, **weight)
+        for labels, scores, weight in chain([observed], drawn)
     )
+    values = Parallel(n_jobs=n_jobs, prefer="threads")(calls)
+    return [float(value) for value in values]
 
 
 def _weights(data):
@@ -277,27 +341,24 @@ def _weights(data):
 def _drawn_rows(data, resampling):
     """Yield labels drawn from the scores, their scores and, as a dict, their weights.
 
-    A row of weight w that counts rows is floor(w) draws and one that weighs the rest: it comes back as a row for each
-    class.
+    A row of weight w that counts rows is floor(w) draws and one that weighs the rest:
+    it comes back as a row for each class.
     """
-    probability = (
-        np.column_stack((1 - data.scores, data.scores))
-        if data.is_binary
-        else data.scores
-    )
+    probability = data.scores
+    if data.is_binary:
+        probability = np.column_stack((1 - data.scores, data.scores))
     weight = _weights(data)
     if resampling.cluster is not None:
-        for codes in cluster_labels(
-            probability, data.labels.astype(np.intp), data.sample_weight, resampling
-        ):
+        observed = data.labels.astype(np.intp)
+        drawn = cluster_labels(probability, observed, data.sample_weight, resampling)
+        for codes in drawn:
             yield codes.astype(data.labels.dtype), data.scores, weight
         return
     cumulative = np.cumsum(probability, axis=1, dtype=np.float64)
     cumulative /= cumulative[:, -1:]
     for _ in range(resampling.n_draws):
-        codes = np.count_nonzero(
-            cumulative <= resampling.rng.random_sample((len(probability), 1)), axis=1
-        )
+        uniform = resampling.rng.random_sample((len(probability), 1))
+        codes = np.count_nonzero(cumulative <= uniform, axis=1)
         if weight and not resampling.importance:
             yield _repeated(codes, cumulative, data, resampling.rng)
         else:
@@ -305,28 +366,33 @@ def _drawn_rows(data, resampling):
 
 
 def _repeated(codes, cumulative, data, rng):
-    """Return what `_drawn_rows` yields where rows count more than once; the rest of a weight gets the label drawn."""
+    """Return what `_drawn_rows` yields where rows count more than once; the rest of a
+    weight gets the label drawn.
+    """
     n, n_classes = cumulative.shape
-    whole = np.floor(data.sample_weight)
+    n_whole = np.floor(data.sample_weight)
     weight = np.zeros((n, n_classes))
-    left, reached = whole.astype(np.int64), 0.0
-    for k in range(
-        n_classes
-    ):  # binomial draws of what the classes before have left over
+    # A multinomial draw for each row: of each class a binomial one of the copies that
+    # the classes before have left over.
+    n_left = n_whole.astype(np.int64)
+    reached = 0.0
+    for k in range(n_classes):
         share = np.divide(
             cumulative[:, k] - reached, 1 - reached, out=np.ones(n), where=reached < 1
         )
-        weight[:, k] = rng.binomial(left, np.clip(share, 0, 1))
-        left, reached = left - weight[:, k].astype(np.int64), cumulative[:, k]
-    weight[np.arange(n), codes] += data.sample_weight - whole
+        weight[:, k] = rng.binomial(n_left, np.clip(share, 0, 1))
+        n_left = n_left - weight[:, k].astype(np.int64)
+        reached = cumulative[:, k]
+    weight[np.arange(n), codes] += data.sample_weight - n_whole
     labels = np.repeat(np.arange(n_classes), n).astype(data.labels.dtype)
-    return (
-        labels,
-        np.concatenate([data.scores] * n_classes),
-        {"sample_weight": weight.T.ravel()},
-    )
+    scores = np.concatenate([data.scores] * n_classes)
+    return labels, scores, {"sample_weight": weight.T.ravel()}
 
 
+_CUMULATIVE = {
+    "kuiper": kuiper_calibration_error,
+    "kolmogorov_smirnov": kolmogorov_smirnov_calibration_error,
+}
 _CLOSED_FORM = {
     "spiegelhalter": spiegelhalter,
     "hosmer_lemeshow": hosmer_lemeshow,

@@ -1,10 +1,14 @@
-"""The worst segment: whether any segment of the rows is miscalibrated, adjusted for having looked at all of them."""
+"""The worst segment: whether any segment of the rows is miscalibrated, adjusted for
+having looked at all of them.
+"""
 
 from dataclasses import dataclass
+from html import escape
 from itertools import combinations, groupby
-from typing import NamedTuple
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 from sklearn.utils import check_random_state
 
@@ -12,7 +16,6 @@ from skcalib._cells.reductions import counted_rows, one_task
 from skcalib._errors.bin_free import range_of
 from skcalib._inference.count_draws import cluster_correlation
 from skcalib._inference.results import ResultTable
-from skcalib._inference.segment_columns import split_column
 from skcalib._input.columns import table_columns
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_int, check_option
@@ -20,6 +23,7 @@ from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.sklearn_private import safe_indexing
 from skcalib._progress import Progress
 from skcalib._rows.sorting import mid_rank_cells
+from skcalib.metrics._segment_columns import split_column
 
 _MOST_SCORE_CELLS = 64
 _MOST_REPEATED = 10**8  # rows
@@ -36,7 +40,8 @@ class SegmentTable(ResultTable):
     n : ndarray of int
         Number of rows.
     mean_score, event_frequency, bias : ndarray of float
-        Means of the scores and of the labels, and their difference: positive where the scores are too high.
+        Means of the scores and of the labels, and their difference: positive where the
+        scores are too high.
     statistic : ndarray of float
         Range of the cumulative sums of residuals over its standard deviation.
     adjusted_pvalue : ndarray of float
@@ -52,8 +57,9 @@ class SegmentTable(ResultTable):
     adjusted_pvalue: np.ndarray
 
 
-class SegmentTestResult(NamedTuple):
-    """Result of `segment_calibration_test`.
+@dataclass(frozen=True, eq=False, repr=False)
+class SegmentTestResult:
+    """Result of `segment_calibration_test`; unpacks as ``statistic, pvalue, segments``.
 
     Parameters
     ----------
@@ -69,38 +75,63 @@ class SegmentTestResult(NamedTuple):
     pvalue: float
     segments: SegmentTable
 
+    def to_frame(self):
+        """Return the table of the segments as a pandas DataFrame.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            A row for each segment, the largest statistic first.
+        """
+        return self.segments.to_frame()
+
+    def __iter__(self):
+        return iter((self.statistic, self.pvalue, self.segments))
+
     def __repr__(self):
         return f"{self._headline()}\n{self.segments!r}"
 
+    def __str__(self):
+        worst = self.segments.segment[0]
+        return (
+            f"The worst of {len(self.segments)} segments is {worst} (adjusted p ="
+            f" {self.pvalue:.2g})."
+        )
+
     def _repr_html_(self):
-        return f"<p>{self._headline()}</p>{self.segments._repr_html_()}"
+        table = self.segments._repr_html_()
+        return f"<p>{self._headline()}</p>{table}<p>{escape(str(self))}</p>"
 
     def _headline(self):
-        return f"SegmentTestResult(statistic={self.statistic:.4g}, pvalue={self.pvalue:.4g})"
+        return (
+            f"SegmentTestResult(statistic={self.statistic:.4g},"
+            f" pvalue={self.pvalue:.4g})"
+        )
 
 
 def segment_calibration_test(
-    y_true,
-    y_proba,
-    X,
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    X: Any,
     *,
-    max_depth=2,
-    max_bins=8,
-    min_size=50,
-    n_resamples=999,
-    multiclass="auto",
-    sample_weight=None,
-    weight_type="frequency",
-    clusters=None,
-    pos_label=None,
-    labels=None,
-    random_state=None,
-    verbose=False,
-):
+    max_depth: int = 2,
+    max_bins: int = 8,
+    min_size: int = 50,
+    n_resamples: int = 999,
+    multiclass: Literal["auto", "top_label"] = "auto",
+    sample_weight: ArrayLike | None = None,
+    weight_type: Literal["frequency", "importance"] = "frequency",
+    clusters: ArrayLike | None = None,
+    pos_label: float | str | None = None,
+    labels: ArrayLike | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    verbose: bool = False,
+) -> SegmentTestResult:
     """Test whether any segment of the rows is miscalibrated, and find the worst.
 
-    Segments are all rows, the parts of each column and their crossings. The p-value is the probability that calibrated
-    scores have a worst segment at least as bad. It is valid for any number of segments and rows.
+    Segments are all rows, the parts of each column and their crossings. The p-value is
+    the probability that calibrated scores have a worst segment at least as bad. It is
+    valid for any number of segments and rows.
 
     Parameters
     ----------
@@ -109,8 +140,9 @@ def segment_calibration_test(
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     X : array-like or DataFrame of shape (n, n_columns)
-        Columns to look for segments in, of any type: numbers and dates are cut at quantiles, of categories the most
-        frequent ones stand for themselves. Missing values are a part of their own.
+        Columns to look for segments in, of any type: numbers and dates are cut at
+        quantiles, of categories the most frequent ones stand for themselves. Missing
+        values are a part of their own.
     max_depth : int, default=2
         Largest number of columns that are crossed.
     max_bins : int, default=8
@@ -118,18 +150,22 @@ def segment_calibration_test(
     min_size : int, default=50
         Segments with fewer rows are left out.
     n_resamples : int, default=999
-        Number of label vectors drawn; the smallest p-value is ``1 / (n_resamples + 1)``.
+        Number of label vectors drawn. With the labels themselves there are 1,000: the
+        smallest p-value is ``1 / (n_resamples + 1)``.
     multiclass : {"auto", "top_label"}, default="auto"
         "auto" is the positive class for one or two columns, "top_label" for more.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
-        What weights are. "frequency": how often each row is repeated, whole numbers. "importance": each row was seen
-        once and stands for more or fewer (a sampling correction, a covariate shift).
+        What weights are. "frequency": how often each row is repeated, whole numbers.
+        "importance": each row was seen once and stands for more or fewer (a sampling
+        correction, a covariate shift).
     clusters : array-like of shape (n,), default=None
-        The cluster of each row: rows of one cluster (a patient, a match) may depend on each other.
+        The cluster of each row: rows of one cluster (a patient, a match) may depend on
+        each other.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of `predict_proba`.
+        The event; None is the greater of two labels, the second column of
+        `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
     random_state : int, RandomState instance or None, default=None
@@ -140,14 +176,15 @@ def segment_calibration_test(
     Returns
     -------
     result : SegmentTestResult
-        Named tuple (statistic, pvalue, segments). The first two are those of the first row of the table `segments`:
+        `statistic`, `pvalue` and `segments`, in this order when unpacked. The first two
+        are those of the first row of the table `segments`:
         `segment, n, mean_score, event_frequency, bias, statistic, adjusted_pvalue`.
 
     Raises
     ------
     ValueError
-        For labels, probabilities, columns or parameters that do not fit together, and for weights that are not whole
-        numbers with ``weight_type="frequency"``.
+        For labels, probabilities, columns or parameters that do not fit together, and
+        for weights that are not whole numbers with ``weight_type="frequency"``.
 
     See Also
     --------
@@ -156,18 +193,21 @@ def segment_calibration_test(
 
     Notes
     -----
-    The statistic of a segment is the range of the cumulative sums of y - s, in the order of the scores, over
-    ``sqrt(sum(s * (1 - s)) + 1)``: it is large for scores that are too high, too low, or too extreme. Labels are drawn
-    from the scores, one vector for all segments, which keeps their overlap. Adjusted p-values come from the step-down
-    method with maxima [1]_: at each level the probability that any calibrated segment is rejected is at most that
-    level.
+    The statistic of a segment is the range of the cumulative sums of y - s, in the
+    order of the scores, over ``sqrt(sum(s * (1 - s)) + 1)``: it is large for scores
+    that are too high, too low, or too extreme. Labels are drawn from the scores, one
+    vector for all segments, which keeps their overlap. Adjusted p-values come from the
+    step-down method with maxima [1]_: at each level the probability that any calibrated
+    segment is rejected is at most that level.
 
-    With `clusters` labels are drawn with the dependence within clusters that the residuals y - s show, see
-    `calibration_test`. The level is then approximate, and not held where fewer than about 40 events are expected.
+    With `clusters` labels are drawn with the dependence within clusters that the
+    residuals y - s show, see `calibration_test`. The level is then approximate, and not
+    held where fewer than about 40 events are expected.
 
-    A crossing with the same rows as one of its columns is left out. Weighted rows are repeated in memory. Weights of
-    importance, divided by their mean square and multiplied by their mean, multiply the residuals, and their squares the
-    terms s (1 - s); `n` and `min_size` count rows.
+    A crossing with the same rows as one of its columns is left out. Weighted rows are
+    repeated in memory. Weights of importance, divided by their mean square and
+    multiplied by their mean, multiply the residuals, and their squares the terms s (1 -
+    s); `n` and `min_size` count rows.
 
     References
     ----------
@@ -191,78 +231,95 @@ def segment_calibration_test(
     >>> result.segments.segment[0], result.pvalue
     ('x1 = south', 0.001)
     """
-    max_depth, min_size = (
-        check_int(max_depth, "max_depth"),
-        check_int(min_size, "min_size"),
-    )
+    max_depth = check_int(max_depth, "max_depth")
+    min_size = check_int(min_size, "min_size")
     max_bins = check_int(max_bins, "max_bins", minimum=2)
     n_resamples = check_int(n_resamples, "n_resamples")
-    rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
+    check_option(weight_type, "weight_type", ("frequency", "importance"))
     data = check_scored_labels(
-        y_true, y_proba, multiclass=multiclass, drop=False, **rows
+        y_true,
+        y_proba,
+        multiclass=multiclass,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+        labels=labels,
+        drop=False,
     )
     task = one_task(data, multiclass)
-    check_option(weight_type, "weight_type", ("frequency", "importance"))
-    is_counted = sample_weight is None or weight_type == "frequency"
-    repeated = (
-        _repeated_rows(data.sample_weight, len(task.scores))
-        if is_counted
-        else data.kept
-    )
-    weight = (
-        None if is_counted else counted_rows(data, weight_type).sample_weight[repeated]
-    )
-    scores, events = (
-        task.scores.astype(np.float64)[repeated],
-        np.asarray(task.labels, dtype=bool)[repeated],
-    )
-    cluster = (
-        None
-        if clusters is None
-        else check_groups(clusters, len(task.scores), name="clusters")[1][repeated]
-    )
+    n_rows = len(task.scores)
+    if sample_weight is None or weight_type == "frequency":
+        rows = _repeated_rows(data.sample_weight, n_rows)
+        weight = None
+    else:
+        rows = data.kept
+        weight = counted_rows(data, weight_type).sample_weight[rows]
+    scores = task.scores.astype(np.float64)[rows]
+    events = np.asarray(task.labels, dtype=bool)[rows]
+    cluster = None
+    if clusters is not None:
+        _, cluster = check_groups(clusters, n_rows, name="clusters")
+        cluster = cluster[rows]
     columns = _split_columns(
-        X, len(task.scores), None if sample_weight is None else repeated, max_bins
+        X, n_rows, None if sample_weight is None else rows, max_bins
     )
     segments = _Segments(columns, scores, weight, max_depth, min_size)
     observed = segments.statistics(np.flatnonzero(events))
+    seed = check_random_state(random_state).randint(2**32, dtype=np.uint64)
+    draws = _LabelDraws(scores, events, weight, cluster, seed)
     drawn = np.empty((n_resamples, len(observed)))
-    rng = np.random.Generator(
-        np.random.SFC64(
-            check_random_state(random_state).randint(2**32, dtype=np.uint64)
-        )
-    )
-    if cluster is not None:
-        residual, quantile = events - scores, ndtri(scores)
-        unit = np.ones(len(scores)) if weight is None else weight
-        residual -= np.average(residual, weights=unit)
-        correlation = cluster_correlation(
-            scores, residual, unit, np.unique(cluster, return_inverse=True)[1]
-        )
     progress = Progress("segment_calibration_test", verbose)
     for number, statistics in enumerate(drawn):
         progress(
             f"{number:,} of {n_resamples:,} draws, {len(observed):,} segments",
             number / n_resamples,
         )
-        if cluster is None:
-            drawn_events = rng.random(len(scores)) < scores
-        else:
-            shared, own = (
-                rng.standard_normal(cluster.max() + 1)[cluster],
-                rng.standard_normal(len(scores)),
-            )
-            drawn_events = (
-                correlation**0.5 * shared + (1 - correlation) ** 0.5 * own < quantile
-            )
-        statistics[:] = segments.statistics(np.flatnonzero(drawn_events))
+        statistics[:] = segments.statistics(np.flatnonzero(draws.events()))
     order = np.argsort(-observed, kind="stable")
     adjusted = _step_down(observed[order], drawn[:, order])
     mean_score, frequency = segments.means(events)
-    words = np.array(segments.words, dtype=object)
-    columns = words, segments.n, mean_score, frequency, mean_score - frequency, observed
-    table = SegmentTable(*(column[order] for column in columns), adjusted)
+    table = SegmentTable(
+        segment=np.array(segments.words, dtype=object)[order],
+        n=segments.n[order],
+        mean_score=mean_score[order],
+        event_frequency=frequency[order],
+        bias=(mean_score - frequency)[order],
+        statistic=observed[order],
+        adjusted_pvalue=adjusted,
+    )
     return SegmentTestResult(float(table.statistic[0]), float(adjusted[0]), table)
+
+
+class _LabelDraws:
+    """Labels drawn from the scores; in clusters with the dependence of the residuals.
+
+    Labels of a cluster depend on each other by a normal copula with one factor; see
+    `ClusterDraws`.
+    """
+
+    def __init__(self, scores, events, weight, cluster, seed):
+        self._scores = scores
+        self._cluster = cluster
+        self._rng = np.random.Generator(np.random.SFC64(seed))
+        if cluster is None:
+            return
+        if weight is None:
+            weight = np.ones(len(scores))
+        residual = events - scores
+        residual -= np.average(residual, weights=weight)
+        _, present = np.unique(cluster, return_inverse=True)
+        self._correlation = cluster_correlation(scores, residual, weight, present)
+        self._quantile = ndtri(scores)
+
+    def events(self):
+        """Return whether each row has an event, in the next draw."""
+        n_rows = len(self._scores)
+        if self._cluster is None:
+            return self._rng.random(n_rows) < self._scores
+        shared = self._rng.standard_normal(self._cluster.max() + 1)[self._cluster]
+        unshared = self._rng.standard_normal(n_rows)
+        latent = self._correlation**0.5 * shared
+        latent += (1 - self._correlation) ** 0.5 * unshared
+        return latent < self._quantile
 
 
 def _split_columns(X, n_rows, rows, max_bins):
@@ -271,36 +328,42 @@ def _split_columns(X, n_rows, rows, max_bins):
     for name, column in table_columns(X).items():
         if len(column) != n_rows:
             raise ValueError(
-                f"X has {len(column)} rows but y_proba has {n_rows}: their lengths must agree."
+                f"X has {len(column)} rows but y_proba has {n_rows}: their lengths must"
+                " agree."
             )
-        columns.append(
-            split_column(
-                column if rows is None else safe_indexing(column, rows), name, max_bins
-            )
-        )
+        if rows is not None:
+            column = safe_indexing(column, rows)
+        columns.append(split_column(column, name, max_bins))
     return columns
 
 
 def _repeated_rows(sample_weight, n_rows):
-    """Return the rows that the test is about: each as often as its weight says; all of them without weights."""
+    """Return the rows that the test is about: each as often as its weight says; all of
+    them without weights.
+    """
     if sample_weight is None:
         return slice(None)
     fractions = np.flatnonzero(sample_weight % 1)
     if len(fractions):
         raise ValueError(
-            f"sample_weight must be whole numbers, for labels are drawn row by row: row {fractions[0]} has "
-            f'{sample_weight[fractions[0]]}. Take weight_type="importance" for weights that correct a sample.'
+            "sample_weight must be whole numbers, for labels are drawn row by row: row"
+            f" {fractions[0]} has "
+            f'{sample_weight[fractions[0]]}. Take weight_type="importance" for weights'
+            " that correct a sample."
         )
     if sample_weight.sum() > _MOST_REPEATED:
         raise ValueError(
-            f"sample_weight adds up to {sample_weight.sum():.3g} rows, but the rows are repeated in memory: divide the "
-            f"weights, or draw some of the rows, so that it is at most {_MOST_REPEATED:.0e}."
+            f"sample_weight adds up to {sample_weight.sum():.3g} rows, but the rows are"
+            " repeated in memory: divide the weights, or draw some of the rows, so"
+            f" that it is at most {_MOST_REPEATED:.0e}."
         )
     return np.repeat(np.arange(n_rows), sample_weight.astype(np.int64))
 
 
 def _step_down(observed, drawn):
-    """Return adjusted p-values by step-down maxima (Westfall and Young), for statistics in falling order."""
+    """Return adjusted p-values by step-down maxima (Westfall and Young), for statistics
+    in falling order.
+    """
     largest_of_rest = np.maximum.accumulate(drawn[:, ::-1], axis=1)[:, ::-1]
     # Labels that give the same sums may differ in the last digit of the statistic.
     exceeding = np.count_nonzero(
@@ -310,7 +373,9 @@ def _step_down(observed, drawn):
 
 
 class _Segments:
-    """All segments of the rows: the parts of columns and of their crossings that hold enough rows."""
+    """All segments of the rows: the parts of columns and of their crossings that hold
+    enough rows.
+    """
 
     def __init__(self, columns, scores, weight, max_depth, min_size):
         self.columns, self.scores, self.weight = columns, scores, weight
@@ -337,16 +402,20 @@ class _Segments:
 
     def means(self, events):
         """Return the mean score and the event frequency of each segment."""
-        return self.expected.sum(axis=1) / self.total, self._counts(
-            np.flatnonzero(events)
-        ).sum(axis=1) / self.total
+        counts = self._counts(np.flatnonzero(events))
+        mean_score = self.expected.sum(axis=1) / self.total
+        return mean_score, counts.sum(axis=1) / self.total
 
     def _counts(self, rows):
-        """Return how many of some rows lie in each (segment, score cell), or their weight."""
+        """Return how many of some rows lie in each (segment, score cell), or their
+        weight.
+        """
         return self._sums(None if self.weight is None else self.weight[rows], rows)
 
     def _sums(self, values, rows=slice(None)):
-        """Return the sum of values over some rows in each (segment, score cell); None counts them."""
+        """Return the sum of values over some rows in each (segment, score cell); None
+        counts them.
+        """
         sums = np.empty((len(self.keys), self.n_score_cells))
         for segments, codes in self.tables:
             size = segments.stop - segments.start
@@ -357,8 +426,11 @@ class _Segments:
         return sums
 
     def _sizes(self, depth, min_size):
-        """Return the size of each segment by its key, ((column, part), ...); the key of all rows is empty."""
-        sizes, kept = {(): len(self.scores)}, {(): len(self.scores)}
+        """Return the size of each segment by its key, ((column, part), ...); the key of
+        all rows is empty.
+        """
+        sizes = {(): len(self.scores)}
+        distinct = dict(sizes)
         for n_crossed in range(1, depth + 1):
             for crossed in combinations(range(len(self.columns)), n_crossed):
                 shape = [len(self.columns[j].words) for j in crossed]
@@ -367,11 +439,14 @@ class _Segments:
                 ).reshape(shape)
                 for parts in np.argwhere(counts >= min_size).tolist():
                     key = tuple(zip(crossed, parts, strict=True))
-                    size = sizes[key] = int(counts[tuple(parts)])
+                    size = int(counts[tuple(parts)])
+                    sizes[key] = size
+                    # A crossing of the same size as one with a column less has the
+                    # same rows.
                     wider = (key[:k] + key[k + 1 :] for k in range(n_crossed))
-                    if all(sizes[one] != size for one in wider):
-                        kept[key] = size
-        return kept
+                    if all(sizes[segment] != size for segment in wider):
+                        distinct[key] = size
+        return distinct
 
     def _crossed_codes(self, crossed):
         codes = np.zeros(len(self.scores), dtype=np.int64)
@@ -380,9 +455,11 @@ class _Segments:
         return codes
 
     def _tables(self):
-        """Yield the slice of the segments of each crossing of columns, and the (segment, score cell) of each row there.
+        """Yield the slice of the segments of each crossing of columns, and the
+        (segment, score cell) of each row there.
 
-        The keys stand in the order of their crossings. Rows of no segment are in one that is left out, the last.
+        The keys stand in the order of their crossings. Rows of no segment are in one
+        that is left out, the last.
         """
         first = 0
         for crossed, keys in groupby(self.keys, lambda key: [j for j, _ in key]):
@@ -394,8 +471,7 @@ class _Segments:
                 segment.ravel()[self._crossed_codes(crossed)] * self.n_score_cells
                 + self.score_cell
             )
-            dtype = np.min_scalar_type(
-                (len(keys) + 1) * self.n_score_cells
-            )  # memory: one code a row and crossing
+            # memory: one code a row and crossing
+            dtype = np.min_scalar_type((len(keys) + 1) * self.n_score_cells)
             yield slice(first, first + len(keys)), codes.astype(dtype)
             first += len(keys)

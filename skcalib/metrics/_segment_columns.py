@@ -1,4 +1,6 @@
-"""Columns as segments: numbers by quantiles, categories by value, missing values apart; each in words."""
+"""Columns as segments: numbers by quantiles, categories by value, missing values apart;
+each in words.
+"""
 
 from typing import NamedTuple
 
@@ -8,7 +10,9 @@ from skcalib._input.columns import plain_column
 
 
 class SplitColumn(NamedTuple):
-    """The part that each row belongs to, and each part in words that select exactly its rows."""
+    """The part that each row belongs to, and each part in words that select exactly its
+    rows.
+    """
 
     codes: np.ndarray
     words: list
@@ -29,7 +33,9 @@ def split_column(column, name, max_bins):
 
 
 def _by_quantiles(values, name, max_bins):
-    """Cut numbers above those that have i / max_bins of the rows at or below them, and below the largest."""
+    """Cut numbers above those that have i / max_bins of the rows at or below them, and
+    below the largest.
+    """
     ordered = np.sort(values)
     starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
     if len(starts) <= max_bins:
@@ -38,23 +44,25 @@ def _by_quantiles(values, name, max_bins):
         below = ordered[-(-np.arange(1, max_bins) * len(ordered) // max_bins) - 1]
         below = np.unique(np.minimum(below, ordered[starts[-1] - 1]))
     if len(below) == 0:
-        return np.zeros(len(values), dtype=np.int64), [
-            f"{name} <= {_shown(ordered[-1])}"
-        ]
+        one_part = [f"{name} <= {_shown(ordered[-1])}"]
+        return np.zeros(len(values), dtype=np.int64), one_part
+    # The words may name any number from a cut up to the next value: the shortest.
     above = ordered[np.searchsorted(ordered, below, side="right")]
-    shown = [
-        _shown(_shortest_between(*both)) for both in zip(below, above, strict=True)
+    cuts = [
+        _shown(_shortest_between(low, high))
+        for low, high in zip(below, above, strict=True)
     ]
-    inner = [
-        f"{low} < {name} <= {high}"
-        for low, high in zip(shown[:-1], shown[1:], strict=True)
-    ]
-    words = [f"{name} <= {shown[0]}", *inner, f"{name} > {shown[-1]}"]
+    words = [f"{name} <= {cuts[0]}"]
+    for low, high in zip(cuts[:-1], cuts[1:], strict=True):
+        words.append(f"{low} < {name} <= {high}")
+    words.append(f"{name} > {cuts[-1]}")
     return np.searchsorted(below, values, side="left"), words
 
 
 def _by_value(values, name, max_bins):
-    """Give each of the most frequent values a part of its own, and the others one together."""
+    """Give each of the most frequent values a part of its own, and the others one
+    together.
+    """
     index = {}
     try:
         codes = np.fromiter(
@@ -64,7 +72,8 @@ def _by_value(values, name, max_bins):
         )
     except TypeError:
         raise ValueError(
-            f"{name} must hold numbers, dates or categories, found values that cannot be hashed."
+            f"{name} must hold numbers, dates or categories, found values that cannot"
+            " be hashed."
         ) from None
     texts = [
         value.decode(errors="replace") if isinstance(value, bytes) else str(value)
@@ -74,16 +83,22 @@ def _by_value(values, name, max_bins):
         texts = [repr(value) for value in index]
     counts = np.bincount(codes)
     ranked = sorted(range(len(texts)), key=lambda k: (-counts[k], texts[k]))
-    own = ranked if len(ranked) <= max_bins else ranked[: max_bins - 1]
-    own = sorted(own, key=texts.__getitem__)
-    part = np.full(len(texts), len(own))
-    part[own] = np.arange(len(own))
-    words = [f"{name} = {texts[k]}" for k in own]
-    return part[codes], words + [f"{name} is another value"] * (len(own) < len(texts))
+    named = ranked
+    if len(ranked) > max_bins:
+        named = ranked[: max_bins - 1]
+    named = sorted(named, key=texts.__getitem__)
+    part = np.full(len(texts), len(named))
+    part[named] = np.arange(len(named))
+    words = [f"{name} = {texts[k]}" for k in named]
+    if len(named) < len(texts):
+        words.append(f"{name} is another value")
+    return part[codes], words
 
 
 def _shortest_between(low, high):
-    """Return the number of the fewest digits in [low, high), for floats; else the low one."""
+    """Return the number of the fewest digits in [low, high), for floats; else the low
+    one.
+    """
     if not isinstance(low, np.floating):
         return low
     middle = low / 2 + high / 2
@@ -98,8 +113,6 @@ def _shortest_between(low, high):
 
 def _shown(number):
     """Return a number or a date as text that reads back exactly."""
-    return (
-        repr(float(number)).removesuffix(".0")
-        if isinstance(number, np.floating)
-        else str(number)
-    )
+    if isinstance(number, np.floating):
+        return repr(float(number)).removesuffix(".0")
+    return str(number)

@@ -1,0 +1,281 @@
+"""Uncertainty of means of one term per row, and of smooth functions of such means:
+variance, degrees of freedom, interval and p-value, from the influence of each row.
+
+Frequency weights count rows, importance weights enter the variance squared, and rows of
+one cluster are summed before they are squared.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
+
+# Fewer units of equal weight say nothing about how far units differ.
+FEWEST_UNITS = 3.0
+# Influences on numbers of the order of 1 are 0 below this, but for rounding.
+_ROUNDING = 1e-13
+_ALL_EQUAL = "all rows have the same value, which says nothing about others"
+
+
+class Spread(NamedTuple):
+    """How far an estimate may lie from the truth.
+
+    `reason` says why there is no standard error; empty where there is one.
+    """
+
+    standard_error: float
+    degrees: float
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Influence:
+    """The influence of each row on an estimate, with all that decides its variance.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        What each row adds to the estimate, with weighted mean 0: the estimate minus the
+        truth is about the weighted mean of the values.
+    weight : ndarray of shape (n,), default=None
+        Positive weights; None means 1 for each row.
+    importance : bool, default=False
+        Whether a row was seen once whatever its weight. False: weights count rows.
+    cluster : ndarray of int, shape (n,), default=None
+        Code of each row's cluster, 0 to G - 1; rows of one cluster may depend on each
+        other.
+    """
+
+    values: np.ndarray
+    weight: np.ndarray | None = None
+    importance: bool = False
+    cluster: np.ndarray | None = None
+
+    def spread(self):
+        """Return the standard error of the estimate and its degrees of freedom."""
+        values = np.asarray(self.values, dtype=np.float64)
+        if np.abs(values).max(initial=0) < _ROUNDING:
+            values = np.zeros(len(values))
+        weight = np.ones(len(values)) if self.weight is None else self.weight
+        few = too_few_units(weight, self.importance, self.cluster)
+        if few:
+            return Spread(np.nan, np.nan, few)
+        if self.cluster is not None:
+            return self._of_clusters(values, weight)
+        total = weight.sum()
+        if self.importance:
+            # each row is a unit of size w phi: variance sum of w^2 phi^2
+            n_units = len(values)
+            square = np.sum((weight * values) ** 2) * n_units / (n_units - 1)
+            fourth = np.sum((weight * values) ** 4) * (n_units / (n_units - 1)) ** 2
+        else:
+            # w rows of the same value: variance sum of w phi^2
+            n_units = total
+            square = np.sum(weight * values**2)
+            fourth = np.sum(weight * values**4)
+        if square == 0:
+            return Spread(0.0, 1.0)
+        degrees = tail_degrees(n_units, square, fourth)
+        if self.importance:
+            degrees = max(min(degrees, n_units - 1), 1.0)
+        return Spread(float(np.sqrt(square) / total), float(degrees))
+
+    def _of_clusters(self, values, weight):
+        total = weight.sum()
+        if not values.any():
+            return Spread(0.0, 1.0)
+        sums = np.bincount(self.cluster, weight * values)
+        row_variance = np.sum(weight * values**2) / total
+        variance, degrees = cluster_variance(
+            sums[:, None],
+            *cluster_masses(weight, self.importance, self.cluster),
+            np.array([row_variance]),
+        )
+        return Spread(float(np.sqrt(variance[0]) / total), float(degrees[0]))
+
+    def design_effect(self, confidence_level):
+        """Return how many rows are worth one independent row, and why it is NaN.
+
+        It is the variance over that of independent rows whose weights count, times the
+        squared ratio of Student's quantile to the normal one, so that an interval for
+        numbers of rows can divide these by it. Rows that count have 1.
+        """
+        weight = np.ones(len(self.values)) if self.weight is None else self.weight
+        few = too_few_units(weight, self.importance, self.cluster)
+        if few:
+            return np.nan, few
+        if self.cluster is None and not self.importance:
+            return 1.0, ""
+        squares = np.sum(weight * self.values**2)
+        if squares == 0 and self.cluster is not None:
+            return np.nan, _ALL_EQUAL
+        if squares == 0:
+            return float(weight @ weight / weight.sum()), ""
+        error, degrees, _ = self.spread()
+        tail = (1 + confidence_level) / 2
+        effect = (error * weight.sum()) ** 2 / squares
+        effect *= (stdtrit(degrees, tail) / ndtri(tail)) ** 2
+        # dependent rows tell at most what independent ones tell
+        least = 1.0
+        if self.importance:
+            least = np.sum((weight * self.values) ** 2) / squares
+        return float(max(effect, least)), ""
+
+    def interval(self, estimate, confidence_level):
+        """Return the limits of the confidence interval, and why they are NaN.
+
+        Parameters
+        ----------
+        estimate : float
+            The estimate.
+        confidence_level : float
+            Coverage, in (0, 1).
+
+        Returns
+        -------
+        low, high : float
+            The limits, NaN where the rows do not determine them.
+        reason : str
+            Why they are NaN; empty where they are not.
+        """
+        width, reason = self.half_width(confidence_level)
+        return estimate - width, estimate + width, reason
+
+    def half_width(self, confidence_level):
+        """Return half the width of the interval, and why it is NaN."""
+        error, degrees, reason = self.spread()
+        if not reason and error == 0:
+            reason = _ALL_EQUAL
+        if reason:
+            return np.nan, reason
+        return float(stdtrit(degrees, (1 + confidence_level) / 2) * error), ""
+
+    def pvalue(self, estimate, null_variance=None):
+        """Return the two-sided p-value of "the truth is 0".
+
+        Parameters
+        ----------
+        estimate : float
+            The estimate.
+        null_variance : float, default=None
+            Variance of the estimate where the hypothesis is true, with a normal law;
+            None takes that of the influence, with Student's.
+
+        Returns
+        -------
+        pvalue : float
+            NaN where there is no variance.
+        """
+        if null_variance is not None:
+            return normal_pvalue(estimate, null_variance)
+        error, degrees, reason = self.spread()
+        if reason:
+            return np.nan
+        if error == 0:
+            return 1.0 if estimate == 0 else np.nan
+        return float(2 * stdtr(degrees, -abs(estimate) / error))
+
+
+def normal_pvalue(estimate, variance):
+    """Return the two-sided p-value of an estimate that is normal with mean 0."""
+    if variance == 0:
+        return 1.0 if estimate == 0 else 0.0
+    return float(2 * ndtr(-abs(estimate) / np.sqrt(variance)))
+
+
+def tail_degrees(n_units, square, fourth):
+    """Return the degrees of freedom of a variance that `n_units` units show.
+
+    The variance of k units with kurtosis K of their influences has about 2 k / (K - 1)
+    degrees of freedom: few where a few units carry it. At most three times the units.
+    """
+    kurtosis = n_units * fourth / square**2
+    return max(2 * n_units / max(kurtosis - 1, 2 / 3), 1.0)
+
+
+def too_few_units(weight, importance=False, cluster=None):
+    """Return why the units are too few, or too unequal, for an interval; else "".
+
+    Kish's number of equal units that the weights are worth is (sum w)^2 / sum w^2. It
+    depends on weights alone, so that no label decides whether there is an interval.
+    """
+    total = weight.sum()
+    if cluster is not None:
+        mass = np.bincount(cluster, weight)
+        n_units = total**2 / (mass @ mass)
+        unit = "clusters"
+    elif importance:
+        n_units = total**2 / (weight @ weight)
+        unit = "rows"
+    else:
+        n_units = total
+        unit = "rows"
+    if n_units >= FEWEST_UNITS * (1 - 1e-9):
+        return ""
+    return (
+        f"the {unit} are worth {n_units:.2g} of equal size, fewer than"
+        f" {FEWEST_UNITS:g}: how far {unit} differ cannot be seen"
+    )
+
+
+def cluster_masses(weight, importance, cluster):
+    """Return the weight of each cluster, and the sum of its squared weights, in which
+    rows that count more than once stand as often.
+    """
+    mass = np.bincount(cluster, weight)
+    squares = np.bincount(cluster, weight**2) if importance else mass
+    return mass, squares
+
+
+def cluster_variance(sums, mass, squares, row_variance):
+    """Return the variance of total sums over clusters, and its degrees of freedom.
+
+    The form is CR3: each cluster's sum S_g is divided by 1 - W_g / W, because centring
+    by all rows hides that share of a cluster's own residual.
+    Degrees are Satterthwaite's for cluster sums of variance
+    v_g = s^2 (a_g + rho b_g), a_g the squared weights and b_g the pairs of rows, with
+    the intraclass correlation rho by moments.
+
+    Parameters
+    ----------
+    sums : ndarray of shape (n_clusters, m)
+        Sums of w phi by cluster, for m estimates.
+    mass, squares : ndarray of shape (n_clusters,)
+        See `cluster_masses`.
+    row_variance : ndarray of shape (m,)
+        Weighted mean of phi^2.
+
+    Returns
+    -------
+    variance, degrees : ndarray of shape (m,)
+        Variance of ``sums.sum(axis=0)``, and its degrees of freedom.
+
+    References
+    ----------
+    Bell and McCaffrey (2002), Bias reduction in standard errors for linear regression
+    with multi-stage samples. Imbens and Kolesar (2016), Robust standard errors in small
+    samples: some practical advice.
+    """
+    share = mass / mass.sum()
+    variance = np.sum((sums / (1 - share)[:, None]) ** 2, axis=0)
+    pairs = np.maximum(mass**2 - squares, 0)
+    correlation = np.zeros(sums.shape[1])
+    if pairs.sum() > 0:
+        seen = row_variance > 0
+        excess = np.sum(sums[:, seen] ** 2, axis=0) / row_variance[seen]
+        correlation[seen] = np.clip((excess - squares.sum()) / pairs.sum(), 0, 1)
+    expected = squares[:, None] + pairs[:, None] * correlation
+    degrees = expected.sum(axis=0) ** 2 / np.sum(expected**2, axis=0)
+    return variance, np.maximum(degrees, 1.0)
+
+
+def cluster_codes(clusters):
+    """Return codes 0 to G - 1 of the clusters; raise where there is one only."""
+    names, codes = np.unique(clusters, return_inverse=True)
+    if len(names) < 2:
+        raise ValueError(
+            "clusters has one cluster only: its variance cannot be seen. Leave clusters"
+            " out."
+        )
+    return codes

@@ -1,0 +1,140 @@
+"""Intervals for rare outcomes that have one form at all counts: an area under the ROC
+curve with few events, and a mean loss that a few surprises carry.
+"""
+
+import numpy as np
+from scipy.special import gammaincinv, ndtri
+
+from skcalib._intervals.roots import bracketed_root
+
+
+def area_limits(area, n_events, n_others, confidence_level, variance=0.0):
+    """Return the limits of an area under the ROC curve, by Newcombe's method 5.
+
+    They are the areas t with ``|area - t| = z sqrt(V(t))``, where V is the variance of
+    Hanley and McNeil under t. So they have a width where all events lie above all
+    others. Where DeLong's variance of the rows is larger than V at the estimate, each
+    side is that much longer: Hanley and McNeil's holds for scores that are about
+    exponential.
+
+    Parameters
+    ----------
+    area : float
+        The estimate.
+    n_events, n_others : float
+        Number of rows of each class.
+    confidence_level : float
+        Coverage, in (0, 1).
+    variance : float, default=0.0
+        DeLong's variance.
+
+    Returns
+    -------
+    low, high : float
+        The limits.
+
+    References
+    ----------
+    Newcombe (2006), Confidence intervals for an effect size measure based on the
+    Mann-Whitney statistic, part 2.
+    """
+    z = ndtri((1 + confidence_level) / 2)
+
+    def hanley_mcneil(t):
+        rest = (n_events + n_others) / 2 - 1
+        bracket = 1 + rest * ((1 - t) / (2 - t) + t / (1 + t))
+        return t * (1 - t) * bracket / (n_events * n_others)
+
+    at_estimate = hanley_mcneil(area)
+    stretch = 1.0
+    if at_estimate > 0:
+        stretch = np.sqrt(max(variance / at_estimate, 1.0))
+
+    def excess(t):
+        return np.abs(area - t) - stretch * z * np.sqrt(hanley_mcneil(t))
+
+    limits = []
+    for end in (0.0, 1.0):
+        if area == end:
+            limits.append(end)  # t = end solves the equation, and is no limit
+        else:
+            near, far = np.array([area]), np.array([end])
+            if area in (0.0, 1.0):
+                near = np.abs(near - 1e-9)
+            limits.append(float(bracketed_root(excess, near, far)[0]))
+    return tuple(limits)
+
+
+def loss_limits(total, variance, largest, n_rows, confidence_level):
+    """Return the limits of a mean of losses that are not negative, of gamma laws.
+
+    A sum of losses of which a few rows carry most is a Poisson sum. Its lower limit is
+    the quantile of the gamma law with the sum's mean and variance, its upper one that
+    of the law with one more row of the largest loss that there can be (Fay and Feuer
+    1997). For losses of 0 and 1 these are Garwood's exact limits of a Poisson count;
+    for many rows they are normal.
+
+    Parameters
+    ----------
+    total, variance : float
+        Sum of the losses, and its variance: the sum of their squared deviations.
+    largest : float
+        The largest loss that a row can have.
+    n_rows : float
+        Number of rows.
+    confidence_level : float
+        Coverage, in (0, 1).
+
+    Returns
+    -------
+    low, high : float
+        The limits of the mean.
+    """
+    tail = (1 - confidence_level) / 2
+    low = _gamma_quantile(total, variance, tail)
+    high = _gamma_quantile(total + largest, variance + largest**2, 1 - tail)
+    return float(low / n_rows), float(high / n_rows)
+
+
+def mean_loss_interval(loss, largest, influence, confidence_level):
+    """Return the limits of a weighted mean of losses by `loss_limits`, and why they are
+    NaN.
+
+    Parameters
+    ----------
+    loss : ndarray of shape (n,)
+        Losses, not negative.
+    largest : float
+        The largest loss that a row can have.
+    influence : Influence
+        That of the losses on their mean: weights and clusters say how many rows they
+        are worth.
+    confidence_level : float
+        Coverage, in (0, 1).
+
+    Returns
+    -------
+    low, high : float
+        The limits.
+    reason : str
+        Why they are NaN; empty where they are not.
+    """
+    effect, reason = influence.design_effect(confidence_level)
+    if reason:
+        return np.nan, np.nan, reason
+    weight = np.ones(len(loss)) if influence.weight is None else influence.weight
+    weight = weight / effect
+    low, high = loss_limits(
+        float(weight @ loss),
+        float(weight @ influence.values**2),
+        largest,
+        float(weight.sum()),
+        confidence_level,
+    )
+    return low, high, ""
+
+
+def _gamma_quantile(mean, variance, probability):
+    if variance <= 0 or mean <= 0:
+        return mean
+    return variance / mean * gammaincinv(mean**2 / variance, probability)

@@ -1,0 +1,58 @@
+"""Roots of many monotone functions at once."""
+
+import numpy as np
+
+_MOST_STEPS = 100
+
+
+def bracketed_root(function, low, high, *, tolerance=1e-13):
+    """Return where each function is 0, by Chandrupatla's method (1997).
+
+    It steps by inverse quadratic interpolation where three points fit one, and halves
+    the bracket elsewhere, so that it never takes longer than about three bisections.
+
+    Parameters
+    ----------
+    function : callable
+        Maps points (m,) to values (m,), of which each entry depends on its point alone.
+    low, high : ndarray of shape (m,)
+        Ends of a bracket. Where both values have the same sign, the end whose value is
+        nearer to 0 is returned.
+    tolerance : float, default=1e-13
+        Width of the last bracket, relative to the first.
+
+    Returns
+    -------
+    root : ndarray of shape (m,)
+        The roots.
+    """
+    a, b = np.array(high, dtype=np.float64), np.array(low, dtype=np.float64)
+    at_a, at_b = function(a), function(b)
+    c, at_c = a, at_a
+    width = np.abs(a - b) * tolerance
+    has_root = np.sign(at_a) != np.sign(at_b)
+    nearer_end = np.where(np.abs(at_a) <= np.abs(at_b), a, b)
+    fraction = np.full(a.shape, 0.5)
+    for _ in range(_MOST_STEPS):
+        middle = a + fraction * (b - a)
+        at_middle = function(middle)
+        # the new bracket is that of middle and the end of the other sign
+        same = np.sign(at_middle) == np.sign(at_a)
+        c, at_c = np.where(same, a, b), np.where(same, at_a, at_b)
+        b, at_b = np.where(same, b, a), np.where(same, at_b, at_a)
+        a, at_a = middle, at_middle
+        narrow = width / np.maximum(np.abs(b - a), 1e-300)
+        if np.all(~has_root | (at_a == 0) | (narrow > 0.5)):
+            break
+        with np.errstate(all="ignore"):
+            xi = (a - b) / (c - b)
+            phi = (at_a - at_b) / (at_c - at_b)
+            fits = (phi**2 < xi) & ((1 - phi) ** 2 < 1 - xi)
+            fraction = at_a / (at_b - at_a) * at_c / (at_b - at_c) + (c - a) / (
+                b - a
+            ) * at_a / (at_c - at_a) * at_b / (at_c - at_b)
+        fraction = np.where(fits & np.isfinite(fraction), fraction, 0.5)
+        narrow = np.minimum(narrow, 0.5)
+        fraction = np.clip(fraction, narrow, 1 - narrow)
+    root = np.where(np.abs(at_a) <= np.abs(at_b), a, b)
+    return np.where(has_root, root, nearer_end)

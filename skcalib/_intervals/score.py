@@ -1,0 +1,126 @@
+"""Score intervals of a ratio of means over cells: right at all counts, also where a
+cell that could hold rows holds none.
+
+A row of cell j has the value v_j and the base u_j, and the estimate is
+sum n_j v_j / sum n_j u_j. The hypothesis "the ratio is theta" says that the mean of
+x_j = v_j - theta u_j is 0. Its variance is taken under the hypothesis: from the
+probabilities of the cells that are most likely among those with mean x 0.
+"""
+
+import numpy as np
+
+from skcalib._intervals.roots import bracketed_root
+
+_LARGE = 1e6  # of a score: beyond all critical values
+_FAR = 1e9  # times the largest value: as good as infinite
+_SMALL = 1e-14  # of a value, or of 1 + slope x: 0 but for rounding
+
+
+def score_limits(counts, values, base, possible, z, *, cautious=False):
+    """Return the lower and the upper score limit of ``sum n v / sum n u``.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (m, n_cells)
+        Numbers of rows by cell, of m estimates; they may be fractions.
+    values, base : ndarray of shape (m, n_cells)
+        What a row of a cell adds to the numerator and to the denominator, which is not
+        negative.
+    possible : ndarray of bool, shape (m, n_cells)
+        Cells that rows can fall into; the others hold none.
+    z : ndarray of shape (m,)
+        Normal quantile, or another critical value.
+    cautious : bool, default=False
+        Whether a value counts as rejected only where the likelihood ratio rejects it,
+        too: for critical values so high that the normal law of the score is poor.
+
+    Returns
+    -------
+    low, high : ndarray of shape (m,)
+        The limits; both equal the estimate where every possible cell has the same
+        value.
+    """
+    numerator = np.sum(counts * values, axis=1)
+    denominator = np.sum(counts * base, axis=1)
+    estimate = numerator / denominator
+    # the largest value a row can have is the scale of steps
+    scale = np.abs(values).max(axis=1) + np.abs(estimate)
+    limits = []
+    for side in (-1.0, 1.0):
+        reach = _reach(values, base, possible, estimate, side)
+        reach = np.minimum(reach, _FAR * scale)
+
+        def theta(fraction, side=side, reach=reach):
+            return estimate + side * _distance(fraction, scale, reach)
+
+        def excess(fraction, side=side, theta=theta):
+            score = _score(theta(fraction), counts, values, base, possible, cautious)
+            return np.minimum(-side * score, _LARGE) - z
+
+        fraction = bracketed_root(excess, np.zeros(len(z)), np.ones(len(z)))
+        limits.append(theta(fraction))
+    return tuple(limits)
+
+
+def _reach(values, base, possible, estimate, side):
+    """Return how far the ratio can lie from the estimate on one side."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(base > 0, values / base, np.sign(values) * np.inf)
+    # a cell without base and value bounds nothing
+    bounds = possible & ~((base == 0) & (values == 0))
+    furthest = np.where(bounds, side * ratio, -np.inf).max(axis=1)
+    return np.maximum(furthest - side * estimate, 0)
+
+
+def _distance(fraction, scale, reach):
+    """Return a distance from 0 to the reach for a fraction from 0 to 1; small ones are
+    the fraction of the scale.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        distance = scale * fraction / (1 - fraction + fraction * scale / reach)
+    return np.where(reach > 0, distance, 0.0)
+
+
+def _score(theta, counts, values, base, possible, cautious=False):
+    """Return mean x over its standard deviation under "the mean is 0"."""
+    x = np.where(possible, values - theta[:, None] * base, 0.0)
+    n = counts.sum(axis=1)
+    share = counts / n[:, None]
+    mean = np.sum(share * x, axis=1)
+    lowest, highest = x.min(axis=1), x.max(axis=1)
+    # The likeliest probabilities with mean 0 are p_j = share_j / (1 + slope x_j)
+    # (Lagrange); the slope keeps 1 + slope x_j >= 0 in all cells, also in empty ones.
+    with np.errstate(all="ignore"):
+        below = np.where(highest > _SMALL, -1 / highest, 0.0)
+        above = np.where(lowest < -_SMALL, -1 / lowest, 0.0)
+        slope = bracketed_root(
+            lambda slope: _tilted_mean(slope, share, x), below, above
+        )
+        probability = share / _tilt(slope, x)
+        # At an end of the range, where the mean is not 0 yet, the rest of the
+        # probability lies in the empty cell there.
+        rest = np.maximum(1 - probability.sum(axis=1), 0)
+        rest_square = np.where(slope == below, rest * highest**2, 0.0)
+        rest_square = np.where(slope == above, rest * lowest**2, rest_square)
+        variance = np.sum(probability * x**2, axis=1) + rest_square
+        score = mean * np.sqrt(n / variance)
+        if cautious:
+            # 2 sum n_j log(share_j / p_j), with the sign of the mean
+            ratio = 2 * np.sum(counts * np.log(_tilt(slope, x)), axis=1)
+            score = np.sign(mean) * np.fmin(
+                np.abs(score), np.sqrt(np.maximum(ratio, 0))
+            )
+    # no distribution over the cells has mean 0
+    impossible = (highest <= _SMALL) | (lowest >= -_SMALL) | np.isnan(score)
+    score = np.where(impossible, np.copysign(np.inf, mean), score)
+    # at the estimate the mean is 0 but for rounding
+    return np.where(np.abs(mean) <= _SMALL * np.abs(x).max(axis=1), 0.0, score)
+
+
+def _tilted_mean(slope, share, x):
+    total = np.sum(share * x / _tilt(slope, x), axis=1)
+    return np.clip(total, -_LARGE, _LARGE)
+
+
+def _tilt(slope, x):
+    return np.maximum(1 + slope[:, None] * x, _SMALL)

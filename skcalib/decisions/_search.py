@@ -1,0 +1,277 @@
+"""The search for a threshold: nested sets of accepted rows, their tests, and where the
+sequence of tests starts.
+"""
+
+from math import ceil, log, log1p
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import bdtr, ndtr, ndtri
+from scipy.stats import binom
+
+from skcalib._input.scalars import as_numbers
+from skcalib._input.scores import first_index
+from skcalib._rows.sorting import sorted_rows
+
+_POWER = 0.9  # predicted chance that the test at the start rejects
+ROUNDING = 1e-9  # of a limit such as 1 - .9
+# Share of the level for the start that the scores suggest. The rest is for the
+# strictest start that can pass.
+_GUIDED = 0.75
+_MOST_NEEDED = 10**9  # nobody waits for more rows
+
+
+def check_thresholds(thresholds, *, below_one=False):
+    """Return thresholds in increasing order, without repetition: numbers from 0 to 1.
+
+    None is a grid for all data: steps of .001 from .1 to .9, and two digits of p below
+    and of 1 - p above.
+    """
+    if thresholds is None:
+        digits = np.arange(10, 100)
+        unit = 10.0 ** np.arange(10, 2, -1)[:, None]
+        middle = np.arange(100, 901) / 1000
+        below = (digits / unit).ravel()
+        above = ((unit - digits) / unit).ravel()
+        thresholds = np.concatenate(([0.0, 1.0], middle, below, above))
+    found = np.atleast_1d(as_numbers(thresholds, "thresholds"))
+    if found.ndim != 1 or len(found) == 0:
+        raise ValueError(
+            f"thresholds must be a list of numbers, found the shape {found.shape}."
+        )
+    is_below_end = found < 1 if below_one else found <= 1
+    outside = ~((found >= 0) & is_below_end)
+    if outside.any():
+        entry = first_index(outside)[0]
+        end = "below 1" if below_one else "at most 1"
+        raise ValueError(
+            f"thresholds must be at least 0 and {end}, but entry {entry} is"
+            f" {found[entry]:g}."
+        )
+    return np.unique(found)
+
+
+class AcceptedSets(NamedTuple):
+    """The rows at or above each threshold, from strict to lenient.
+
+    `n_rows` and `n_wrong` count them, `predicted` is the mean of 1 - s among them (0
+    where there are none).
+    """
+
+    threshold: np.ndarray
+    n_rows: np.ndarray
+    n_wrong: np.ndarray
+    predicted: np.ndarray
+
+    @classmethod
+    def from_rows(cls, scores, wrong, thresholds):
+        """Sum up rows: scores (n,), whether something is wrong with each, thresholds in
+        increasing order.
+        """
+        ordered, wrong = sorted_rows(scores, wrong)
+        thresholds = thresholds[::-1]
+        # In the precision of the scores, as `scores >= float(threshold)` compares them.
+        first = np.searchsorted(ordered, thresholds.astype(scores.dtype))
+        n_rows = len(scores) - first
+        n_wrong = np.append(np.cumsum(wrong[::-1])[::-1], 0)[first]
+        doubt = np.cumsum(1 - ordered[::-1], dtype=np.float64)[::-1]
+        predicted = np.append(doubt, 0)[first] / np.maximum(n_rows, 1)
+        return cls(thresholds, n_rows, n_wrong, predicted)
+
+
+class Goal(NamedTuple):
+    """A guarantee as a limit for a rate: at most `limit` errors in its trials."""
+
+    promise: str
+    limit: float
+
+    def counts(self, n_rows, n_wrong, n_all, all_wrong):
+        """Return the trials of each set, and the errors among them.
+
+        Parameters
+        ----------
+        n_rows, n_wrong : ndarray
+            Accepted rows, and those of them that are wrong to accept.
+        n_all, all_wrong : int or ndarray
+            All rows, and those of them that would be wrong to accept.
+        """
+        # Rows that would have been right to accept, and were not.
+        missed = (n_all - all_wrong) - (n_rows - n_wrong)
+        if self.promise == "recall":
+            return n_all - all_wrong + 0 * n_rows, missed
+        if self.promise == "false_positive_rate":
+            return all_wrong + 0 * n_rows, n_wrong
+        if self.promise == "accuracy":
+            return n_all + 0 * n_rows, n_wrong + missed
+        if self.promise == "answered_and_wrong":
+            return n_all + 0 * n_rows, n_wrong
+        return n_rows, n_wrong
+
+
+def limit_of(promise, target):
+    """Return the largest rate of errors that a target allows, 1 - .95 as .05."""
+    if promise in ("precision", "recall", "accuracy"):
+        return round(1 - target, 15)
+    return target
+
+
+def binomial_pvalue(n_wrong, trials, limit):
+    """Return P(Bin(trials, limit) <= n_wrong), and 1 where `n_wrong` exceeds `trials
+    limit - 1`.
+
+    Up to there the p-value is valid for rows of different error probabilities, too
+    (Hoeffding 1956).
+    """
+    trials = np.maximum(trials, 1)
+    pvalue = bdtr(n_wrong, trials, limit)
+    return np.where(n_wrong <= trials * limit - 1 + ROUNDING, pvalue, 1.0)
+
+
+def most_errors(n_rows, target, level):
+    """Return the largest c with P(Bin(n_rows, target) <= c) <= level, -1 where there is
+    none.
+    """
+    quantile = binom.ppf(level, n_rows, target)
+    passes = bdtr(quantile, n_rows, target) <= level
+    return np.where(passes, quantile, quantile - 1).astype(int)
+
+
+def predicted_power(trials, rate, limit, level):
+    """Return the chance that each set passes its test if the scores are right.
+
+    It is Phi((c + 1/2 - n r) / sqrt(n r (1 - r))), c the largest number of errors that
+    passes, n the trials and r the rate that the scores predict. Labels have no say.
+    """
+    sizes, position = np.unique(np.maximum(trials, 1), return_inverse=True)
+    most = most_errors(sizes, limit, level)
+    most = np.minimum(most, np.floor(sizes * limit - 1 + ROUNDING))[position]
+    mean = trials * rate
+    spread = np.sqrt(np.maximum(mean * (1 - rate), np.finfo(np.float64).tiny))
+    passing = ndtr((most + 0.5 - mean) / spread)
+    return np.where((trials > 0) & (most >= 0), passing, 0.0)
+
+
+def guided_start(n_rows, power):
+    """Return the position of the largest set that is expected to pass with a power of
+    .9, None if none can pass.
+
+    Where no set has this power it is the one that has most.
+    """
+    if not power.any():
+        return None
+    largest = n_rows[power >= min(_POWER, power.max())].max()
+    return int(np.argmax(n_rows == largest))
+
+
+def guided_starts(
+    goals, sets, n_all, level, *, of_other_rows=False, rows_per_unit=None, can_pass=None
+):
+    """Return two starts with their levels: the set that the scores expect to pass, and
+    the first that can.
+
+    Parameters
+    ----------
+    goals : list of Goal
+        What must hold at once.
+    sets : AcceptedSets
+        Sizes of the sets, and what the scores predict of them.
+    n_all : int
+        Number of all rows.
+    level : float
+        Level of both starts together.
+    of_other_rows : bool, default=False
+        Whether the sizes are those that other rows predict.
+    rows_per_unit : float, default=None
+        Rows that may tell no more than one: the mean size of a row's cluster. None
+        means independent rows.
+    can_pass : ndarray of bool, default=None
+        Whether a set passes without an error at the level of the second start; None
+        asks the binomial test.
+    """
+    power_level = _GUIDED * level
+    if rows_per_unit is None:
+        rows_per_unit = 1.0
+    else:
+        # Bets need more evidence than a binomial: with these two factors, of the few
+        # that were tried, most rows were answered in ten simulated worlds.
+        rows_per_unit = 2 * rows_per_unit
+        power_level = power_level / 5
+    expected_wrong = sets.n_rows * sets.predicted
+    power = np.full(len(sets.n_rows), 1.0)
+    fewest_pass = np.full(len(sets.n_rows), True)
+    for goal in goals:
+        trials, wrong = goal.counts(
+            sets.n_rows, expected_wrong, n_all, expected_wrong[-1]
+        )
+        rate = np.clip(wrong / np.maximum(trials, 1), 0, 1)
+        units = np.rint(trials / rows_per_unit).astype(np.int64)
+        passing = predicted_power(units, rate, goal.limit, power_level)
+        power = np.minimum(power, passing)
+        fewest = log(insured_level(level)) / log1p(-goal.limit)
+        if of_other_rows:
+            fewest += 2 * fewest**0.5  # their number here is not known beforehand
+        fewest_pass &= trials >= fewest
+    if can_pass is not None:
+        fewest_pass = can_pass
+    first = int(np.argmax(fewest_pass)) if fewest_pass.any() else None
+    return [
+        (guided_start(sets.n_rows, power), _GUIDED * level),
+        (first, insured_level(level)),
+    ]
+
+
+def insured_level(level):
+    """Return the part of a level that the second of two guided starts spends."""
+    return (1 - _GUIDED) * level
+
+
+def most_lenient(pvalue, n_rows, starts):
+    """Return the position of the most lenient threshold that passes, None if there is
+    none.
+
+    From each start, a pair of a position (or None) and a level, the sequence goes on
+    while p-values are within the level. The first hypothesis that is false is tested at
+    this level, whatever comes after it: nothing is corrected for the number of
+    thresholds. Of thresholds that accept the same rows the strictest is returned.
+    """
+    best = None
+    for start, level in starts:
+        if start is None:
+            continue
+        failed = np.flatnonzero(pvalue[start:] > level)
+        n_passed = failed[0] if len(failed) else len(pvalue) - start
+        last = start + n_passed - 1
+        most_rows = 0 if best is None else n_rows[best]
+        if last >= start and n_rows[last] > most_rows:
+            best = start + int(np.argmax(n_rows[start:] == n_rows[last]))
+    return best
+
+
+def rows_needed(n_all, counts, level):
+    """Return about how many rows pass all tests with the error rates seen here, None
+    where no set has rates below the limits, or more rows are needed than anybody has.
+
+    Parameters
+    ----------
+    n_all : int
+        Rows at hand.
+    counts : list of tuple of (trials, n_wrong, limit)
+        Trials and errors of each set, and the limit, for each guarantee.
+    level : float
+        Level of the test.
+    """
+    needed = np.zeros(len(counts[0][0]))
+    for trials, n_wrong, limit in counts:
+        # Half an error more: a few rows without an error say little.
+        rate = (n_wrong + 0.5) / (trials + 1)
+        margin = np.where(trials > 0, limit - rate, 0.0)
+        is_below = margin > ROUNDING
+        variance = limit * (1 - limit)
+        by_margin = ndtri(level) ** 2 * variance / np.where(is_below, margin, 1.0) ** 2
+        needed_trials = np.maximum(log(level) / log1p(-limit), by_margin)
+        share = np.maximum(trials, 1) / n_all
+        needed = np.maximum(needed, np.where(is_below, needed_trials / share, np.inf))
+    fewest = needed.min()
+    if fewest > _MOST_NEEDED:
+        return None
+    return max(n_all + 1, ceil(fewest))

@@ -1,0 +1,263 @@
+"""Curves: what the bins say as numbers, and how much of a forecast is within a
+tolerance of the truth.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skcalib._cells.reductions import (
+    binary_tasks,
+    check_rows_or_bins,
+    counted_rows,
+    resolve_multiclass,
+)
+from skcalib._cells.statistics import BinStatistics
+from skcalib._inference.results import ResultTable
+from skcalib._input.scalars import as_numbers, check_option, hint_at_keywords
+from skcalib._rows.sorting import first_rows
+from skcalib.binning import BaseBinning, EqualMass, UniqueScores, check_binning
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ValidityShares(ResultTable):
+    """Result of `validity_curve`; unpacks as ``epsilons, validity``.
+
+    Parameters
+    ----------
+    epsilons : ndarray of shape (n_epsilons,)
+        Tolerances.
+    validity : ndarray of shape (n_epsilons,)
+        Share of the weight whose forecast is within each tolerance.
+    """
+
+    epsilons: np.ndarray
+    validity: np.ndarray
+
+    def __iter__(self):
+        return iter((self.epsilons, self.validity))
+
+    def __getitem__(self, place):
+        return (self.epsilons, self.validity)[place]
+
+
+@hint_at_keywords
+def reliability_curve(
+    y_true: ArrayLike | BinStatistics,
+    y_proba: ArrayLike | None = None,
+    *,
+    binning: BaseBinning | int | None = None,
+    multiclass: Literal["auto", "top_label", "marginal", "pooled"] = "auto",
+    sample_weight: ArrayLike | None = None,
+    weight_type: Literal["frequency", "importance"] = "frequency",
+    pos_label: float | str | None = None,
+    labels: ArrayLike | None = None,
+) -> Any:
+    """Mean score and event frequency by bin: the numbers of a reliability diagram.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,) or BinStatistics
+        Labels; or the sums of bins, in place of `y_true`, `y_proba`, `binning` and all
+        that describes rows.
+    y_proba : array-like of shape (n,), (n, 2) or (n, K)
+        Probabilities in [0, 1].
+    binning : BaseBinning, int or None, default=None
+        Strategy; an int is a number of equal-mass bins, None ``EqualMass(15)``.
+    multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
+        See `calibration_error`.
+    sample_weight : array-like of shape (n,), default=None
+        Weights; see `weight_type`.
+    weight_type : {"frequency", "importance"}, default="frequency"
+        What weights are. "frequency": they count rows, a weight of 2 is two rows.
+        "importance": each row was seen once and stands for more or fewer; weights are
+        scaled so that they sum to ``sum(w)**2 / sum(w**2)``, the number of rows that
+        they are worth, and the intervals of the bins are as wide as that says.
+    pos_label : int, float, bool or str, default=None
+        The event; None is the greater of two labels, the second column of
+        `predict_proba`.
+    labels : array-like of shape (K,), default=None
+        The sorted labels of the columns.
+
+    Returns
+    -------
+    curve : BinStatistics or list of BinStatistics
+        With `edges`, `mean_score`, `event_frequency`, `weight`, `count` and
+        `interval(confidence_level)`; for "marginal" one per class.
+
+    Raises
+    ------
+    ValueError
+        If labels and scores differ in length or are empty, a label is unknown, a score
+        is missing or outside [0, 1], or weights are negative or all zero.
+
+    See Also
+    --------
+    skcalib.displays.ReliabilityDisplay : The picture.
+    skcalib.metrics.BinStatistics : The sums per bin.
+
+    References
+    ----------
+    DeGroot and Fienberg (1983), The comparison and evaluation of forecasters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.special import expit
+    >>> from skcalib.metrics import reliability_curve
+    >>> rng = np.random.default_rng(0)
+    >>> log_odds = rng.normal(size=2000)
+    >>> y_true, y_proba = rng.random(2000) < expit(log_odds), expit(2 * log_odds)
+    >>> curve = reliability_curve(y_true, y_proba, binning=4)
+    >>> curve.mean_score.round(2).tolist(), curve.event_frequency.round(2).tolist()
+    ([0.09, 0.33, 0.64, 0.9], [0.22, 0.43, 0.61, 0.77])
+    >>> low, high = curve.interval(confidence_level=0.9)
+    >>> low.round(2).tolist(), high.round(2).tolist()
+    ([0.19, 0.39, 0.57, 0.74], [0.25, 0.46, 0.65, 0.8])
+    """
+    strategy = check_binning(binning, EqualMass(15))
+    rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
+    data = check_rows_or_bins(
+        y_true, y_proba, binning=binning, multiclass=multiclass, **rows
+    )
+    data = counted_rows(data, weight_type, warns=False)
+    tasks = binary_tasks(data, multiclass, pooled=True)
+    curves = [task.statistics(strategy) for task in tasks]
+    for curve in curves:
+        # for its intervals: weights of importance are worth rows bin by bin
+        object.__setattr__(curve, "_weight_type", weight_type)
+    if resolve_multiclass(multiclass, data, pooled=True) == "marginal":
+        return curves
+    return curves[0]
+
+
+# A gap of .8 - .6 is within .2, whatever float64 says.
+_ROUNDING = 1e-12
+
+
+def validity_curve(
+    y_true: ArrayLike | BinStatistics,
+    y_proba: ArrayLike | None = None,
+    *,
+    epsilons: ArrayLike | None = None,
+    binning: BaseBinning | int | None = None,
+    conditional: bool = False,
+    multiclass: Literal["auto", "top_label"] = "auto",
+    sample_weight: ArrayLike | None = None,
+    pos_label: float | str | None = None,
+    labels: ArrayLike | None = None,
+) -> ValidityShares:
+    """Share of the samples whose score is within each tolerance of the truth.
+
+    The truth is the event frequency of the sample's bin.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,) or BinStatistics
+        Labels; or the sums of bins, in place of `y_true`, `y_proba`, `binning` and all
+        that describes rows.
+    y_proba : array-like of shape (n,), (n, 2) or (n, K)
+        Probabilities in [0, 1].
+    epsilons : array-like of shape (n_epsilons,), default=None
+        Tolerances in increasing order. None gives those at which the curve steps, from
+        0 on: the exact step function.
+    binning : BaseBinning, int or None, default=None
+        Strategy; an int is a number of equal-mass bins, None ``UniqueScores()``, which
+        suits binned models.
+    conditional : bool, default=False
+        Whether to ask for every bin at once: the curve is then 0 before its largest gap
+        and 1 from there on.
+    multiclass : {"auto", "top_label"}, default="auto"
+        See `calibration_error`.
+    sample_weight : array-like of shape (n,), default=None
+        Weights, which count as repeated rows.
+    pos_label : int, float, bool or str, default=None
+        The event; None is the greater of two labels, the second column of
+        `predict_proba`.
+    labels : array-like of shape (K,), default=None
+        The sorted labels of the columns.
+
+    Returns
+    -------
+    curve : ValidityShares
+        `epsilons` and `validity`, arrays (n_epsilons,), in this order when unpacked:
+        ``V(epsilon)`` is the share of the weight in bins with
+        ``|event frequency - mean score| <= epsilon``.
+
+    Raises
+    ------
+    ValueError
+        If labels and scores differ in length or are empty, a label is unknown, a score
+        is missing or outside [0, 1], or weights are negative or all zero.
+
+    See Also
+    --------
+    skcalib.displays.ValidityDisplay : The picture.
+
+    Notes
+    -----
+    The area above the marginal curve, over [0, 1], is the plugin l1 calibration error.
+
+    References
+    ----------
+    Gupta and Ramdas (2021), Distribution-free calibration guarantees for histogram
+    binning without sample splitting.
+
+    Examples
+    --------
+    Example 1 of the paper: forecasts .2 (nine rows in ten, event frequency .3) and .8
+    (event frequency .6).
+
+    >>> import numpy as np
+    >>> from skcalib.metrics import validity_curve
+    >>> y_proba = np.repeat([0.2, 0.8], [90, 10])
+    >>> y_true = np.concatenate((np.arange(90) < 27, np.arange(10) < 6))
+    >>> epsilons, validity = validity_curve(y_true, y_proba)
+    >>> epsilons.round(6).tolist(), validity.tolist()
+    ([0.0, 0.1, 0.2], [0.0, 0.9, 1.0])
+    >>> tolerances = [0.1, 0.2]
+    >>> curve = validity_curve(y_true, y_proba, epsilons=tolerances, conditional=True)
+    >>> curve.validity.tolist()
+    [0.0, 1.0]
+    """
+    strategy = check_binning(binning, UniqueScores())
+    # a curve is of one event
+    check_option(multiclass, "multiclass", ("auto", "top_label"))
+    rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
+    data = check_rows_or_bins(
+        y_true, y_proba, binning=binning, multiclass=multiclass, **rows
+    )
+    statistics = next(binary_tasks(data, multiclass)).statistics(strategy, moments=1)
+    filled = statistics.weight > 0
+    gaps = np.abs(statistics.event_frequency - statistics.mean_score)[filled]
+    order = np.argsort(gaps)
+    gaps = gaps[order]
+    reached = np.append(0.0, np.cumsum(statistics.share[filled][order]))
+    if epsilons is None:
+        steps = np.append(0.0, gaps)
+        epsilons = steps[first_rows(steps)]
+    else:
+        epsilons = _check_epsilons(epsilons)
+    n_within = np.searchsorted(gaps, epsilons + _ROUNDING, side="right")
+    if conditional:
+        validity = (n_within == len(gaps)).astype(np.float64)
+    else:
+        validity = np.minimum(reached / reached[-1], 1.0)[n_within]
+    return ValidityShares(epsilons, validity)
+
+
+def _check_epsilons(epsilons):
+    epsilons = as_numbers(epsilons, "epsilons")
+    if (
+        epsilons.ndim != 1
+        or len(epsilons) == 0
+        or not np.all(np.diff(epsilons) >= 0)
+        or not epsilons[0] >= 0
+    ):
+        raise ValueError(
+            "epsilons must be a vector of tolerances that are not negative, in"
+            " increasing order."
+        )
+    return epsilons

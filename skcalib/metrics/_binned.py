@@ -1,0 +1,506 @@
+"""Binned calibration errors: plugin, debiased, unbiased, label-binned."""
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skcalib._cells.statistics import BinStatistics
+from skcalib._errors.binned import BinnedError
+from skcalib._input.scalars import hint_at_keywords
+from skcalib.binning import (
+    BaseBinning,
+    EqualMass,
+    EqualWidth,
+    MonotonicSweep,
+    check_binning,
+)
+
+
+@hint_at_keywords
+def calibration_error(
+    y_true: ArrayLike | BinStatistics,
+    y_proba: ArrayLike | None = None,
+    *,
+    norm: float | Literal["l1", "l2", "max"] = 2,
+    binning: BaseBinning | int | None = None,
+    method: Literal["auto", "plugin", "debiased", "unbiased", "label_binned"] = "auto",
+    multiclass: Literal["auto", "top_label", "marginal", "pooled"] = "auto",
+    class_weight: ArrayLike | dict | None = None,
+    squared: bool = False,
+    sample_weight: ArrayLike | None = None,
+    pos_label: float | str | None = None,
+    labels: ArrayLike | None = None,
+) -> float:
+    """Binned calibration error of probabilities.
+
+    The l_p distance between the mean score and the event frequency of the bins. By
+    default the bias of small samples is removed. For a continuous model the binned
+    error is, in the population, a lower bound of the true one. For a model that
+    predicts one value in each bin it is exact.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,) or BinStatistics
+        Labels; or the sums of bins, in place of `y_true`, `y_proba`, `binning` and all
+        that describes rows.
+    y_proba : array-like of shape (n,), (n, 2) or (n, K)
+        Probabilities in [0, 1]: of the positive class, or of each class in the sorted
+        order of the labels.
+    norm : float or {"l1", "l2", "max"}, default=2
+        p >= 1, or ``np.inf`` for the largest bin (`method` "auto" or "plugin"). "l1",
+        "l2" and "max" are 1, 2 and ``np.inf``.
+    binning : BaseBinning, int or None, default=None
+        Strategy; an int is a number of equal-mass bins, None ``EqualMass(15)``.
+    method : {"auto", "plugin", "debiased", "unbiased", "label_binned"}, default="auto"
+        "auto" is "unbiased" for norm 2, "plugin" for the largest bin and "debiased" for
+        other norms. "plugin" takes the frequencies at face value and is too large for
+        few rows. "debiased" subtracts the bias of the label noise, as the papers do.
+        Norm 2 follows Definition 5.2 of [1]_, which divides by n_b - 1. Other norms
+        follow Definition G.3, which divides by n_b, with the expectation in closed
+        form. "unbiased" (norm 2) subtracts the residuals' sample variance instead: it
+        is unbiased for the binned square also where scores vary within a bin, whose
+        labels then vary less than "debiased" takes them to. "label_binned" averages
+        ``|s_i - y_b|^p`` over rows [2]_ and is never below "plugin".
+    multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
+        "auto" is the positive class for one or two columns, "top_label" for more.
+        "top_label" asks whether the predicted class is right as often as its score
+        predicts, "marginal" takes every class against the rest. "pooled" takes all n K
+        pairs of a row and a class as one problem ([1]_, Section 2.2); see Notes.
+    class_weight : array-like of shape (K,) or dict, default=None
+        Weights w_k of the classes of the marginal error, as they are; None means 1 / K
+        each.
+    squared : bool, default=False
+        Norm 2 only: return the signed square, which may be negative, and is what should
+        be averaged over folds.
+    sample_weight : array-like of shape (n,), default=None
+        Weights that count as repeated rows: a weight of 2 is two rows, also in the
+        debiasing.
+    pos_label : int, float, bool or str, default=None
+        The event; None is the greater of two labels, the second column of
+        `predict_proba`.
+    labels : array-like of shape (K,), default=None
+        The sorted labels of the columns, where not all of them occur in `y_true`.
+
+    Returns
+    -------
+    error : float
+        In [0, 1]; with `squared` the signed square.
+
+    Raises
+    ------
+    ValueError
+        If labels and scores differ in length or are empty, a label is unknown, a score
+        is missing or outside [0, 1], or weights are negative or all zero. For a
+        debiased or unbiased error also if more than 5 % of the weight lies in bins with
+        fewer than two rows.
+
+    See Also
+    --------
+    skcalib.metrics.calibration_error_interval : An error with its interval.
+    skcalib.metrics.calibration_test : Is the error more than noise?
+    skcalib.metrics.expected_calibration_error : The usual ECE.
+
+    Notes
+    -----
+    A marginal error is ``(sum_k w_k E_k^p)^(1/p)``. Signed powers are summed over the
+    classes, and clipped at zero once, at the root. For ``norm=np.inf`` it is the
+    largest error of a class with a positive weight.
+
+    Of a pooled error the K pairs of a row hold one event. "unbiased", intervals and
+    tests know that: labels are drawn one a row. Columns that do not sum to 1 are drawn
+    independently.
+
+    References
+    ----------
+    .. [1] Kumar, Liang and Ma (2019), Verified uncertainty calibration.
+    .. [2] Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error
+        estimation.
+
+    Examples
+    --------
+    Naive Bayes is sure of rows that it gets wrong. The error of 285 held-out rows, as a
+    root mean square and as a mean:
+
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.model_selection import train_test_split
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from skcalib.metrics import calibration_error
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X_train, X_test, y_train, y_test = train_test_split(
+    ...     X, y, test_size=0.5, random_state=0
+    ... )
+    >>> y_proba = GaussianNB().fit(X_train, y_train).predict_proba(X_test)
+    >>> (
+    ...     round(calibration_error(y_test, y_proba), 3),
+    ...     round(calibration_error(y_test, y_proba, norm=1), 3),
+    ... )
+    (0.059, 0.036)
+
+    Two bins of four rows whose mean scores are off by .1. The plugin error is .1. Label
+    noise alone explains more than that, so the signed square is negative and the
+    default error 0.
+
+    >>> y_true = [0, 0, 0, 1, 0, 1, 1, 1]
+    >>> y_proba = [0.15, 0.15, 0.15, 0.15, 0.65, 0.65, 0.65, 0.65]
+    >>> round(calibration_error(y_true, y_proba, binning=2, method="plugin"), 6)
+    0.1
+    >>> calibration_error(y_true, y_proba, binning=2)
+    0.0
+    >>> round(calibration_error(y_true, y_proba, binning=2, squared=True), 6)
+    -0.0525
+    """
+    error = BinnedError(
+        norm=norm,
+        binning=binning,
+        method=method,
+        squared=squared,
+        multiclass=multiclass,
+        class_weight=class_weight,
+    )
+    return error.value(
+        y_true,
+        y_proba,
+        binning=binning,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+        labels=labels,
+    )
+
+
+@hint_at_keywords
+def expected_calibration_error(
+    y_true: ArrayLike | BinStatistics,
+    y_proba: ArrayLike | None = None,
+    *,
+    norm: float | Literal["l1", "l2", "max"] = 1,
+    binning: BaseBinning | int | None = None,
+    multiclass: Literal["auto", "top_label", "marginal", "pooled"] = "auto",
+    class_weight: ArrayLike | dict | None = None,
+    sample_weight: ArrayLike | None = None,
+    pos_label: float | str | None = None,
+    labels: ArrayLike | None = None,
+) -> float:
+    """Expected calibration error (ECE): the plugin error of 15 equal-width bins.
+
+    It is widely used, and biased upwards for few samples: prefer `calibration_error`,
+    and see its parameters.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,) or BinStatistics
+        Labels; or the sums of bins, in place of `y_true`, `y_proba`, `binning` and all
+        that describes rows.
+    y_proba : array-like of shape (n,), (n, 2) or (n, K)
+        Probabilities in [0, 1].
+    norm : float or {"l1", "l2", "max"}, default=1
+        p >= 1 or ``np.inf``.
+    binning : BaseBinning, int or None, default=None
+        Strategy; an int is a number of equal-width bins, None ``EqualWidth(15)``.
+    multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
+        See `calibration_error`.
+    class_weight : array-like of shape (K,) or dict, default=None
+        See `calibration_error`.
+    sample_weight : array-like of shape (n,), default=None
+        Weights, which count as repeated rows.
+    pos_label : int, float, bool or str, default=None
+        The event; None is the greater of two labels, the second column of
+        `predict_proba`.
+    labels : array-like of shape (K,), default=None
+        The sorted labels of the columns.
+
+    Returns
+    -------
+    error : float
+        In [0, 1].
+
+    Raises
+    ------
+    ValueError
+        If labels and scores differ in length or are empty, a label is unknown, a score
+        is missing or outside [0, 1], or weights are negative or all zero.
+
+    See Also
+    --------
+    skcalib.metrics.calibration_error : The debiased binned error.
+    skcalib.metrics.sweep_calibration_error : The error in the most bins that stay
+        increasing.
+    skcalib.metrics.maximum_calibration_error : The worst bin.
+
+    References
+    ----------
+    Guo, Pleiss, Sun and Weinberger (2017), On calibration of modern neural networks.
+
+    Examples
+    --------
+    Overconfident forecasts: the log-odds are twice what they should be.
+
+    >>> import numpy as np
+    >>> from scipy.special import expit
+    >>> from skcalib.metrics import expected_calibration_error
+    >>> rng = np.random.default_rng(0)
+    >>> log_odds = rng.normal(size=2000)
+    >>> y_true, y_proba = rng.random(2000) < expit(log_odds), expit(2 * log_odds)
+    >>> round(expected_calibration_error(y_true, y_proba), 3)
+    0.098
+
+    Right-closed bins: .5 and .5 share the lower of two bins, whose gap of .5 has two
+    thirds of the rows.
+
+    >>> from skcalib.binning import EqualWidth
+    >>> from skcalib.metrics import expected_calibration_error
+    >>> round(
+    ...     expected_calibration_error(
+    ...         [1, 1, 0], [0.5, 0.5, 0.9], binning=EqualWidth(2)
+    ...     ),
+    ...     6,
+    ... )
+    0.633333
+    """
+    error = expected_error(
+        norm=norm, binning=binning, multiclass=multiclass, class_weight=class_weight
+    )
+    return error.value(
+        y_true,
+        y_proba,
+        binning=binning,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+        labels=labels,
+    )
+
+
+@hint_at_keywords
+def maximum_calibration_error(
+    y_true: ArrayLike | BinStatistics,
+    y_proba: ArrayLike | None = None,
+    *,
+    binning: BaseBinning | int | None = None,
+    multiclass: Literal["auto", "top_label", "marginal", "pooled"] = "auto",
+    class_weight: ArrayLike | dict | None = None,
+    sample_weight: ArrayLike | None = None,
+    pos_label: float | str | None = None,
+    labels: ArrayLike | None = None,
+) -> float:
+    """Maximum calibration error (MCE): the largest gap of any bin.
+
+    By default there are 15 equal-width bins. Small bins decide the error: with few
+    samples it is mostly noise.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,) or BinStatistics
+        Labels; or the sums of bins, in place of `y_true`, `y_proba`, `binning` and all
+        that describes rows.
+    y_proba : array-like of shape (n,), (n, 2) or (n, K)
+        Probabilities in [0, 1].
+    binning : BaseBinning, int or None, default=None
+        Strategy; an int is a number of equal-width bins, None ``EqualWidth(15)``.
+    multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
+        See `calibration_error`.
+    class_weight : array-like of shape (K,) or dict, default=None
+        Classes of weight zero are left out of the marginal error.
+    sample_weight : array-like of shape (n,), default=None
+        Weights, which count as repeated rows.
+    pos_label : int, float, bool or str, default=None
+        The event; None is the greater of two labels, the second column of
+        `predict_proba`.
+    labels : array-like of shape (K,), default=None
+        The sorted labels of the columns.
+
+    Returns
+    -------
+    error : float
+        In [0, 1].
+
+    Raises
+    ------
+    ValueError
+        If labels and scores differ in length or are empty, a label is unknown, a score
+        is missing or outside [0, 1], or weights are negative or all zero.
+
+    See Also
+    --------
+    skcalib.metrics.calibration_error : The debiased binned error.
+    skcalib.binning.MinimumMass : Merges bins until each holds enough rows.
+
+    References
+    ----------
+    Naeini, Cooper and Hauskrecht (2015), Obtaining well calibrated probabilities using
+    Bayesian binning.
+
+    Examples
+    --------
+    Overconfident forecasts: the log-odds are twice what they should be.
+
+    >>> import numpy as np
+    >>> from scipy.special import expit
+    >>> from skcalib.metrics import maximum_calibration_error
+    >>> rng = np.random.default_rng(0)
+    >>> log_odds = rng.normal(size=2000)
+    >>> y_true, y_proba = rng.random(2000) < expit(log_odds), expit(2 * log_odds)
+    >>> round(maximum_calibration_error(y_true, y_proba), 3)
+    0.195
+
+    >>> from skcalib.binning import EqualWidth
+    >>> from skcalib.metrics import maximum_calibration_error
+    >>> round(
+    ...     maximum_calibration_error(
+    ...         [1, 1, 0], [0.5, 0.5, 0.9], binning=EqualWidth(2)
+    ...     ),
+    ...     6,
+    ... )
+    0.9
+    """
+    error = maximum_error(
+        binning=binning, multiclass=multiclass, class_weight=class_weight
+    )
+    return error.value(
+        y_true,
+        y_proba,
+        binning=binning,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+        labels=labels,
+    )
+
+
+def sweep_calibration_error(
+    y_true: ArrayLike,
+    y_proba: ArrayLike | None = None,
+    *,
+    norm: float | Literal["l1", "l2", "max"] = 1,
+    binning: EqualMass | EqualWidth | None = None,
+    base: EqualMass | EqualWidth | None = None,
+    multiclass: Literal["auto", "top_label", "marginal", "pooled"] = "auto",
+    class_weight: ArrayLike | dict | None = None,
+    sample_weight: ArrayLike | None = None,
+    pos_label: float | str | None = None,
+    labels: ArrayLike | None = None,
+) -> float:
+    """Plugin calibration error with the most bins that stay monotone (ECE_SWEEP).
+
+    The labels choose the number of bins, so the user need not: one more bin is tried as
+    long as the event frequency rises from bin to bin. Of the plugin errors it has the
+    least bias for few rows.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels.
+    y_proba : array-like of shape (n,), (n, 2) or (n, K)
+        Probabilities in [0, 1].
+    norm : float or {"l1", "l2", "max"}, default=1
+        p >= 1 or ``np.inf``.
+    binning : EqualMass or EqualWidth, default=None
+        Where the bins are cut; None means ``EqualMass()``, which is recommended. Its
+        `n_bins` is not used: the labels choose it.
+    base : EqualMass or EqualWidth, default=None
+        The former name of `binning`. Give one of the two.
+    multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
+        See `calibration_error`.
+    class_weight : array-like of shape (K,) or dict, default=None
+        See `calibration_error`.
+    sample_weight : array-like of shape (n,), default=None
+        Weights, which count as repeated rows.
+    pos_label : int, float, bool or str, default=None
+        The event; None is the greater of two labels, the second column of
+        `predict_proba`.
+    labels : array-like of shape (K,), default=None
+        The sorted labels of the columns.
+
+    Returns
+    -------
+    error : float
+        In [0, 1].
+
+    Raises
+    ------
+    ValueError
+        If labels and scores differ in length or are empty, a label is unknown, a score
+        is missing or outside [0, 1], or weights are negative or all zero. If both
+        `binning` and `base` are given.
+    TypeError
+        If `binning` is another strategy.
+
+    See Also
+    --------
+    skcalib.binning.MonotonicSweep : The most bins whose event frequencies increase.
+    skcalib.metrics.calibration_error : The binned error without the bias of few rows.
+
+    References
+    ----------
+    Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error
+    estimation.
+
+    Examples
+    --------
+    Overconfident forecasts: the log-odds are twice what they should be.
+
+    >>> import numpy as np
+    >>> from scipy.special import expit
+    >>> from skcalib.metrics import sweep_calibration_error
+    >>> rng = np.random.default_rng(0)
+    >>> log_odds = rng.normal(size=2000)
+    >>> y_true, y_proba = rng.random(2000) < expit(log_odds), expit(2 * log_odds)
+    >>> round(sweep_calibration_error(y_true, y_proba), 3)
+    0.094
+
+    Two bins with frequencies 0 and 1/3 rise, three (0, 1/2, 0) would not:
+    ``|.2 - 0| / 2 + |.7 - 1/3| / 2``.
+
+    >>> from skcalib.metrics import sweep_calibration_error
+    >>> round(
+    ...     sweep_calibration_error([0, 0, 0, 1, 0, 0], [0.1, 0.2, 0.3, 0.6, 0.7, 0.8]),
+    ...     6,
+    ... )
+    0.283333
+    """
+    error = sweep_error(
+        norm=norm,
+        binning=binning,
+        base=base,
+        multiclass=multiclass,
+        class_weight=class_weight,
+    )
+    return error.value(
+        y_true,
+        y_proba,
+        binning=error.binning,  # needs rows: no BinStatistics can stand for them
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+        labels=labels,
+    )
+
+
+def expected_error(*, norm=1, binning=None, multiclass="auto", class_weight=None):
+    """Return the `BinnedError` that `expected_calibration_error` is the value of."""
+    return BinnedError(
+        norm=norm,
+        binning=check_binning(binning, EqualWidth(15)),
+        method="plugin",
+        multiclass=multiclass,
+        class_weight=class_weight,
+    )
+
+
+def maximum_error(*, binning=None, multiclass="auto", class_weight=None):
+    """Return the `BinnedError` that `maximum_calibration_error` is the value of."""
+    return expected_error(
+        norm=np.inf, binning=binning, multiclass=multiclass, class_weight=class_weight
+    )
+
+
+def sweep_error(
+    *, norm=1, binning=None, base=None, multiclass="auto", class_weight=None
+):
+    """Return the `BinnedError` that `sweep_calibration_error` is the value of."""
+    if binning is not None and base is not None:
+        raise ValueError("base is the former name of binning: give binning alone.")
+    return BinnedError(
+        norm=norm,
+        binning=MonotonicSweep(base if binning is None else binning),
+        method="plugin",
+        multiclass=multiclass,
+        class_weight=class_weight,
+    )

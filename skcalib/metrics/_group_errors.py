@@ -1,0 +1,150 @@
+"""Calibration error by group: what a pooled number hides."""
+
+from typing import Any, Literal
+
+from numpy.typing import ArrayLike
+
+from skcalib._errors.binned import GroupwiseError
+from skcalib._inference.results import html_table
+from skcalib._input.scalars import hint_at_keywords
+from skcalib.binning import BaseBinning
+
+
+class GroupErrors(dict):
+    """The error of each group by its name: a dict that is also a table."""
+
+    def to_frame(self):
+        """Return the errors as a pandas DataFrame.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            The columns `group` and `error`.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(self._columns())
+
+    def _columns(self):
+        return {"group": list(self), "error": list(self.values())}
+
+    def _repr_html_(self):
+        return html_table(self._columns(), caption=type(self).__name__)
+
+
+@hint_at_keywords
+def groupwise_calibration_error(
+    y_true: ArrayLike,
+    y_proba: ArrayLike | None = None,
+    *,
+    groups: ArrayLike | Literal["predicted_class"] = "predicted_class",
+    reduce: Literal["max", "mean", "weighted"] | None = "max",
+    norm: float | Literal["l1", "l2", "max"] = 1,
+    binning: BaseBinning | int | None = None,
+    method: Literal[
+        "auto", "plugin", "debiased", "unbiased", "label_binned"
+    ] = "plugin",
+    multiclass: Literal["auto", "top_label", "marginal", "pooled"] = "auto",
+    sample_weight: ArrayLike | None = None,
+    pos_label: float | str | None = None,
+    labels: ArrayLike | None = None,
+) -> Any:
+    """Binned calibration error by group: the largest, the mean, or all of them.
+
+    Errors of opposite sign cancel in a pooled error, and a large group hides the error
+    of a small one.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels.
+    y_proba : array-like of shape (n,), (n, 2) or (n, K)
+        Probabilities in [0, 1].
+    groups : "predicted_class" or array-like of shape (n,), default="predicted_class"
+        The group of each row: subject, site, month, or the class that is predicted for
+        it.
+    reduce : {"max", "mean", "weighted", None}, default="max"
+        "max" is Max-ECE, "mean" Avg-ECE (each group counts alike), "weighted" weighs
+        groups by their rows, None returns the error of each group. Groups without a row
+        are left out.
+    norm : float or {"l1", "l2", "max"}, default=1
+        p >= 1 or ``np.inf``.
+    binning : BaseBinning, int or None, default=None
+        Strategy, applied to each group separately; an int is a number of equal-width
+        bins, None ``EqualWidth(15)``.
+    method : {"plugin", "auto", "debiased", "unbiased", "label_binned"}, default="plugin"
+        See `calibration_error`. The plugin error of a small group is mostly noise:
+        compare groups of unequal size by "auto" with few bins.
+    multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
+        See `calibration_error`.
+    sample_weight : array-like of shape (n,), default=None
+        Weights, which count as repeated rows.
+    pos_label : int, float, bool or str, default=None
+        The event; None is the greater of two labels, the second column of
+        `predict_proba`.
+    labels : array-like of shape (K,), default=None
+        The sorted labels of the columns.
+
+    Returns
+    -------
+    error : float or GroupErrors
+        In [0, 1]; with ``reduce=None`` a dict from group to its error, in sorted order,
+        with `to_frame`.
+
+    Raises
+    ------
+    ValueError
+        If labels and scores differ in length or are empty, a label is unknown, a score
+        is missing or outside [0, 1], or weights are negative or all zero. If the error
+        of one group cannot be computed, the message names the group.
+
+    See Also
+    --------
+    skcalib.metrics.calibration_by_group : Each group with bias, error and intervals.
+    skcalib.GroupwiseRecalibrator : One map per group.
+
+    References
+    ----------
+    Zhao, Chen and Oymak (2020), On the role of dataset quality and heterogeneity in
+    model confidence.
+
+    Examples
+    --------
+    One model for two hospitals: its risks are .1 too high in Lyon and .1 too low in
+    Turin, which cancels in the pooled error.
+
+    >>> import numpy as np
+    >>> from skcalib.metrics import (
+    ...     expected_calibration_error,
+    ...     groupwise_calibration_error,
+    ... )
+    >>> rng = np.random.default_rng(0)
+    >>> hospital, risk = (
+    ...     np.repeat(["Lyon", "Turin"], 20_000),
+    ...     rng.uniform(0.2, 0.8, 40_000),
+    ... )
+    >>> ill = rng.random(40_000) < risk + np.where(hospital == "Turin", 0.1, -0.1)
+    >>> round(expected_calibration_error(ill, risk), 2)
+    0.0
+    >>> errors = groupwise_calibration_error(ill, risk, groups=hospital, reduce=None)
+    >>> {name: round(error, 2) for name, error in errors.items()}
+    {'Lyon': 0.1, 'Turin': 0.1}
+    """  # noqa: E501
+    error = GroupwiseError(
+        groups=groups,
+        reduce=reduce,
+        norm=norm,
+        binning=binning,
+        method=method,
+        multiclass=multiclass,
+    )
+    value = error.value(
+        y_true,
+        y_proba,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+        labels=labels,
+    )
+    if reduce is None:
+        return GroupErrors(value)
+    return value

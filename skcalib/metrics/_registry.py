@@ -1,0 +1,352 @@
+"""The table of calibration errors: intervals, tests, documentation and the scorers read
+it. A new error needs a row.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from inspect import signature
+from typing import Any
+
+import numpy as np
+
+from skcalib._errors.bin_free import (
+    KolmogorovSmirnovError,
+    KuiperError,
+    NeighborhoodError,
+)
+from skcalib._errors.binned import BinnedError, GroupwiseError
+from skcalib._errors.decision import DecisionError
+from skcalib._errors.kde import KdeError
+from skcalib._errors.kernel import KernelError
+from skcalib._errors.proper_scores import brier_score, log_loss
+from skcalib._errors.smooth import SmoothError
+from skcalib._errors.two_bin import TwoBinError
+from skcalib._input.classifier_scores import classifier_scores
+from skcalib._input.later_scorers import LATER_SCORERS
+from skcalib._input.scalars import check_keywords
+from skcalib._input.sklearn_private import BaseScorer
+from skcalib._input.tensors import as_array
+from skcalib.metrics._bin_free import (
+    kde_calibration_error,
+    kolmogorov_smirnov_calibration_error,
+    kuiper_calibration_error,
+    neighborhood_calibration_error,
+    smooth_calibration_error,
+)
+from skcalib.metrics._binned import (
+    calibration_error,
+    expected_calibration_error,
+    expected_error,
+    maximum_calibration_error,
+    maximum_error,
+    sweep_calibration_error,
+    sweep_error,
+)
+from skcalib.metrics._canonical import kernel_calibration_error
+from skcalib.metrics._decision import decision_calibration_error
+from skcalib.metrics._group_errors import groupwise_calibration_error
+from skcalib.metrics._two_bin import two_bin_calibration_error
+
+
+@dataclass(frozen=True, eq=False)
+class Metric:
+    """A row of the table of calibration errors.
+
+    Parameters
+    ----------
+    function : callable
+        The metric, ``function(y_true, y_proba, ...)``; smaller is better.
+    error : callable
+        Makes the `CalibrationError` for parameters of the function, which it takes by
+        name and with the same defaults: a subclass of `CalibrationError`, or a function
+        that returns one.
+    limits : tuple of float, default=(0.0, 1.0)
+        The least and the largest value.
+    scorers : dict, default=None
+        Options of the function by the name of the scorer; None means ``neg_`` and the
+        name of the function, without options.
+
+    See Also
+    --------
+    skcalib.metrics.register_metric : Adds a row, with an example.
+    skcalib.metrics.CalibrationError : The base of errors.
+
+    Examples
+    --------
+    A row of the metric `overestimation_error` of the guide, with one scorer more:
+
+    >>> from skcalib.metrics import CalibrationError, Metric
+    >>> def overestimation_error(y_true, y_proba, *, norm=1): ...
+    >>> row = Metric(
+    ...     overestimation_error,
+    ...     CalibrationError,  # a subclass of it
+    ...     scorers={
+    ...         "neg_overestimation_error": {},
+    ...         "neg_l2_overestimation_error": {"norm": 2},
+    ...     },
+    ... )
+    >>> row.limits
+    (0.0, 1.0)
+    """
+
+    function: Callable
+    error: Callable
+    limits: tuple[float, float] = (0.0, 1.0)
+    scorers: dict | None = None
+
+    def error_of(self, params):
+        """Return the error for the parameters of a call.
+
+        Parameters
+        ----------
+        params : dict
+            Parameters of the function by name, without those that describe the rows.
+
+        Returns
+        -------
+        error : CalibrationError
+            The error.
+
+        Raises
+        ------
+        TypeError
+            If the function has no such parameter.
+        """
+        check_keywords(self.function, params)
+        return self.error(**params)
+
+
+METRICS = {
+    metric.function.__name__: metric
+    for metric in (
+        Metric(
+            calibration_error,
+            BinnedError,
+            scorers={
+                "neg_calibration_error": {},
+                "neg_squared_calibration_error": {"squared": True},
+                "neg_l1_calibration_error": {"norm": "l1"},
+            },
+        ),
+        Metric(decision_calibration_error, DecisionError),
+        Metric(expected_calibration_error, expected_error),
+        Metric(groupwise_calibration_error, GroupwiseError),
+        Metric(kde_calibration_error, KdeError),
+        Metric(kernel_calibration_error, KernelError, limits=(-2.0, 2.0)),
+        Metric(kolmogorov_smirnov_calibration_error, KolmogorovSmirnovError),
+        Metric(kuiper_calibration_error, KuiperError),
+        Metric(maximum_calibration_error, maximum_error),
+        Metric(neighborhood_calibration_error, NeighborhoodError),
+        Metric(smooth_calibration_error, SmoothError),
+        Metric(sweep_calibration_error, sweep_error),
+        Metric(two_bin_calibration_error, TwoBinError, limits=(0.0, 2.0)),
+    )
+}
+
+
+_OF_THIS_LIBRARY = frozenset(METRICS)
+
+# Proper scores are no calibration errors; scikit-learn's scorers of these names fail
+# for labels that are strings and for a fold in which a class is missing.
+_PROPER_SCORES = {"neg_brier_score": (brier_score, {}), "neg_log_loss": (log_loss, {})}
+
+
+def register_metric(metric: Metric) -> Metric:
+    """Give a metric of your own an interval, a test and a scorer.
+
+    `calibration_error_interval` and `calibration_test` then take its function, and
+    `get_scorer` and `compare` know it by name.
+
+    Parameters
+    ----------
+    metric : Metric
+        The row to add. A row whose function has the same name is replaced, unless it is
+        one of this library.
+
+    Returns
+    -------
+    metric : Metric
+        The row.
+
+    Raises
+    ------
+    ValueError
+        If a metric of this library has that name.
+
+    See Also
+    --------
+    skcalib.metrics.CalibrationError : The base of the error of a metric.
+
+    Examples
+    --------
+    The distance of the mean score from the event frequency is the error of one bin:
+
+    >>> from dataclasses import dataclass
+    >>> from skcalib.metrics import (
+    ...     CalibrationError,
+    ...     ErrorPower,
+    ...     Metric,
+    ...     calibration_error_interval,
+    ...     register_metric,
+    ... )
+    >>> class BiasPower(ErrorPower):
+    ...     def power(self, frequency):
+    ...         return abs((frequency - self.scores) @ self.share)
+    >>> @dataclass(frozen=True, eq=False, kw_only=True)
+    ... class BiasError(CalibrationError):
+    ...     def of_task(self, task, most=None):
+    ...         return BiasPower(task.cells(most))
+    >>> def bias(y_true, y_proba=None, *, sample_weight=None):
+    ...     return BiasError().value(y_true, y_proba, sample_weight=sample_weight)
+    >>> row = register_metric(Metric(bias, BiasError))
+    >>> y_true, y_proba = [0, 1, 1, 1] * 50, [0.25, 0.25, 0.5, 0.5] * 50
+    >>> calibration_error_interval(
+    ...     y_true, y_proba, metric=bias, random_state=0
+    ... ).low > 0.3
+    True
+    """
+    name = metric.function.__name__
+    if name in _OF_THIS_LIBRARY:
+        raise ValueError(f"{name} is a metric of skcalib: give yours another name.")
+    METRICS[name] = metric
+    return metric
+
+
+def metric_of(function):
+    """Return the row of a function, or None for one that the table does not have."""
+    row = METRICS.get(getattr(function, "__name__", None))
+    if row is None or row.function is not function:
+        return None
+    return row
+
+
+def scorers():
+    """Return (function, options) of every scorer by its name."""
+    found = {}
+    for key, row in METRICS.items():
+        scorers_of_row = row.scorers or {f"neg_{key}": {}}
+        for name, options in scorers_of_row.items():
+            found[name] = row.function, options
+    found |= _PROPER_SCORES
+    for name, load in LATER_SCORERS.items():
+        found[name] = load()
+    return found
+
+
+def get_scorer_names() -> list[str]:
+    """Return the names that `get_scorer` knows.
+
+    Returns
+    -------
+    names : list of str
+        Sorted names.
+
+    See Also
+    --------
+    skcalib.metrics.get_scorer : A scorer by name.
+
+    Examples
+    --------
+    >>> from skcalib.metrics import get_scorer_names
+    >>> "neg_expected_calibration_error" in get_scorer_names()
+    True
+    """
+    return sorted(scorers())
+
+
+def get_scorer(name: str, **options: Any) -> "CalibrationScorer":
+    """Return a scikit-learn scorer for a calibration error or a proper score.
+
+    Larger is better.
+
+    Unlike ``make_scorer(metric, response_method="predict_proba")`` it takes the classes
+    from the estimator. So it works with labels of any type, on a fold in which a class
+    is missing, and where the estimator has never seen a class of the fold (which then
+    has the probability zero).
+
+    Parameters
+    ----------
+    name : str
+        One of `get_scorer_names()`. "neg_squared_calibration_error" is minus the signed
+        unbiased square. Its mean over folds is nearly unbiased and does not tie at
+        zero: recommended for searches. "neg_brier_score" and "neg_log_loss" are the
+        proper scores, which work where scikit-learn's give NaN.
+        "neg_refinement_log_loss" and "neg_refinement_brier_score" are what is left of
+        them after recalibration; see `skcalib.evaluation.refinement_loss`.
+    **options : dict
+        Options of the metric, such as ``binning=20`` or ``pos_label="yes"``; two
+        classes have the second one as the positive class by default.
+
+    Returns
+    -------
+    scorer : callable
+        ``scorer(estimator, X, y_true, sample_weight=None)``.
+
+    Raises
+    ------
+    ValueError
+        If there is no scorer of that name.
+    TypeError
+        If the metric has no such option; the labels are the estimator's and cannot be
+        one.
+
+    See Also
+    --------
+    skcalib.metrics.get_scorer_names : The names of the scorers.
+    skcalib.model_selection.sharpest_within : The best score within a limit on the
+        error.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from skcalib.metrics import get_scorer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> round(
+    ...     get_scorer("neg_expected_calibration_error")(GaussianNB().fit(X, y), X, y),
+    ...     3,
+    ... )
+    -0.056
+    """
+    known_scorers = scorers()
+    if name not in known_scorers:
+        raise ValueError(
+            f"There is no scorer {name!r}. The names are"
+            f" {', '.join(get_scorer_names())}."
+        )
+    metric, defaults = known_scorers[name]
+    known = sorted(
+        set(signature(metric).parameters)
+        - {"y_true", "y_proba", "sample_weight", "labels"}
+    )
+    unknown = sorted(set(options) - set(known))
+    if unknown:
+        raise TypeError(
+            f"{name} has no option {', '.join(unknown)}. The options are"
+            f" {', '.join(known)}."
+        )
+    return CalibrationScorer(metric, -1, {**defaults, **options}, "predict_proba")
+
+
+class CalibrationScorer(BaseScorer):
+    """Scorer that tells the metric which classes the columns stand for."""
+
+    def _score(self, method_caller, estimator, X, y_true, **kwargs):
+        if not (hasattr(estimator, "classes_") and hasattr(estimator, "predict_proba")):
+            raise TypeError(
+                "A calibration scorer needs a fitted classifier with classes_ and"
+                f" predict_proba, found {estimator!r}."
+            )
+        # Not by `method_caller`: among several scorers its cache keeps the column of
+        # the first one's positive class.
+        y_true, _ = as_array(y_true)
+        labels = np.union1d(estimator.classes_, y_true)
+        if len(labels) == 1:
+            return 0.0  # the only class there is, predicted with certainty
+        # A label that the estimator has never seen has probability 0.
+        y_proba = classifier_scores(
+            estimator, X, labels, "predict_proba", rows_sum_to_one=False
+        )
+        options = {**self._kwargs, **kwargs}
+        value = self._score_func(y_true, y_proba, labels=labels, **options)
+        return self._sign * value

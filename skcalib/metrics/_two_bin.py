@@ -1,0 +1,115 @@
+"""The averaged two-bin error, which does not reward a lie."""
+
+from typing import Literal
+
+from numpy.typing import ArrayLike
+
+from skcalib._cells.statistics import BinStatistics
+from skcalib._errors.two_bin import TwoBinError
+from skcalib._input.scalars import hint_at_keywords
+
+
+@hint_at_keywords
+def two_bin_calibration_error(
+    y_true: ArrayLike | BinStatistics,
+    y_proba: ArrayLike | None = None,
+    *,
+    multiclass: Literal["auto", "marginal"] = "auto",
+    sample_weight: ArrayLike | None = None,
+    pos_label: float | str | None = None,
+    labels: ArrayLike | None = None,
+) -> float:
+    """Averaged two-bin calibration error: a squared error that no lie can lower.
+
+    A threshold q splits the samples into those with scores below q and those from q on.
+    The error is the mean, over all q in [0, 1], of the squared sums of ``s - y`` on
+    both sides, divided by n squared. A forecaster who reports anything but the
+    probabilities that they believe cannot expect a smaller error. Binned and smooth
+    errors fall in small samples when the base rate is reported in place of the truth.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,) or BinStatistics
+        Labels; or the sums of bins with one distinct score each, in place of `y_true`,
+        `y_proba` and all that describes rows.
+    y_proba : array-like of shape (n,), (n, 2) or (n, K)
+        Probabilities in [0, 1].
+    multiclass : {"auto", "marginal"}, default="auto"
+        "auto" is the positive class for one or two columns. For more, and for
+        "marginal", it is the sum of the errors of each class against the rest. There
+        is no top-label form: which label it judges would depend on the report.
+    sample_weight : array-like of shape (n,), default=None
+        Weights w of the residuals; a common factor changes nothing.
+    pos_label : int, float, bool or str, default=None
+        The event; None is the greater of two labels, the second column of
+        `predict_proba`.
+    labels : array-like of shape (K,), default=None
+        The sorted labels of the columns.
+
+    Returns
+    -------
+    error : float
+        In [0, 1] for one event, at most 2 for a sum over classes: in units of a
+        squared probability, without a root.
+
+    Raises
+    ------
+    ValueError
+        If labels and scores differ in length or are empty, a label is unknown, a score
+        is missing or outside [0, 1], or weights are negative or all zero. For another
+        `multiclass`.
+
+    See Also
+    --------
+    skcalib.metrics.calibration_error : With ``squared=True`` signed and unbiased.
+    skcalib.evaluation.refinement_loss : The loss that recalibration cannot save.
+
+    Notes
+    -----
+    It is a plugin error: for independent samples its expectation is
+    ``(1 - 1 / n) ATB + Brier / n``, with ATB that of infinitely many samples and Brier
+    the expected Brier score. So it is never 0, and values of different n cannot be
+    compared. For many samples it ranks by calibration alone: select models by a proper
+    score. Its interval is for ATB.
+
+    References
+    ----------
+    Hartline, Hu and Wu (2025), A perfectly truthful calibration measure.
+
+    Examples
+    --------
+    Labels are drawn from probabilities with mean .2. Reporting .2 for everybody has the
+    smaller expected calibration error, and the larger two-bin error:
+
+    >>> import numpy as np
+    >>> from skcalib.metrics import (
+    ...     expected_calibration_error,
+    ...     two_bin_calibration_error,
+    ... )
+    >>> rng = np.random.default_rng(0)
+    >>> ece, two_bin = [], []
+    >>> for _ in range(500):
+    ...     truth = rng.beta(1, 4, size=200)
+    ...     y_true = rng.random(200) < truth
+    ...     for y_proba in (truth, np.full(200, 0.2)):
+    ...         ece.append(expected_calibration_error(y_true, y_proba))
+    ...         two_bin.append(1e4 * two_bin_calibration_error(y_true, y_proba))
+    >>> np.reshape(ece, (500, 2)).mean(axis=0).round(3).tolist()
+    [0.065, 0.023]
+    >>> np.reshape(two_bin, (500, 2)).mean(axis=0).round(1).tolist()
+    [6.6, 8.0]
+
+    Thresholds up to .2, .6, .9 and 1, with the sums of s - y below and from there on:
+    ``.2 * .3^2 + .4 * (.2^2 + .5^2) + .3 * (.2^2 + .1^2) + .1 * .3^2``, over 3^2.
+
+    >>> round(two_bin_calibration_error([0, 1, 1], [0.2, 0.6, 0.9]), 7)
+    0.0175556
+    """
+    error = TwoBinError(multiclass=multiclass)
+    return error.value(
+        y_true,
+        y_proba,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+        labels=labels,
+    )
