@@ -1,7 +1,8 @@
 """Cross-fitting: every row is scored by a model that was fitted on other rows."""
 
+from collections.abc import Sequence
 from numbers import Integral
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from sklearn import get_config
@@ -18,6 +19,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from skcalib._fitting.folds import row_indices
+from skcalib._input.annotations import CrossValidation
+from skcalib._input.classifier_scores import classifier_scores
 from skcalib._input.columns import column_positions, select_columns
 from skcalib._input.labels import check_targets
 from skcalib._input.scalars import check_option
@@ -29,19 +33,20 @@ from skcalib._input.sklearn_private import (
     safe_split,
 )
 from skcalib._progress import Progress
-from skcalib._rows.links import log_odds
-from skcalib.recalibrators._folds import row_indices
 
 __all__ = ["CrossFittedClassifier"]
 
 
 class ClassifierWrapper(MetaEstimatorMixin, BaseEstimator):
-    """Base of estimators around a classifier: metadata go to its `fit`, and to the splitter where there is a `cv`."""
+    """Base of estimators around a classifier: metadata go to its `fit`, and to the
+    splitter where there is a `cv`.
+    """
 
     _callers = ("fit",)  # the methods that fit the classifier
 
     def get_metadata_routing(self):
-        """Return how metadata is routed: to the classifier's `fit` and, where there is one, to the splitter's `split`.
+        """Return how metadata is routed: to the classifier's `fit` and, where there is
+        one, to the splitter's `split`.
 
         Returns
         -------
@@ -71,7 +76,8 @@ class ClassifierWrapper(MetaEstimatorMixin, BaseEstimator):
         return self.estimator
 
     def _fits(self, X, y, methods, params, caller="fit"):
-        """Return the fits of the classifier to rows that are checked, with the metadata given to the method `caller`.
+        """Return the fits of the classifier to rows that are checked, with the metadata
+        given to the method `caller`.
 
         Scores will come from the first of `methods` that the classifier has.
         """
@@ -110,7 +116,9 @@ class ClassifierWrapper(MetaEstimatorMixin, BaseEstimator):
         )
 
     def _copy_attributes(self, names, found):
-        """Set those attributes that `found` has, and remove the others, of an earlier fit."""
+        """Set those attributes that `found` has, and remove the others, of an earlier
+        fit.
+        """
         for name in names:
             vars(self).pop(name, None)
             if hasattr(found, name):
@@ -118,35 +126,41 @@ class ClassifierWrapper(MetaEstimatorMixin, BaseEstimator):
 
 
 class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
-    """A classifier in the middle of a pipeline: it transforms rows into out-of-fold scores.
+    """A classifier as a pipeline step that returns out-of-fold scores.
 
-    A model is too confident on the rows it was fitted on, so these scores cannot calibrate it. `fit_transform`
-    therefore gives each row the score of a model fitted on the other folds (as `sklearn.preprocessing.TargetEncoder`
-    does), and the next step of a pipeline learns from honest scores. `transform` uses one model fitted on all rows.
-    ``fit_transform(X, y)`` and ``fit(X, y).transform(X)`` differ on purpose.
+    A model is too confident on the rows it was fitted on, so these scores cannot
+    calibrate it. `fit_transform` therefore gives each row the score of a model fitted
+    on the other folds (as `sklearn.preprocessing.TargetEncoder` does), and the next
+    step of a pipeline learns from honest scores. `transform` uses one model fitted on
+    all rows. ``fit_transform(X, y)`` and ``fit(X, y).transform(X)`` differ on purpose.
 
     Parameters
     ----------
     estimator : classifier
-        The classifier to put into the pipeline; it is cloned. A `sklearn.frozen.FrozenEstimator` is used as it is:
-        it has not seen the rows, so nothing is split or fitted again.
+        The classifier to put into the pipeline; it is cloned. A
+        `sklearn.frozen.FrozenEstimator` is used as it is: it has not seen the rows, so
+        nothing is split or fitted again.
 
     cv : int, cross-validation splitter or iterable of (train, test), default=5
-        How rows are split. An int means that many stratified folds. Each row must be in exactly one test fold, so
-        repeated and shuffled-split strategies are refused.
+        How rows are split. An int means that many stratified folds. Each row must be in
+        exactly one test fold, so repeated and shuffled-split strategies are refused.
 
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
-        Where the scores come from; "auto" is `predict_proba` if the classifier has it, else `decision_function`. A
-        recalibrator after a decision function needs ``input="logit"``.
+        Where the scores come from; "auto" is `predict_proba` if the classifier has it,
+        else `decision_function`. A recalibrator after a decision function needs
+        ``input="logit"``.
 
     passthrough : False, str, int or list of these, default=False
-        Columns of `X`, by name or position, to append after the scores: the groups of a group-wise recalibrator.
+        Columns of `X`, by name or position, to append after the scores: the groups of a
+        group-wise recalibrator.
 
     n_jobs : int, default=None
-        How many jobs run at once; None is 1 unless a `joblib.parallel_config` says otherwise, -1 all processors.
+        How many jobs run at once; None is 1 unless a `joblib.parallel_config` says
+        otherwise, -1 all processors.
 
     verbose : bool, default=False
-        Whether standard error gets a line for each fit of the classifier, at most every two seconds.
+        Whether standard error gets a line for each fit of the classifier, at most every
+        two seconds.
 
     Attributes
     ----------
@@ -176,29 +190,40 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
 
     Notes
     -----
-    Scores are (n_samples, n_classes) from `predict_proba` and from the decision function of more than two classes, and
-    (n_samples, 1) from that of two. Their floating-point type is the classifier's.
+    Scores are (n_samples, n_classes) from `predict_proba` and from the decision
+    function of more than two classes, and (n_samples, 1) from that of two. Their
+    floating-point type is the classifier's.
 
-    A class that is missing from the training part of a fold has probability 0 there. As a logit it gets the row's
-    smallest logit plus log(2^-52), about -36. This is finite, and a smaller probability than the one to which 0 is
-    clipped. For two classes a decision function needs both classes in the training part of each fold; a missing one is
-    an error.
+    A class that is missing from the training part of a fold has probability 0 there. As
+    a logit it gets the row's smallest logit plus log(2^-52), about -36. This is finite,
+    and a smaller probability than the one to which 0 is clipped. For two classes a
+    decision function needs both classes in the training part of each fold; a missing
+    one is an error.
 
-    With `passthrough`, a pandas or polars DataFrame gives a DataFrame of its own kind, so that strings and categories
-    survive. From other containers it gives a float array where the appended columns are numbers, else an object array.
+    With `passthrough`, a pandas or polars DataFrame gives a DataFrame of its own kind,
+    so that strings and categories survive. From other containers it gives a float array
+    where the appended columns are numbers, else an object array.
 
-    Metadata: `fit` and `fit_transform` pass `sample_weight` and other metadata to the classifier's `fit`, and `groups`
-    to the splitter. With metadata routing enabled the requests decide instead, as everywhere in scikit-learn. In a
-    pipeline without routing write ``pipe.fit(X, y, crossfittedclassifier__groups=groups)``, which also works through a
-    search; a list of splits as `cv` does not, because it belongs to one `X`.
+    Metadata: `fit` and `fit_transform` pass `sample_weight` and other metadata to the
+    classifier's `fit`, and `groups` to the splitter. With metadata routing enabled the
+    requests decide instead, as everywhere in scikit-learn. In a pipeline without
+    routing write ``pipe.fit(X, y, crossfittedclassifier__groups=groups)``, which also
+    works through a search; a list of splits as `cv` does not, because it belongs to one
+    `X`.
 
-    ``Pipeline(memory=...)`` caches the scores: a search over later steps then costs cv + 1 fits per outer split,
-    however many candidates it compares.
+    A resampler belongs inside, next to the classifier:
+    ``CrossFittedClassifier(imblearn.pipeline.make_pipeline(RandomUnderSampler(),
+    classifier))``. A resampler before this step changes the labels that the
+    recalibrator is fitted to, and its probabilities are those of the resampled rows.
+    That cannot be seen from here.
+
+    ``Pipeline(memory=...)`` caches the scores: a search over later steps then costs cv
+    + 1 fits per outer split, however many candidates it compares.
 
     References
     ----------
-    Platt (1999), Probabilistic outputs for support vector machines and comparisons to regularized likelihood methods,
-    Section 2.1: scores of left-out folds.
+    Platt (1999), Probabilistic outputs for support vector machines and comparisons to
+    regularized likelihood methods, Section 2.1: scores of left-out folds.
 
     Examples
     --------
@@ -226,15 +251,21 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
 
     _callers = ("fit", "fit_transform")
 
+    classes_: np.ndarray
+    estimator_: BaseEstimator
+    response_method_: str
+    n_features_in_: int
+    feature_names_in_: np.ndarray
+
     def __init__(
         self,
-        estimator,
+        estimator: BaseEstimator,
         *,
-        cv=5,
-        response_method="auto",
-        passthrough=False,
-        n_jobs=None,
-        verbose=False,
+        cv: CrossValidation | None = 5,
+        response_method: Literal["auto", "predict_proba", "decision_function"] = "auto",
+        passthrough: bool | str | int | Sequence[str | int] = False,
+        n_jobs: int | None = None,
+        verbose: bool = False,
     ):
         self.estimator = estimator
         self.cv = cv
@@ -255,8 +286,8 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
             Labels: numbers, booleans or strings.
 
         **params : dict
-            `sample_weight` and other metadata for the classifier; `groups` is accepted but not used, because
-            nothing is split here.
+            `sample_weight` and other metadata for the classifier; `groups` is accepted
+            but not used, because nothing is split here.
 
         Returns
         -------
@@ -283,17 +314,20 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
             Labels: numbers, booleans or strings.
 
         **params : dict
-            `sample_weight` and other metadata for the classifier, `groups` for the splitter.
+            `sample_weight` and other metadata for the classifier, `groups` for the
+            splitter.
 
         Returns
         -------
         scores : ndarray or DataFrame of shape (n_samples, n_scores)
-            Each row's scores from the model that was fitted without its fold, then the columns of `passthrough`.
+            Each row's scores from the model that was fitted without its fold, then the
+            columns of `passthrough`.
 
         Raises
         ------
         ValueError
-            If `cv` does not put each row into exactly one test fold or trains on rows it tests, and as in `fit`.
+            If `cv` does not put each row into exactly one test fold or trains on rows
+            it tests, and as in `fit`.
         """
         return self._joined(self._fit(X, y, "fit_transform", params), X)
 
@@ -322,13 +356,14 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         Parameters
         ----------
         input_features : array-like of str, default=None
-            Names of the columns of `X`, needed only where `X` had none in `fit` and `passthrough` gives positions.
+            Names of the columns of `X`, needed only where `X` had none in `fit` and
+            `passthrough` gives positions.
 
         Returns
         -------
         names : ndarray of str objects
-            ``crossfittedclassifier_<label>`` for each class; a decision function of two classes has the positive
-            class's alone.
+            ``crossfittedclassifier_<label>`` for each class; a decision function of two
+            classes has the positive class's alone.
         """
         check_is_fitted(self)
         names_in = check_feature_names_in(
@@ -354,7 +389,9 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         return tags
 
     def _fit(self, X, y, caller, params):
-        """Fit on all rows; return the out-of-fold scores if `caller` is "fit_transform"."""
+        """Fit on all rows; return the out-of-fold scores if `caller` is
+        "fit_transform".
+        """
         keys = self._passthrough_keys()
         methods = ("predict_proba", "decision_function")
         if (
@@ -370,7 +407,7 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         if caller == "fit":
             scores, self.estimator_ = None, fits.on_all_rows()
         else:
-            scores, self.estimator_ = fits.cross_fitted(self.cv, self._run)
+            scores, _, self.estimator_ = fits.cross_fitted(self.cv, self._run)
         self.classes_, self.response_method_ = fits.classes, fits.response_method
         return scores
 
@@ -384,8 +421,8 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
             isinstance(key, bool) or not isinstance(key, str | Integral) for key in keys
         ):
             raise ValueError(
-                "passthrough must be False or the names or integer positions of columns of X, found "
-                f"{self.passthrough!r}."
+                "passthrough must be False or the names or integer positions of"
+                f" columns of X, found {self.passthrough!r}."
             )
         return keys
 
@@ -406,7 +443,9 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
 
 
 class ClassifierFits(NamedTuple):
-    """A classifier, the rows that clones of it are fitted to, and the method that they are asked for scores by."""
+    """A classifier, the rows that clones of it are fitted to, and the method that they
+    are asked for scores by.
+    """
 
     estimator: object
     X: object
@@ -420,133 +459,117 @@ class ClassifierFits(NamedTuple):
         return clone(self.estimator).fit(self.X, self.y, **self.routed.estimator.fit)
 
     def on_fold(self, train, test):
-        """Return the classifier fitted on the rows `train`, and the rows `test` of `X`."""
+        """Return the classifier fitted on the rows `train`, and the rows `test`
+        of `X`.
+        """
         X_train, y_train = safe_split(self.estimator, self.X, self.y, train)
         X_test, _ = safe_split(self.estimator, self.X, None, test, train)
         fit_params = check_method_params(self.X, self.routed.estimator.fit, train)
         return clone(self.estimator).fit(X_train, y_train, **fit_params), X_test
 
-    def splits(self, cv, *, partition=False):
-        """Return the splits as index arrays, and whether they test each row once, as a partition must.
+    def splits(self, cv, *, tested="any"):
+        """Return the splits as index arrays, and how often each row is tested.
 
-        No fold may test what it trains on.
+        No fold may test what it trains on. `tested` says how often rows may be tested:
+        "once" each, "at most once" (the others only train), or "any" number of times.
         """
         if isinstance(cv, str):
             raise ValueError(
-                f"cv must be a number of folds or a splitter, found {cv!r}. A model that is already fitted is wrapped: "
-                "FrozenEstimator(model), from sklearn.frozen, is used as it is."
+                f"cv must be a number of folds or a splitter, found {cv!r}. A model"
+                " that is already fitted is wrapped: FrozenEstimator(model), from"
+                " sklearn.frozen, is used as it is."
             )
         splitter, n_samples = check_cv(cv, self.y, classifier=True), len(self.y)
-        name = f"cv ({type(splitter if cv is None or isinstance(cv, Integral) else cv).__name__})"
+        name = f"cv ({type(splitter if cv is None or isinstance(cv, Integral) else cv).__name__})"  # noqa: E501
         splits = splitter.split(self.X, self.y, **self.routed.splitter.split)
         splits = [
             tuple(row_indices(rows, n_samples) for rows in split) for split in splits
         ]
         if not splits:
             raise ValueError(
-                f"{name} gives no splits. A generator is used up after a fit: give a list or a splitter."
+                f"{name} gives no splits. A generator is used up after a fit: give a"
+                " list or a splitter."
             )
         for fold, (train, test) in enumerate(splits):
             if not (len(train) and len(test)):
                 raise ValueError(
-                    f"{name} trains fold {fold} on {len(train)} rows and tests it on {len(test)}."
+                    f"{name} trains fold {fold} on {len(train)} rows and tests it on"
+                    f" {len(test)}."
                 )
-            both = np.intersect1d(train, test)
-            if len(both):
+            is_tested = np.zeros(n_samples, dtype=bool)
+            is_tested[test] = True
+            in_both = is_tested[train]
+            if in_both.any():
                 raise ValueError(
-                    f"{name} trains fold {fold} on row {both[0]}, which that fold tests: keep them apart."
+                    f"{name} trains fold {fold} on row {train[in_both].min()}, which"
+                    " that fold tests: keep them apart."
                 )
         times_tested = np.bincount(
             np.concatenate([test for _, test in splits]), minlength=n_samples
         )
-        is_partition = bool((times_tested == 1).all())
-        if partition and not is_partition:
+        if tested == "once" and (times_tested != 1).any():
             row = int(np.argmax(times_tested != 1))
             raise ValueError(
-                f"{name} must put every row into exactly one test fold, but row {row} is in {times_tested[row]}. Use a "
-                "partition such as StratifiedKFold; RecalibratedClassifierCV(ensemble=True) takes any split."
+                f"{name} must put every row into exactly one test fold, but row {row}"
+                f" is in {times_tested[row]}. Use a partition such as StratifiedKFold;"
+                " RecalibratedClassifierCV(ensemble=True) takes any split."
             )
-        return splits, is_partition
+        if tested == "at most once" and times_tested.max() > 1:
+            row = int(np.argmax(times_tested > 1))
+            raise ValueError(
+                f"{name} must not test a row twice, but row {row} is in"
+                f" {times_tested[row]} test folds. Use splits that test each row at"
+                " most once, such as StratifiedKFold or TimeSeriesSplit;"
+                " ensemble=True takes any split."
+            )
+        return splits, times_tested
 
     def of_folds(self, splits, run):
-        """Return the models of the folds, and the score of each row from the one that was not fitted on it."""
+        """Return the models of the folds, and the score of each row from the one that
+        was not fitted on it.
+        """
         models, scores = zip(
             *run([delayed(self._fold)(*split) for split in splits]), strict=True
         )
         return models, _gathered(scores, splits)
 
-    def cross_fitted(self, cv, run):
-        """Return out-of-fold scores of all rows and the model fitted on all of them; a frozen model is only asked."""
+    def cross_fitted(self, cv, run, *, tested="once"):
+        """Return out-of-fold scores, the rows that have one, in order, and the model
+        fitted on all rows; a frozen model is only asked. See `splits` for `tested`.
+        """
         if isinstance(self.estimator, FrozenEstimator):
-            return classifier_scores(
-                self.estimator, self.X, self.classes, self.response_method
-            ), self.estimator
-        splits, _ = self.splits(cv, partition=True)
+            scores = classifier_scores(
+                self.estimator,
+                self.X,
+                self.classes,
+                self.response_method,
+                check_columns=True,
+            )
+            return scores, np.arange(len(self.y)), self.estimator
+        splits, times_tested = self.splits(cv, tested=tested)
         tasks = [
             delayed(self.on_all_rows)(),
             *(delayed(self._fold_scores)(*split) for split in splits),
         ]
         model, *scores = run(tasks)
-        return _gathered(scores, splits), model
+        return _gathered(scores, splits), np.flatnonzero(times_tested), model
 
     def _fold(self, train, test):
         model, X_test = self.on_fold(train, test)
-        return model, classifier_scores(
-            model, X_test, self.classes, self.response_method
+        scores = classifier_scores(
+            model, X_test, self.classes, self.response_method, check_columns=True
         )
+        return model, scores
 
     def _fold_scores(self, train, test):
         return self._fold(train, test)[1]
 
 
 def _gathered(folds, splits):
-    """Return all rows' scores, in their order, from those of each fold's test rows."""
+    """Return the scores of the tested rows, in their order, from those of the folds."""
     return np.concatenate(folds)[
         np.argsort(np.concatenate([test for _, test in splits]))
     ]
-
-
-def classifier_scores(model, X, classes, response_method):
-    """Return a classifier's scores with one column for each of `classes`, or one column for a decision between two.
-
-    A class that the model does not know gets probability 0, as a logit the row's smallest plus log(2^-52).
-    """
-    scores, labels = (
-        np.asarray(getattr(model, response_method)(X)),
-        np.asarray(model.classes_),
-    )
-    is_logit = response_method == "decision_function"
-    if is_logit and len(labels) == 2:
-        # As two logits whose softmax has the log-odds of the single column.
-        half = scores.reshape(-1, 1) / 2
-        scores = np.hstack([-half, half])
-    if (
-        scores.ndim != 2
-        or scores.shape[1] != len(labels)
-        or (is_logit and len(labels) < 2)
-    ):
-        raise ValueError(
-            f"{response_method} of {type(model).__name__} has shape {scores.shape}, and it was fitted on the classes "
-            f"{labels.tolist()}: one column a class is needed"
-            + (
-                ", and two classes at least in the training part of every fold."
-                if is_logit
-                else "."
-            )
-        )
-    known = np.searchsorted(classes, labels)
-    if not np.array_equal(known, np.arange(len(classes))):
-        absent = (
-            scores.min(axis=1, keepdims=True) + log_odds(np.zeros(1))
-            if is_logit
-            else np.zeros((len(scores), 1))
-        )
-        known_scores, scores = (
-            scores,
-            np.repeat(absent.astype(scores.dtype), len(classes), axis=1),
-        )
-        scores[:, known] = known_scores
-    return scores[:, 1:] - scores[:, :1] if is_logit and len(classes) == 2 else scores
 
 
 def _response_method(estimator, methods):
@@ -558,17 +581,21 @@ def _response_method(estimator, methods):
             return method
     wanted = " or ".join(methods)
     raise TypeError(
-        f"estimator must be a classifier with {wanted}, but {type(estimator).__name__} has none of them."
+        f"estimator must be a classifier with {wanted}, but {type(estimator).__name__}"
+        " has none of them."
     )
 
 
 def _known_classes(estimator, y):
-    """Return the sorted classes: those of `y`, or those of a frozen classifier, which must know all of `y`."""
+    """Return the sorted classes: those of `y`, or those of a frozen classifier, which
+    must know all of `y`.
+    """
     if not isinstance(estimator, FrozenEstimator):
         classes = np.unique(y)
         if len(classes) < 2:
             raise ValueError(
-                f"y has one class only ({classes.tolist()[0]!r}): a classifier needs at least two."
+                f"y has one class only ({classes.tolist()[0]!r}): a classifier needs at"
+                " least two."
             )
         return classes
     check_is_fitted(estimator)
@@ -577,8 +604,8 @@ def _known_classes(estimator, y):
     if unknown.any():
         row = int(np.argmax(unknown))
         raise ValueError(
-            f"y has the label {y[row : row + 1].tolist()[0]!r} in row {row}, which the frozen classifier has not seen; "
-            f"it knows {classes.tolist()}."
+            f"y has the label {y[row : row + 1].tolist()[0]!r} in row {row}, which the"
+            f" frozen classifier has not seen; it knows {classes.tolist()}."
         )
     return classes
 
@@ -587,7 +614,8 @@ def _before_columns(scores, columns, names):
     """Return a DataFrame of the kind of `columns` that holds the scores before them."""
     if len(set(names)) < len(names):
         raise ValueError(
-            f"passthrough gives columns of the same name: {names}. Rename a column of X."
+            f"passthrough gives columns of the same name: {names}. Rename a column"
+            " of X."
         )
     n_scores = scores.shape[1]
     if hasattr(columns, "hstack"):

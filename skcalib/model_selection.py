@@ -1,5 +1,6 @@
 """Choices: which candidate of a search to refit."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,7 +8,7 @@ from sklearn.metrics import get_scorer as get_sklearn_scorer
 
 from skcalib._input.scalars import check_number
 from skcalib._input.warn import warn
-from skcalib.binning import check_binning
+from skcalib.binning import BaseBinning, check_binning
 from skcalib.metrics import get_scorer, get_scorer_names
 
 __all__ = ["sharpest_within"]
@@ -16,23 +17,28 @@ _CALIBRATION = "squared_calibration_error"
 
 
 def sharpest_within(
-    max_error, *, objective="neg_brier_score", n_standard_errors=1.0, binning=None
-):
+    max_error: float,
+    *,
+    objective: str | Callable[..., float] = "neg_brier_score",
+    n_standard_errors: float = 1.0,
+    binning: BaseBinning | int | None = None,
+) -> "SharpestWithin":
     """Rule that picks the best candidate among those that are calibrated well enough.
 
-    A calibration error alone must not choose: a constant forecast minimises it. The rule asks for an error of at most
-    `max_error`, as far as the folds can tell, and among those takes the best by a proper score.
+    A calibration error alone must not choose: a constant forecast minimises it. The
+    rule asks for an error of at most `max_error`, as far as the folds can tell, and
+    among those takes the best by a proper score.
 
     Parameters
     ----------
     max_error : float
         Largest l2 calibration error, in (0, 1].
     objective : str or callable, default="neg_brier_score"
-        Scorer that is maximised among the candidates within the limit: a function, or the name that
-        `skcalib.metrics.get_scorer` or else scikit-learn knows it by.
+        Scorer that is maximised among the candidates within the limit: a function, or
+        the name that `skcalib.metrics.get_scorer` or else scikit-learn knows it by.
     n_standard_errors : float, default=1.0
-        A candidate is within the limit if its mean signed squared error over the folds plus this many standard errors
-        is at most ``max_error**2``.
+        A candidate is within the limit if its mean signed squared error over the folds
+        plus this many standard errors is at most ``max_error**2``.
     binning : BaseBinning, int or None, default=None
         Bins of the unbiased error, None meaning ``EqualMass(15)``.
 
@@ -44,12 +50,14 @@ def sharpest_within(
     Raises
     ------
     ValueError
-        If `max_error` or `n_standard_errors` is out of range or there is no such scorer.
+        If `max_error` or `n_standard_errors` is out of range or there is no such
+        scorer.
 
     Warns
     -----
     UserWarning
-        At the search, if no candidate is within the limit: the best-calibrated one is then taken.
+        At the search, if no candidate is within the limit: the best-calibrated one is
+        then taken.
 
     See Also
     --------
@@ -59,7 +67,8 @@ def sharpest_within(
 
     Notes
     -----
-    The choice has seen its folds. Verify it on fresh rows, for example with `ScalingBinning.verify`.
+    The choice has seen its folds. Verify it on fresh rows, for example with
+    `ScalingBinning.verify`.
 
     References
     ----------
@@ -137,14 +146,16 @@ class SharpestWithin:
         usable = np.isfinite(upper) & np.isfinite(objective)
         if not usable.any():
             raise ValueError(
-                "No candidate has a finite score in every fold: see the warnings of the search."
+                "No candidate has a finite score in every fold: see the warnings of the"
+                " search."
             )
         within = usable & (upper <= self.max_error**2)
         if within.any():
             return int(np.argmax(np.where(within, objective, -np.inf)))
         best = int(np.argmin(np.where(usable, upper, np.inf)))
         warn(
-            f"No candidate is within max_error={self.max_error}: the best has an l2 calibration error of up to "
-            f"{np.sqrt(max(upper[best], 0)):.4f} ({self.n_standard_errors} standard errors) and is taken."
+            f"No candidate is within max_error={self.max_error}: the best has an l2"
+            f" calibration error of up to {np.sqrt(max(upper[best], 0)):.4f}"
+            f" ({self.n_standard_errors} standard errors) and is taken."
         )
         return best

@@ -1,10 +1,10 @@
 """A classifier and its recalibrator in one estimator."""
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.svm import LinearSVC
@@ -13,13 +13,17 @@ from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skcalib._defaults import ParameterHints
+from skcalib._fitting.wrapped import check_recalibrator
+from skcalib._inference.results import IntervalEstimate
+from skcalib._input.annotations import CrossValidation
+from skcalib._input.classifier_scores import classifier_scores
 from skcalib._input.scores import check_sample_weight
 from skcalib._input.warn import warn
-from skcalib.cross_fitting import ClassifierFits, ClassifierWrapper, classifier_scores
-from skcalib.recalibrators import CautiousRecalibrator
-from skcalib.recalibrators._certified import forbid_certificates_of_pairs
-from skcalib.recalibrators._stacked import Uncalibrated
-from skcalib.recalibrators._transformer import check_recalibrator
+from skcalib._rows.links import rounded
+from skcalib.cross_fitting import ClassifierFits, ClassifierWrapper
+from skcalib.recalibrators import BaseRecalibrator, CautiousRecalibrator
+from skcalib.recalibrators._certified_mixin import forbid_certificates_of_pairs
+from skcalib.recalibrators._uncalibrated import Uncalibrated
 
 __all__ = ["RecalibratedClassifierCV"]
 
@@ -37,42 +41,51 @@ def _linear_svc():
 
 
 class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrapper):
-    """Classifier whose probabilities are recalibrated on rows that it was not fitted on.
+    """Classifier whose probabilities are recalibrated on held-out samples.
 
-    The counterpart of `sklearn.calibration.CalibratedClassifierCV` that takes any recalibrator object. For a classifier
-    with a decision function, ``PlattScaling(clip=None)`` and `IsotonicCalibration` with ``ensemble=True`` or False give
-    the same probabilities.
+    The counterpart of `sklearn.calibration.CalibratedClassifierCV` that takes any
+    recalibrator object. For a classifier with a decision function,
+    ``PlattScaling(clip=None)`` and `IsotonicCalibration` with ``ensemble=True`` or
+    False give the same probabilities.
 
     Parameters
     ----------
     estimator : classifier, default=None
-        The classifier to recalibrate, None for ``LinearSVC(random_state=0)``. Its `decision_function` is used if it
-        has one, else its `predict_proba`. With ``recalibrator=None`` its `predict_proba` comes first, because the
-        bare model may be kept. If a model is already fitted, wrap it in a `sklearn.frozen.FrozenEstimator` and pass
-        rows that it has not seen.
+        The classifier to recalibrate, None for ``LinearSVC(random_state=0)``. Its
+        `decision_function` is used if it has one, else its `predict_proba`. With
+        ``recalibrator=None`` its `predict_proba` comes first, because the bare model
+        may be kept. If a model is already fitted, wrap it in a
+        `sklearn.frozen.FrozenEstimator` and pass rows that it has not seen.
 
     recalibrator : recalibrator, default=None
-        Any object with ``fit(scores, y)`` and ``predict_proba(scores)``. None is `CautiousRecalibrator`: a stack of
-        recalibrators, or the bare model if the stack saves too little log-loss. It is cloned. Its parameters
-        `input` (the scale of the scores) and `classes` (the labels of their columns) are set to what the classifier
-        gives; in a recalibrator around another one, those of the inner one.
+        Any object with ``fit(scores, y)`` and ``predict_proba(scores)``. None is
+        `CautiousRecalibrator`: a stack of recalibrators, or the bare model if the stack
+        saves too little log-loss. It is cloned. Its parameters `input` (the scale of
+        the scores) and `classes` (the labels of their columns) are set to what the
+        classifier gives; in a recalibrator around another one, those of the inner one.
 
     cv : int, cross-validation splitter or iterable of (train, test), default=None
-        How rows are split into those for the classifier and those for the recalibrator; None is 5 stratified folds, an
-        int that many. With ``ensemble=False`` each row must be in exactly one test fold.
+        How rows are split into those for the classifier and those for the recalibrator;
+        None is 5 stratified folds, an int that many. With ``ensemble=False`` each row
+        may be tested once at most. Rows that are never tested, such as the first ones
+        of a `TimeSeriesSplit`, only train.
 
     n_jobs : int, default=None
-        How many jobs run at once; None is 1 unless a `joblib.parallel_config` says otherwise, -1 all processors.
+        How many jobs run at once; None is 1 unless a `joblib.parallel_config` says
+        otherwise, -1 all processors.
 
     ensemble : bool or "auto", default="auto"
-        With True, each fold has a classifier fitted on its training rows and a recalibrator fitted on its test rows;
-        their probabilities are averaged. With False, one recalibrator is fitted on the cross-fitted scores of all rows,
-        and the classifier on all rows. "auto" takes the classifiers of the folds and that one recalibrator for all of
-        them, and averages their probabilities. It is False for a `FrozenEstimator`, where nothing is split, and for a
-        precomputed kernel, and True for a `cv` that does not test each row once.
+        With True, each fold has a classifier fitted on its training rows and a
+        recalibrator fitted on its test rows; their probabilities are averaged. With
+        False, one recalibrator is fitted on the cross-fitted scores of all rows, and
+        the classifier on all rows. "auto" takes the classifiers of the folds and that
+        one recalibrator for all of them, and averages their probabilities. It is False
+        for a `FrozenEstimator`, where nothing is split, for a precomputed kernel, and
+        for a `cv` that never tests some rows, and True for one that tests a row twice.
 
     verbose : bool, default=False
-        Whether standard error gets a line for each fit of the classifier, at most every two seconds.
+        Whether standard error gets a line for each fit of the classifier, at most every
+        two seconds.
 
     Attributes
     ----------
@@ -80,16 +93,19 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         The sorted labels, in the order of the probability columns.
 
     calibrated_classifiers_ : list
-        The fitted pairs, each with its `estimator`, `recalibrator` and `predict_proba`: one per fold, or one alone.
+        The fitted pairs, each with its `estimator`, `recalibrator` and `predict_proba`:
+        one per fold, or one alone.
 
     gain_ : IntervalEstimate
-        Log-loss in nats per row that recalibrating saves out of fold, for one classifier: estimate, low and high (90
-        %). It is there if one recalibrator serves all pairs and measures it: `CautiousRecalibrator` (the default) and
+        Log-loss in nats per row that recalibrating saves out of fold, for one
+        classifier: estimate, low and high (90 %). It is there if one recalibrator
+        serves all pairs and measures it: `CautiousRecalibrator` (the default) and
         `StackedRecalibrator` do.
 
     chosen_ : recalibrator
-        What predicts: the stack, or ``Uncalibrated()`` for the bare model, which is then fitted on all rows and is the
-        only pair. It is there for a `CautiousRecalibrator` that serves all pairs.
+        What predicts: the stack, or ``Uncalibrated()`` for the bare model, which is
+        then fitted on all rows and is the only pair. It is there for a
+        `CautiousRecalibrator` that serves all pairs.
 
     n_features_in_ : int
         Number of features, if the classifier has this attribute.
@@ -100,34 +116,39 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
     Raises
     ------
     ValueError
-        In `fit`, if `y` has one class only, `cv` trains a fold on rows that it tests, or, with ``ensemble=False``, does
-        not test each row once.
+        In `fit`, if `y` has one class only, `cv` trains a fold on rows that it tests,
+        or, with ``ensemble=False``, tests a row twice.
     TypeError
-        In `fit`, if `estimator` has neither `decision_function` nor `predict_proba`, or `recalibrator` lacks a method.
+        In `fit`, if `estimator` has neither `decision_function` nor `predict_proba`, or
+        `recalibrator` lacks a method.
 
     See Also
     --------
-    CrossFittedClassifier : The same as two steps of a pipeline, so that a search can reuse the scores.
+    CrossFittedClassifier : The same as two steps of a pipeline, so that a search can
+        reuse the scores.
 
     Notes
     -----
-    A class that is missing from a fold's training rows has probability 0 in that fold's pair. Test rows of that class
-    are left out of the pair's recalibration, because its classifier does not know the class. If a class is missing
-    from a fold's test rows, only recalibrators that cannot be fitted without it raise an error. If one
+    A class that is missing from a fold's training rows has probability 0 in that fold's
+    pair. Test rows of that class are left out of the pair's recalibration, because its
+    classifier does not know the class. If a class is missing from a fold's test rows,
+    only recalibrators that cannot be fitted without it raise an error. If one
     recalibrator serves all pairs, it is fitted on all rows.
 
-    `sample_weight` goes to the recalibrator and, if its `fit` takes it, to the classifier. In a `Pipeline` of
-    recalibrators it goes to every step that takes it, `input` to the first step and `classes` to all. Other metadata
-    go to the classifier, and `groups` to the splitter; with metadata routing enabled the requests decide instead. A
-    search without routing keeps `groups` for itself: make this a step of a pipeline and name the step,
+    `sample_weight` goes to the recalibrator and, if its `fit` takes it, to the
+    classifier. In a `Pipeline` of recalibrators it goes to every step that takes it,
+    `input` to the first step and `classes` to all. Other metadata go to the classifier,
+    and `groups` to the splitter; with metadata routing enabled the requests decide
+    instead. A search without routing keeps `groups` for itself: make this a step of a
+    pipeline and name the step,
     ``search.fit(X, y, recalibratedclassifiercv__groups=groups)``.
 
     References
     ----------
-    .. [1] Platt, "Probabilistic Outputs for Support Vector Machines and Comparisons to Regularized Likelihood
-       Methods", 1999 (``ensemble=False``).
-    .. [2] Zadrozny and Elkan, "Transforming Classifier Scores into Accurate Multiclass Probability Estimates",
-       KDD 2002.
+    .. [1] Platt, "Probabilistic Outputs for Support Vector Machines and Comparisons to
+        Regularized Likelihood Methods", 1999 (``ensemble=False``).
+    .. [2] Zadrozny and Elkan, "Transforming Classifier Scores into Accurate Multiclass
+        Probability Estimates", KDD 2002.
 
     Examples
     --------
@@ -154,21 +175,29 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
     _default_objects = {"estimator": _linear_svc, "recalibrator": CautiousRecalibrator}
     _hints = {
         "method": (
-            'recalibrator=PlattScaling() for "sigmoid", recalibrator=IsotonicCalibration() for "isotonic", '
-            'recalibrator=TemperatureScaling() for "temperature"'
+            'recalibrator=PlattScaling() for "sigmoid",'
+            ' recalibrator=IsotonicCalibration() for "isotonic",'
+            ' recalibrator=TemperatureScaling() for "temperature"'
         ),
         "base_estimator": "estimator=",
     }
 
+    classes_: np.ndarray
+    calibrated_classifiers_: list
+    gain_: IntervalEstimate
+    chosen_: BaseRecalibrator
+    n_features_in_: int
+    feature_names_in_: np.ndarray
+
     def __init__(
         self,
-        estimator=None,
-        recalibrator=None,
+        estimator: BaseEstimator | None = None,
+        recalibrator: BaseEstimator | None = None,
         *,
-        cv=None,
-        n_jobs=None,
-        ensemble="auto",
-        verbose=False,
+        cv: CrossValidation | None = None,
+        n_jobs: int | None = None,
+        ensemble: bool | Literal["auto"] = "auto",
+        verbose: bool = False,
     ):
         self.estimator = estimator
         self.recalibrator = recalibrator
@@ -202,10 +231,11 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         Raises
         ------
         ValueError
-            If `y` has one class only, `cv` trains a fold on rows that it tests, or, with ``ensemble=False``, does not
-            test each row once.
+            If `y` has one class only, `cv` trains a fold on rows that it tests, or,
+            with ``ensemble=False``, tests a row twice.
         TypeError
-            If `estimator` has neither `decision_function` nor `predict_proba`, or `recalibrator` lacks a method.
+            If `estimator` has neither `decision_function` nor `predict_proba`, or
+            `recalibrator` lacks a method.
         """
         estimator, methods = self._classifier(), ("decision_function", "predict_proba")
         params = self._metadata(estimator, sample_weight, fit_params)
@@ -235,7 +265,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         return self
 
     def predict_proba(self, X):
-        """Return recalibrated probabilities, averaged over the fitted pairs of classifier and recalibrator.
+        """Return recalibrated probabilities, averaged over the fitted pairs.
 
         Parameters
         ----------
@@ -263,7 +293,8 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         Returns
         -------
         y_pred : ndarray of shape (n_samples,)
-            Labels: the largest mean probability's, or with a single pair what its recalibrator predicts.
+            Labels: the largest mean probability's, or with a single pair what its
+            recalibrator predicts.
         """
         check_is_fitted(self)
         first, *others = self.calibrated_classifiers_
@@ -272,7 +303,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
 
     def get_metadata_routing(self):
-        """Return how metadata is routed: to the classifier's `fit` and to the splitter's `split`.
+        """Return how metadata reaches the classifier's `fit` and the splitter.
 
         Returns
         -------
@@ -306,7 +337,8 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         return False if self.ensemble == "auto" and whole else self.ensemble
 
     def _metadata(self, estimator, sample_weight, fit_params):
-        """Return the metadata of the classifier and the splitter: without routing with the weights if `fit` takes them.
+        """Return the metadata of the classifier and the splitter: without routing with
+        the weights if `fit` takes them.
 
         With routing it is for the requests to say who gets them.
         """
@@ -316,7 +348,8 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
             return {"sample_weight": sample_weight, **fit_params}
         if sample_weight is not None and not isinstance(estimator, FrozenEstimator):
             warn(
-                f"{type(estimator).__name__}.fit takes no sample_weight: the weights serve the recalibration alone."
+                f"{type(estimator).__name__}.fit takes no sample_weight: the weights"
+                " serve the recalibration alone."
             )
         return fit_params
 
@@ -329,20 +362,28 @@ class _PairFits(NamedTuple):
     sample_weight: np.ndarray | None
 
     def pairs(self, cv, run, ensemble):
-        """Return the fitted pairs of classifier and recalibrator, for a resolved `ensemble`."""
+        """Return the fitted pairs of classifier and recalibrator, for a resolved
+        `ensemble`.
+        """
         fits = self.fits
         if not ensemble:
-            scores, model = fits.cross_fitted(cv, run)
-            return [self._pair(model, self._recalibrator(scores))]
+            scores, rows, model = fits.cross_fitted(cv, run, tested="at most once")
+            return [self._pair(model, self._recalibrator(scores, rows))]
         if get_tags(fits.estimator).input_tags.pairwise:
             raise ValueError(
-                "ensemble=True cannot predict from a precomputed kernel: use ensemble=False."
+                "ensemble=True cannot predict from a precomputed kernel: use"
+                " ensemble=False."
             )
-        splits, is_partition = fits.splits(cv)
-        if ensemble != "auto" or not is_partition:
+        splits, times_tested = fits.splits(cv)
+        if ensemble == "auto" and times_tested.min() == 0 and times_tested.max() == 1:
+            # Rows in the order of time: models of the first folds have seen little, and
+            # the one of all rows predicts.
+            return self.pairs(splits, run, ensemble=False)
+        if ensemble != "auto" or times_tested.max() > 1:
             if any(len(test) < 2 for _, test in splits):
                 raise ValueError(
-                    "cv tests a fold on one row alone, too little for a recalibrator: use ensemble=False."
+                    "cv tests a fold on one row alone, too little for a recalibrator:"
+                    " use ensemble=False."
                 )
             return run(
                 [
@@ -359,27 +400,32 @@ class _PairFits(NamedTuple):
         return [self._pair(model, recalibrator) for model in models]
 
     def _of_fold(self, fold, train, test):
-        """Fit the classifier on the rows `train` and its recalibrator on those of `test` whose class it knows."""
+        """Fit the classifier on the rows `train` and its recalibrator on those of
+        `test` whose class it knows.
+        """
         model, X_test = self.fits.on_fold(train, test)
         known = _known_classes(model, fold)
         is_known = np.isin(self.fits.y[test], known)
         if not is_known.any():
             raise ValueError(
-                f"cv trains fold {fold} on none of the classes that it tests: use a stratified cv."
+                f"cv trains fold {fold} on none of the classes that it tests: use a"
+                " stratified cv."
             )
-        scores = classifier_scores(model, X_test, known, self.fits.response_method)[
-            is_known
-        ]
+        scores = classifier_scores(
+            model, X_test, known, self.fits.response_method, check_columns=True
+        )[is_known]
         return self._pair(model, self._recalibrator(scores, test[is_known], known))
 
     def _recalibrator(self, scores, rows=slice(None), classes=None):
-        """Return the recalibrator fitted to the scores of rows, with a column for each of `classes`: all by default."""
+        """Return the recalibrator fitted to the scores of rows, with a column for each
+        of `classes`: all by default.
+        """
         recalibrator, method = clone(self.recalibrator), self.fits.response_method
         classes = self.fits.classes if classes is None else classes
         _describe_scores(recalibrator, {"input": _SCALE[method], "classes": classes})
         weight = None if self.sample_weight is None else self.sample_weight[rows]
         return recalibrator.fit(
-            _rounded(scores), self.fits.y[rows], **_weight_params(recalibrator, weight)
+            rounded(scores), self.fits.y[rows], **_weight_params(recalibrator, weight)
         )
 
     def _pair(self, model, recalibrator):
@@ -399,7 +445,11 @@ class RecalibratedModel(NamedTuple):
     def predict_proba(self, X):
         """Return float64 probabilities with one column for each of `classes`."""
         probabilities = classifier_scores(
-            self.recalibrator, self._scores(X), self.classes, "predict_proba"
+            self.recalibrator,
+            self._scores(X),
+            self.classes,
+            "predict_proba",
+            rows_sum_to_one=False,
         )
         return probabilities.astype(np.float64, copy=False)
 
@@ -408,9 +458,10 @@ class RecalibratedModel(NamedTuple):
         return self.recalibrator.predict(self._scores(X))
 
     def _scores(self, X):
-        # A recalibrator of all folds knows classes that a fold's classifier may not know.
+        # A recalibrator of all folds knows classes that a fold's classifier may not
+        # know.
         classes = np.unique(self.recalibrator.classes_)
-        return _rounded(
+        return rounded(
             classifier_scores(self.estimator, X, classes, self.response_method)
         )
 
@@ -419,22 +470,19 @@ def _known_classes(model, fold):
     known = np.unique(model.classes_)
     if len(known) < 2:
         raise ValueError(
-            f"cv trains fold {fold} on one class only ({known.tolist()[0]!r}): nothing can be recalibrated. Use a "
-            "stratified cv, fewer folds, or ensemble=False."
+            f"cv trains fold {fold} on one class only ({known.tolist()[0]!r}): nothing"
+            " can be recalibrated. Use a stratified cv, fewer folds, or"
+            " ensemble=False."
         )
     return known
 
 
-def _rounded(scores):
-    """Return scores to 36 binary digits: copies of a row may differ in the last of 53, and they must tie."""
-    mantissa, exponent = np.frexp(scores)
-    return np.ldexp(np.round(np.ldexp(mantissa, 36)), exponent - 36)
-
-
 def _describe_scores(recalibrator, description):
-    """Set those parameters of `description` that the recalibrator, or else one inside it, has.
+    """Set those parameters of `description` that the recalibrator, or else one inside
+    it, has.
 
-    The first step of a pipeline gets the classifier's scores, a later one what the step before makes of them.
+    The first step of a pipeline gets the classifier's scores, a later one what the step
+    before makes of them.
     """
     if isinstance(recalibrator, Pipeline):
         for step in _steps(recalibrator).values():
@@ -453,7 +501,9 @@ def _describe_scores(recalibrator, description):
 
 
 def _refuse_columns(recalibrator):
-    """Raise where a recalibrator needs columns of X beside the scores, which it would not get."""
+    """Raise where a recalibrator needs columns of X beside the scores, which it would
+    not get.
+    """
     for step in _steps(recalibrator).values():
         for name in ("features", "groups"):
             columns = getattr(step, name, None)
@@ -465,14 +515,18 @@ def _refuse_columns(recalibrator):
             if columns is not None and not is_known:
                 kind = type(step).__name__
                 raise ValueError(
-                    f"recalibrator is a {kind} with {name}={columns!r}, columns of X, but RecalibratedClassifierCV "
-                    "hands over scores alone. Use make_pipeline(CrossFittedClassifier(estimator, passthrough=[...]), "
-                    f"{kind}({name}=...)), where passthrough keeps these columns beside the scores."
+                    f"recalibrator is a {kind} with {name}={columns!r}, columns of X,"
+                    " but RecalibratedClassifierCV hands over scores alone. Use"
+                    " make_pipeline(CrossFittedClassifier(estimator,"
+                    f" passthrough=[...]), {kind}({name}=...)), where passthrough keeps"
+                    " these columns beside the scores."
                 )
 
 
 def _weight_params(recalibrator, sample_weight):
-    """Return the weights under the names that the recalibrator's `fit` takes them by."""
+    """Return the weights under the names that the recalibrator's `fit` takes them
+    by.
+    """
     if sample_weight is None:
         return {}
     takers = {
@@ -482,7 +536,8 @@ def _weight_params(recalibrator, sample_weight):
     }
     if not takers:
         raise ValueError(
-            f"sample_weight was given, but fit of {recalibrator!r} does not take it: use one that does."
+            f"sample_weight was given, but fit of {recalibrator!r} does not take it:"
+            " use one that does."
         )
     if isinstance(recalibrator, Pipeline):
         if not get_config()["enable_metadata_routing"]:

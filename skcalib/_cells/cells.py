@@ -1,4 +1,6 @@
-"""Cells: scores with weights and events, be they distinct, condensed or bins, in the order of the scores."""
+"""Cells: scores with weights and events, be they distinct, condensed or bins, in the
+order of the scores.
+"""
 
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -8,19 +10,22 @@ import numpy as np
 from skcalib._rows.sorting import DistinctScores
 
 _ONE_SCORE = 1e-12  # a variance below it is that of one score, rounded
-# At most this many cells are kept unless more are asked for: draws of their events then fit the cache.
+# At most this many cells are kept unless more are asked for: draws of their events then
+# fit the cache.
 _MOST_CONDENSED = 1 << 12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CellSums:
-    """Sums over the rows of each cell, where a cell is a range of scores that have one event frequency.
+    """Sums over the rows of each cell, where a cell is a range of scores that have one
+    event frequency.
 
     Parameters
     ----------
     edges : ndarray of shape (m + 1,) or None
-        Edges of the cells, which hold the scores above the lower edge up to the upper one, the first cell both. None
-        for cells of one score, and for those of several problems.
+        Edges of the cells, which hold the scores above the lower edge up to the upper
+        one, the first cell both. None for cells of one score, and for those of several
+        problems.
     count : ndarray of int, shape (m,), or None
         Number of rows, where it is known.
     weight : ndarray of shape (m,)
@@ -28,7 +33,8 @@ class CellSums:
     weighted_score, weighted_label : ndarray of shape (m,)
         Sums of w s and of w y.
     weighted_score_squared, weighted_score_label : ndarray of shape (m,) or None
-        Sums of w s^2 and of w s y. None for cells of one score, or of scores so near that they count as one.
+        Sums of w s^2 and of w s y. None for cells of one score, or of scores so near
+        that they count as one.
     weight_squared : ndarray of shape (m,) or None
         Sums of w^2, where they are known.
     """
@@ -83,7 +89,9 @@ class CellSums:
 
     @cached_property
     def score_ratio(self):
-        """Variance of the scores within each cell over s (1 - s): how much less than a binomial its events vary."""
+        """Variance of the scores within each cell over s (1 - s): how much less than a
+        binomial its events vary.
+        """
         score, variance = self.mean_score, self.score_variance
         spread = score * (1 - score)
         return np.minimum(
@@ -117,7 +125,9 @@ class CellSums:
 
     @property
     def residual_factor(self):
-        """How many times as much the residuals vary as by the event frequency and `score_ratio`; 1 if unknown."""
+        """How many times as much the residuals vary as by the event frequency and
+        `score_ratio`; 1 if unknown.
+        """
         if self.weighted_score_label is None:
             return np.ones(len(self.weight))
         frequency = self.event_frequency
@@ -142,11 +152,15 @@ class CellSums:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cells(CellSums):
-    """Cells that hold rows: distinct scores, neighbours that are pooled, or the filled bins of a `BinStatistics`."""
+    """Cells that hold rows: distinct scores, neighbours that are pooled, or the filled
+    bins of a `BinStatistics`.
+    """
 
     @classmethod
     def from_rows(cls, scores, labels, sample_weight=None):
-        """Return the cells of the distinct scores of validated rows; see `DistinctScores.from_rows`."""
+        """Return the cells of the distinct scores of validated rows; see
+        `DistinctScores.from_rows`.
+        """
         table = DistinctScores.from_rows(scores, labels, sample_weight)
         return cls.of_scores(
             table.scores, np.diff(table.weight), np.diff(table.positives)
@@ -164,52 +178,60 @@ class Cells(CellSums):
         """Return the cells of several problems, one after the other."""
         if len(parts) == 1:
             return parts[0]
-        sums = (
-            [getattr(part, field.name) for part in parts] for field in fields(cls)[1:]
-        )
-        return cls(
-            None,
-            *(
-                None if any(one is None for one in values) else np.concatenate(values)
-                for values in sums
-            ),
-        )
+        sums = {"edges": None}
+        for field in fields(cls)[1:]:
+            of_parts = [getattr(cells, field.name) for cells in parts]
+            is_known = all(values is not None for values in of_parts)
+            sums[field.name] = np.concatenate(of_parts) if is_known else None
+        return cls(**sums)
 
     @classmethod
     def of_bins(cls, bins):
         """Return the bins that hold rows."""
-        held = bins.weight > 0
-        values = [getattr(bins, field.name) for field in fields(cls)[1:]]
-        edges = np.append(bins.edges[:1], bins.edges[1:][held])
-        return cls(edges, *(None if value is None else value[held] for value in values))
+        is_filled = bins.weight > 0
+        sums = {"edges": np.append(bins.edges[:1], bins.edges[1:][is_filled])}
+        for field in fields(cls)[1:]:
+            values = getattr(bins, field.name)
+            sums[field.name] = None if values is None else values[is_filled]
+        return cls(**sums)
 
     def condensed(self, most):
-        """Return the cells where they are at most `most`, else fewer: neighbours of about the same weight are pooled.
+        """Return the cells where they are at most `most`, else fewer: neighbours of
+        about the same weight are pooled.
 
         Scores of a pooled cell count as their mean.
         """
         if len(self.weight) <= most:
             return self
-        n_cells, total = min(most, _MOST_CONDENSED), np.cumsum(self.weight)
-        last = np.searchsorted(total, np.arange(1, n_cells + 1) / n_cells * total[-1])
-        last = np.unique(np.minimum(last, len(total) - 1))
+        n_cells = min(most, _MOST_CONDENSED)
+        reached = np.cumsum(self.weight)
+        targets = np.arange(1, n_cells + 1) / n_cells * reached[-1]
+        # A heavy cell may reach several targets: it ends one pooled cell.
+        last = np.searchsorted(reached, targets)
+        last = np.unique(np.minimum(last, len(reached) - 1))
         starts = np.append(0, last[:-1] + 1)
-        sums = (
-            np.add.reduceat(total, starts)
-            for total in (self.weight, self.weighted_score, self.weighted_label)
+        return Cells(
+            edges=np.append(self.high[:1], self.high[last]),
+            count=None,
+            weight=np.add.reduceat(self.weight, starts),
+            weighted_score=np.add.reduceat(self.weighted_score, starts),
+            weighted_label=np.add.reduceat(self.weighted_label, starts),
         )
-        return Cells(np.append(self.high[:1], self.high[last]), None, *sums)
 
     def two_points(self):
-        """Return scores and weights of two points a cell that have the mean and the variance of its scores."""
-        mean, variance = np.clip(self.mean_score, 0, 1), self.score_variance
-        if not np.any(variance > _ONE_SCORE):
+        """Return scores and weights of two points a cell that have the mean and the
+        variance of its scores.
+        """
+        mean = np.clip(self.mean_score, 0, 1)
+        variance = self.score_variance
+        is_spread = variance > _ONE_SCORE
+        if not np.any(is_spread):
             return mean, self.weight
-        points = two_points(
-            self.weight, mean, np.where(variance > _ONE_SCORE, variance, 0), 0.0, 1.0
-        )
+        variance = np.where(is_spread, variance, 0)
+        points = two_points(self.weight, mean, variance, 0.0, 1.0)
         weights, scores = np.concatenate(points, axis=1)
-        return np.clip(scores[weights > 0], 0, 1), weights[weights > 0]
+        is_used = weights > 0
+        return np.clip(scores[is_used], 0, 1), weights[is_used]
 
     def of_rows(self, scores):
         """Return the cell of each score."""
@@ -222,19 +244,25 @@ class Cells(CellSums):
 
 
 def two_points(weight, mean, variance, low, high):
-    """Return the weights and places of two points in [low, high] with a given mean and variance, (2, m) each point.
+    """Return the weights and places of two points in [low, high] with a given mean and
+    variance, (2, m) each point.
 
     They are as far from the mean on both sides, unless an end is nearer.
     """
-    below, above = mean - low, high - mean
+    below = mean - low
+    above = high - mean
     variance = np.clip(variance, 0, below * above)  # it is at most that
     deviation = np.sqrt(variance)
-    least = np.where(deviation > 0, np.minimum(deviation, below), 0.0)
-    step = np.where(
-        deviation > above, variance / np.where(above > 0, above, 1.0), least
-    )
-    rest = np.divide(variance, step, out=np.zeros(len(step)), where=step > 0)
-    share = np.divide(rest, step + rest, out=np.ones(len(step)), where=step + rest > 0)
-    return np.stack((weight * share, mean - step)), np.stack(
-        (weight * (1 - share), mean + rest)
-    )
+    # One deviation to both sides; where that leaves [low, high] a point stands at the
+    # end, and the product of the two steps is the variance.
+    step_down = np.where(deviation > 0, np.minimum(deviation, below), 0.0)
+    to_high = variance / np.where(above > 0, above, 1.0)
+    step_down = np.where(deviation > above, to_high, step_down)
+    zeros = np.zeros(len(step_down))
+    step_up = np.divide(variance, step_down, out=zeros, where=step_down > 0)
+    # The shares that keep the mean.
+    both = step_down + step_up
+    share = np.divide(step_up, both, out=np.ones(len(both)), where=both > 0)
+    lower = np.stack((weight * share, mean - step_down))
+    upper = np.stack((weight * (1 - share), mean + step_up))
+    return lower, upper

@@ -1,4 +1,6 @@
-"""Many classes as binary problems: top-label, one-vs-rest (marginal) and pooled, once for everybody."""
+"""Many classes as binary problems: top-label, one-vs-rest (marginal) and pooled, once
+for everybody.
+"""
 
 import reprlib
 from dataclasses import replace
@@ -19,6 +21,7 @@ from skcalib._input.scored_labels import ScoredLabels, check_scored_labels
 from skcalib._input.warn import warn
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.sorting import in_order, sorted_rows
+from skcalib.binning import EqualMass, check_binning
 
 _ONE_SCORE = 1e-12  # a variance below it is that of one score, rounded
 _WEIGHTED = (
@@ -28,9 +31,11 @@ _WEIGHTED = (
     "weighted_score_squared",
     "weighted_score_label",
 )
-_NORMALISED = 1e-2  # the most by which the scores of a row miss 1 where they are those of one label
-# Columns that are copied at a time: each cache line of the rows is read once for 16 or 8 of them. A marginal error of
-# 1,000 classes takes .75 of the time of a copy of each column by itself.
+# the most by which the scores of a row miss 1 where they are those of one label
+_NORMALISED = 1e-2
+# Columns that are copied at a time: each cache line of the rows is read once for 16 or
+# 8 of them. A marginal error of 1,000 classes takes .75 of the time of a copy of each
+# column by itself.
 _COLUMNS = 32
 
 
@@ -42,8 +47,23 @@ class BinaryTask(NamedTuple):
     sample_weight: np.ndarray | None
     n_columns = 1  # pairs of a score and a label that belong to one row
 
-    def statistics(self, strategy, *, moments=2):
-        """Return the bin statistics under a binning strategy; see `bin_statistics` for `moments`."""
+    def statistics(self, binning, *, moments=2):
+        """Return the bin statistics under a binning strategy.
+
+        Parameters
+        ----------
+        binning : BaseBinning, int or None
+            The strategy; an int is a number of equal-mass bins, None
+            ``EqualMass(15)``.
+        moments : int, default=2
+            See `bin_statistics`.
+
+        Returns
+        -------
+        statistics : BinStatistics
+            The sums of the bins.
+        """
+        strategy = check_binning(binning, EqualMass(15))
         rows = self.sorted_for(strategy)
         return bin_statistics(
             rows.scores,
@@ -54,7 +74,9 @@ class BinaryTask(NamedTuple):
         )
 
     def sorted_for(self, strategy):
-        """Return the problem with its rows in order where the strategy sorts the scores, or makes a bin for each."""
+        """Return the problem with its rows in order where the strategy sorts the
+        scores, or makes a bin for each.
+        """
         if (
             self.sample_weight is not None
             or len(self.scores) > strategy._sorts_up_to
@@ -65,13 +87,57 @@ class BinaryTask(NamedTuple):
 
     @property
     def weight_type(self):
-        """What the weights are where nobody says it: weights that are no integers do not count rows."""
-        counts = self.sample_weight is None or not (self.sample_weight % 1).any()
-        return "frequency" if counts else "importance"
+        """What the weights are where nobody says it: weights that are no integers do
+        not count rows.
+        """
+        return "frequency" if is_counted(self.sample_weight) else "importance"
 
-    def cells(self):
-        """Return the cells of the distinct scores."""
-        return Cells.from_rows(*self)
+    @property
+    def n_rows(self):
+        """How many rows the weights are worth: their sum where they count rows, else
+        ``sum(w)**2 / sum(w**2)``.
+        """
+        weight = self.sample_weight
+        if weight is None:
+            return len(self.scores)
+        if is_counted(weight):
+            return weight.sum()
+        return weight.sum() ** 2 / (weight @ weight)
+
+    def bin_cells(self, binning):
+        """Return the filled bins of a strategy as cells.
+
+        Parameters
+        ----------
+        binning : BaseBinning, int or None
+            The strategy; an int is a number of equal-mass bins, None
+            ``EqualMass(15)``.
+
+        Returns
+        -------
+        cells : Cells
+            The bins that hold rows.
+        """
+        return self.adjusted(Cells.of_bins(self.statistics(binning)))
+
+    def cells(self, most=None):
+        """Return the cells of the distinct scores.
+
+        Parameters
+        ----------
+        most : int, default=None
+            Number of cells beyond which neighbours are pooled, and their events given
+            the variance that draws need; None for the exact cells.
+
+        Returns
+        -------
+        cells : Cells
+            The cells.
+        """
+        cells = Cells.from_rows(*self)
+        if most is None:
+            return cells
+        return self.adjusted(cells.condensed(most))
 
     def adjusted(self, cells):
         """Return its cells with the variances of their events."""
@@ -79,7 +145,9 @@ class BinaryTask(NamedTuple):
 
     @property
     def weight(self):
-        """The weights, or None: rows are cells of one score whose event frequency is the label."""
+        """The weights, or None: rows are cells of one score whose event frequency is
+        the label.
+        """
         return self.sample_weight
 
     @property
@@ -94,11 +162,15 @@ class BinaryTask(NamedTuple):
 
 
 class PooledTask(BinaryTask):
-    """All pairs of a row and a class as one problem. The `n_columns` pairs of a row stand together."""
+    """All pairs of a row and a class as one problem. The `n_columns` pairs of a row
+    stand together.
+    """
 
     @classmethod
     def of(cls, scores, codes, weight):
-        """Return it for scores (n, K), the column of each label, and the weights of the rows or None."""
+        """Return it for scores (n, K), the column of each label, and the weights of the
+        rows or None.
+        """
         n_columns = scores.shape[1]
         task = cls(
             scores.ravel(),
@@ -109,52 +181,49 @@ class PooledTask(BinaryTask):
         return task
 
     def adjusted(self, cells):
-        """Return the cells with the second moments at which they tell how their events vary: a row has one event.
+        """Return the cells with the second moments at which they tell how their events
+        vary: a row has one event.
 
-        A row whose scores in a cell sum to q adds q (1 - q) to the variance of its events, and the noise of the cell is
-        that of means of rows, not of pairs. Cells of scores that do not sum to 1 stay as they are.
+        A row whose scores in a cell sum to q adds q (1 - q) to the variance of its
+        events, and the noise of the cell is that of means of rows, not of pairs. Cells
+        of scores that do not sum to 1 stay as they are.
         """
         scores = self.scores.reshape(-1, self.n_columns).astype(np.float64)
         if not one_label_a_row(scores):
             return cells
-        cells = Cells.of_bins(cells) if isinstance(cells, BinStatistics) else cells
+        if isinstance(cells, BinStatistics):
+            cells = Cells.of_bins(cells)
         shape = len(scores), len(cells.weight)
-        code, starts = (
-            cells.of_rows(self.scores),
-            np.arange(0, scores.size + 1, self.n_columns),
-        )
+        code = cells.of_rows(self.scores)
+        starts = np.arange(0, scores.size + 1, self.n_columns)
 
         def by_row(values):
+            """Return the sums of values of pairs by row and cell, as a sparse array."""
             sums = csr_array((values, code, starts), shape, copy=True)
             sums.sum_duplicates()
             return sums
 
-        score, residual = (
-            by_row(scores.ravel()),
-            by_row((self.labels - self.scores).astype(np.float64)),
-        )
-        n_pairs, cell = by_row(np.ones(scores.size)).data, score.indices
-        weight = (
-            np.ones(len(scores))
-            if self.sample_weight is None
-            else self.sample_weight[:: self.n_columns]
-        )
+        score = by_row(scores.ravel())
+        residual = by_row((self.labels - self.scores).astype(np.float64))
+        n_pairs = by_row(np.ones(scores.size)).data
+        cell = score.indices
+        weight = np.ones(len(scores))
+        if self.sample_weight is not None:
+            weight = self.sample_weight[:: self.n_columns]
         weight = np.repeat(weight, np.diff(score.indptr))
         total, mean, deviation = cells.weight, cells.mean_score, cells.deviation
-        variance = (
-            np.bincount(cell, weight * score.data * (1 - score.data), shape[1]) / total
-        )
+        # The events of a row in a cell are one trial of probability q, the sum of its
+        # scores there. The second moment is the one that says so.
+        of_rows = weight * score.data * (1 - score.data)
+        variance = np.bincount(cell, of_rows, shape[1]) / total
         squares = total * (mean - np.minimum(variance, mean * (1 - mean)))
         products = cells.weighted_score_label
-        if (
-            products is not None
-        ):  # so that `residual_variance` / (total - 1) is the variance of the mean of the rows
+        # so that `residual_variance` / (total - 1) is the variance of the mean of the
+        # rows
+        if products is not None:
             n_rows = np.bincount(cell, weight, shape[1])
-            noise = np.bincount(
-                cell,
-                weight * (residual.data - n_pairs * deviation[cell]) ** 2,
-                shape[1],
-            )
+            of_rows = weight * (residual.data - n_pairs * deviation[cell]) ** 2
+            noise = np.bincount(cell, of_rows, shape[1])
             noise *= n_rows / np.maximum(n_rows - 1, 1) * (total - 1) / total**2
             products = (
                 cells.weighted_label + squares - total * (noise + deviation**2)
@@ -167,25 +236,41 @@ class PooledTask(BinaryTask):
 
 
 class BinnedTask:
-    """One binary problem that is known by its sums alone; whoever asks for its rows raises a ValueError."""
+    """One binary problem that is known by its sums alone; whoever asks for its rows
+    raises a ValueError.
+    """
 
     is_binary = True
 
     def __init__(self, bins):
         self.bins = bins
 
-    def statistics(self, strategy=None, *, moments=2):
-        """Return the sums; the gate has seen to it that no other strategy was asked for."""
+    def statistics(self, binning=None, *, moments=2):
+        """Return the sums; the gate has seen to it that no other strategy was asked
+        for.
+        """
         return self.bins
 
+    bin_cells = BinaryTask.bin_cells
     adjusted = BinaryTask.adjusted
 
-    def cells(self):
+    def cells(self, most=None):
         """Return the cells of the distinct scores, where each bin holds one."""
         cells = Cells.of_bins(self.bins)
         if np.any(cells.score_variance > _ONE_SCORE):
             self._refuse("a BinStatistics with one distinct score a bin (UniqueScores)")
-        return Cells.of_scores(cells.mean_score, cells.weight, cells.weighted_label)
+        cells = Cells.of_scores(cells.mean_score, cells.weight, cells.weighted_label)
+        if most is None:
+            return cells
+        return cells.condensed(most)
+
+    @property
+    def n_rows(self):
+        """See `BinaryTask`."""
+        weight = self.bins.weight
+        if is_counted(weight):
+            return weight.sum()
+        return weight.sum() ** 2 / self.bins.weight_squared.sum()
 
     def _refuse(self, *needed):
         needed = " or ".join(
@@ -196,7 +281,8 @@ class BinnedTask:
     def __iter__(self):
         self._refuse()
 
-    # What a task of rows has and sums have not: whoever asks is told what to pass, in place of an AttributeError.
+    # What a task of rows has and sums have not: whoever asks is told what to pass, in
+    # place of an AttributeError.
     @property
     def scores(self):
         """Refused: only rows have it."""
@@ -218,13 +304,15 @@ def check_rows_or_bins(
     labels=None,
     drop=True,
 ):
-    """Validate the input of a metric that may be a `BinStatistics`: return `ScoredLabels`, or a `BinnedTask`.
+    """Validate the input of a metric that may be a `BinStatistics`: return
+    `ScoredLabels`, or a `BinnedTask`.
 
-    `binary_tasks` and `resolve_multiclass` take either. `binning` is what the user gave, of any kind: the bins of a
-    `BinStatistics` are made, so that it must be None there, like the other arguments about rows.
+    `binary_tasks` and `resolve_multiclass` take either. `binning` is what the user
+    gave, of any kind: the bins of a `BinStatistics` are made, so that it must be None
+    there, like the other arguments about rows.
     """
     options = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
-    if isinstance(y_true, ScoredLabels):  # validated before
+    if isinstance(y_true, (ScoredLabels, BinnedTask)):  # validated before
         return y_true
     if not isinstance(y_true, BinStatistics):
         return check_scored_labels(
@@ -246,15 +334,18 @@ def refuse_beside_bins(found="a BinStatistics", *, multiclass, **given):
     }.items():
         if value is not None:
             raise ValueError(
-                f"{name}={reprlib.repr(value)} needs the score and the label of each row, found {found}, which holds "
-                "the sums of its bins: pass labels and probabilities, or leave it out."
+                f"{name}={reprlib.repr(value)} needs the score and the label of each"
+                f" row, found {found}, which holds the sums of its bins: pass labels"
+                " and probabilities, or leave it out."
             )
 
 
 def counted_rows(data, weight_type, *, warns=True):
-    """Return validated data whose weights count as repeated rows; those of importance are scaled to do so.
+    """Return validated data whose weights count as repeated rows; those of importance
+    are scaled to do so.
 
-    The sum of importance weights w becomes ``sum(w)**2 / sum(w**2)``, the number of equal rows that they are worth.
+    The sum of importance weights w becomes ``sum(w)**2 / sum(w**2)``, the number of
+    equal rows that they are worth.
     """
     check_option(weight_type, "weight_type", ("frequency", "importance"))
     is_binned = isinstance(data, BinnedTask)
@@ -264,16 +355,16 @@ def counted_rows(data, weight_type, *, warns=True):
     if weight_type == "frequency":
         if warns and (weight % 1).any():
             warn(
-                'sample_weight holds weights that are no integers, and weight_type="frequency" counts a weight of 2 as '
-                'two rows. Take weight_type="importance" for weights that correct a sample; round or scale weights '
-                "that count."
+                "sample_weight holds weights that are no integers, and"
+                ' weight_type="frequency" counts a weight of 2 as two rows. Take'
+                ' weight_type="importance" for weights that correct a sample; round or'
+                " scale weights that count."
             )
         return data
-    factor = weight.sum() / (
-        data.bins.weight_squared.sum() if is_binned else weight @ weight
-    )
     if not is_binned:
+        factor = weight.sum() / (weight @ weight)
         return data._replace(sample_weight=factor * weight)
+    factor = weight.sum() / data.bins.weight_squared.sum()
     sums = {name: factor * getattr(data.bins, name) for name in _WEIGHTED}
     squares = factor**2 * data.bins.weight_squared
     return BinnedTask(
@@ -283,19 +374,32 @@ def counted_rows(data, weight_type, *, warns=True):
     )
 
 
+def is_counted(weight):
+    """Return whether weights count rows where nobody says what they are: None, or all
+    of them whole numbers.
+    """
+    return weight is None or not (weight % 1).any()
+
+
 def top_label(scores):
-    """Return the predicted class (first of the largest) and its score, for scores (n, K)."""
+    """Return the predicted class (first of the largest) and its score, for scores (n,
+    K).
+    """
     predicted = scores.argmax(axis=1)
     return predicted, np.take_along_axis(scores, predicted[:, None], axis=1)[:, 0]
 
 
 def one_label_a_row(scores):
-    """Return whether the scores (n, K) of each row are the probabilities of one label."""
+    """Return whether the scores (n, K) of each row are the probabilities of one
+    label.
+    """
     return bool(np.all(np.abs(scores.sum(axis=1) - 1) < _NORMALISED))
 
 
 def resolve_multiclass(multiclass, data, *, pooled=False):
-    """Return "binary", "top_label", "marginal" or, where it is allowed, "pooled" for a metric's `multiclass`."""
+    """Return "binary", "top_label", "marginal" or, where it is allowed, "pooled" for a
+    metric's `multiclass`.
+    """
     if isinstance(multiclass, str) and multiclass == "auto":
         return "binary" if data.is_binary else "top_label"
     return check_option(
@@ -308,9 +412,10 @@ def resolve_multiclass(multiclass, data, *, pooled=False):
 def binary_tasks(data, multiclass, *, pooled=False):
     """Yield the binary problems that `multiclass` makes of a metric's validated data.
 
-    One for "auto" with two classes (the positive class), for "top_label" (is the predicted class right) and, where it
-    is allowed, for "pooled" (a `PooledTask`); one for each class for "marginal". Two classes given as one score count
-    as the columns (1 - s, s).
+    One for "auto" with two classes (the positive class), for "top_label" (is the
+    predicted class right) and, where it is allowed, for "pooled" (a `PooledTask`); one
+    for each class for "marginal". Two classes given as one score count as the columns
+    (1 - s, s).
     """
     if isinstance(data, BinnedTask):
         yield data
@@ -337,17 +442,21 @@ def binary_tasks(data, multiclass, *, pooled=False):
 
 
 def one_task(data, multiclass, *, pooled=False):
-    """Return the binary problem that `multiclass` makes; raise where it makes one problem for each class."""
+    """Return the binary problem that `multiclass` makes; raise where it makes one
+    problem for each class.
+    """
     if resolve_multiclass(multiclass, data, pooled=pooled) == "marginal":
         raise ValueError(
-            'multiclass="marginal" makes one binary problem a class, and this is about one: use "top_label", or one '
-            "class at a time."
+            'multiclass="marginal" makes one binary problem a class, and this is about'
+            ' one: use "top_label", or one class at a time.'
         )
     return next(binary_tasks(data, multiclass, pooled=pooled))
 
 
 def _columns(scores):
-    """Yield the columns of scores (n, K) as contiguous arrays, tiles of rows transposed within the cache."""
+    """Yield the columns of scores (n, K) as contiguous arrays, tiles of rows transposed
+    within the cache.
+    """
     n, n_classes = scores.shape
     for columns in row_blocks(n_classes, n, at_least=_COLUMNS):
         block = np.empty((len(range(n_classes)[columns]), n), dtype=scores.dtype)
@@ -357,7 +466,9 @@ def _columns(scores):
 
 
 def spread_top_label(scores, confidence):
-    """Return rows in which the predicted class has `confidence` and the others share the rest in proportion."""
+    """Return rows in which the predicted class has `confidence` and the others share
+    the rest in proportion.
+    """
     predicted, _ = top_label(scores)
     rest = scores.astype(np.float64)
     np.put_along_axis(rest, predicted[:, None], 0, axis=1)
@@ -381,7 +492,9 @@ def group_codes(groups, data):
 
 
 def reduced(errors, weights, reduce):
-    """Return the largest, the mean or the weighted mean of the groups' errors (..., n_groups)."""
+    """Return the largest, the mean or the weighted mean of the groups' errors (...,
+    n_groups).
+    """
     if reduce == "max":
         return errors.max(axis=-1)
     return np.average(
@@ -393,7 +506,8 @@ def is_predicted_class(groups):
     """Return whether groups are the predicted classes; raise for any other text."""
     if isinstance(groups, str) and groups != "predicted_class":
         raise ValueError(
-            f"groups must be 'predicted_class' or an array with one entry a row, found {groups!r}."
+            "groups must be 'predicted_class' or an array with one entry a row, found"
+            f" {groups!r}."
         )
     return isinstance(groups, str)
 
@@ -402,13 +516,15 @@ def predicted_class(data):
     """Return the classes and the index of each row's predicted class among them."""
     if data.is_binary:
         return data.classes, (data.scores > 0.5).astype(np.intp)
-    return data.classes, data.scores.argmax(
-        axis=1
-    ) if data.predicted is None else data.predicted
+    return data.classes, (
+        data.scores.argmax(axis=1) if data.predicted is None else data.predicted
+    )
 
 
 def split_by_group(data, codes):
-    """Yield the code of each group that has rows of positive weight, and the indices of those rows, in order."""
+    """Yield the code of each group that has rows of positive weight, and the indices of
+    those rows, in order.
+    """
     kept = data.kept
     order = kept[np.argsort(codes[kept], kind="stable")]
     present, starts = np.unique(codes[order], return_index=True)

@@ -1,11 +1,16 @@
-"""Per-bin sufficient statistics: made in one pass, all that a binned metric, curve or recalibrator needs."""
+"""Per-bin sufficient statistics: made in one pass, all that a binned metric, curve or
+recalibrator needs.
+"""
 
 from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skcalib._cells.cells import CellSums
-from skcalib._input.scalars import as_numbers
+from skcalib._input.scalars import as_numbers, check_option
 from skcalib._input.scored_labels import check_score_column
 from skcalib._intervals import binomial_interval
 from skcalib._rows.blocks import row_blocks
@@ -13,27 +18,31 @@ from skcalib._rows.sorting import in_order
 from skcalib.binning._base import BinLookup
 
 _FIRST_FEW = 256  # rows that tell whether most lie in the first bin
-# The sums, from `count` on, and from how many moments on each is made: each costs a pass.
+# The sums, from `count` on, and from how many moments on each is made: each costs a
+# pass.
 _SUMS = dict(count=0, weight=0, weighted_score=1, weighted_label=0)
 _SUMS |= dict(weighted_score_squared=2, weighted_score_label=1, weight_squared=2)
 # Their rows in the arrays of sums, in that order.
 _COUNT, _WEIGHT, _SCORE, _LABEL, _SCORE_SQUARED, _SCORE_LABEL, _WEIGHT_SQUARED = range(
     len(_SUMS)
 )
-_ROUNDING = 1e-6  # by which a mean may miss its limits: scores may have come in single precision
+# by which a mean may miss its limits: scores may have come in single precision
+_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BinStatistics(CellSums):
-    """Sums over the rows of each bin: all that a binned error, a curve or a reliability diagram needs.
+    """Sums over the samples of each bin: all that binned errors and curves need.
 
-    A metric that can be computed from these sums takes them in place of ``(y_true, y_proba)``. Sums of parts of the
-    rows add up by `merge`, so that the rows need never be in memory together.
+    A metric that can be computed from these sums takes them in place of
+    ``(y_true, y_proba)``. Sums of parts of the rows add up by `merge`, so that the rows
+    need never be in memory together.
 
     Parameters
     ----------
     edges : array-like of shape (n_bins + 1,)
-        Increasing edges of the right-closed bins in [0, 1], the first bin closed on both sides.
+        Increasing edges of the right-closed bins in [0, 1], the first bin closed on
+        both sides.
     count : array-like of int, shape (n_bins,)
         Number of rows.
     weight : array-like of shape (n_bins,)
@@ -43,12 +52,14 @@ class BinStatistics(CellSums):
     weighted_score_squared, weighted_score_label : array-like of shape (n_bins,)
         Sums of w s^2 and of w s y.
     weight_squared : array-like of shape (n_bins,), default=None
-        Sums of w^2. None means that the rows of a bin have one weight: ``weight**2 / count``.
+        Sums of w^2. None means that the rows of a bin have one weight:
+        ``weight**2 / count``.
 
     Attributes
     ----------
     mean_score, event_frequency : ndarray of shape (n_bins,)
-        Means of s and of y. Both are the midpoint for an empty bin, whose `weight` is 0.
+        Means of s and of y. Both are the midpoint for an empty bin, whose `weight` is
+        0.
     share : ndarray of shape (n_bins,)
         Share of the total weight.
 
@@ -94,12 +105,19 @@ class BinStatistics(CellSums):
             if name != "edges" and getattr(self, name).shape != (self.n_bins,):
                 found = getattr(self, name).shape
                 raise ValueError(
-                    f"{name} must have one entry for each of {self.n_bins} bins, found {found}."
+                    f"{name} must have one entry for each of {self.n_bins} bins, found"
+                    f" {found}."
                 )
         _check_consistency(self)
 
     @classmethod
-    def from_predictions(cls, y_true, y_proba, edges, sample_weight=None):
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_proba: ArrayLike,
+        edges: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+    ) -> "BinStatistics":
         """Sum rows by bin; rows in parts give the same by `merge`.
 
         Parameters
@@ -109,8 +127,9 @@ class BinStatistics(CellSums):
         y_proba : array-like of shape (n,)
             Probabilities of the event, in [0, 1].
         edges : array-like of shape (n_bins + 1,)
-            Increasing edges in [0, 1], for instance of ``EqualMass(15).bin_edges(y_proba)``. Scores beyond the outer
-            edges belong to the outer bins.
+            Increasing edges in [0, 1], for instance of
+            ``EqualMass(15).bin_edges(y_proba)``. Scores beyond the outer edges belong
+            to the outer bins.
         sample_weight : array-like of shape (n,), default=None
             Weights, which count as repeated rows.
 
@@ -132,7 +151,7 @@ class BinStatistics(CellSums):
         )
         return bin_statistics(scores, events, edges, weight)
 
-    def merge(self, other):
+    def merge(self, other: "BinStatistics") -> "BinStatistics":
         """Return the statistics of the rows of both; the edges must be equal.
 
         Parameters
@@ -152,10 +171,16 @@ class BinStatistics(CellSums):
         """
         if not np.array_equal(self.edges, other.edges):
             raise ValueError(
-                "Only statistics with equal edges can be merged: bin both with FixedEdges."
+                "Only statistics with equal edges can be merged: bin both with"
+                " FixedEdges."
             )
         sums = {name: getattr(self, name) + getattr(other, name) for name in _SUMS}
         return unchecked_statistics(self.edges, **sums)
+
+    def _repr_html_(self):
+        if find_spec("pandas") is None:
+            return None  # a notebook then shows the text
+        return self.to_frame()._repr_html_()
 
     def to_frame(self):
         """Return a pandas DataFrame with a row for each bin.
@@ -163,7 +188,8 @@ class BinStatistics(CellSums):
         Returns
         -------
         frame : pandas.DataFrame
-            Columns `lower_edge`, `upper_edge`, `count`, `weight`, `share`, `mean_score` and `event_frequency`.
+            Columns `lower_edge`, `upper_edge`, `count`, `weight`, `share`, `mean_score`
+            and `event_frequency`.
         """
         import pandas as pd
 
@@ -187,40 +213,68 @@ class BinStatistics(CellSums):
         """Number of bins, empty ones included."""
         return len(self.edges) - 1
 
-    def interval(self, confidence_level=0.9, *, interval="clopper_pearson"):
-        """Return the confidence interval of each bin's event frequency, one bin at a time.
+    # what weights are, where `reliability_curve` was told so
+    _weight_type = "frequency"
+
+    def interval(
+        self,
+        confidence_level: float = 0.9,
+        *,
+        interval: Literal["clopper_pearson", "hoeffding", "wilson"] = "clopper_pearson",
+        weight_type: Literal["frequency", "importance"] | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the confidence interval of each bin's event frequency by itself.
 
         Parameters
         ----------
         confidence_level : float, default=0.9
             Coverage of each interval, in (0, 1).
         interval : {"clopper_pearson", "hoeffding", "wilson"}, default="clopper_pearson"
-            Kind of the interval. Weights count as repeated rows.
+            Kind of the interval.
+        weight_type : {"frequency", "importance"}, default=None
+            What weights are. "frequency": they count rows. "importance": each row was
+            seen once, and the weights w of a bin are worth ``sum(w)**2 / sum(w**2)``
+            rows in that bin. None takes what `reliability_curve` was told, else
+            "frequency".
 
         Returns
         -------
         low, high : ndarray of shape (n_bins,)
             Limits; 0 and 1 for an empty bin.
+
+        Raises
+        ------
+        ValueError
+            If an option is unknown.
         """
+        if weight_type is None:
+            weight_type = self._weight_type
+        check_option(weight_type, "weight_type", ("frequency", "importance"))
+        size = np.ones(self.n_bins)  # weight of an effective row of each bin
+        if weight_type == "importance":
+            np.divide(self.weight_squared, self.weight, out=size, where=self.weight > 0)
         return binomial_interval(
-            self.weighted_label,
-            self.weight,
+            self.weighted_label / size,
+            self.weight / size,
             confidence_level=confidence_level,
             interval=interval,
         )
 
 
 def bin_statistics(scores, labels, edges, sample_weight=None, *, moments=2):
-    """Sum validated rows: scores (n,), boolean labels (n,), positive weights (n,) or None, by valid edges.
+    """Sum validated rows: scores (n,), boolean labels (n,), positive weights (n,) or
+    None, by valid edges.
 
-    `moments` is the highest power of the scores that is summed. Sums of higher ones are NaN: each costs a pass.
+    `moments` is the highest power of the scores that is summed. Sums of higher ones are
+    NaN: each costs a pass.
     """
     lookup, is_ordered = BinLookup(edges, scores), in_order(scores)
     sums = np.zeros((len(_SUMS), len(edges) - 1))
     for rows in row_blocks(len(scores), at_least=4 * len(edges)):
         block = scores[rows].astype(np.float64, copy=False)
         weight = None if sample_weight is None else sample_weight[rows]
-        # Each way adds the same sums. Runs take a third of the time of cells, with one distinct score a fifth.
+        # Each way adds the same sums. Runs take a third of the time of cells, with one
+        # distinct score a fifth.
         if is_ordered:
             _add_runs(sums, block, labels[rows], edges, weight, moments)
         elif weight is None and 2 * np.count_nonzero(
@@ -231,37 +285,37 @@ def bin_statistics(scores, labels, edges, sample_weight=None, *, moments=2):
             _add(sums, lookup(block), block, labels[rows], weight, moments)
     if sample_weight is None:
         sums[_WEIGHT_SQUARED] = sums[_COUNT]
-    sums[[moment > moments for moment in _SUMS.values()]] = np.nan
-    return unchecked_statistics(
-        edges,
-        **dict(zip(_SUMS, sums, strict=True))
-        | {"count": sums[_COUNT].astype(np.int64)},
-    )
+    is_left_out = [moment > moments for moment in _SUMS.values()]
+    sums[is_left_out] = np.nan
+    by_name = dict(zip(_SUMS, sums, strict=True))
+    by_name["count"] = sums[_COUNT].astype(np.int64)
+    return unchecked_statistics(edges, **by_name)
 
 
 def unchecked_statistics(edges, **sums):
     """Return the statistics of sums that the library made itself."""
     statistics = object.__new__(BinStatistics)
-    equal = (
-        {}
-        if "weight_squared" in sums
-        else {"weight_squared": _of_equal_weights(sums["weight"], sums["count"])}
-    )
-    vars(statistics).update(edges=edges, **sums, **equal)
+    if "weight_squared" not in sums:
+        sums["weight_squared"] = _of_equal_weights(sums["weight"], sums["count"])
+    vars(statistics).update(edges=edges, **sums)
     return statistics
 
 
 def _of_equal_weights(weight, count):
-    """Return the sum of the squared weights of rows that weigh the same within a bin."""
+    """Return the sum of the squared weights of rows that weigh the same within a
+    bin.
+    """
     return np.square(weight) / np.maximum(count, 1)
 
 
 def _add(sums, bins, scores, labels, sample_weight, moments):
-    """Add the sums of a block, in the order of the fields, from those by (bin, label); `bins` is overwritten."""
+    """Add the sums of a block, in the order of the fields, from those by (bin, label);
+    `bins` is overwritten.
+    """
     n_bins = sums.shape[1]
-    weighted_score = (
-        scores if sample_weight is None or not moments else scores * sample_weight
-    )
+    weighted_score = scores
+    if moments and sample_weight is not None:
+        weighted_score = scores * sample_weight
     if moments > 1:
         sums[_SCORE_SQUARED] += np.bincount(
             bins, weights=weighted_score * scores, minlength=n_bins
@@ -275,9 +329,8 @@ def _add(sums, bins, scores, labels, sample_weight, moments):
     cell += labels
 
     def by_cell(values):
-        return np.bincount(cell, weights=values, minlength=2 * n_bins).reshape(
-            n_bins, 2
-        )
+        cells = np.bincount(cell, weights=values, minlength=2 * n_bins)
+        return cells.reshape(n_bins, 2)
 
     count = by_cell(None)
     weight = count if sample_weight is None else by_cell(sample_weight)
@@ -291,7 +344,8 @@ def _add(sums, bins, scores, labels, sample_weight, moments):
 
 
 def _add_above_lowest(sums, lookup, scores, labels, edge, moments):
-    """Add the same without weights: only the rows above the first bin are looked up, and the others summed as one.
+    """Add the same without weights: only the rows above the first bin are looked up,
+    and the others summed as one.
 
     That takes half of the time with 1,000 classes, of which most scores are next to 0.
     """
@@ -310,24 +364,28 @@ def _add_runs(sums, scores, labels, edges, sample_weight, moments):
     """Add the same for rows in the order of their scores: a bin is a run of rows."""
     ends = np.append(np.searchsorted(scores, edges[1:-1], side="right"), len(scores))
     count = np.diff(ends, prepend=0)
-    filled, weighted = (
-        slice(None) if count.all() else count > 0,
-        sample_weight is not None,
-    )
-    for row in (_COUNT,) if weighted else (_COUNT, _WEIGHT):
-        sums[row] += count
-    values = {_LABEL: sample_weight * labels if weighted else labels.astype(np.float64)}
-    values |= {_WEIGHT: sample_weight} if weighted else {}
+    sums[_COUNT] += count
+    terms = {}
+    if sample_weight is None:
+        sums[_WEIGHT] += count
+        terms[_LABEL] = labels.astype(np.float64)
+        weighted_score = scores
+    else:
+        terms[_WEIGHT] = sample_weight
+        terms[_LABEL] = sample_weight * labels
+        weighted_score = scores * sample_weight if moments else None
     if moments:
-        values |= {
-            _SCORE: scores * sample_weight if weighted else scores,
-            _SCORE_LABEL: scores * values[_LABEL],
-        }
+        terms[_SCORE] = weighted_score
+        terms[_SCORE_LABEL] = scores * terms[_LABEL]
     if moments > 1:
-        values[_SCORE_SQUARED] = scores * values[_SCORE]
-        values |= {_WEIGHT_SQUARED: sample_weight**2} if weighted else {}
-    for row, of_rows in values.items():
-        sums[row, filled] += np.add.reduceat(of_rows, (ends - count)[filled])
+        terms[_SCORE_SQUARED] = scores * weighted_score
+        if sample_weight is not None:
+            terms[_WEIGHT_SQUARED] = sample_weight**2
+    # A run that is empty has no sum.
+    filled = slice(None) if count.all() else count > 0
+    starts = (ends - count)[filled]
+    for row, of_rows in terms.items():
+        sums[row, filled] += np.add.reduceat(of_rows, starts)
 
 
 def _as_sums(values, name):
@@ -354,13 +412,16 @@ def _check_edges(edges):
     )
     if not (increase and edges[0] >= 0 and edges[-1] <= 1):
         raise ValueError(
-            f"edges must be at least two increasing numbers in [0, 1], found {edges.tolist()}."
+            "edges must be at least two increasing numbers in [0, 1], found"
+            f" {edges.tolist()}."
         )
     return edges
 
 
 def _check_consistency(statistics):
-    """Raise unless some rows could have these sums: each condition holds for a row in its bin, and is summed."""
+    """Raise unless some rows could have these sums: each condition holds for a row in
+    its bin, and is summed.
+    """
     count, w, ws, wy, wss, wsy, ww = (getattr(statistics, name) for name in _SUMS)
     low, high = statistics.edges[:-1], statistics.edges[1:]
     slack = _ROUNDING * w
@@ -369,12 +430,14 @@ def _check_consistency(statistics):
     def within(sums, lowest, highest):
         return (lowest - slack <= sums) & (sums <= highest + slack)
 
-    of_events, of_others = (
-        within(wsy, low * wy, high * wy),
-        within(ws - wsy, low * (w - wy), high * (w - wy)),
+    of_events = within(wsy, low * wy, high * wy)
+    of_others = within(ws - wsy, low * (w - wy), high * (w - wy))
+    least = w**2 <= ww * count * (1 + _ROUNDING)
+    most = ww <= w**2 * (1 + _ROUNDING)
+    square = (
+        "weighted_score_squared must be at least weighted_score^2 / weight, and that of"
+        " scores inside the bin"
     )
-    least, most = w**2 <= ww * count * (1 + _ROUNDING), ww <= w**2 * (1 + _ROUNDING)
-    square = "weighted_score_squared must be at least weighted_score^2 / weight, and that of scores inside the bin"
     conditions = {
         "count must not be negative": count >= 0,
         "weight must be positive exactly where count is": (w > 0) == (count > 0),
@@ -383,12 +446,14 @@ def _check_consistency(statistics):
         ),
         "weighted_label must lie between 0 and weight": within(wy, 0, w),
         square: within(wss, least_square, (low + high) * ws - low * high * w),
-        "weighted_score_label must be that of scores inside the bin": of_events
-        & of_others,
+        "weighted_score_label must be that of scores inside the bin": (
+            of_events & of_others
+        ),
         "weight_squared must lie between weight^2 / count and weight^2": least & most,
     }
     for condition, holds in conditions.items():
         if not holds.all():
             raise ValueError(
-                f"BinStatistics: {condition}, which bin {int(np.argmin(holds))} contradicts."
+                f"BinStatistics: {condition}, which bin {int(np.argmin(holds))}"
+                " contradicts."
             )

@@ -1,1 +1,3 @@
-"""Calibration errors: each is a power of the event frequencies of cells, for values, draws, tests and tables."""
+"""Calibration errors: each is a power of the event frequencies of cells, for values,
+draws, tests and tables.
+"""

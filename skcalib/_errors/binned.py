@@ -1,149 +1,330 @@
 """Binned errors: plugin, debiased, unbiased and label-binned, for any norm."""
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from scipy.special import erf, gamma, hyp1f1
 
 from skcalib._cells.cells import Cells
-from skcalib._errors.power import Power
+from skcalib._cells.reductions import (
+    group_codes,
+    reduced,
+    resolve_multiclass,
+    split_by_group,
+)
+from skcalib._errors.error import CalibrationError
+from skcalib._errors.power import ErrorPower
+from skcalib._errors.sweep import SweepPower
 from skcalib._input.scalars import check_option, resolve_norm
+from skcalib._input.scored_labels import check_scored_labels
+from skcalib.binning import (
+    BaseBinning,
+    EqualMass,
+    EqualWidth,
+    MonotonicSweep,
+    check_binning,
+)
 
-# Share of the weight in bins with fewer than two rows beyond which a debiased error would be mostly left out.
+# Share of the weight in bins with fewer than two rows beyond which a debiased error
+# would be mostly left out.
 _MAX_THIN_SHARE = 0.05
 _METHODS = ("auto", "plugin", "debiased", "unbiased", "label_binned")
-_POINTS = 512  # scores of a bin, and frequencies, between which a label-binned error is interpolated
+# scores of a bin, and frequencies, between which a label-binned error is interpolated
+_POINTS = 512
 
 
-class BinnedPower(Power):
-    """The power of a binned error; see `calibration_error` for the parameters. `task` holds the rows.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BinnedError(CalibrationError):
+    """The binned error with its parameters; see `calibration_error` for them.
 
-    For an unbiased error the power of drawn labels takes the residual variance that labels drawn from s + d have; that
-    of the observed labels takes theirs.
+    `method` and `binning` are resolved when the object is made: "auto" and None stand
+    for what they mean.
     """
+
+    norm: float = 2
+    binning: BaseBinning | int | None = None
+    method: str = "auto"
+    squared: bool = False
+
+    def __post_init__(self):
+        norm = check_norm(self.norm, method=self.method, squared=self.squared)
+        self._set(
+            norm=norm,
+            method=resolved_method(self.method, norm),
+            binning=check_binning(self.binning, self._default_binning()),
+        )
+
+    def _default_binning(self):
+        return EqualMass(15)
+
+    @property
+    def is_sweep(self):
+        """Whether it is the sweep error: bins that drawn labels get anew."""
+        return self.method == "plugin" and isinstance(self.binning, MonotonicSweep)
+
+    @property
+    def has_bins_of_labels(self):
+        """See `CalibrationError`."""
+        return self.binning.needs_labels and not self.is_sweep
+
+    def of_task(self, task, most=None):
+        """See `CalibrationError`; the bins are as many as the strategy makes."""
+        is_value = most is None
+        if self.is_sweep and not is_value:
+            cells = task.cells(most)
+            return SweepPower(cells, norm=self.norm, base=self.binning.base)
+        # The second moments of the scores cost a pass over the rows: only the residual
+        # variance and draws of labels need them.
+        needs_moments = self.method == "unbiased" or not is_value
+        bins = task.statistics(self.binning, moments=2 if needs_moments else 1)
+        if self.method in ("debiased", "unbiased"):
+            _refuse_thin_bins(bins)
+        cells = bins
+        if self.method == "label_binned" or not is_value:
+            cells = Cells.of_bins(bins)
+        if needs_moments:
+            cells = task.adjusted(cells)
+        if self.method == "plugin":
+            return PluginPower(cells, norm=self.norm)
+        if self.method == "debiased":
+            return DebiasedPower(cells, norm=self.norm)
+        if self.method == "unbiased":
+            return UnbiasedPower(cells, norm=self.norm)
+        return LabelBinnedPower(cells, norm=self.norm, task=task, is_value=is_value)
+
+    def from_power(self, power):
+        """Return the error for its power: the p-th root, or the signed square."""
+        if self.squared:
+            return float(power)
+        return super().from_power(power)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GroupwiseError(BinnedError):
+    """The binned error in each group; see `groupwise_calibration_error`."""
+
+    norm: float = 1
+    method: str = "plugin"
+    groups: object = "predicted_class"
+    reduce: str | None = "max"
+
+    def __post_init__(self):
+        check_option(self.reduce, "reduce", ("max", "mean", "weighted", None))
+        super().__post_init__()
+
+    def _default_binning(self):
+        return EqualWidth(15)
+
+    def value(
+        self,
+        y_true,
+        y_proba=None,
+        *,
+        binning=None,
+        sample_weight=None,
+        pos_label=None,
+        labels=None,
+    ):
+        """See `CalibrationError`; without `reduce` a dict from group to its error."""
+        errors, weights = self.by_group(
+            y_true,
+            y_proba,
+            sample_weight=sample_weight,
+            pos_label=pos_label,
+            labels=labels,
+        )
+        if self.reduce is None:
+            return errors
+        return float(reduced(np.array(list(errors.values())), weights, self.reduce))
+
+    def by_group(self, y_true, y_proba, *, sample_weight, pos_label, labels):
+        """Return the error of each group by its name, and the weights of the groups."""
+        data = check_scored_labels(
+            y_true,
+            y_proba,
+            multiclass=self.multiclass,
+            sample_weight=sample_weight,
+            pos_label=pos_label,
+            labels=labels,
+            drop=False,  # rows of weight zero have an entry in `groups`, too
+        )
+        resolve_multiclass(self.multiclass, data, pooled=True)  # not a group's fault
+        names, codes = group_codes(self.groups, data)
+        errors, weights = {}, []
+        for code, rows in split_by_group(data, codes):
+            name = names[code : code + 1].tolist()[0]  # a label of Python, not NumPy
+            group = data.at(rows)
+            try:
+                errors[name] = self.from_power(self.observed(group))
+            except ValueError as error:
+                raise ValueError(
+                    f"groups: the error of group {name!r} cannot be computed. {error}"
+                ) from error
+            if group.sample_weight is None:
+                weights.append(len(group.scores))
+            else:
+                weights.append(group.sample_weight.sum())
+        return errors, weights
+
+
+class PluginPower(ErrorPower):
+    """The power of the gaps of bins, at face value."""
 
     is_binned = True
 
-    def __init__(self, cells, *, norm, method, task, is_value):
-        super().__init__(cells, norm=norm)
-        self.method, self.task, self.is_value = method, task, is_value
-        if method in ("debiased", "unbiased"):
-            usable = cells.weight >= 2
-            self.n_rows, self.usable_share = (
-                np.where(usable, cells.weight, 2),
-                np.where(usable, self.share, 0),
-            )
-        self.is_sum_of_squares = norm == 2 and method in ("debiased", "unbiased")
-        self.score_variance = cells.score_variance if method == "unbiased" else None
+    def power(self, frequency):
+        """See `ErrorPower`."""
+        return self.norm_of(np.abs(frequency - self.scores))
 
-    @classmethod
-    def of_task(cls, task, most=None, *, binning, norm, method):
-        """See `Power`; the bins are as many as the strategy makes."""
-        method = resolved_method(method, norm)
-        bins = task.statistics(
-            binning, moments=1 if most is None and method != "unbiased" else 2
-        )
-        if method in ("debiased", "unbiased"):
-            _refuse_thin_bins(bins)
-        cells = (
-            bins if most is None and method != "label_binned" else Cells.of_bins(bins)
-        )
-        cells = (
-            task.adjusted(cells) if most is not None or method == "unbiased" else cells
-        )
-        return cls(cells, task=task, norm=norm, method=method, is_value=most is None)
+
+class DebiasedPower(PluginPower):
+    """The same less what label noise adds, after Kumar, Liang and Ma.
+
+    Bins with fewer than two rows are left out.
+    """
+
+    def __init__(self, cells, *, norm):
+        super().__init__(cells, norm=norm)
+        usable = cells.weight >= 2
+        self.n_rows = np.where(usable, cells.weight, 2)
+        self.usable_share = np.where(usable, self.share, 0)
+        self.is_sum_of_squares = norm == 2
+
+    def power(self, frequency):
+        """See `ErrorPower`."""
+        gap = frequency - self.scores
+        variance = frequency * (1 - frequency)
+        if self.norm == 2:
+            # Definition 5.2, misprint mended
+            terms = gap**2 - variance / (self.n_rows - 1)
+        else:
+            # Definition G.3: the plugin power less its expected excess, where the
+            # observed frequency is taken for the true one
+            expected = absolute_moment(gap, variance / self.n_rows, self.norm)
+            terms = 2 * np.abs(gap) ** self.norm - expected
+        return terms @ self.usable_share
+
+    def noiseless(self, frequency):
+        """Return the plugin power: frequencies without noise have no bias."""
+        return float(self.norm_of(np.abs(frequency - self.scores)))
+
+
+class UnbiasedPower(DebiasedPower):
+    """The square less the sample variance of the residuals y - s in the bins.
+
+    Observed labels have the variance that their residuals show. Of drawn labels only
+    the frequencies are known: within a bin they vary with the scores in the same way as
+    calibrated ones do.
+    """
+
+    def __init__(self, cells, *, norm):
+        super().__init__(cells, norm=norm)
+        self.score_variance = cells.score_variance
 
     @property
     def observed(self):
         """The power of the labels."""
-        if (
-            self.method == "label_binned" and self.is_value
-        ):  # Roelofs et al.: mean over rows of |s_i - y_b|^p
-            scores, labels, weight = self.task
-            frequency = self.cells.event_frequency[self.cells.of_rows(scores)]
-            return float(
-                np.average(np.abs(scores - frequency) ** self.norm, weights=weight)
-            )
-        if self.method == "unbiased":
-            return float(
-                self._unbiased(self.cells.event_frequency, self.cells.residual_variance)
-            )
-        return super().observed
+        frequency = self.cells.event_frequency
+        return float(self._unbiased(frequency, self.cells.residual_variance))
 
     def power(self, frequency):
-        """See `Power`."""
-        gap = frequency - self.scores
-        if self.method == "plugin":
-            return self.norm_of(np.abs(gap))
-        if self.method == "label_binned":
-            gaps = [
-                np.interp(frequency[..., k], *table)
-                for k, table in enumerate(self.gap_tables)
-            ]
-            return np.stack(gaps, axis=-1) @ self.share
-        variance = frequency * (1 - frequency)
-        if self.method == "unbiased":
-            # Within a bin, labels drawn from s + d vary with the scores in the same way as calibrated ones.
-            return self._unbiased(frequency, variance - self.score_variance)
-        if self.norm == 2:
-            terms = gap**2 - variance / (
-                self.n_rows - 1
-            )  # Kumar et al., Definition 5.2, misprint mended
-        else:  # Kumar et al., Definition G.3
-            terms = 2 * np.abs(gap) ** self.norm - absolute_moment(
-                gap, variance / self.n_rows, self.norm
-            )
-        return terms @ self.usable_share
+        """See `ErrorPower`."""
+        return self._unbiased(
+            frequency, frequency * (1 - frequency) - self.score_variance
+        )
 
     def _unbiased(self, frequency, residual_variance):
-        """Return the squares less the sample variance of y - s over the rows of the bin."""
         noise = np.maximum(residual_variance, 0) / (self.n_rows - 1)
         return ((frequency - self.scores) ** 2 - noise) @ self.usable_share
 
+
+class LabelBinnedPower(PluginPower):
+    """The mean over rows of |s_i - y_b|^p (Roelofs et al.), y_b the frequency of the
+    row's bin.
+
+    The value is taken over the rows. Draws of labels interpolate, for each bin, a table
+    of its mean at many frequencies.
+    """
+
+    def __init__(self, cells, *, norm, task, is_value):
+        super().__init__(cells, norm=norm)
+        self.task = task
+        self.is_value = is_value
+
+    @property
+    def observed(self):
+        """The power of the labels."""
+        if not self.is_value:
+            return super().observed
+        scores, _, weight = self.task
+        frequency = self.cells.event_frequency[self.cells.of_rows(scores)]
+        gaps = np.abs(scores - frequency) ** self.norm
+        return float(np.average(gaps, weights=weight))
+
+    def power(self, frequency):
+        """See `ErrorPower`."""
+        gaps = np.empty(frequency.shape)
+        for k, (frequencies, means) in enumerate(self.gap_tables):
+            gaps[..., k] = np.interp(frequency[..., k], frequencies, means)
+        return gaps @ self.share
+
     def noiseless(self, frequency):
-        """Return the plugin power of frequencies (m,) without noise, of a label-binned error its own."""
-        if self.method == "label_binned":
-            return float(self.power(frequency))
-        return float(self.norm_of(np.abs(frequency - self.scores)))
+        """See `ErrorPower`."""
+        return float(self.power(frequency))
 
     @cached_property
     def gap_tables(self):
         """For each bin (frequencies f, mean over its rows of |s - f|^p)."""
         order = np.argsort(self.task.scores)
         scores = self.task.scores[order].astype(np.float64)
-        weight = (
-            np.ones_like(scores)
-            if self.task.sample_weight is None
-            else self.task.sample_weight[order]
-        )
+        if self.task.sample_weight is None:
+            weight = np.ones_like(scores)
+        else:
+            weight = self.task.sample_weight[order]
         starts = np.flatnonzero(np.diff(self.cells.of_rows(scores))) + 1
-        pieces = zip(np.split(scores, starts), np.split(weight, starts), strict=True)
-        return [_gap_table(*piece, self.norm) for piece in pieces]
+        scores_of_bins = np.split(scores, starts)
+        weight_of_bins = np.split(weight, starts)
+        return [
+            _gap_table(scores_of_bin, weight_of_bin, self.norm)
+            for scores_of_bin, weight_of_bin in zip(
+                scores_of_bins, weight_of_bins, strict=True
+            )
+        ]
 
 
 def _gap_table(scores, weight, norm):
+    """Return frequencies f and the mean of |s - f|^p over the rows of a bin."""
     if len(scores) > _POINTS:
+        # Neighbours stand together: the mean needs no more than some hundred scores.
         starts = np.linspace(0, len(scores), _POINTS, endpoint=False, dtype=np.intp)
         total = np.add.reduceat(weight, starts)
-        scores, weight = np.add.reduceat(weight * scores, starts) / total, total
+        scores = np.add.reduceat(weight * scores, starts) / total
+        weight = total
+    # all frequencies that a small bin can have
     n_trials = max(1, round(weight.sum()))
-    grid = np.linspace(
-        0, 1, min(n_trials, _POINTS) + 1
-    )  # all frequencies that a small bin can have
-    return grid, np.abs(scores - grid[:, None]) ** norm @ (weight / weight.sum())
+    grid = np.linspace(0, 1, min(n_trials, _POINTS) + 1)
+    share = weight / weight.sum()
+    return grid, np.abs(scores - grid[:, None]) ** norm @ share
 
 
 def resolved_method(method, norm):
-    """Return the method that "auto" means for a norm: of norm 2 the unbiased one, of others the nearest to it."""
-    return (
-        method
-        if method != "auto"
-        else {2: "unbiased", np.inf: "plugin"}.get(norm, "debiased")
-    )
+    """Return the method that "auto" means for a norm: of norm 2 the unbiased one, of
+    others the nearest to it.
+    """
+    if method != "auto":
+        return method
+    if norm == 2:
+        return "unbiased"
+    if norm == np.inf:
+        return "plugin"
+    return "debiased"
 
 
 def check_norm(norm, *, method="plugin", squared=False):
-    """Return the number that a norm is, or raise where it does not go with the method."""
+    """Return the number that a norm is, or raise where it does not go with the
+    method.
+    """
     check_option(method, "method", _METHODS)
     norm = resolve_norm(norm)
     if norm == np.inf and method not in ("auto", "plugin"):
@@ -160,7 +341,9 @@ def check_norm(norm, *, method="plugin", squared=False):
 
 
 def absolute_moment(mean, variance, order):
-    """Return E|N(mean, variance)|^order in closed form; ``|mean|^order`` where the variance is zero."""
+    """Return E|N(mean, variance)|^order in closed form; ``|mean|^order`` where the
+    variance is zero.
+    """
     noisy = variance > 0
     variance = np.where(noisy, variance, 1.0)
     if order == 1:
@@ -179,16 +362,21 @@ def absolute_moment(mean, variance, order):
 
 
 def has_thin_bins(statistics):
-    """Return whether too much weight lies in bins with fewer than two rows for a debiased error."""
+    """Return whether too much weight lies in bins with fewer than two rows for a
+    debiased error.
+    """
     return statistics.share[statistics.weight < 2].sum() > _MAX_THIN_SHARE
 
 
 def _refuse_thin_bins(statistics):
-    """Raise where too much weight lies in bins with fewer than two rows, by weight, which are left out."""
+    """Raise where too much weight lies in bins with fewer than two rows, by weight,
+    which are left out.
+    """
     if has_thin_bins(statistics):
         share = statistics.share[statistics.weight < 2].sum()
         raise ValueError(
-            f"{100 * share:.1f} % of the weight lies in bins with fewer than two rows (at most "
-            f"{100 * _MAX_THIN_SHARE:.0f} % can be left out): a debiased error needs two rows in each bin. Use fewer "
-            'bins or method="plugin". Weights count as repeated rows: scale them to mean 1 if they are not.'
+            f"{100 * share:.1f} % of the weight lies in bins with fewer than two rows"
+            f" (at most {100 * _MAX_THIN_SHARE:.0f} % can be left out): a debiased"
+            ' error needs two rows in each bin. Use fewer bins or method="plugin".'
+            " Weights count as repeated rows: scale them to mean 1 if they are not."
         )

@@ -7,12 +7,16 @@ from skcalib._rows.links import log_probability
 
 
 def brier_score(y_true, y_proba, *, sample_weight=None, pos_label=None, labels=None):
-    """Return the mean Brier score: (s - y)^2 for two classes, the sum of it over the classes for more."""
+    """Return the mean Brier score: (s - y)^2 for two classes, the sum of it over the
+    classes for more.
+    """
     return _mean(_brier, y_true, y_proba, sample_weight, pos_label, labels)
 
 
 def log_loss(y_true, y_proba, *, sample_weight=None, pos_label=None, labels=None):
-    """Return the mean log-loss in nats of probabilities clipped to [2^-52, 1 - 2^-52]."""
+    """Return the mean log-loss in nats of probabilities clipped to [2^-52, 1 -
+    2^-52].
+    """
     return _mean(_log, y_true, y_proba, sample_weight, pos_label, labels)
 
 
@@ -24,7 +28,9 @@ def _mean(loss, y_true, y_proba, sample_weight, pos_label, labels):
 
 
 def _brier(scores, labels):
-    """Return the Brier score of each row, for scores (n,) of boolean labels or (n, K) of column indices."""
+    """Return the Brier score of each row, for scores (n,) of boolean labels or (n, K)
+    of column indices.
+    """
     if scores.ndim == 1:
         return (scores.astype(np.float64) - labels) ** 2
     scores = scores.astype(np.float64)

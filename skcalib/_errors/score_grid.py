@@ -1,4 +1,6 @@
-"""An even grid over the scores, and the cosine series that smooth masses on it with reflection at 0 and at 1."""
+"""An even grid over the scores, and the cosine series that smooth masses on it with
+reflection at 0 and at 1.
+"""
 
 from typing import NamedTuple
 
@@ -13,10 +15,11 @@ _LONG_RUNS = 8  # rows of a cell, on average
 
 
 class ScoreGrid(NamedTuple):
-    """The part of an even grid of [0, 1] that smoothed scores reach: `n_cells` of `fineness` cells, from `first` on.
+    """The part of an even grid of [0, 1] that smoothed scores reach: `n_cells` of
+    `fineness` cells, from `first` on.
 
-    An end that is 0 or 1 reflects. The other ends reflect too, but no kernel reaches them. The result equals the result
-    on the whole grid.
+    An end that is 0 or 1 reflects. The other ends reflect too, but no kernel reaches
+    them. The result equals the result on the whole grid.
     """
 
     fineness: int
@@ -25,7 +28,9 @@ class ScoreGrid(NamedTuple):
 
     @classmethod
     def around(cls, low, high, fineness, reach):
-        """Return the grid for scores from `low` to `high` and a kernel that reaches this many cells."""
+        """Return the grid for scores from `low` to `high` and a kernel that reaches
+        this many cells.
+        """
         first = max(int(low * fineness) - reach, 0)
         last = min(int(high * fineness) + 1 + reach, fineness)
         n_cells = min(next_fast_len(last - first, real=True), fineness)
@@ -37,16 +42,20 @@ class ScoreGrid(NamedTuple):
         return (self.first + np.arange(self.n_cells + 1)) / self.fineness
 
     def shares(self, scores):
-        """Return the cell of each score, and the share of its mass that the upper point of the cell gets."""
+        """Return the cell of each score, and the share of its mass that the upper point
+        of the cell gets.
+        """
         position = np.multiply(scores, self.fineness, dtype=np.float64)
         position -= self.first
         cell = np.minimum(position.astype(np.intp), self.n_cells - 1)
         return cell, np.subtract(position, cell, out=position)
 
     def rounded(self, scores, masses):
-        """Return the masses (., n_cells + 1) of the points, each row's shared linearly between its two neighbours.
+        """Return the masses (., n_cells + 1) of the points, each row's shared linearly
+        between its two neighbours.
 
-        `masses` gives, for a slice of the rows, one or more arrays of their masses: each has a row of the result.
+        `masses` gives, for a slice of the rows, one or more arrays of their masses:
+        each has a row of the result.
         """
         below, above = 0.0, 0.0
         for rows in row_blocks(len(scores), at_least=2 * self.n_cells):
@@ -64,7 +73,9 @@ class ScoreGrid(NamedTuple):
 
 
 def _summed(cell, values, n_cells):
-    """Return the sums of values by cell: long runs at once, where a count would wait for each sum."""
+    """Return the sums of values by cell: long runs at once, where a count would wait
+    for each sum.
+    """
     starts = first_rows(cell) if in_order(cell) else cell
     if len(starts) * _LONG_RUNS > len(cell):
         return np.bincount(cell, values, n_cells)
@@ -76,8 +87,9 @@ def _summed(cell, values, n_cells):
 def cosine_coefficients(masses):
     """Return the coefficients of the cosine series of masses on a grid (..., points).
 
-    The series continues a function by reflection at the ends of the grid. Multiplied by a kernel's characteristic
-    function it is the convolution with that kernel, with all that would leak out reflected back.
+    The series continues a function by reflection at the ends of the grid. Multiplied by
+    a kernel's characteristic function it is the convolution with that kernel, with all
+    that would leak out reflected back.
     """
     masses = masses.copy()
     masses[..., [0, -1]] *= 2  # the ends are their own mirror images
@@ -92,7 +104,9 @@ def trapezoid(values):
 
 
 def rounding(share, scores, grid):
-    """Return the matrix (m, points) that rounds the masses of frequencies linearly to a grid, for many draws."""
+    """Return the matrix (m, points) that rounds the masses of frequencies linearly to a
+    grid, for many draws.
+    """
     lower, upper_share = grid.shares(scores)
     data = np.column_stack((share * (1 - upper_share), share * upper_share)).ravel()
     columns = np.column_stack((lower, lower + 1)).ravel()

@@ -1,73 +1,77 @@
-"""The sweep's error of many draws of the labels at once: the cuts of each number of bins are the same for all."""
+"""The sweep's error of many draws of the labels at once: the cuts of each number of
+bins are the same for all.
+"""
 
 from functools import cached_property
 
 import numpy as np
 
-from skcalib._errors.binned import BinnedPower
-from skcalib._errors.power import Power
+from skcalib._errors.power import ErrorPower
 from skcalib._rows.sorting import DistinctScores
-from skcalib.binning._monotonic_sweep import MonotonicSweep, cuts_of, finest_cuts, sweep
+from skcalib.binning._monotonic_sweep import cuts_of, finest_cuts, sweep
 
-_TOGETHER = 64  # bins up to which all draws are swept together; few go on, unless the labels are nearly separable
-_TIED, _ROUNDING = (
-    1e-12,
-    1e-6,
-)  # differences of frequencies, and of sums of events, that are rounding
+# bins up to which all draws are swept together; few go on, unless the labels are nearly
+# separable
+_TOGETHER = 64
+# differences of frequencies, and of sums of events, that are rounding
+_TIED, _ROUNDING = 1e-12, 1e-6
 
 
-class SweepPower(Power):
-    """The error with as many bins as keep the event frequency rising; see `sweep_calibration_error` for `base`."""
+class SweepPower(ErrorPower):
+    """The power of the sweep error: as many bins as keep the frequency rising.
+
+    Parameters
+    ----------
+    cells : Cells
+        The distinct scores.
+    norm : float
+        The norm.
+    base : EqualMass, EqualWidth or None
+        See `MonotonicSweep`.
+    """
 
     def __init__(self, cells, *, norm=1, base=None):
         super().__init__(cells, norm=norm)
-        cumulative = np.append(self.weight[:1] * 0, np.cumsum(self.weight))
+        cumulative = _sums_before(self.weight)
         self.table = DistinctScores(self.scores, cumulative, cumulative)
         self.below = cuts_of(base)
-        self.expected = np.append(0.0, np.cumsum(self.weight * self.scores))
-
-    @classmethod
-    def of_task(cls, task, most=None, *, norm=1, base=None):
-        """See `Power`; the value is the plugin error of the sweep's bins."""
-        if most is None:
-            return BinnedPower.of_task(
-                task, norm=norm, method="plugin", binning=MonotonicSweep(base)
-            )
-        return super().of_task(task, most, norm=norm, base=base)
+        self.expected = _sums_before(self.weight * self.scores)
 
     @property
     def observed(self):
         """The power of the labels."""
-        positives = np.append(
-            self.cells.weighted_label[:1] * 0, np.cumsum(self.cells.weighted_label)
-        )
+        positives = _sums_before(self.cells.weighted_label)
         return float(self._binned(positives[None], self._sweep(positives))[0])
 
     def power(self, frequency):
-        """See `Power`; for frequencies (draws, m)."""
+        """See `ErrorPower`; for frequencies (draws, m)."""
         positives = np.zeros((len(frequency), len(self.scores) + 1))
         np.cumsum(frequency * self.weight, axis=1, out=positives[:, 1:])
         if np.abs(positives[0] - np.rint(positives[0])).max() < _ROUNDING:
             np.rint(positives, out=positives)  # counts, free of rounding
         powers = np.empty(len(frequency))
+        # Draws whose frequencies rise all the way end at the finest bins.
         rising = np.all(np.diff(frequency, axis=1) >= -_TIED, axis=1)
-        powers[rising] = self._binned(
-            positives[rising], finest_cuts(self.table, self.below)
-        )
-        left, before = np.flatnonzero(~rising), np.array([0, len(self.scores)])
+        finest = finest_cuts(self.table, self.below)
+        powers[rising] = self._binned(positives[rising], finest)
+        # The others go through 2, 3, ... bins together. A draw whose frequencies fall
+        # has its error in the bins before.
+        swept = np.flatnonzero(~rising)
+        before = np.array([0, len(self.scores)])
         for below in self.partitions:
-            sums = np.diff(positives[np.ix_(left, below)], axis=1) / np.diff(
-                self.table.weight[below]
-            )
-            falling = np.any(sums[:, 1:] < sums[:, :-1] - _TIED, axis=1)
-            powers[left[falling]] = self._binned(positives[left[falling]], before)
-            left, before = left[~falling], below
-            if not len(left):
+            events = np.diff(positives[np.ix_(swept, below)], axis=1)
+            frequencies = events / np.diff(self.table.weight[below])
+            falling = np.any(frequencies[:, 1:] < frequencies[:, :-1] - _TIED, axis=1)
+            stopped = swept[falling]
+            powers[stopped] = self._binned(positives[stopped], before)
+            swept = swept[~falling]
+            before = below
+            if not len(swept):
                 break
-        for draw in left:
-            powers[draw] = self._binned(
-                positives[draw : draw + 1], self._sweep(positives[draw])
-            )[0]
+        # Few draws are left after many bins: each is swept by itself.
+        for draw in swept:
+            cuts = self._sweep(positives[draw])
+            powers[draw] = self._binned(positives[draw : draw + 1], cuts)[0]
         return powers
 
     @cached_property
@@ -80,20 +84,25 @@ class SweepPower(Power):
         ]
 
     def _sweep(self, positives):
-        return sweep(self.table._replace(positives=positives), self.below)[1]
+        """Return the cuts of the sweep for cumulative events (m + 1,)."""
+        _, cuts = sweep(self.table._replace(positives=positives), self.below)
+        return cuts
 
     def _binned(self, positives, below):
+        """Return the plugin powers for cumulative events (draws, m + 1) and cuts."""
         below = np.unique(below)
         weight = np.diff(self.table.weight[below])
-        gap = (
-            np.abs(np.diff(self.expected[below] - positives[:, below], axis=1)) / weight
-        )
-        return (
-            gap.max(axis=1, initial=0)
-            if self.norm == np.inf
-            else gap**self.norm @ (weight / self.table.weight[-1])
-        )
+        excess = np.diff(self.expected[below] - positives[:, below], axis=1)
+        gap = np.abs(excess) / weight
+        if self.norm == np.inf:
+            return gap.max(axis=1, initial=0)
+        return gap**self.norm @ (weight / self.table.weight[-1])
 
     def noiseless(self, frequency):
         """Return the power of the error of each score."""
         return float(self.norm_of(np.abs(frequency - self.scores)))
+
+
+def _sums_before(values):
+    """Return the sums of the values before each place, and of all; of their dtype."""
+    return np.append(values[:1] * 0, np.cumsum(values))

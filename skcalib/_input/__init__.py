@@ -1,1 +1,3 @@
-"""The gate: every score, label, weight, number and column name that a user gives is checked here."""
+"""The gate: every score, label, weight, number and column name that a user gives is
+checked here.
+"""

@@ -1,4 +1,6 @@
-"""Columns of a table by name or position, and their plain values, whatever kind of table it is."""
+"""Columns of a table by name or position, and their plain values, whatever kind of
+table it is.
+"""
 
 from numbers import Integral, Real
 
@@ -8,14 +10,17 @@ from scipy import sparse
 from skcalib._input.labels import missing_values
 from skcalib._input.scores import refuse_repeated_names
 from skcalib._input.sklearn_private import safe_indexing
+from skcalib._input.tensors import column_names
 
 
 def column_positions(X, keys, *, name):
-    """Return the positions of the columns that `keys`, given as the parameter `name`, stand for."""
+    """Return the positions of the columns that `keys`, given as the parameter `name`,
+    stand for.
+    """
     if not keys:
         return []
     refuse_repeated_names(X)
-    columns = list(getattr(X, "columns", ()))
+    columns = column_names(X)
     shape = X.shape if hasattr(X, "shape") else np.shape(X)
     n_columns = shape[1] if len(shape) == 2 else 0
     for key in keys:
@@ -36,7 +41,9 @@ def column_positions(X, keys, *, name):
 
 
 def select_columns(X, positions):
-    """Return some columns: a table of its own kind for a DataFrame, else a dense array."""
+    """Return some columns: a table of its own kind for a DataFrame, else a dense
+    array.
+    """
     if hasattr(X, "columns"):
         return safe_indexing(X, positions, axis=1)
     return (
@@ -45,10 +52,13 @@ def select_columns(X, positions):
 
 
 def table_columns(X, *, name="X"):
-    """Return the columns of a table by their names; the columns of an array are called x0, x1 and so on."""
+    """Return the columns of a table by their names; the columns of an array are called
+    x0, x1 and so on.
+    """
     if sparse.issparse(X):
         raise TypeError(
-            f"{name} must be a dense table, found a sparse matrix. Convert it with .toarray()."
+            f"{name} must be a dense table, found a sparse matrix. Convert it with"
+            " .toarray()."
         )
     if not hasattr(X, "shape"):
         X = np.array(X, dtype=object)
@@ -57,15 +67,13 @@ def table_columns(X, *, name="X"):
         return {"x0" if own_name in (None, "") else str(own_name): X}
     if len(X.shape) != 2 or X.shape[1] == 0:
         raise ValueError(
-            f"{name} must have at least one column and shape (n, n_columns), found {X.shape}."
+            f"{name} must have at least one column and shape (n, n_columns), found"
+            f" {X.shape}."
         )
     is_arrow = hasattr(X, "column_names")
-    names = (
-        X.column_names
-        if is_arrow
-        else getattr(X, "columns", (f"x{j}" for j in range(X.shape[1])))
-    )
-    names = [str(column) for column in names]
+    names = [str(column) for column in column_names(X)]
+    if not names:
+        names = [f"x{j}" for j in range(X.shape[1])]
     repeated = next(
         (column for k, column in enumerate(names) if column in names[:k]), None
     )
@@ -80,7 +88,9 @@ def table_columns(X, *, name="X"):
 
 
 def _of_arrow(column):
-    """Return an array; integers and codes beside nulls would come as floats, which round them."""
+    """Return an array; integers and codes beside nulls would come as floats, which
+    round them.
+    """
     is_rounded = column.null_count and "int" in str(column.type)
     return (
         np.array(column.to_pylist(), dtype=object) if is_rounded else np.asarray(column)
@@ -90,8 +100,8 @@ def _of_arrow(column):
 def plain_column(column, *, name):
     """Return the values of a column and which of them are missing.
 
-    Numbers and dates come back as an array of their own type, in which the missing ones mean nothing; everything else
-    is a category and comes back as objects.
+    Numbers and dates come back as an array of their own type, in which the missing ones
+    mean nothing; everything else is a category and comes back as objects.
     """
     missing = (
         np.ma.getmaskarray(column) if isinstance(column, np.ma.MaskedArray) else None
@@ -116,16 +126,17 @@ def plain_column(column, *, name):
 
 
 def _of_own_type(values, missing):
-    """Return objects as numbers if all of them are numbers or missing, else as they are."""
+    """Return objects as numbers if all of them are numbers or missing, else as they
+    are.
+    """
     present = values[~missing]
     if len(present) == 0 or not all(
         isinstance(value, Real) and not isinstance(value, bool) for value in present
     ):
         return values
     exact = np.array(present.tolist())
-    if (
-        exact.dtype.kind not in "iuf" or exact.tolist() != present.tolist()
-    ):  # integers that floats would round
+    # integers that floats would round
+    if exact.dtype.kind not in "iuf" or exact.tolist() != present.tolist():
         return values
     numbers = np.zeros(len(values), dtype=exact.dtype)
     numbers[~missing] = exact

@@ -1,4 +1,6 @@
-"""Checks of labels and groups: a vector without a missing value, and the class of each row."""
+"""Checks of labels and groups: a vector without a missing value, and the class of each
+row.
+"""
 
 from numbers import Real
 
@@ -7,13 +9,16 @@ from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import type_of_target
 
-from skcalib._input.scores import as_array, first_index, refuse_masked
+from skcalib._input.scores import first_index, refuse_masked
+from skcalib._input.tensors import as_array
 from skcalib._input.warn import warn
 from skcalib._rows.blocks import row_blocks
 
 
 def check_groups(groups, n_samples, *, name="groups", scores_name="y_proba"):
-    """Return the distinct groups, sorted, and the index of each row's group among them."""
+    """Return the distinct groups, sorted, and the index of each row's group among
+    them.
+    """
     groups = check_label_vector(groups, n_samples, name=name, scores_name=scores_name)
     return _sorted_labels(groups, name)
 
@@ -21,9 +26,10 @@ def check_groups(groups, n_samples, *, name="groups", scores_name="y_proba"):
 def encode_labels(y, n_columns, classes, *, name, classes_name, column_numbers=False):
     """Return the sorted classes, one per column, and each label's column index.
 
-    One column stands for two classes. Without `classes` every column must occur among the labels: which label a
-    column belongs to would be a guess otherwise. For a recalibrator the labels may be `column_numbers`: integers
-    from 0 on, below the number of more than two columns.
+    One column stands for two classes. Without `classes` every column must occur among
+    the labels: which label a column belongs to would be a guess otherwise. For a
+    recalibrator the labels may be `column_numbers`: integers from 0 on, below the
+    number of more than two columns.
     """
     n_classes = max(n_columns, 2)
     if classes is None:
@@ -34,25 +40,29 @@ def encode_labels(y, n_columns, classes, *, name, classes_name, column_numbers=F
         if column_numbers and 2 < n_columns > len(classes) and is_number:
             return np.arange(n_columns), classes[codes].astype(np.intp)
     else:
-        classes = _check_classes(classes, n_classes, classes_name)
+        classes = check_classes(classes, n_classes, classes_name)
         codes = _lookup(y, classes, name, classes_name)
     if len(classes) > n_classes:
         columns = "one column" if n_columns == 1 else f"{n_columns} columns"
         raise ValueError(
-            f"{name} has {len(classes)} classes but the scores have {columns}. Give one column for each class. "
-            "Reshape your data: X.reshape(1, -1) if it is a single row."
+            f"{name} has {len(classes)} classes but the scores have {columns}. Give one"
+            " column for each class. Reshape your data: X.reshape(1, -1) if it is a"
+            " single row."
         )
     if len(classes) < n_classes:
         raise ValueError(
-            f"{name} has {len(classes)} class{'es' * (len(classes) > 1)} ({shown(classes)}) but the scores those of "
-            f"{n_classes} classes. It is not clear which columns are missing: name the labels of all columns with "
-            f"{classes_name}=."
+            f"{name} has {len(classes)} class{'es' * (len(classes) > 1)}"
+            f" ({shown(classes)}) but the scores those of {n_classes} classes. It is"
+            " not clear which columns are missing: name the labels of all columns with"
+            f" {classes_name}=."
         )
     return classes, codes
 
 
 def zero_one(y):
-    """Return labels that are already 0 and 1 as booleans without sorting them, else None."""
+    """Return labels that are already 0 and 1 as booleans without sorting them, else
+    None.
+    """
     if y.dtype.kind == "b":
         return y
     if y.dtype.kind not in "iuf":
@@ -66,9 +76,8 @@ def zero_one(y):
                 block
             )
         else:
-            others = (
-                block.view(f"u{block.itemsize}").max() > 1
-            )  # where negative numbers are large
+            # where negative numbers are large
+            others = block.view(f"u{block.itemsize}").max() > 1
         if others:
             return None
     return positive
@@ -92,24 +101,28 @@ def unique_labels(y, name):
         target = error
     if target not in ("binary", "multiclass"):
         raise ValueError(
-            f"Unknown label type: {target}. {name} must hold class labels, found {shown(classes)}."
+            f"Unknown label type: {target}. {name} must hold class labels, found"
+            f" {shown(classes)}."
         )
     return classes, codes
 
 
 def _sorted_labels(y, name):
     if y.dtype.kind in "iu" and len(y) and int(y.max()) - int(y.min()) < len(y):
-        # Counting takes a fifth of the time of sorting 50,000 labels. Differences are modulo the range of the dtype.
+        # Counting takes a fifth of the time of sorting 50,000 labels. Differences are
+        # modulo the range of the dtype.
         offset = (y - y.min()).view(f"u{y.itemsize}").astype(np.intp)
         seen = np.bincount(offset) > 0
-        return np.flatnonzero(seen).astype(y.dtype) + y.min(), (np.cumsum(seen) - 1)[
-            offset
-        ]
+        return (
+            np.flatnonzero(seen).astype(y.dtype) + y.min(),
+            (np.cumsum(seen) - 1)[offset],
+        )
     try:
         classes, codes = np.unique(y, return_inverse=True)
         if classes.dtype.kind == "O" and len(set(classes.tolist())) < len(classes):
             raise ValueError(
-                f"{name} holds values without an order, such as {shown(classes[:1])}: use texts."
+                f"{name} holds values without an order, such as {shown(classes[:1])}:"
+                " use texts."
             )
         return classes, codes
     except TypeError:
@@ -119,7 +132,7 @@ def _sorted_labels(y, name):
         ) from None
 
 
-def _check_classes(classes, n_classes, name):
+def check_classes(classes, n_classes, name):
     classes = np.asarray(classes)
     if classes.ndim != 1:
         raise ValueError(
@@ -127,13 +140,15 @@ def _check_classes(classes, n_classes, name):
         )
     if len(classes) != n_classes:
         raise ValueError(
-            f"{name} names {len(classes)} labels but the scores have {n_classes} classes."
+            f"{name} names {len(classes)} labels but the scores have {n_classes}"
+            " classes."
         )
     classes = _native(classes)
     if not np.array_equal(_sorted_labels(classes, name)[0], classes):
         raise ValueError(
-            f"{name} must be sorted and without repetition, in the order of the columns, found {shown(classes)}. "
-            "Reorder the columns of the scores as scikit-learn does."
+            f"{name} must be sorted and without repetition, in the order of the"
+            f" columns, found {shown(classes)}. Reorder the columns of the scores as"
+            " scikit-learn does."
         )
     return classes
 
@@ -149,14 +164,18 @@ def _lookup(y, classes, name, classes_name):
             raise TypeError
         codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     except TypeError:
-        found = f"{name} holds {shown(y[:1])}, which is of another type than {classes_name} {shown(classes)}."
+        found = (
+            f"{name} holds {shown(y[:1])}, which is of another type than {classes_name}"
+            f" {shown(classes)}."
+        )
         raise ValueError(found) from None
     unknown = classes[codes] != y
     if unknown.any():
         row = first_index(unknown)[0]
         label = shown(y[row : row + 1])
         raise ValueError(
-            f"{name} has the unknown label {label} in row {row}; {classes_name} are {shown(classes)}."
+            f"{name} has the unknown label {label} in row {row}; {classes_name} are"
+            f" {shown(classes)}."
         )
     return codes
 
@@ -174,24 +193,28 @@ def check_label_vector(y, n_samples, *, name, scores_name):
     y, _ = as_array(y)
     if y.ndim == 2 and y.shape[1] == 1:
         warn(
-            f"A column-vector {name} was passed when a 1d array was expected: {name}.ravel() makes it one.",
+            f"A column-vector {name} was passed when a 1d array was expected:"
+            f" {name}.ravel() makes it one.",
             DataConversionWarning,
         )
         y = y.ravel()
     if y.ndim != 1:
         held = f" that holds a {type(y[()]).__name__}" if y.ndim == 0 else ""
         raise ValueError(
-            f"{name} should be a 1d array of labels, got an array of shape {y.shape}{held} instead."
+            f"{name} should be a 1d array of labels, got an array of shape"
+            f" {y.shape}{held} instead."
         )
     if len(y) != n_samples:
         raise ValueError(
-            f"{name} has {len(y)} rows but {scores_name} has {n_samples}: their lengths must agree."
+            f"{name} has {len(y)} rows but {scores_name} has {n_samples}: their lengths"
+            " must agree."
         )
     if not y.dtype.isnative:
         y = y.astype(y.dtype.newbyteorder("="))
     if y.dtype.kind == "S":
         raise ValueError(
-            f"Unknown label type: {name} holds bytes such as {shown(y[:1])}. Decode them to strings."
+            f"Unknown label type: {name} holds bytes such as {shown(y[:1])}. Decode"
+            " them to strings."
         )
     missing = ~np.isfinite(y) if y.dtype.kind == "f" else missing_values(y)
     if missing.any():
@@ -201,7 +224,8 @@ def check_label_vector(y, n_samples, *, name, scores_name):
             first_index(missing)[0],
         )
         raise ValueError(
-            f"{name} contains {kind} in row {row}: labels must be known. Drop such rows."
+            f"{name} contains {kind} in row {row}: labels must be known. Drop such"
+            " rows."
         )
     return _native(y)
 
@@ -225,7 +249,9 @@ def _is_missing(value):
 
 
 def _native(labels):
-    """Return an object array of numbers or booleans as an array of their own type, any other as it is."""
+    """Return an object array of numbers or booleans as an array of their own type, any
+    other as it is.
+    """
     if labels.dtype.kind != "O" or not all(isinstance(label, Real) for label in labels):
         return labels
     return np.array(labels.tolist())

@@ -12,12 +12,12 @@ from skcalib._input.labels import (
     zero_one,
 )
 from skcalib._input.scores import (
-    as_array,
     check_sample_weight,
     check_scores,
     checked_scores,
     drop_zero_weight,
 )
+from skcalib._input.tensors import as_array
 from skcalib._input.warn import warn
 
 _FEW_ROWS = 10  # below, scores of 0 and 1 are no sign of anything
@@ -27,12 +27,13 @@ _FIRST_ROWS = 64
 class ScoredLabels(NamedTuple):
     """Validated input of a metric.
 
-    `scores` is (n,) with boolean `labels` (True = the positive class) for one score a row, else (n, K) with the column
-    index of each label. Two columns are one score, that of the positive class, where `multiclass` is "auto". Rows of
-    weight zero are gone; `sample_weight` is None or float64 (n,). `classes` holds the labels: (negative, positive)
-    for one score, else in the order of the columns. `predicted` (n,) is the column of the first of the largest scores
-    and `confidence` (n,) that score: None for one score per row and where `multiclass`
-    is "marginal" or "pooled".
+    `scores` is (n,) with boolean `labels` (True = the positive class) for one score a
+    row, else (n, K) with the column index of each label. Two columns are one score,
+    that of the positive class, where `multiclass` is "auto". Rows of weight zero are
+    gone; `sample_weight` is None or float64 (n,). `classes` holds the labels:
+    (negative, positive) for one score, else in the order of the columns. `predicted`
+    (n,) is the column of the first of the largest scores and `confidence` (n,) that
+    score: None for one score per row and where `multiclass` is "marginal" or "pooled".
     """
 
     scores: np.ndarray
@@ -76,11 +77,14 @@ def check_scored_labels(
     labels=None,
     drop=True,
 ):
-    """Validate the input of a metric; see `ScoredLabels`. With `drop=False` rows of weight zero are kept."""
+    """Validate the input of a metric; see `ScoredLabels`. With `drop=False` rows of
+    weight zero are kept.
+    """
     if y_proba is None:
         raise ValueError(
-            f"y_proba must have shape (n,) or (n, n_classes), found None (), beside a {type(y_true).__name__}. "
-            "This needs the score and the label of each row, of which a BinStatistics holds sums by bin only."
+            "y_proba must have shape (n,) or (n, n_classes), found None (), beside a"
+            f" {type(y_true).__name__}. This needs the score and the label of each row,"
+            " of which a BinStatistics holds sums by bin only."
         )
     hint_at_two_indices(y_true=y_true, y_proba=y_proba, sample_weight=sample_weight)
     by_class = multiclass in ("marginal", "pooled")
@@ -100,7 +104,8 @@ def check_scored_labels(
             y_true, scores.shape[1], pos_label, labels
         )
         if scores.shape[1] == 2 and multiclass != "auto":
-            # Both columns as they were given: 1 - s can lie in another bin, and marginal rows need not sum to 1.
+            # Both columns as they were given: 1 - s can lie in another bin, and
+            # marginal rows need not sum to 1.
             classes, codes = (
                 (classes, codes) if column == 1 else (classes[::-1], ~codes)
             )
@@ -108,14 +113,23 @@ def check_scored_labels(
         else:
             if scores.shape[1] == 1:
                 hint_at_labels(y_proba, scores[:, 0])
+                if pos_label is None and labels is None:
+                    hint = f"say so: pos_label={str(classes[0])!r}."
+                    hint_at_alphabet(scores[:, 0], codes, classes, hint)
             scores, top = scores[:, column], (None, None)
     else:
         if pos_label is not None:
             raise ValueError(
-                f"pos_label={pos_label!r} has no meaning for the {scores.shape[1]} columns of y_proba."
+                f"pos_label={pos_label!r} has no meaning for the {scores.shape[1]}"
+                " columns of y_proba."
             )
         classes, codes = encode_labels(
-            y_true, scores.shape[1], labels, name="y_true", classes_name="labels"
+            y_true,
+            scores.shape[1],
+            labels,
+            name="y_true",
+            classes_name="labels",
+            column_numbers=True,
         )
     data = ScoredLabels(scores, codes, sample_weight, classes, *top)
     return (
@@ -129,17 +143,20 @@ def check_one_event(data, what):
     """Raise for validated input of more than two classes."""
     if not data.is_binary:
         raise ValueError(
-            f"y_proba has {data.scores.shape[1]} columns, and {what} is about one event: give the column of the event, "
-            "and whether it happened as y_true."
+            f"y_proba has {data.scores.shape[1]} columns, and {what} is about one"
+            " event: give the column of the event, and whether it happened as y_true."
         )
 
 
 def check_score_column(scores, labels, sample_weight, *, labels_name, name="scores"):
-    """Validate one column of `scores`, with labels 0 and 1 or None; return boolean labels, without weights of zero."""
+    """Validate one column of `scores`, with labels 0 and 1 or None; return boolean
+    labels, without weights of zero.
+    """
     scores = check_scores(scores, name=name)
     if scores.shape[1] != 1:
         raise ValueError(
-            f"{name} must be one column, those of one event, found {scores.shape[1]} columns."
+            f"{name} must be one column, those of one event, found {scores.shape[1]}"
+            " columns."
         )
     scores = scores[:, 0]
     if labels is not None:
@@ -148,7 +165,8 @@ def check_score_column(scores, labels, sample_weight, *, labels_name, name="scor
         )
         if labels is None:
             raise ValueError(
-                f"{labels_name} must be 0 and 1 or booleans: compare them with the positive label first."
+                f"{labels_name} must be 0 and 1 or booleans: compare them with the"
+                " positive label first."
             )
     return drop_zero_weight(
         check_sample_weight(sample_weight, len(scores)), scores, labels
@@ -156,10 +174,13 @@ def check_score_column(scores, labels, sample_weight, *, labels_name, name="scor
 
 
 def _positive_class(y_true, n_columns, pos_label, labels):
-    """Return the boolean labels, the two classes (negative, positive) and the column of the positive class."""
+    """Return the boolean labels, the two classes (negative, positive) and the column of
+    the positive class.
+    """
     is_boolean = labels is None and y_true.dtype.kind == "b"
     positive = zero_one(y_true) if labels is None and pos_label is None else None
-    if positive is not None and (is_boolean or (positive.any() and not positive.all())):
+    # A batch may hold one class of 0 and 1.
+    if positive is not None:
         return (
             positive,
             np.array([False, True] if is_boolean else [0, 1]),
@@ -175,17 +196,15 @@ def _positive_class(y_true, n_columns, pos_label, labels):
         if len(classes) > 2:
             columns = "one column" if n_columns == 1 else "two columns"
             raise ValueError(
-                f"y_true has {len(classes)} classes but y_proba has {columns}. Give one column a class."
+                f"y_true has {len(classes)} classes but y_proba has {columns}. Give one"
+                " column a class."
             )
         if len(classes) == 1:
             (label,) = classes.tolist()
             if n_columns == 2 or pos_label is None or label != pos_label:
                 raise _one_label_only(label, pos_label)
-            return (
-                codes == 0,
-                np.array([None, pos_label], dtype=object),
-                0,
-            )  # the other label is not known
+            # the other label is not known
+            return codes == 0, np.array([None, pos_label], dtype=object), 0
     positive_code = 1 if pos_label is None else _position(pos_label, classes)
     classes = classes if positive_code == 1 else classes[::-1]  # (negative, positive)
     return codes == positive_code, classes, positive_code if n_columns == 2 else 0
@@ -209,7 +228,8 @@ def _one_label_only(label, pos_label):
             f"{found}, which is of another type than pos_label={pos_label!r}."
         )
     return ValueError(
-        f"{found}: no row has pos_label={pos_label!r}. If that is meant, name both: labels={both!r}."
+        f"{found}: no row has pos_label={pos_label!r}. If that is meant, name both:"
+        f" labels={both!r}."
     )
 
 
@@ -223,17 +243,19 @@ def _position(pos_label, classes):
 
 
 def expand_soft_labels(scores, soft_labels, sample_weight=None):
-    """Return rows of one label each, with weights, for labels that are given as distributions.
+    """Return samples of one label each, with weights, for labels as distributions.
 
-    A row that three of four annotators call an event becomes two rows with the same score: an event with weight .75
-    and a non-event with weight .25. Any `fit`, metric or display takes the three arrays.
+    A row that three of four annotators call an event becomes two rows with the same
+    score: an event with weight .75 and a non-event with weight .25. Any `fit`, metric
+    or display takes the three arrays.
 
     Parameters
     ----------
     scores : array-like of shape (n,) or (n, K)
         Scores: probabilities or logits.
     soft_labels : array-like of shape (n,), (n, 2) or (n, K)
-        The distribution of each row's label: the probability of the event, or one column for each class. Rows sum to 1.
+        The distribution of each row's label: the probability of the event, or one
+        column for each class. Rows sum to 1.
     sample_weight : array-like of shape (n,), default=None
         Weights of the rows.
 
@@ -258,8 +280,9 @@ def expand_soft_labels(scores, soft_labels, sample_weight=None):
 
     Notes
     -----
-    Estimates and fits are those of the distributions. The rows of one distribution are not independent, so that
-    intervals and tests of the expanded rows need ``clusters``: ``np.arange(n)``, repeated as often as each row is.
+    Estimates and fits are those of the distributions. The rows of one distribution are
+    not independent, so that intervals and tests of the expanded rows need ``clusters``:
+    ``np.arange(n)``, repeated as often as each row is.
 
     Examples
     --------
@@ -276,14 +299,16 @@ def expand_soft_labels(scores, soft_labels, sample_weight=None):
     soft = check_scores(soft_labels, name="soft_labels")
     if len(soft) != len(scores):
         raise ValueError(
-            f"soft_labels has {len(soft)} rows but scores has {len(scores)}: their lengths must agree."
+            f"soft_labels has {len(soft)} rows but scores has {len(scores)}: their"
+            " lengths must agree."
         )
     soft = soft.astype(np.float64)
     soft = np.column_stack((1 - soft[:, 0], soft[:, 0])) if soft.shape[1] == 1 else soft
     n_columns = scores.shape[1] if scores.ndim == 2 else 1
     if soft.shape[1] != max(n_columns, 2):
         raise ValueError(
-            f"soft_labels has {soft.shape[1]} classes but the scores have {max(n_columns, 2)}."
+            f"soft_labels has {soft.shape[1]} classes but the scores have"
+            f" {max(n_columns, 2)}."
         )
     weight = check_sample_weight(sample_weight, len(scores))
     row, label = np.nonzero(soft)
@@ -298,30 +323,56 @@ def refuse_swapped(y_true, scores):
         if between.any() and y_true.min() >= 0 and y_true.max() <= 1:
             row = int(np.argmax(between))
             raise ValueError(
-                f"y_true holds probabilities (row {row} is {y_true[row]:.6g}) and y_proba only 0 and 1: the arguments "
-                "are swapped. Pass y_true first, then y_proba."
+                f"y_true holds probabilities (row {row} is {y_true[row]:.6g}) and"
+                " y_proba only 0 and 1: the arguments are swapped. Pass y_true first,"
+                " then y_proba."
             )
 
 
 def hint_at_labels(y_proba, scores):
-    """Warn where scores (n,) are 0 or 1 in every row, both occur, and they came as integers or booleans.
+    """Warn where scores (n,) are 0 or 1 in every row, both occur, and they came as
+    integers or booleans.
 
-    Fractions of exactly 0 and 1 are no sign: a tree, and a recalibrator with pure bins, predict them.
+    Fractions of exactly 0 and 1 are no sign: a tree, and a recalibrator with pure bins,
+    predict them.
     """
-    if (
+    are_like_labels = (
         len(scores) >= _FEW_ROWS
         and _only_zero_and_one(scores)
         and scores.min() < scores.max()
-    ):
-        if np.asarray(y_proba).dtype.kind in "biu":
-            warn(
-                "y_proba is exactly 0 or 1 in every row, as predicted labels are. A metric of calibration is for "
-                "probabilities: pass predict_proba(X)[:, 1] if these are labels."
-            )
+    )
+    if are_like_labels and as_array(y_proba)[0].dtype.kind in "biu":
+        warn(
+            "y_proba is exactly 0 or 1 in every row, as predicted labels are. A"
+            " metric of calibration is for probabilities: pass predict_proba(X)[:,"
+            " 1] if these are labels."
+        )
+
+
+def hint_at_alphabet(scores, codes, classes, hint):
+    """Warn where the event was chosen by the alphabet, and its scores are the smaller
+    ones.
+
+    `codes` are 1 or True for the event, the second of `classes`.
+    """
+    if not isinstance(classes[1], str):
+        return
+    is_event = np.asarray(codes) == 1
+    if is_event.all() or not is_event.any():
+        return
+    of_event, of_others = scores[is_event].mean(), scores[~is_event].mean()
+    if of_event < of_others:
+        other, event = (str(label) for label in classes)
+        warn(
+            f"The event is {event!r}, the last label in the order of the alphabet, and"
+            f" its scores are lower: {of_event:.3g} on average, those of {other!r}"
+            f" {of_others:.3g}. If the scores are those of {other!r}, {hint}"
+        )
 
 
 def hint_at_two_indices(**given):
-    """Warn where two pandas objects have different indices: rows are matched by their positions.
+    """Warn where two pandas objects have different indices: rows are matched by their
+    positions.
 
     Labels that occur twice are no names of rows: nobody can have meant to match them.
     """
@@ -340,8 +391,9 @@ def hint_at_two_indices(**given):
             and other.is_unique
         ):
             warn(
-                f"{first} and {second} have different indices. Rows are matched by position: bring them into one order "
-                "first, or pass .to_numpy() if they are in one."
+                f"{first} and {second} have different indices. Rows are matched by"
+                " position: bring them into one order first, or pass .to_numpy() if"
+                " they are in one."
             )
 
 

@@ -1,14 +1,18 @@
-"""Checks of scores and weights: real numbers in rows and columns, probabilities inside [0, 1] that sum to 1."""
+"""Checks of scores and weights: real numbers in rows and columns, probabilities inside
+[0, 1] that sum to 1.
+"""
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from skcalib._input.scalars import as_numbers, first_string
+from skcalib._input.tensors import as_array, column_names
 from skcalib._input.warn import warn
 from skcalib._rows.blocks import row_blocks
 
-# How far a probability or a row sum may be off by rounding: (refused beyond, left untouched within).
+# How far a probability or a row sum may be off by rounding: (refused beyond, left
+# untouched within).
 _ROUNDING = {
     "bfloat16": (5e-2, 5e-3),
     "float16": (1e-2, 1e-3),
@@ -16,8 +20,8 @@ _ROUNDING = {
     "float64": (1e-6, 1e-12),
 }
 
-# Larger logits, and weights that are larger or (the largest of them) smaller than the inverse, are refused: their
-# squares and sums would leave the range of float64.
+# Larger logits, and weights that are larger or (the largest of them) smaller than the
+# inverse, are refused: their squares and sums would leave the range of float64.
 MAX_MAGNITUDE = 1e100
 
 # With at least this many rows, logits that all lie in [0, 1] give a warning.
@@ -30,20 +34,25 @@ _LOGIT_HINT = (
 
 
 def check_scores(scores, *, name, input="probability", rows_sum_to_one=True):
-    """Return scores as float32 or float64 of shape (n, C): finite and, as probabilities, inside [0, 1]."""
+    """Return scores as float32 or float64 of shape (n, C): finite and, as
+    probabilities, inside [0, 1].
+    """
     return checked_scores(
         scores, name=name, input=input, rows_sum_to_one=rows_sum_to_one
     )[0]
 
 
 def check_estimator_scores(estimator, X, *, input, reset):
-    """Validate what a recalibrator is given as `X` and record or compare its width; return scores (n, C)."""
+    """Validate what a recalibrator is given as `X` and record or compare its width;
+    return scores (n, C).
+    """
     scores = check_scores(X, name="X", input=input)
     if not reset and scores.shape[1] != estimator.n_features_in_:
         raise ValueError(
-            f"X has {scores.shape[1]} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
-            "features as input: give it scores of the width that fit had. Reshape your data: X.reshape(1, -1) makes "
-            "one row of a vector."
+            f"X has {scores.shape[1]} features, but {type(estimator).__name__} is"
+            f" expecting {estimator.n_features_in_} features as input: give it scores"
+            " of the width that fit had. Reshape your data: X.reshape(1, -1) makes one"
+            " row of a vector."
         )
     if reset and input == "logit":
         _warn_of_probabilities(scores)
@@ -56,7 +65,9 @@ def check_estimator_scores(estimator, X, *, input, reset):
 
 
 def _warn_of_probabilities(scores):
-    """Warn of logits that look like probabilities: all in [0, 1], and rows of more than one that sum to 1."""
+    """Warn of logits that look like probabilities: all in [0, 1], and rows of more than
+    one that sum to 1.
+    """
     if (
         len(scores) < _TELLING_ROWS
         or not (scores.min() >= 0 and scores.max() <= 1)
@@ -68,8 +79,9 @@ def _warn_of_probabilities(scores):
         or np.abs(scores.sum(axis=1) - 1).max() <= _ROUNDING[scores.dtype.name][0]
     ):
         warn(
-            'X looks like probabilities, but input="logit": every score is in [0, 1]'
-            f'{" and every row sums to 1" if scores.shape[1] > 1 else ""}. Set input="probability" if they are.'
+            'X looks like probabilities, but input="logit": every score is in [0,'
+            f" 1]{' and every row sums to 1' if scores.shape[1] > 1 else ''}. Set"
+            ' input="probability" if they are.'
         )
 
 
@@ -78,8 +90,8 @@ def checked_scores(
 ):
     """Return the checked scores, and the column and the score of each row's prediction.
 
-    Scores are validated as in `check_scores`. The prediction is the first of the row's largest scores. With fewer than
-    `predict_from` columns it is None, None.
+    Scores are validated as in `check_scores`. The prediction is the first of the row's
+    largest scores. With fewer than `predict_from` columns it is None, None.
     """
     scores, precision = _as_float_matrix(scores, name)
     refused, untouched = _ROUNDING[precision]
@@ -101,19 +113,24 @@ def checked_scores(
 
 
 def refuse_masked(values, name):
-    """Raise for a masked array with a masked value, which NumPy would take for a number."""
+    """Raise for a masked array with a masked value, which NumPy would take for a
+    number.
+    """
     if np.ma.is_masked(values):
         row = first_index(np.ma.getmaskarray(values))[0]
         raise ValueError(f"{name} is masked in row {row}: drop or fill such rows.")
 
 
 def refuse_repeated_names(X):
-    """Raise for a table with two columns of the same name: it would be unclear which one is meant."""
-    names = list(getattr(X, "columns", ()))
+    """Raise for a table with two columns of the same name: it would be unclear which
+    one is meant.
+    """
+    names = column_names(X)
     if len(set(names)) < len(names):
         repeated = next(name for name in names if names.count(name) > 1)
         raise ValueError(
-            f"X has {names.count(repeated)} columns of the name {repeated!r}: rename them."
+            f"X has {names.count(repeated)} columns of the name {repeated!r}: rename"
+            " them."
         )
 
 
@@ -123,33 +140,45 @@ def first_index(mask):
 
 
 def _as_float_matrix(scores, name):
-    """Return `scores` as floats of shape (n, C) and the name of the precision that they came in."""
+    """Return `scores` as floats of shape (n, C) and the name of the precision that they
+    came in.
+    """
     if sparse.issparse(scores):
         raise TypeError(
-            f"{name} must be dense scores, found a sparse matrix. Convert it with .toarray()."
+            f"{name} must be dense scores, found a sparse matrix. Convert it with"
+            " .toarray()."
+        )
+    if hasattr(scores, "collect"):
+        raise TypeError(
+            f"{name} must be scores in memory, found a {type(scores).__name__}. Collect"
+            " it first, or use skcalib.engines."
         )
     refuse_masked(scores, name)
     try:
         array, precision = as_array(scores)
     except ValueError:
         raise ValueError(
-            f"{name} must be a rectangular array of scores, found rows of different lengths."
+            f"{name} must be a rectangular array of scores, found rows of different"
+            " lengths."
         ) from None
     if array.dtype.kind == "c":
         raise ValueError(
-            f"Complex data not supported: {name} must hold real scores, found {array.dtype}."
+            f"Complex data not supported: {name} must hold real scores, found"
+            f" {array.dtype}."
         )
     if array.dtype.kind not in "biuf":
         array = _from_objects(array, name)
     if array.ndim not in (1, 2):
         raise ValueError(
-            f"{name} must have shape (n,) or (n, n_classes), found {array.shape}. Reshape your data."
+            f"{name} must have shape (n,) or (n, n_classes), found {array.shape}."
+            " Reshape your data."
         )
     array = array.reshape(-1, 1) if array.ndim == 1 else array
     if array.shape[0] == 0 or array.shape[1] == 0:
         raise ValueError(
-            f"{name} is empty: found array with {array.shape[0]} sample(s) and {array.shape[1]} feature(s) "
-            f"(shape={array.shape}) while a minimum of 1 is required."
+            f"{name} is empty: found array with {array.shape[0]} sample(s) and"
+            f" {array.shape[1]} feature(s) (shape={array.shape}) while a minimum of 1"
+            " is required."
         )
     precision = precision if precision in _ROUNDING else "float64"
     target = (
@@ -167,22 +196,25 @@ def _from_objects(array, name):
     string = first_string(array)
     if string is not None:
         raise ValueError(
-            f"{problem} with the string {string!r}. Encode or drop columns that are not scores."
+            f"{problem} with the string {string!r}. Encode or drop columns that are not"
+            " scores."
         )
     try:
         return array.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(
-            f"{problem} with values that are not: argument must be a string or a number ({error})."
+            f"{problem} with values that are not: argument must be a string or a number"
+            f" ({error})."
         ) from None
 
 
 def _row_summary(scores, add, predict):
-    """Return the sums of the rows, and the columns of their largest scores and these, each if asked for: in one pass.
+    """Return the sums of the rows, and the columns of their largest scores and these,
+    each if asked for: in one pass.
 
-    None if a score is not in [0, 1]. Sums are in single precision for contiguous rows of it: `einsum` makes them of
-    many partial sums, two to five times as fast as `sum`.
+    None if a score is not in [0, 1]. Sums are in single precision for contiguous rows
+    of it: `einsum` makes them of many partial sums, two to five times as fast as `sum`.
     """
     n, dtype = len(scores), scores.dtype if scores.flags.c_contiguous else np.float64
     total = np.empty(n, dtype) if add else None
@@ -198,7 +230,8 @@ def _row_summary(scores, add, predict):
             return None
         if add:
             np.einsum("nk->n", block, out=total[rows], dtype=dtype, casting="same_kind")
-    # As unsigned integers the scores that are not in [0, 1] are the largest of their rows: the others need no look.
+    # As unsigned integers the scores that are not in [0, 1] are the largest of their
+    # rows: the others need no look.
     return (
         None
         if predict and not inside_unit_interval(largest)
@@ -207,7 +240,9 @@ def _row_summary(scores, add, predict):
 
 
 def _doubtful_in_double(total, scores, untouched):
-    """Return the sums of rows with those in double precision that single precision may not tell from 1."""
+    """Return the sums of rows with those in double precision that single precision may
+    not tell from 1.
+    """
     if total.dtype == np.float64:
         return total
     total = total.astype(np.float64)
@@ -218,24 +253,28 @@ def _doubtful_in_double(total, scores, untouched):
 
 
 def inside_unit_interval(scores):
-    """Return whether no score is negative (-0 included), above 1 or NaN, without a temporary.
+    """Return whether no score is negative (-0 included), above 1 or NaN, without a
+    temporary.
 
-    Read as unsigned integers, the floats from 0 to 1 are the numbers up to the one that is read for 1, and all others
-    are larger.
+    Read as unsigned integers, the floats from 0 to 1 are the numbers up to the one that
+    is read for 1, and all others are larger.
     """
     bits = f"u{scores.itemsize}"
     return scores.view(bits).max(initial=0) <= np.ones(1, scores.dtype).view(bits)[0]
 
 
 def _check_range(scores, name, input, refused):
-    """Return the scores, those that rounding has put beyond 0 or 1 on it; raise for what is no score."""
+    """Return the scores, those that rounding has put beyond 0 or 1 on it; raise for
+    what is no score.
+    """
     low, high = scores.min(), scores.max()
     if input == "logit" and low == -np.inf and high < np.inf:
         closed = np.isneginf(scores)
         if closed.all(axis=1).any():
             row = first_index(closed.all(axis=1))[0]
             raise ValueError(
-                f"{name} contains infinity alone in row {row}: a class must be possible. Drop such rows."
+                f"{name} contains infinity alone in row {row}: a class must be"
+                " possible. Drop such rows."
             )
         low = scores.min(where=~closed, initial=np.inf)
     if not (np.isfinite(low) and np.isfinite(high)):
@@ -244,7 +283,8 @@ def _check_range(scores, name, input, refused):
         )
         value = "NaN" if np.isnan(scores[row, column]) else "infinity"
         raise ValueError(
-            f"{name} contains {value} in row {row}: every score must be finite. Drop or impute such rows."
+            f"{name} contains {value} in row {row}: every score must be finite. Drop or"
+            " impute such rows."
         )
     if input == "logit":
         if float(max(-low, high)) > MAX_MAGNITUDE:
@@ -252,14 +292,16 @@ def _check_range(scores, name, input, refused):
                 (np.abs(scores) > MAX_MAGNITUDE) & np.isfinite(scores)
             )
             raise ValueError(
-                f"{name} holds the logit {scores[row, column]:.6g} in row {row}: rescale the logits."
+                f"{name} holds the logit {scores[row, column]:.6g} in row {row}:"
+                " rescale the logits."
             )
         return scores
     if low < -refused or high > 1 + refused:
         row, column = first_index((scores < -refused) | (scores > 1 + refused))
         raise ValueError(
-            f"{name} must hold probabilities in [0, 1], but row {row} is {scores[row, column]:.6g}. "
-            f"{_LOGIT_HINT if name == 'X' else 'Convert logits with scipy.special.expit or softmax first.'}"
+            f"{name} must hold probabilities in [0, 1], but row {row} is"
+            f" {scores[row, column]:.6g}. "
+            f"{_LOGIT_HINT if name == 'X' else 'Convert logits with scipy.special.expit or softmax first.'}"  # noqa: E501
         )
     return np.clip(scores, 0, 1) + 0  # -0 becomes 0
 
@@ -270,30 +312,16 @@ def _normalize_rows(scores, total, name, refused, untouched):
     if worst > refused:
         row = first_index(off > refused)[0]
         raise ValueError(
-            f"The rows of {name} must sum to 1, but row {row} sums to {total[row]:.6g}. "
-            f"{_LOGIT_HINT if name == 'X' else 'Normalise them, or convert logits with scipy.special.softmax first.'}"
+            f"The rows of {name} must sum to 1, but row {row} sums to"
+            f" {total[row]:.6g}. "
+            f"{_LOGIT_HINT if name == 'X' else 'Normalise them, or convert logits with scipy.special.softmax first.'}"  # noqa: E501
         )
     if worst > untouched:
-        # A row within rounding stays as it is, so that a score on the edge of a bin stays there.
+        # A row within rounding stays as it is, so that a score on the edge of a bin
+        # stays there.
         total[off <= untouched] = 1
         scores = scores / total[:, None].astype(scores.dtype)
     return scores
-
-
-def as_array(values):
-    """Return values as an array and the name of the type they came in; only tensors are copied to the processor."""
-    if all(
-        callable(getattr(values, name, None)) for name in ("detach", "cpu", "float")
-    ):
-        values = values.detach().cpu()  # without its gradient, wherever it lives
-        if str(getattr(values, "dtype", "")).endswith(
-            "bfloat16"
-        ):  # NumPy has none of its own
-            return np.asarray(values.float()), "bfloat16"
-    array = np.asarray(values)
-    if array.dtype.name == "bfloat16":  # of the package ml_dtypes, as JAX gives it
-        return array.astype(np.float32), "bfloat16"
-    return array, array.dtype.name
 
 
 def check_sample_weight(sample_weight, n_samples):
@@ -310,7 +338,8 @@ def check_sample_weight(sample_weight, n_samples):
     if not (np.isfinite(low) and np.isfinite(high) and low >= 0):
         row = first_index(~np.isfinite(weight) | (weight < 0))[0]
         raise ValueError(
-            f"sample_weight must be finite and not negative, but row {row} is {weight[row]}."
+            f"sample_weight must be finite and not negative, but row {row} is"
+            f" {weight[row]}."
         )
     if high == 0:
         raise ValueError(
@@ -319,16 +348,20 @@ def check_sample_weight(sample_weight, n_samples):
     if not 1 / MAX_MAGNITUDE <= high <= MAX_MAGNITUDE:
         row = int(np.argmax(weight))
         raise ValueError(
-            f"sample_weight is out of range: the largest, in row {row}, is {high}. Rescale the weights."
+            f"sample_weight is out of range: the largest, in row {row}, is {high}."
+            " Rescale the weights."
         )
     return weight
 
 
 def drop_zero_weight(sample_weight, *arrays):
-    """Return the arrays and the weights without the rows of weight zero, which must change nothing."""
+    """Return the arrays and the weights without the rows of weight zero, which must
+    change nothing.
+    """
     if sample_weight is None or sample_weight.min() > 0:
         return *arrays, sample_weight
     keep = sample_weight > 0
-    return *(None if array is None else array[keep] for array in arrays), sample_weight[
-        keep
-    ]
+    return (
+        *(None if array is None else array[keep] for array in arrays),
+        sample_weight[keep],
+    )

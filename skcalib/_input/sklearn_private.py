@@ -13,21 +13,7 @@ from sklearn.utils.validation import _check_feature_names_in as check_feature_na
 from sklearn.utils.validation import _check_method_params as check_method_params
 from sklearn.utils.validation import _num_samples as num_samples
 
-# Constraints of parameters that scikit-learn names by a text: in an annotation a text would be read as a type.
-ARRAY_LIKE, BOOLEAN, CV, RANDOM_STATE, VERBOSE = (
-    "array-like",
-    "boolean",
-    "cv_object",
-    "random_state",
-    "verbose",
-)
-
 __all__ = [
-    "ARRAY_LIKE",
-    "BOOLEAN",
-    "CV",
-    "RANDOM_STATE",
-    "VERBOSE",
     "BaseScorer",
     "HasMethods",
     "Interval",

@@ -3,15 +3,14 @@
 import sys
 import warnings
 
-_BETWEEN = (
-    "skcalib",
-    "sklearn",
-    "joblib",
-)  # packages that stand between the user's line and the warning
+# packages that stand between the user's line and the warning
+_BETWEEN = ("skcalib", "sklearn", "joblib")
 
 
 def warn(message, category=UserWarning):
-    """Warn at the innermost line outside of this package and of those that call it for the user."""
+    """Warn at the innermost line outside of this package and of those that call it for
+    the user.
+    """
     frame, level = sys._getframe(1), 2
     while (
         frame.f_back is not None

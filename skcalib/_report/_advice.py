@@ -1,6 +1,8 @@
-"""What to do about a model's scores: the simplest step whose out-of-fold loss is within noise of the best.
+"""What to do about a model's scores: the simplest step whose out-of-fold loss is within
+noise of the best.
 
-The steps: nothing, a shift of the base rate, one map, a map by segment; and each of these on the rows since a change.
+The steps: nothing, a shift of the base rate, one map, a map by segment; and each of
+these on the rows since a change.
 """
 
 import numpy as np
@@ -8,6 +10,7 @@ from scipy.special import chdtrc
 
 from skcalib import recalibrators as catalogue
 from skcalib._inference.adjustment import holm
+from skcalib._report._judged import judged_rows
 from skcalib._report._recalibration import TrialRows
 from skcalib._report._sentences import SIGNIFICANCE_LEVEL
 from skcalib._report._statistics import mean
@@ -26,158 +29,212 @@ _FEWEST_SIDE = 30  # rows of a segment on either side of its change
 _TINY, _RIDGE = 1e-12, 1e-9
 _FEWEST_ROWS = 50  # of a fit
 _LOST = 0.1  # share of the gain that the noise of a fit may cost
+_WIDEST_RANGE = 10  # of numbers of rows that is printed: from 400 to 4,000
 _NONE = {
     "kind": "none",
     "recalibrator": None,
+    "column": None,
     "segments": [],
+    "others": None,
     "since": None,
-    "rows_needed": None,
+    "gain": None,
+    "gain_low": None,
+    "gain_high": None,
     "log_loss": None,
+    "simpler": None,
+    "rows_needed": None,
+    "rows_needed_low": None,
+    "needs_cluster": None,
 }
-_NONE |= {"gain": None, "gain_low": None, "gain_high": None}
 
 
-def advised(table, name, seed, step=None):
-    """Return the advice for a model, its candidates as rows of a table, the best first, and the changes over time.
+def advised(table, name, seed, step=None, tolerance=0.02):
+    """Return the advice for a model, its candidates as rows of a table, the best first,
+    and the changes over time.
 
-    Without candidates where a class (of several: all but the most frequent one) has fewer rows than there are folds.
+    Without candidates where a class (of several: all but the most frequent one) has
+    fewer rows than there are folds.
     """
     rows = TrialRows.of(table, name, seed)
     if rows.folds is None:
         return {**_NONE}, [], []
     trials = rows.maps(step)
-    chosen, tried = _chosen(rows, trials)
+    path, tried = _path(rows, trials)
     candidates = [rows.row(trial, trials[0]) for trial in (*trials, *tried)]
-    advice, changes = _described(rows, trials[0], chosen), []
+    candidates.sort(key=lambda row: row["log_loss"])
+    changes = []
     if table.periods is not None:
-        changes = _changes(rows, chosen, table.period_order)
-        advice = _since(rows, chosen, changes, table.period_order) or advice
-    return {**advice}, sorted(candidates, key=lambda row: row["log_loss"]), changes
+        changes = _changes(rows, path[-1], table.period_order, tolerance)
+    if table.repeated_keys:
+        # Folds that share a key judge a map by what it has learned about that key.
+        return {**_NONE, "needs_cluster": table.repeated_keys[0]}, candidates, changes
+    advice = _since(rows, path[-1], changes, table.period_order)
+    if advice is None:
+        advice = _described(rows, path)
+    return advice, candidates, changes
 
 
 def _since(rows, chosen, changes, order):
-    """Return the advice that fits the rows since the clearest change, if it is better on these; else None."""
+    """Return the advice that fits the rows since the clearest change, if it is better
+    on these; else None.
+    """
     if not changes:
         return None
     since = changes[0]["since"]
-    kept = np.isin(rows.rows.periods, order[order.index(since) :])
-    later = TrialRows(rows.rows.at(kept))
+    is_later = np.isin(rows.rows.periods, order[order.index(since) :])
+    later = rows.at(is_later)
     if len(later.codes) < _FEWEST_SINCE or later.folds is None:
         return None
-    trials = later.maps()
-    new, _ = _chosen(later, trials)
-    if (
-        later.rows.mean(rows.by_row(chosen)[kept] - later.by_row(new))[3]
-        >= SIGNIFICANCE_LEVEL
-    ):
+    path, _ = _path(later, later.maps())
+    gain = rows.by_row(chosen)[is_later] - later.by_row(path[-1])
+    if later.rows.mean(gain)[3] >= SIGNIFICANCE_LEVEL:
         return None
-    advice = _described(later, trials[0], new)
-    return {
-        **advice,
-        "kind": "none" if new is trials[0] else "map_since",
-        "since": since,
-    }
+    kind = "none" if len(path) == 1 else "map_since"
+    return {**_described(later, path), "kind": kind, "since": since}
 
 
-def _described(rows, before, chosen):
-    """Return what is advised, and what it gains on these rows."""
+def _described(rows, path):
+    """Return what is advised, the last step of a path, and what it gains on these
+    rows.
+    """
+    before, chosen = path[0], path[-1]
     if chosen is before:
-        return _NONE
+        return {**_NONE}
     gain, low, high, _ = rows.gain(before, chosen)
-    kind = (
-        "map_by_segment"
-        if chosen.groups
-        else "shift"
-        if chosen.name == "PriorShift"
-        else "map"
-    )
-    advice = {
+    if chosen.groups:
+        kind = "map_by_segment"
+    elif chosen.name == "PriorShift":
+        kind = "shift"
+    else:
+        kind = "map"
+    fewest, most = _rows_needed(rows, path[-2], chosen)
+    return {
         **_NONE,
         "kind": kind,
         "recalibrator": chosen.name,
+        "column": chosen.column,
         "segments": list(chosen.groups),
-    }
-    advice |= {
+        "others": chosen.others,
         "gain": gain,
         "gain_low": low,
         "gain_high": high,
-        "rows_needed": _rows_needed(rows, chosen, gain),
+        "log_loss": mean(rows.by_row(before), rows.rows.sample_weight),
+        "simpler": path[-2].name,
+        "rows_needed": most,
+        "rows_needed_low": fewest,
     }
-    return {**advice, "log_loss": mean(rows.by_row(before), rows.rows.sample_weight)}
 
 
-def _rows_needed(rows, chosen, gain):
-    """Return the rows of a fit whose noise costs a tenth of the gain: the cost falls as 1 / n."""
-    fitted = np.array(
-        [
-            loss[fold.train].mean()
-            for loss, fold in zip(chosen.losses["log"], rows.folds, strict=True)
-        ]
-    )
-    # Half of how much lower the loss is on the rows of the fit than on others is the cost of its noise.
-    cost = (
-        max(mean(rows.out_of_fold(chosen.losses["log"]), None) - fitted.mean(), 0.0) / 2
-    )
+def _rows_needed(rows, simpler, chosen):
+    """Return between which numbers of rows a fit keeps nine tenths of what it gains
+    over the next simpler step, over the folds; None twice where the folds do not tell.
+
+    The cost of a fit's noise falls as 1 / n. On the rows left out a fit loses twice
+    that cost against the fits that have seen them.
+    """
+    found, losses, before = [], chosen.losses["log"], simpler.losses["log"]
+    for k, fold in enumerate(rows.folds):
+        seen = np.delete(losses, k, axis=0).mean(axis=0)
+        cost = mean((losses[k] - seen)[fold.test], fold.test_weight) / 2
+        gain = mean((before[k] - losses[k])[fold.test], fold.test_weight)
+        # A gain with a perfect fit is larger by the cost of the noise.
+        if cost <= 0 or gain + cost <= 0:
+            return None, None
+        found.append(len(rows.codes) * cost / (_LOST * (gain + cost)))
     fewest = _FEWEST_ROWS * max(len(chosen.groups), 1)
-    return (
-        max(int(np.ceil(len(rows.codes) * cost / (_LOST * gain))), fewest)
-        if gain > 0
-        else None
+    low, high = (
+        max(int(np.ceil(number)), fewest) for number in (min(found), max(found))
     )
+    if high > _WIDEST_RANGE * low:
+        return None, None
+    return low, high
 
 
-def _simplest(rows, trials):
-    """Return the first of the trials, in the order of simplicity, whose loss is within noise of the lowest.
+def _stepwise(rows, trials):
+    """Return the path of steps from the first trial on, in the order of simplicity.
 
-    The first one is where nothing changes; another one must beat it by more than noise.
+    Each further step is taken where its loss is lower than that of every simpler trial,
+    and lower than that of the step before beyond chance.
     """
-    best = rows.best(trials)
-    for trial in trials:
-        within = trial is best or rows.gain(trial, best)[3] >= SIGNIFICANCE_LEVEL
-        if within and (
-            trial is trials[0] or rows.gain(trials[0], trial)[3] < SIGNIFICANCE_LEVEL
-        ):
-            return trial
-    return trials[0]
+    path, lowest = [trials[0]], rows.loss(trials[0])
+    for trial in trials[1:]:
+        loss = rows.loss(trial)
+        if loss >= lowest:
+            continue
+        lowest = loss
+        if rows.gain(path[-1], trial)[3] < SIGNIFICANCE_LEVEL:
+            path.append(trial)
+    return path
 
 
-def _chosen(rows, trials):
-    """Return the trial that is advised, and those of maps by segment that were tried for it."""
-    one = _simplest(rows, trials)
-    if rows.rows.segments is None:
-        return one, []
-    after = _off(rows, one)
-    if not any(after):
-        return one, []
-    simple = (
-        catalogue.PlattScaling
-        if rows.columns.shape[1] == 1
-        else catalogue.TemperatureScaling
-    )
-    # All segments where the small differences count together: paired losses are slower to see these.
-    owners = after[2:] if after[2] else (*_off(rows, trials[0])[:2], *after[:2])
-    # If all segments but one have maps of their own, the shared map is that one's alone: as with a map for each.
-    whole = len(np.unique(rows.rows.segments)) - 1
-    owners = {
-        frozenset(own) if len(own) < whole else whole: own
-        for own in sorted(owners, key=len)
-        if own
-    }
-    owners = list(owners.values())
-    kinds = [catalogue.PriorShift, simple]
-    if one.name in _SHAPED and len(owners[-1]) <= _FEW_SEGMENTS:
-        kinds.append(getattr(catalogue, _SHAPED[one.name]))
-    tried = [rows.trial(kind(), own=own) for kind in kinds for own in owners]
-    return _simplest(rows, [one, *tried]), tried
-
-
-def _off(rows, trial):
-    """Return the segments in which a trial's probabilities are off by more than noise, the clearest first.
-
-    Before them those that are off beyond doubt; after them all segments, if those that are not off by themselves are
-    off together, else none.
+def _path(rows, trials):
+    """Return the steps to the trial that is advised, and the maps by segment that were
+    tried for it.
     """
-    names, segment = np.unique(rows.tested.segments, return_inverse=True)
+    path, tried = _stepwise(rows, trials), []
+    # The other segments keep their scores; where all need a map, they share one.
+    for others in ("unchanged", "shared")[: len(path)]:
+        for kind, column, own in _maps_by_segment(rows, trials[0], path[-1]):
+            tried.append(rows.trial(kind(), column, own, others))
+    return path[:-1] + _stepwise(rows, [path[-1], *tried]), tried
+
+
+def _maps_by_segment(rows, before, one_map):
+    """Return the maps by segment that are tried, the simplest first: the class of the
+    map, the column, and the segments with a map of their own.
+    """
+    if rows.columns.shape[1] == 1:
+        simple = catalogue.PlattScaling
+    else:
+        simple = catalogue.TemperatureScaling
+    shaped = _SHAPED.get(one_map.name)
+    owners = [
+        (column, own)
+        for column in rows.segmentations
+        for own in _owners(rows, column, before, one_map)
+    ]
+    owners.sort(key=lambda owner: len(owner[1]))
+    found = [
+        (kind, *owner) for kind in (catalogue.PriorShift, simple) for owner in owners
+    ]
+    if shaped is not None:
+        found += [
+            (getattr(catalogue, shaped), column, own)
+            for column, own in owners
+            if len(own) <= _FEW_SEGMENTS
+        ]
+    return found
+
+
+def _owners(rows, column, before, one_map):
+    """Return the sets of segments of a column that may need a map of their own."""
+    beyond_doubt, off, together = _off(rows, one_map, column)
+    if not (beyond_doubt or off or together):
+        return []
+    if together:
+        # All segments where the small differences count together: paired losses are
+        # slower to see these.
+        owners = [together]
+    else:
+        owners = [*_off(rows, before, column)[:2], beyond_doubt, off]
+    # If all segments but one have maps of their own, the shared map is that one's
+    # alone: as with a map for each.
+    n_others = len(np.unique(rows.segmentations[column])) - 1
+    distinct = {}
+    for own in sorted(filter(None, owners), key=len):
+        distinct[frozenset(own) if len(own) < n_others else n_others] = own
+    return list(distinct.values())
+
+
+def _off(rows, trial, column):
+    """Return the segments in which a trial's probabilities are off by more than noise,
+    the clearest first.
+
+    Before them those that are off beyond doubt; after them all segments, if those that
+    are not off by themselves are off together, else none.
+    """
+    segments = rows.tested_segments(column)
+    names, segment = np.unique(segments, return_inverse=True)
     statistics = _statistics(*(_sums(part, segment) for part in _score(rows, trial)))
     adjusted = holm(chdtrc(2, statistics))
     order, off = np.argsort(-statistics, kind="stable"), adjusted < SIGNIFICANCE_LEVEL
@@ -187,15 +244,17 @@ def _off(rows, trial):
     )
     chosen = (adjusted < _BEYOND_DOUBT, off, np.full(len(names), together))
     return [
-        tuple(names[[i for i in order[:_MOST_SEGMENTS] if own[i]]].tolist())
-        for own in chosen
+        tuple(names[[i for i in order[:_MOST_SEGMENTS] if is_own[i]]].tolist())
+        for is_own in chosen
     ]
 
 
 def _score(rows, trial):
-    """Return each row's score of an intercept and a slope on the log-odds (n, 2), and their information (n, 2, 2).
+    """Return each row's score of an intercept and a slope on the log-odds (n, 2), and
+    their information (n, 2, 2).
 
-    Of several classes it is about the predicted one. What clusters add to the variance is a factor, for all rows one.
+    Of several classes it is about the predicted one. What clusters add to the variance
+    is a factor, for all rows one.
     """
     task = rows.predicted(trial)
     odds = log_odds(task.scores)
@@ -207,11 +266,8 @@ def _score(rows, trial):
     effect = 1.0
     if task.clusters is not None:
         sums = _sums(score, np.unique(task.clusters, return_inverse=True)[1])
-        effect = max(
-            np.sum(sums[:, 0] ** 2)
-            / max(np.sum(score[:, 0] ** 2), np.finfo(float).tiny),
-            1.0,
-        )
+        of_rows = max(np.sum(score[:, 0] ** 2), np.finfo(float).tiny)
+        effect = max(np.sum(sums[:, 0] ** 2) / of_rows, 1.0)
     variance = effect * weight * task.scores * (1 - task.scores)
     return score, features[:, :, None] * features[:, None, :] * variance[:, None, None]
 
@@ -226,7 +282,9 @@ def _sums(values, codes, n=0):
 
 
 def _statistics(score, information):
-    """Return the statistics, chi-square with 2 degrees, of scores (..., 2) with their information (..., 2, 2)."""
+    """Return the statistics, chi-square with 2 degrees, of scores (..., 2) with their
+    information (..., 2, 2).
+    """
     size = np.trace(information, axis1=-2, axis2=-1)[..., None, None]
     padded = information + (_TINY + _RIDGE * size) * np.eye(2)
     return np.einsum(
@@ -234,48 +292,55 @@ def _statistics(score, information):
     )
 
 
-def _changes(rows, chosen, order):
-    """Return when calibration changed, of all rows and each segment: rows of a table, the clearest first.
+def _changes(rows, chosen, order, tolerance):
+    """Return when calibration changed, of all rows and each segment: rows of a table,
+    the clearest first.
 
-    For each group and each period the score test of "what the recalibrated rows are off by is the same before it and
-    from it on"; its p-value is adjusted for the number of groups and of periods (Bonferroni).
+    For each group and each period the score test of "what the recalibrated rows are off
+    by is the same before it and from it on"; its p-value is adjusted for the number of
+    groups and of periods (Bonferroni).
     """
     tested, found = rows.tested, []
-    period = np.array([order.index(name) for name in tested.periods.tolist()])
+    place = {name: k for k, name in enumerate(order)}
+    period = np.array([place[name] for name in tested.periods.tolist()])
     groups = [(None, np.ones(len(period), dtype=bool))]
-    if tested.segments is not None:
-        groups += [
-            (str(name), tested.segments == name) for name in np.unique(tested.segments)
-        ]
+    for column in rows.segmentations:
+        segments = rows.tested_segments(column)
+        groups += [(str(name), segments == name) for name in np.unique(segments)]
     score, information = _score(rows, chosen)
-    bias, weight = tested.task.scores - tested.task.labels, tested.sample_weight
-    for name, own in groups:
-        sums = [
-            _sums(part[own], period[own], len(order))
-            for part in (np.ones((len(period), 1)), score, information)
-        ]
-        # sums of the rows from each period on
-        number, after, known = (part[::-1].cumsum(axis=0)[::-1] for part in sums)
-        share = known @ np.linalg.pinv(known[0])
-        pvalues = chdtrc(
-            2, _statistics(after - share @ after[0], known - share @ known)
+    n_tests = len(groups) * max(len(order) - 1, 1)
+    for name, is_own in groups:
+        at, pvalue = _clearest_change(
+            score[is_own], information[is_own], period[is_own], len(order)
         )
-        pvalues[
-            np.minimum(number[:, 0], number[0, 0] - number[:, 0]) < _FEWEST_SIDE
-        ] = 1.0
-        at = int(pvalues.argmin())
-        adjusted = min(pvalues[at] * len(groups) * max(len(order) - 1, 1), 1.0)
-        if adjusted < SIGNIFICANCE_LEVEL:
-            sides = [own & (period < at), own & (period >= at)]
-            means = [
-                mean(bias[side], None if weight is None else weight[side])
-                for side in sides
-            ]
-            row = {
-                "group": name,
-                "since": order[at],
-                "bias_before": means[0],
-                "bias_after": means[1],
-            }
-            found.append({**row, "adjusted_pvalue": float(adjusted)})
+        adjusted = min(pvalue * n_tests, 1.0)
+        if adjusted >= SIGNIFICANCE_LEVEL:
+            continue
+        row = {"group": name, "since": order[at]}
+        for side, is_side in (("before", period < at), ("after", period >= at)):
+            task = tested.task.at(is_own & is_side)
+            # Any group and any period might have been chosen, on two sides.
+            judged = judged_rows(task, tolerance, 2 * n_tests)
+            row[f"bias_{side}"] = judged["estimate"]
+            row[f"verdict_{side}"] = judged
+        row["adjusted_pvalue"] = float(adjusted)
+        found.append(row)
     return sorted(found, key=lambda row: row["adjusted_pvalue"])
+
+
+def _clearest_change(score, information, period, n_periods):
+    """Return the period from which on scores differ most clearly from those before,
+    and its p-value: 1 where either side has few rows.
+    """
+    ones = np.ones((len(period), 1))
+    # sums of the rows from each period on
+    number, after, known = (
+        _sums(part, period, n_periods)[::-1].cumsum(axis=0)[::-1]
+        for part in (ones, score, information)
+    )
+    share = known @ np.linalg.pinv(known[0])
+    pvalues = chdtrc(2, _statistics(after - share @ after[0], known - share @ known))
+    smaller_side = np.minimum(number[:, 0], number[0, 0] - number[:, 0])
+    pvalues[smaller_side < _FEWEST_SIDE] = 1.0
+    at = int(pvalues.argmin())
+    return at, pvalues[at]

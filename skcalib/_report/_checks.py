@@ -10,9 +10,8 @@ from skcalib._report._reader import ReportError
 _MOST_SEGMENTS = 500
 _FEW_CLUSTERS = 20
 _EXACT = 1e-9  # how far a row's sum may be off by the rounding of sums
-_ROUNDED = (
-    0.01  # how far a row's sum may be off where the scores of a file were rounded
-)
+# how far a row's sum may be off where the scores of a file were rounded
+_ROUNDED = 0.01
 _ID_WORDS = (
     "id|ids|uuid|guid|key|patient|subject|person|participant|user|customer|client|candidate|applicant|borrower|debtor|"
     "account|household|student|player|team|match|game|device|machine|site|hospital|centre|center|session|visit|"
@@ -25,7 +24,8 @@ COUNTING = "Rows are counted from 0, the header not included."
 
 
 def distinct(column, name=None, what=""):
-    """Return the distinct values of a column, and the place of each row's among them: -1 where it is missing.
+    """Return the distinct values of a column, and the place of each row's among them:
+    -1 where it is missing.
 
     With the `name` of the column a row without a value is refused, which has no `what`.
     """
@@ -64,7 +64,8 @@ def events(column, name, positive):
                 else ""
             )
             raise ReportError(
-                f"column {name!r} holds {shown(present)}: say with --positive which label is the event.{several}"
+                f"column {name!r} holds {shown(present)}: say with --positive which"
+                f" label is the event.{several}"
             )
         return column == 1, str(next((value for value in present if value == 1), 1))
     matching = np.array([is_same(value, positive) for value in values])
@@ -87,21 +88,24 @@ def class_codes(column, name, classes):
     if -1 in codes:
         row = int(np.argmin(codes[places]))
         raise ReportError(
-            f"column {name!r}: row {row} has the label {str(column[row])!r}, which is none of the classes "
-            f"{shown(classes)}. Name the classes with --classes, in the order of the score columns. {COUNTING}"
+            f"column {name!r}: row {row} has the label {str(column[row])!r}, which is"
+            f" none of the classes {shown(classes)}. Name the classes with --classes,"
+            f" in the order of the score columns. {COUNTING}"
         )
     return codes[places]
 
 
 def rescaled(scores, columns):
-    """Return scores (n, K) whose rows sum to 1, and how far the worst row was off: rounded numbers are made up for."""
+    """Return scores (n, K) whose rows sum to 1, and how far the worst row was off:
+    rounded numbers are made up for.
+    """
     total = scores.sum(axis=1, dtype=np.float64)
     off = np.abs(total - 1)
     row = int(off.argmax())
     if off[row] > _ROUNDED:
         raise ReportError(
-            f"columns {shown(columns)}: row {row} sums to {total[row]:.6g}, but the probabilities of a row must sum "
-            f"to 1. {COUNTING}"
+            f"columns {shown(columns)}: row {row} sums to {total[row]:.6g}, but the"
+            f" probabilities of a row must sum to 1. {COUNTING}"
         )
     total[off <= _EXACT] = 1
     return scores / total[:, None], float(off[row])
@@ -119,39 +123,81 @@ def is_same(value, text):
         return False
 
 
-def segment_names(column, name):
+def segment_columns(columns, names, notes):
+    """Return the segment of each row as text, by column; of several columns also by
+    their crossing.
+
+    The segments of one column have its values as names, those of several have the
+    column before them. A crossing of too many segments is left out, with a note.
+    """
+    found = {name: _segment_names(columns[name], name) for name in names}
+    if len(found) < 2:
+        return found
+    found = {
+        name: np.char.add(f"{name} = ", values.astype(str))
+        for name, values in found.items()
+    }
+    crossing = next(iter(found.values()))
+    for values in list(found.values())[1:]:
+        crossing = np.char.add(np.char.add(crossing, ", "), values)
+    n_segments = len(np.unique(crossing))
+    if n_segments > _MOST_SEGMENTS:
+        notes.append(
+            f"The crossing of {', '.join(names)} has {n_segments:,} segments and is"
+            f" left out: a report takes at most {_MOST_SEGMENTS}."
+        )
+        return found
+    return {**found, " × ".join(names): crossing}
+
+
+def _segment_names(column, name):
     """Return the segment of each row as text."""
     values, places = distinct(column)
-    names = list(map(str, values)) + ["(missing)"] * bool((places < 0).any())
+    names = list(map(str, values))
+    if (places < 0).any():
+        names.append("(missing)")
     if len(names) > _MOST_SEGMENTS:
         raise ReportError(
-            f"column {name!r} has {len(names)} different values; a report takes at most {_MOST_SEGMENTS} segments."
+            f"column {name!r} has {len(names)} different values; a report takes at most"
+            f" {_MOST_SEGMENTS} segments."
         )
     return np.array(names)[places]
 
 
 def identifiers(header, used):
-    """Return the columns that are not used and look by their names as if they told to whom a row belongs."""
+    """Return the columns that are not used and look by their names as if they told to
+    whom a row belongs.
+    """
     return [name for name in header if name not in used and _ID.fullmatch(name)]
 
 
+def repeats(column):
+    """Return whether a column that tells whose a row is has values that many rows
+    share.
+    """
+    n_values = len(distinct(column)[0])
+    return _FEW_CLUSTERS <= n_values <= 0.9 * len(column)
+
+
 def repeats_note(column, name):
-    """Return a sentence on a column that tells whose a row is where rows share its values; else None."""
-    n_rows, n_values = len(column), len(distinct(column)[0])
-    if not _FEW_CLUSTERS <= n_values <= 0.9 * n_rows:
-        return None
+    """Return a sentence on a column that tells whose a row is and that repeats."""
+    n_values = len(distinct(column)[0])
     return (
-        f"The column {name} repeats ({n_values:,} values in {n_rows:,} rows). If rows of one value depend on each "
-        f"other, the intervals are too short and the p-values too small: say --cluster {name}."
+        f"The column {name} repeats ({n_values:,} values in {len(column):,} rows). If"
+        " rows of one value depend on each other, the intervals are too short and the"
+        f" p-values too small: say --cluster {name}."
     )
 
 
 def cluster_column(column, name, notes):
-    """Return the cluster of each row, text where it is no number; None, and a note, where no two rows share one."""
+    """Return the cluster of each row, text where it is no number; None, and a note,
+    where no two rows share one.
+    """
     values, places = distinct(column, name, "cluster")
     if len(values) == 1:
         raise ReportError(
-            f"column {name!r} has one value, {column[0]!s}: how clusters differ cannot be seen. Leave --cluster out."
+            f"column {name!r} has one value, {column[0]!s}: how clusters differ cannot"
+            " be seen. Leave --cluster out."
         )
     if len(values) == len(column):
         notes.append(
@@ -159,11 +205,13 @@ def cluster_column(column, name, notes):
         )
         return None
     notes.append(
-        f"Intervals and tests allow for rows of one {name} that depend on each other ({len(values):,} clusters)."
+        f"Intervals and tests allow for rows of one {name} that depend on each other"
+        f" ({len(values):,} clusters)."
     )
     if len(values) < _FEW_CLUSTERS:
         notes.append(
-            "So few clusters say little about how much they differ: the intervals are rough."
+            "So few clusters say little about how much they differ: the intervals are"
+            " rough."
         )
     return (
         column

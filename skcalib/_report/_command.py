@@ -5,6 +5,7 @@ import os
 import sys
 from contextlib import contextmanager
 from functools import partial
+from glob import glob
 from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
@@ -14,8 +15,9 @@ from time import monotonic
 from skcalib._report._models import given_classes
 from skcalib._report._numbers import report_numbers
 from skcalib._report._page import report_page
+from skcalib._report._pdf import pdf_printer, write_pdf
 from skcalib._report._reader import ReportError
-from skcalib._report._table import read_table
+from skcalib._report._table import read_new_scores, read_table
 
 _QUIET_SECONDS = 5  # work that is done by then shows no progress
 _OF_BOTH = (
@@ -35,7 +37,10 @@ def add_report_command(commands):
     """Add the parser of the command."""
     parser = commands.add_parser(
         "report",
-        help="write a calibration report of the scores in a CSV or Parquet file, as one HTML page",
+        help=(
+            "write a calibration report of the scores in a CSV or Parquet file, as one"
+            " HTML page"
+        ),
     )
     add, column = parser.add_argument, partial(parser.add_argument, metavar="COLUMN")
     add(
@@ -49,31 +54,62 @@ def add_report_command(commands):
         dest="scores",
         required=True,
         action="append",
-        help="column of the probability of the event; may be given several times, one a model. For several classes a "
-        "pattern in quotes: 'p_*' is one column a class, and the star is the name of the class",
+        help=(
+            "column of the probability of the event; may be given several times, one a"
+            " model. For several classes a pattern in quotes: 'p_*' is one column a"
+            " class, and the star is the name of the class"
+        ),
     )
     add(
         "--classes",
         nargs="+",
         metavar="CLASS",
-        help="the classes of the score columns in their order, with spaces or commas between them; the columns are one "
-        "model then. Give it after FILE",
+        help=(
+            "the classes of the score columns in their order, with spaces or commas"
+            " between them; the columns are one model then. Give it after FILE"
+        ),
     )
-    column("--segment", help="column by which the rows are divided")
+    column(
+        "--segment",
+        action="append",
+        help=(
+            "column by which the rows are divided; given several times, each column and"
+            " their crossing"
+        ),
+    )
     column(
         "--time",
         help="column of dates, quarters, months, weeks or numbered periods, to compare",
+    )
+    add(
+        "--time-order",
+        metavar="PERIODS",
+        help=(
+            "the periods in the order of time, with commas between them: pre,post."
+            " Words have no order of their own"
+        ),
     )
     add(
         "--baseline",
         metavar="FILE",
         help="earlier rows, of the same columns, to compare with",
     )
+    add(
+        "--unlabelled",
+        metavar="FILE",
+        help=(
+            "new scores whose labels are not known yet, of the same score columns: the"
+            " page estimates the performance on them"
+        ),
+    )
     column("--weight", help="column of weights")
     add(
         "--weight-type",
         choices=("frequency", "importance"),
-        help="what weights are: repeated rows, or corrections of one row each (default: frequency for integers)",
+        help=(
+            "what weights are: repeated rows, or corrections of one row each (default:"
+            " frequency for integers)"
+        ),
     )
     column(
         "--cluster",
@@ -85,7 +121,19 @@ def add_report_command(commands):
         action="append",
         default=[],
         metavar="T",
-        help="score from which a row is treated, above 0 and below 1; may be given several times",
+        help=(
+            "score from which a row is treated, above 0 and below 1; may be given"
+            " several times"
+        ),
+    )
+    add(
+        "--tolerance",
+        type=float,
+        default=2.0,
+        metavar="POINTS",
+        help=(
+            "how many percentage points too high or too low do not matter (default: 2)"
+        ),
     )
     add("--title", help="title of the page")
     add(
@@ -104,19 +152,29 @@ def add_report_command(commands):
         "-o",
         "--output",
         metavar="FILE",
-        help="where the page goes (default: report.html)",
+        help=(
+            "where the page goes (default: report.html); a name that ends in .pdf is"
+            " written as PDF by Chromium or WeasyPrint"
+        ),
     )
     add(
         "--json",
         action="store_true",
         help="print the numbers; write a page only with -o",
     )
-    add("--seed", type=int, default=0, help="seed of resamples and folds (default: 0)")
+    add(
+        "--seed",
+        type=int,
+        default=0,
+        help="seed of resamples, samples and folds (default: 0)",
+    )
     parser.set_defaults(run=run_report)
 
 
 def run_report(arguments):
-    """Run the command and return its exit status: 2 with one line on standard error where there is no report."""
+    """Run the command and return its exit status: 2 with one line on standard error
+    where there is no report.
+    """
     try:
         _report(arguments)
     except ReportError as error:
@@ -126,51 +184,44 @@ def run_report(arguments):
 
 
 def _report(arguments):
-    output, seed = (
-        arguments.output or (None if arguments.json else "report.html"),
-        arguments.seed,
-    )
+    output = arguments.output
+    if output is None and not arguments.json:
+        output = "report.html"
     if output is not None:
         _check_output(Path(output), arguments)
-    arguments.classes, thresholds = (
-        given_classes(arguments.classes),
-        sorted(set(arguments.threshold)),
-    )
-    if not all(0 < threshold < 1 for threshold in thresholds):
-        raise ReportError(
-            f"--threshold {thresholds[0]:g} or {thresholds[-1]:g} is no score above 0 and below 1."
-        )
-    columns = {name: getattr(arguments, name) for name in _OF_BOTH}
+    arguments.classes = given_classes(arguments.classes)
+    thresholds = _checked_thresholds(arguments)
     with _progress() as step:
-        step(f"reading {arguments.file}")
-        table, baseline = (
-            read_table(
-                arguments.file,
-                segment=arguments.segment,
-                time=arguments.time,
-                **columns,
-            ),
-            None,
-        )
-        if arguments.baseline is not None:
-            step(f"reading {arguments.baseline}")
-            baseline = read_table(arguments.baseline, **columns)
+        table, baseline = _tables(arguments, step)
         if thresholds and table.classes is not None:
             raise ReportError(
-                "--threshold is for one event, but each class has a score here: leave it out."
+                "--threshold is for one event, but each class has a score here: leave"
+                " it out."
             )
+        new_scores = None
+        if arguments.unlabelled is not None:
+            step(f"reading {arguments.unlabelled}")
+            new_scores = read_new_scores(arguments.unlabelled, table)
         try:
             numbers = report_numbers(
-                table, baseline=baseline, thresholds=thresholds, seed=seed, step=step
+                table,
+                baseline=baseline,
+                thresholds=thresholds,
+                tolerance=arguments.tolerance / 100,
+                new_scores=new_scores,
+                seed=arguments.seed,
+                step=step,
             )
-        except ValueError as error:  # the columns are valid; a number of the report is not defined for them
+        except ValueError as error:
+            # the columns are valid; a number of the report is not defined for them
             raise ReportError(error) from error
-        numbers |= {
-            "title": arguments.title,
-            "command": " ".join(["python -m skcalib", *map(quote, arguments.argv)]),
-        }
+        numbers["unlabelled"] = arguments.unlabelled
+        numbers["title"] = arguments.title
+        numbers["command"] = " ".join(
+            ["python -m skcalib", *map(quote, arguments.argv)]
+        )
         if output is not None:
-            _write_page(output, numbers, table, seed, step)
+            _write_page(output, numbers, table, arguments.seed, step)
     if arguments.json:
         print(json.dumps(numbers, indent=2, allow_nan=False))
         return
@@ -181,12 +232,51 @@ def _report(arguments):
     print(f"The report is in {output}.")
 
 
+def _checked_thresholds(arguments):
+    """Return the thresholds in their order; refuse numbers that are out of range, the
+    tolerance included.
+    """
+    thresholds = sorted(set(arguments.threshold))
+    if not all(0 < threshold < 1 for threshold in thresholds):
+        raise ReportError(
+            f"--threshold {thresholds[0]:g} or {thresholds[-1]:g} is no score above 0"
+            " and below 1."
+        )
+    if not 0 < arguments.tolerance < 100:
+        raise ReportError(
+            f"--tolerance {arguments.tolerance:g} is no number of percentage points"
+            " above 0 and below 100."
+        )
+    return thresholds
+
+
+def _tables(arguments, step):
+    """Return the table of the file, and that of the baseline or None."""
+    columns = {name: getattr(arguments, name) for name in _OF_BOTH}
+    time_order = None
+    if arguments.time_order is not None:
+        time_order = [name.strip() for name in arguments.time_order.split(",")]
+    step(f"reading {arguments.file}")
+    table = read_table(
+        arguments.file,
+        segment=arguments.segment,
+        time=arguments.time,
+        time_order=time_order,
+        **columns,
+    )
+    if arguments.baseline is None:
+        return table, None
+    step(f"reading {arguments.baseline}")
+    return table, read_table(arguments.baseline, **columns)
+
+
 def _check_output(output, arguments):
     """Refuse a page that would replace an input, and one that cannot be drawn."""
-    for given in map(Path, filter(None, (arguments.file, arguments.baseline))):
-        if output.exists() and given.exists() and output.samefile(given):
+    for path in _files_read(arguments):
+        if output.exists() and path.exists() and output.samefile(path):
             raise ReportError(
-                f"-o {output} is the input: the page would overwrite it. Name another file."
+                f"-o {output} is the input: the page would overwrite it. Name another"
+                " file."
             )
     folder = output.absolute().parent
     if not folder.is_dir():
@@ -194,8 +284,28 @@ def _check_output(output, arguments):
     for package in ("matplotlib", "jinja2"):
         if find_spec(package) is None:
             raise ReportError(
-                f'the page needs {package}: pip install "skcalib[report]", or ask for --json.'
+                f'the page needs {package}: pip install "skcalib[report]", or ask for'
+                " --json."
             )
+    if output.suffix.lower() == ".pdf" and pdf_printer() is None:
+        raise ReportError(
+            f"-o {output} needs Chromium or WeasyPrint to write a PDF, and neither is"
+            f" installed: pip install weasyprint, or say -o {output.stem}.html."
+        )
+
+
+def _files_read(arguments):
+    """Return the files of the report and of its baseline; of a glob all that match."""
+    found = []
+    for name in (arguments.file, arguments.baseline, arguments.unlabelled):
+        if name is None:
+            continue
+        path = Path(name)
+        if path.exists():
+            found.append(path)
+        else:
+            found += map(Path, glob(name, recursive=True))
+    return found
 
 
 def _write_page(output, numbers, table, seed, step):
@@ -214,10 +324,15 @@ def _write_page(output, numbers, table, seed, step):
         if path.exists() and not path.is_file():  # a pipe or a device
             path.write_text(page, encoding="utf-8")
             return
-        # A new file takes the place of the old one at the end: a failed write leaves the old one whole.
+        # A new file takes the place of the old one at the end: a failed write leaves
+        # the old one whole.
         beside = path.with_name(f".{path.name}.{os.getpid()}.part")
         try:
-            beside.write_text(page, encoding="utf-8")
+            if path.suffix.lower() == ".pdf":
+                step("PDF")
+                write_pdf(page, beside)
+            else:
+                beside.write_text(page, encoding="utf-8")
             os.replace(beside, path)
         finally:
             beside.unlink(missing_ok=True)
@@ -229,7 +344,9 @@ def _write_page(output, numbers, table, seed, step):
 
 @contextmanager
 def _progress():
-    """Yield a function that is told what is done next; of long work standard error has a line at least every 5 s."""
+    """Yield a function that is told what is done next; of long work standard error has
+    a line at least every 5 s.
+    """
     begun = written = monotonic()
     steps, done = [], Event()
 

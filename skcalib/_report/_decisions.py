@@ -1,4 +1,6 @@
-"""Decisions at thresholds: net benefit, both errors, and what miscalibration costs there."""
+"""Decisions at thresholds: net benefit, both errors, and what miscalibration costs
+there.
+"""
 
 import numpy as np
 
@@ -9,10 +11,12 @@ from skcalib.recalibrators import SplineCalibration
 
 
 def decision_rows(table, name, thresholds, seed):
-    """Return a row for each threshold: rows with a score of at least as much are treated.
+    """Return a row for each threshold: rows with a score of at least as much are
+    treated.
 
-    What miscalibration costs is how much higher the net benefit of the recalibrated scores is: of a spline, fitted out
-    of fold. It is None where a class has fewer rows than there are folds.
+    What miscalibration costs is how much higher the net benefit of the recalibrated
+    scores is: of a spline, fitted out of fold. It is None where a class has fewer rows
+    than there are folds.
     """
     task, rows = table.task(name), []
     against_none, against_all = (
@@ -52,7 +56,9 @@ def _costs(rows, thresholds):
 
 
 def _benefits(task, thresholds, reference):
-    """Return the net benefit, or the difference of two, with its interval at each threshold."""
+    """Return the net benefit, or the difference of two, with its interval at each
+    threshold.
+    """
     clusters = task.clusters
     if clusters is None and task.weight_type == "importance":
         clusters = np.arange(len(task.labels))

@@ -1,6 +1,8 @@
-"""What a report is about: the forecasts of each model with their labels, weights, clusters, segments and times."""
+"""What a report is about: the forecasts of each model with their labels, weights,
+clusters, segments and times.
+"""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -34,8 +36,13 @@ class ReportTable:
         Names of the columns.
     clusters, segments, periods : ndarray of shape (n,) or None
         The cluster, segment and period of each row.
+    partitions : dict of ndarray of shape (n,)
+        The segments by each column and by their crossing, where there are several
+        columns; `segments` is the last of them.
     period_order : list of str or None
         The periods in the order of time.
+    moments : ndarray of shape (n,) or None
+        Times that are finer than the periods.
     classes : tuple of str or None
         The classes, in the order of the scores' columns.
     columns : dict of tuple of str
@@ -44,6 +51,11 @@ class ReportTable:
         Notes about how the rows were read.
     modified : str or None
         Day on which the file was written last.
+    separator : str
+        What separates the values of a CSV file.
+    repeated_keys : tuple of str
+        Columns that name whom a row belongs to, and whose values repeat, although
+        there are no clusters.
     """
 
     source: str
@@ -65,6 +77,10 @@ class ReportTable:
     columns: dict = field(default_factory=dict)
     notes: tuple = ()
     modified: str | None = None
+    partitions: dict = field(default_factory=dict)
+    moments: np.ndarray | None = None
+    separator: str = ","
+    repeated_keys: tuple = ()
 
     @property
     def n_rows(self):
@@ -86,6 +102,38 @@ class ReportTable:
         """Names of the models."""
         return list(self.scores)
 
+    @property
+    def segmentations(self):
+        """The ways in which the rows are divided: segments by name of the column."""
+        if self.partitions:
+            return self.partitions
+        if self.segments is None:
+            return {}
+        return {self.segment_name: self.segments}
+
+    def at(self, rows):
+        """Return the table of some of the rows."""
+
+        def taken(column):
+            return None if column is None else column[rows]
+
+        order, periods = self.period_order, taken(self.periods)
+        if order is not None:
+            seen = set(periods.tolist())
+            order = [name for name in order if name in seen]
+        return replace(
+            self,
+            labels=self.labels[rows],
+            scores={name: scores[rows] for name, scores in self.scores.items()},
+            weight=taken(self.weight),
+            clusters=taken(self.clusters),
+            segments=taken(self.segments),
+            partitions={name: names[rows] for name, names in self.partitions.items()},
+            periods=periods,
+            period_order=order,
+            moments=taken(self.moments),
+        )
+
     def forecasts(self, name):
         """Return all rows of a model."""
         return Rows(
@@ -97,11 +145,15 @@ class ReportTable:
         )
 
     def task(self, name):
-        """Return the binary problem of a model: the event, or whether the predicted class is right."""
+        """Return the binary problem of a model: the event, or whether the predicted
+        class is right.
+        """
         return self.forecasts(name).task
 
     def by_class(self, name, seed):
-        """Return the problems of each class against the rest in one, and the class of each of its rows, or None."""
+        """Return the problems of each class against the rest in one, and the class of
+        each of its rows, or None.
+        """
         if self.classes is None:
             return None
         n_classes = len(self.classes)
@@ -111,17 +163,21 @@ class ReportTable:
         each = rows._replace(
             scores=np.ascontiguousarray(rows.scores.T).ravel(),
             labels=(rows.labels == np.arange(n_classes)[:, None]).ravel(),
-            sample_weight=None
-            if rows.sample_weight is None
-            else np.tile(rows.sample_weight, n_classes),
-            clusters=None
-            if rows.clusters is None
-            else np.tile(rows.clusters, n_classes),
+            sample_weight=(
+                None
+                if rows.sample_weight is None
+                else np.tile(rows.sample_weight, n_classes)
+            ),
+            clusters=(
+                None if rows.clusters is None else np.tile(rows.clusters, n_classes)
+            ),
         )
         return each, np.repeat(np.array(self.classes), len(rows.labels))
 
     def losses(self, name):
-        """Return the Brier score and the log-loss with their intervals, by the names in `LOSSES`."""
+        """Return the Brier score and the log-loss with their intervals, by the names in
+        `LOSSES`.
+        """
         rows = self.forecasts(name)
         return {
             key: rows.interval(loss(rows.scores, rows.labels))
@@ -129,7 +185,9 @@ class ReportTable:
         }
 
     def brier_difference(self, name):
-        """Return how much larger the Brier score of a model is than that of the first, with its interval."""
+        """Return how much larger the Brier score of a model is than that of the first,
+        with its interval.
+        """
         one, other = (
             LOSSES["brier"](self.scores[key], self.labels)
             for key in (name, self.names[0])
@@ -137,7 +195,9 @@ class ReportTable:
         return self.forecasts(name).interval(one - other)
 
     def sample(self, most, seed):
-        """Return the places of a random sample of at most this many rows: a slice where these are all."""
+        """Return the places of a random sample of at most this many rows: a slice where
+        these are all.
+        """
         if self.n_rows <= most:
             return slice(None)
         return np.sort(

@@ -1,55 +1,61 @@
-"""Numbers as the cells of a report's tables show them."""
+"""Numbers as the cells of tables show them, in the format of all sentences."""
 
-from skcalib._report._sentences import pvalue_words
+from skcalib._verdicts import count_words as count
+from skcalib._verdicts import decimals, fixed, percent_words, pvalue_words, rounded
+
+__all__ = ["count", "pvalue_words", "rounded"]
 
 _PERCENT = "\u00a0%"  # a space at which no line ends
 _FEW_CLASSES, _WORST_CLASSES = 12, 10  # that are all shown, and of more the worst
+# From the kind of a number: what it is multiplied by, what follows it, its sign.
+_KINDS = {
+    "percent": (100, _PERCENT, ""),
+    "number": (1, "", ""),
+    "points": (100, "", "+"),
+    "gained": (100, _PERCENT, "+"),
+}
 
 
-def percent(share):
-    """Return a share as a percentage."""
-    return "–" if share is None else f"{100 * share:.2f}{_PERCENT}"
+def percent(share, n=None):
+    """Return a share as a percentage, with the digits that n samples support."""
+    return "–" if share is None else tight(percent_words(share, n))
 
 
-def gained(share):
-    """Return a share of what there was before, with its sign."""
-    return f"{100 * share:+.1f}{_PERCENT}"
+def estimate(values, kind):
+    """Return an estimate with the digits that its interval supports."""
+    return _shown(values["estimate"], values, kind)
 
 
-def points(share):
-    """Return a share in points, with its sign."""
-    return f"{100 * share:+.2f}"
-
-
-def number(value):
-    """Return a number."""
-    return "–" if value is None else f"{value:.4f}"
-
-
-def count(value):
-    """Return a number of rows, or a sum of weights."""
-    return f"{value:,.0f}" if value == round(value) or value >= 1e5 else f"{value:,.6g}"
-
-
-def limits(shown, values):
+def limits(values, kind):
     """Return an interval, and why the estimate lies outside of it if it does."""
+    unit = _KINDS[kind][1]
+    low = _shown(values["low"], values, kind).removesuffix(unit)
+    high = _shown(values["high"], values, kind)
     reason = f" ({values['reason']})" if values.get("reason") else ""
-    return f"{shown(values['low']).removesuffix(_PERCENT)} to {shown(values['high'])}{reason}"
+    return f"{low} to {high}{reason}"
 
 
-def bias(row, key="bias"):
-    """Return a bias, or a limit of it, in points: with two digits where the interval is narrow."""
-    digits = 1 if max(abs(row["bias_low"]), abs(row["bias_high"])) >= 0.0095 else 2
-    return f"{100 * row[key]:+.{digits}f}"
+def bias(row):
+    """Return the bias of a group with its simultaneous limits, in points."""
+    found = row["verdict"]
+    return estimate(found, "points"), limits(found, "points")
+
+
+def is_off(row):
+    """Return whether a group is off, whatever its size."""
+    return row["verdict"]["kind"] in ("off", "off, size unclear")
 
 
 def largest_bias(rows):
     """Return the end of the axis of the small pictures of several rows."""
-    return max(max(abs(row["bias_low"]), abs(row["bias_high"])) for row in rows) or 1
+    ends = [abs(row["verdict"][end]) for row in rows for end in ("low", "high")]
+    return max(ends) or 1
 
 
 def saved(row, before, key, score):
-    """Return a gain and its interval as shares of the score before; None where these say nothing."""
+    """Return a gain and its interval as shares of the score before; None where these
+    say nothing.
+    """
     if row is before or not before[score]:
         return None
     return {
@@ -63,6 +69,11 @@ def pvalue(value):
     return pvalue_words(value).removeprefix("p ").removeprefix("= ")
 
 
+def evidence(e_value):
+    """Return an e-value: beyond a million its size says nothing more."""
+    return "> 1,000,000" if e_value > 1e6 else rounded(e_value, 2)
+
+
 def n_shown(classes):
     """Return how many of the classes a page shows: all of a few, else the ten worst."""
     return len(classes) if len(classes) <= _FEW_CLASSES else _WORST_CLASSES
@@ -74,4 +85,20 @@ def tight(words):
         words.replace(" %", _PERCENT)
         .replace(" = ", "\u00a0=\u00a0")
         .replace(" ≤ ", "\u00a0≤\u00a0")
+        .replace(" points", "\u00a0points")
     )
+
+
+def _shown(value, values, kind):
+    scale, unit, sign = _KINDS[kind]
+    if value is None:
+        return "–"
+    if values.get("low") is None:
+        text = rounded(scale * value)
+    else:
+        text = fixed(
+            scale * value, decimals(scale * values["low"], scale * values["high"])
+        )
+    if sign and value > 0:
+        text = sign + text
+    return text + unit

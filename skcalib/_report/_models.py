@@ -1,4 +1,6 @@
-"""Which score columns make which model: one column per model, or one column per class of a model."""
+"""Which score columns make which model: one column per model, or one column per class
+of a model.
+"""
 
 import re
 from os.path import commonprefix
@@ -7,7 +9,9 @@ from skcalib._report._reader import ReportError
 
 
 def given_classes(arguments):
-    """Return the classes of ``--classes``: separate arguments, or one with commas between them."""
+    """Return the classes of ``--classes``: separate arguments, or one with commas
+    between them.
+    """
     if arguments is None:
         return None
     names = arguments[0].split(",") if len(arguments) == 1 else arguments
@@ -15,12 +19,14 @@ def given_classes(arguments):
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise ReportError(
-            f"--classes names {twice[0]!r} {names.count(twice[0])} times: name each class once."
+            f"--classes names {twice[0]!r} {names.count(twice[0])} times: name each"
+            " class once."
         )
     if len(names) < 3:
         raise ReportError(
-            f"--classes names {', '.join(names)}: it takes three classes at least. For two give the column of the "
-            "event with --score and its label with --positive."
+            f"--classes names {', '.join(names)}: it takes three classes at least. For"
+            " two give the column of the event with --score and its label with"
+            " --positive."
         )
     return names
 
@@ -31,7 +37,8 @@ def score_models(specs, classes, header, others, path):
     Parameters
     ----------
     specs : sequence of str
-        What ``--score`` was given: names of columns, or patterns such as ``p_*`` with one column per class.
+        What ``--score`` was given: names of columns, or patterns such as ``p_*`` with
+        one column per class.
     classes : tuple of str or None
         What ``--classes`` was given: the classes of the columns, in their order.
     header : list of str
@@ -46,7 +53,8 @@ def score_models(specs, classes, header, others, path):
     models : dict of tuple of str
         The score columns of each model: one, or one per class.
     classes : tuple of str or None
-        The class that belongs to each column; None means that a column is the probability of the event.
+        The class that belongs to each column; None means that a column is the
+        probability of the event.
     """
     specs = list(dict.fromkeys(specs))
     patterns = [spec for spec in specs if "*" in spec and spec not in header]
@@ -60,7 +68,8 @@ def score_models(specs, classes, header, others, path):
     if len(patterns) < len(specs):
         plain = next(spec for spec in specs if spec not in patterns)
         raise ReportError(
-            f"--score {plain} is one column and --score '{patterns[0]}' one column a class: give a report one kind."
+            f"--score {plain} is one column and --score '{patterns[0]}' one column a"
+            " class: give a report one kind."
         )
     found = {
         pattern: _matched(pattern, classes, header, others, path)
@@ -70,8 +79,8 @@ def score_models(specs, classes, header, others, path):
     for pattern, columns in found.items():
         if set(columns) != set(classes):
             raise ReportError(
-                f"--score '{patterns[0]}' and --score '{pattern}' are of other classes: {', '.join(classes)} and "
-                f"{', '.join(columns)}."
+                f"--score '{patterns[0]}' and --score '{pattern}' are of other classes:"
+                f" {', '.join(classes)} and {', '.join(columns)}."
             )
     return {
         pattern: tuple(columns[name] for name in classes)
@@ -80,22 +89,28 @@ def score_models(specs, classes, header, others, path):
 
 
 def renamed(models, names):
-    """Return models with the names of ``--name``, one a model; without any as they are."""
+    """Return models with the names of ``--name``, one a model; without any as
+    they are.
+    """
     if not names:
         return models
     if len(names) != len(models) or len(set(names)) != len(names):
         raise ReportError(
-            f"--name was given {len(names)} times ({shown(names)}) for {len(models)} models ({shown(models)}): give "
-            "each model a name of its own, in their order."
+            f"--name was given {len(names)} times ({shown(names)}) for {len(models)}"
+            f" models ({shown(models)}): give each model a name of its own, in their"
+            " order."
         )
     return dict(zip(names, models.values(), strict=True))
 
 
 def _matched(pattern, classes, header, others, path):
-    """Return the columns of a pattern by class, which the option names or the star stands for."""
+    """Return the columns of a pattern by class, which the option names or the star
+    stands for.
+    """
     if pattern.count("*") > 1:
         raise ReportError(
-            f"--score '{pattern}' has {pattern.count('*')} stars: one stands for the name of the class."
+            f"--score '{pattern}' has {pattern.count('*')} stars: one stands for the"
+            " name of the class."
         )
     before, after = map(re.escape, pattern.split("*"))
     matches = {
@@ -106,12 +121,14 @@ def _matched(pattern, classes, header, others, path):
     found = {match.group(1): name for name, match in matches.items() if match}
     if not found:
         raise ReportError(
-            f"{path} has no column like '{pattern}'; its columns are {shown(header, 12)}."
+            f"{path} has no column like '{pattern}'; its columns are"
+            f" {shown(header, 12)}."
         )
     if len(found) < 3:
         raise ReportError(
-            f"--score '{pattern}' finds {shown(found.values())}, and classes take three columns at least. For two "
-            "classes give the column of the event with --score and its label with --positive."
+            f"--score '{pattern}' finds {shown(found.values())}, and classes take three"
+            " columns at least. For two classes give the column of the event with"
+            " --score and its label with --positive."
         )
     if classes is None or set(classes) == set(found):
         return found
@@ -122,8 +139,9 @@ def _by_class(columns, classes, found):
     """Return columns by the classes of ``--classes``, in their order."""
     if len(columns) != len(classes):
         raise ReportError(
-            f"--classes names {len(classes)} classes ({shown(classes)}), but {found} {len(columns)} columns "
-            f"({shown(columns)}): name one class a column, in their order."
+            f"--classes names {len(classes)} classes ({shown(classes)}), but {found}"
+            f" {len(columns)} columns ({shown(columns)}): name one class a column, in"
+            " their order."
         )
     return dict(zip(classes, columns, strict=True))
 

@@ -1,4 +1,6 @@
-"""The numbers of a report, as plain lists and dicts that JSON can hold: nothing here draws or writes."""
+"""The numbers of a report, as plain lists and dicts that JSON can hold: nothing here
+draws or writes.
+"""
 
 import warnings
 from functools import partial
@@ -10,13 +12,11 @@ from skcalib._inference.count_draws import FEW_EVENTS
 from skcalib._report._advice import advised
 from skcalib._report._advice_code import advice_code
 from skcalib._report._decisions import decision_rows
+from skcalib._report._expected import expected_performance
+from skcalib._report._judged import judge_groups, judged_model
+from skcalib._report._over_time import autocorrelation, trend_numbers
 from skcalib._report._periods import monitor_rows, period_rows
-from skcalib._report._sentences import (
-    SIGNIFICANCE_LEVEL,
-    advice_words,
-    pvalue_words,
-    summary_sentence,
-)
+from skcalib._report._sentences import SIGNIFICANCE_LEVEL, summary
 from skcalib._report._statistics import (
     CONFIDENCE_LEVEL,
     MEAN_ABSOLUTE,
@@ -25,6 +25,12 @@ from skcalib._report._statistics import (
     group_records,
     mean,
     records,
+)
+from skcalib._verdicts import (
+    interval_words,
+    level_words,
+    percent_words,
+    pvalue_words,
 )
 from skcalib.binning import EqualWidth, MinimumMass
 from skcalib.evaluation import calibration_summary
@@ -43,17 +49,27 @@ from skcalib.metrics import (
     reliability_curve,
 )
 
-SMALL_SEGMENT = (
-    100  # rows below which the place of a segment in the table may well be chance
-)
+# rows below which the place of a segment in the table may well be chance
+SMALL_SEGMENT = 100
 SMALL_CLASS = 30  # rows of a class, the same
-_N_RESAMPLES = 999
+TOLERANCE = 0.02
+_N_RESAMPLES = 999  # of the test
+_N_DRAWS = 1000  # behind each interval of an error
 _N_CLUSTER_DRAWS = 199  # of dependent labels, which take 50 times as long
 _FEWEST_IN_BIN = 50  # rows of a bin that may have the largest gap
 _BIN_COUNTS = (2, 3, 5, 10, 15, 20, 30, 50, 100)
 
 
-def report_numbers(table, *, seed, step, baseline=None, thresholds=()):
+def report_numbers(
+    table,
+    *,
+    seed,
+    step,
+    baseline=None,
+    thresholds=(),
+    tolerance=TOLERANCE,
+    new_scores=None,
+):
     """Return all numbers of a report.
 
     Parameters
@@ -68,6 +84,10 @@ def report_numbers(table, *, seed, step, baseline=None, thresholds=()):
         Earlier rows that the periods, or all rows, are compared with.
     thresholds : sequence of float, default=()
         Scores from which a row is treated.
+    tolerance : float, default=0.02
+        How far off does not matter, as a share: .02 are 2 points.
+    new_scores : dict of ndarray, default=None
+        Scores of samples without labels, by model.
 
     Returns
     -------
@@ -76,12 +96,19 @@ def report_numbers(table, *, seed, step, baseline=None, thresholds=()):
     """
     models = []
     with warnings.catch_warnings():
-        # A note of the report says it of clusters; a segment that a fold has not seen has the fit of all rows.
+        # A note of the report says it of clusters; a segment that a fold has not seen
+        # has the fit of all rows.
         warnings.filterwarnings(
             "ignore", r"clusters=|\d+ rows? uses? the pooled fit", UserWarning
         )
         for name in table.names:
-            models.append(_model_numbers(table, name, baseline, thresholds, seed, step))
+            model = _model_numbers(
+                table, name, baseline, thresholds, seed, step, tolerance
+            )
+            if new_scores is not None:
+                step(f"performance of {name} on the new scores")
+                model["expected"] = expected_performance(table, name, new_scores[name])
+            models.append(model)
     return _plain(
         {
             "source": table.source,
@@ -93,28 +120,31 @@ def report_numbers(table, *, seed, step, baseline=None, thresholds=()):
             "n_rows": table.n_rows,
             "total_weight": table.total_weight,
             "weighted": table.is_weighted,
-            "event_frequency": None
-            if table.classes is not None
-            else models[0]["event_frequency"],
+            "event_frequency": (
+                None if table.classes is not None else models[0]["event_frequency"]
+            ),
             "weight_type": table.weight_type if table.is_weighted else None,
             "cluster": table.cluster_name,
-            "n_clusters": None
-            if table.clusters is None
-            else len(np.unique(table.clusters)),
+            "n_clusters": (
+                None if table.clusters is None else len(np.unique(table.clusters))
+            ),
             "segment": table.segment_name,
             "time": table.time_name,
             "baseline": None if baseline is None else baseline.source,
             "confidence_level": CONFIDENCE_LEVEL,
+            "tolerance": tolerance,
             "notes": [*table.notes, *_few_events(table)],
             "models": models,
-            "certificates": []
-            if table.is_weighted or table.clusters is not None
-            else _certificates(table.n_rows),
+            "certificates": (
+                []
+                if table.is_weighted or table.clusters is not None
+                else _certificates(table.n_rows)
+            ),
         }
     )
 
 
-def _model_numbers(table, name, baseline, thresholds, seed, step):
+def _model_numbers(table, name, baseline, thresholds, seed, step, tolerance):
     step(f"errors of {name}")
     task, losses = table.task(name), table.losses(name)
     model = {
@@ -126,20 +156,24 @@ def _model_numbers(table, name, baseline, thresholds, seed, step):
         {"name": "Brier score", **losses["brier"]},
         {"name": "log-loss", **losses["log"]},
     ]
+    is_binary = table.classes is None
+    model["verdicts"] = judged_model(task, model, tolerance, is_binary)
     step(f"test of {name}")
     model["test"] = _test(task, seed)
     model["bins"] = _bins(task)
     step(f"segments and periods of {name}")
-    model["segments"] = segment_rows(task, table.segments, seed)
-    model["periods"] = period_rows(table, name, baseline, seed)
+    model["segments"] = rows_by_column(task, table.segmentations, seed, tolerance)
+    model["periods"] = period_rows(table, name, baseline, seed, tolerance)
+    model["trend"] = trend_numbers(table, task)
+    model["autocorrelation"] = autocorrelation(table, task)
     model["monitors"] = monitor_rows(table, name)
     if table.classes is not None:
         step(f"classes of {name}")
         model["columns"] = dict(zip(table.classes, table.columns[name], strict=True))
-        model["classes"] = class_rows(*table.by_class(name, seed), seed)
+        model["classes"] = class_rows(*table.by_class(name, seed), seed, tolerance)
     step(f"recalibrators of {name}")
     model["advice"], model["recalibrators"], model["changes"] = advised(
-        table, name, seed, lambda kind: step(f"{kind} of {name}")
+        table, name, seed, lambda kind: step(f"{kind} of {name}"), tolerance
     )
     model["advice"]["code"] = advice_code(table, model)
     if thresholds:
@@ -149,16 +183,20 @@ def _model_numbers(table, name, baseline, thresholds, seed, step):
     model["paper"] = _paper(table, task, model, seed)
     if name != table.names[0]:
         model["brier_difference"] = table.brier_difference(name)
-    words = (
-        summary_sentence(model, table.total_weight),
-        *advice_words(model, table.segment_name),
+    paragraphs = summary(
+        model, {"n_samples": table.total_weight, "tolerance": tolerance}
     )
-    model["summary"] = "\n".join(filter(None, words))
+    model["summary"] = "\n".join(
+        " ".join(said.text for said in paragraph) for paragraph in paragraphs
+    )
+    model["claims"] = [said.name for paragraph in paragraphs for said in paragraph]
     return model
 
 
 def _few_events(table):
-    """Return the note that takes the place of the library's warning of clusters with few events."""
+    """Return the note that takes the place of the library's warning of clusters with
+    few events.
+    """
     expected = min(
         min(rows.scores.sum(), (1 - rows.scores).sum())
         for rows in map(table.task, table.names)
@@ -166,12 +204,15 @@ def _few_events(table):
     if table.clusters is None or expected >= FEW_EVENTS:
         return []
     return [
-        f"With fewer than {FEW_EVENTS} expected events or non-events, intervals of clusters may be too short."
+        f"With fewer than {FEW_EVENTS} expected events or non-events, intervals of"
+        " clusters may be too short."
     ]
 
 
 def _bias(task, classes):
-    """Return how far the scores are off on average: of the event, and of the decision they stand for."""
+    """Return how far the scores are off on average: of the event, and of the decision
+    they stand for.
+    """
     means = {"mean_score": mean(task.scores, task.sample_weight)}
     means["event_frequency"] = mean(task.labels, task.sample_weight)
     bias = sure = task.interval(task.scores - task.labels)
@@ -182,14 +223,17 @@ def _bias(task, classes):
 
 
 def _errors(task, seed, classes):
-    """Return calibration errors with their intervals; the first is the one of the summary."""
+    """Return calibration errors with their intervals; the first is the one of the
+    summary.
+    """
     of_rows = {"confidence_level": CONFIDENCE_LEVEL, **task.dependence}
     options = {
         "random_state": seed,
-        "n_resamples": 1000 if task.clusters is None else _N_CLUSTER_DRAWS,
+        "n_resamples": _N_DRAWS if task.clusters is None else _N_CLUSTER_DRAWS,
         **of_rows,
     }
-    # One cell with a few rows would decide the largest gap: bins are merged until each holds enough of the weight.
+    # One cell with a few rows would decide the largest gap: bins are merged until each
+    # holds enough of the weight.
     enough = _FEWEST_IN_BIN * (
         task.sample_weight.mean() if task.weight_type == "importance" else 1
     )
@@ -221,7 +265,9 @@ def _errors(task, seed, classes):
         return errors
     try:
         slope = calibration_slope_intercept(task.labels, task.scores, **of_rows)
-    except ValueError:  # one class only, separated classes, or equal scores: no slope is the most likely
+    except ValueError:
+        # one class only, separated classes, or equal scores: no slope is the most
+        # likely
         return errors
     named = {
         "calibration slope": slope.slope,
@@ -238,7 +284,9 @@ def _reason(estimate, low, high, known=""):
 
 
 def _test(task, seed):
-    """Return the test of the first error: it rejects exactly where the interval of that error excludes 0."""
+    """Return the test of the first error: it rejects exactly where the interval of that
+    error excludes 0.
+    """
     n_resamples = _N_RESAMPLES if task.clusters is None else _N_CLUSTER_DRAWS
     metric = partial(calibration_error, **MEAN_ABSOLUTE)
     options = {
@@ -273,7 +321,9 @@ def _bins(task):
 
 
 def segment_rows(task, groups, seed, kind="segment"):
-    """Return a row for each segment or class, those whose bias is least likely to be noise first."""
+    """Return a row for each segment or class, those whose bias is least likely to be
+    noise first.
+    """
     if groups is None:
         return []
     rows = group_records(task, groups, kind, seed)
@@ -285,16 +335,36 @@ def segment_rows(task, groups, seed, kind="segment"):
             if kind == "segment"
             else row["n_events"] < SMALL_CLASS
         )
-    return sorted(rows, key=lambda row: (row["pvalue"], -abs(row["bias"])))
+    return sorted(rows, key=_least_likely_first)
 
 
-def class_rows(task, names, seed):
-    """Return a row for each class against the rest: those whose error is more than noise first, the largest ahead.
+def rows_by_column(task, segmentations, seed, tolerance=TOLERANCE):
+    """Return the rows of the segments of all columns, adjusted for their number."""
+    rows = []
+    n_segments = sum(len(np.unique(groups)) for groups in segmentations.values())
+    for column, groups in segmentations.items():
+        of_column = segment_rows(task, groups, seed)
+        judge_groups(of_column, "segment", task, groups, tolerance, n_segments)
+        rows += [{**row, "column": column} for row in of_column]
+    if len(segmentations) > 1:
+        adjust(rows, "pvalue", "adjusted_pvalue")
+        rows.sort(key=_least_likely_first)
+    return rows
 
-    The test of the error sees deviations that cancel in the bias. With clusters, whose draws take long for each class,
-    it is that of the bias.
+
+def _least_likely_first(row):
+    return row["pvalue"], -abs(row["bias"])
+
+
+def class_rows(task, names, seed, tolerance=TOLERANCE):
+    """Return a row for each class against the rest: those whose error is more than
+    noise first, the largest ahead.
+
+    The test of the error sees deviations that cancel in the bias. With clusters, whose
+    draws take long for each class, it is that of the bias.
     """
     rows = segment_rows(task, names, seed, kind="class")
+    judge_groups(rows, "class", task, names, tolerance)
     for row in rows:
         row["error_pvalue"] = row["pvalue"]
         if task.clusters is None:
@@ -322,7 +392,10 @@ def _paper(table, task, model, seed):
         options = {**task.dependence, "pos_label": True, "random_state": seed}
         del options["labels"]
         try:
-            return str(calibration_summary(task.labels, task.scores, **options))
+            with warnings.catch_warnings():
+                # of scores of exactly 0 and 1: the paragraph itself says it
+                warnings.filterwarnings("ignore", ".*exactly 0 or 1", UserWarning)
+                return str(calibration_summary(task.labels, task.scores, **options))
         except ValueError:  # one class only
             return None
     error, (brier, nats), test = (
@@ -331,25 +404,27 @@ def _paper(table, task, model, seed):
         model["test"],
     )
 
-    def shown(found, digits):
-        return f"{found['estimate']:.{digits}f} ({found['low']:.{digits}f} to {found['high']:.{digits}f})"
+    def shown(found):
+        return interval_words(found["estimate"], found["low"], found["high"])
 
+    pvalue = pvalue_words(test["pvalue"], test["smallest_pvalue"])
+    right = percent_words(model["event_frequency"], table.n_rows)
+    mean_score = percent_words(model["mean_score"], table.n_rows)
     return (
-        f"In {table.n_rows:,} rows of {len(table.classes)} classes the top-label calibration error (mean absolute, "
-        f"debiased, up to 15 bins of equal mass) was {shown(error, 4)}, {pvalue_words(**_pvalue(test))} for the "
-        f"hypothesis of calibration. The predicted class was right in {100 * model['event_frequency']:.1f} % of the "
-        f"rows, its mean probability was {100 * model['mean_score']:.1f} %. The Brier score, summed over the classes, "
-        f"was {shown(brier, 4)} and the log-loss {shown(nats, 4)} nats. Intervals are at "
-        f"{100 * CONFIDENCE_LEVEL:g} % confidence."
+        f"In {table.n_rows:,} samples of {len(table.classes)} classes the top-label"
+        " calibration error (mean absolute, debiased, up to 15 bins of equal mass) was"
+        f" {shown(error)}, {pvalue} for the hypothesis of calibration. The predicted"
+        f" class was right in {right} of the samples, its mean probability was"
+        f" {mean_score}. The Brier score, summed over the classes, was {shown(brier)}"
+        f" and the log-loss {shown(nats)} nats. Intervals are at"
+        f" {level_words(CONFIDENCE_LEVEL)} confidence."
     )
 
 
-def _pvalue(test):
-    return {"pvalue": test["pvalue"], "smallest": test["smallest_pvalue"]}
-
-
 def _certificates(n_rows):
-    """Return what uniform-mass binning with each number of bins would promise for this number of rows."""
+    """Return what uniform-mass binning with each number of bins would promise for this
+    number of rows.
+    """
     rows = [
         {
             "n_bins": count,
@@ -368,7 +443,9 @@ def _certificates(n_rows):
 
 
 def _plain(value):
-    """Return the value with what JSON knows: no NumPy scalars, None for what is not finite."""
+    """Return the value with what JSON knows: no NumPy scalars, None for what is not
+    finite.
+    """
     if isinstance(value, dict):
         return {key: _plain(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):

@@ -11,21 +11,37 @@ from skcalib._report._recalibration import N_FOLDS, most_rows
 _MOST_GROUPS = 50  # that a page shows; the JSON has all
 _MOST_CLASSES_NAMED = 12
 _EXPLAINED = {
-    "mean absolute calibration error": "mean gap between score and event frequency, noise taken away; up to 15 bins of "
-    "equal mass",
-    "root mean square calibration error": "large gaps count more; noise is taken away from the squares, so that it may "
-    "come out below the mean absolute error",
-    "expected calibration error": "mean absolute gap, 15 bins of equal width; noise makes it too large, so that its "
-    "interval, from which that is removed, may lie below it",
-    "maximum calibration error": "gap of the worst of 15 bins of equal width; bins with fewer than 50 rows are merged",
+    "mean absolute calibration error": (
+        "mean gap between score and event frequency, noise taken away; up to 15 bins of"
+        " equal mass"
+    ),
+    "root mean square calibration error": (
+        "large gaps count more; noise is taken away from the squares, so that it may "
+        "come out below the mean absolute error"
+    ),
+    "expected calibration error": (
+        "mean absolute gap, 15 bins of equal width; noise makes it too large, so that"
+        " its interval, from which that is removed, may lie below it"
+    ),
+    "maximum calibration error": (
+        "gap of the worst of 15 bins of equal width; bins with fewer than 50 rows are"
+        " merged"
+    ),
     "calibration slope": "1 is right; below 1 the scores are too extreme",
-    "calibration in the large": "0 is right; below 0 the scores are too high, in log-odds",
-    "Brier score": "mean squared difference of score and event; rewards calibration and sharpness together",
+    "calibration in the large": (
+        "0 is right; below 0 the scores are too high, in log-odds"
+    ),
+    "Brier score": (
+        "mean squared difference of score and event; rewards calibration and sharpness"
+        " together"
+    ),
     "log-loss": "minus the mean log-probability of what happened, in nats",
 }
 _EXPLAINED_CLASSES = {
-    "Brier score": "squared difference of score and event, summed over the classes, on average; rewards calibration "
-    "and sharpness together",
+    "Brier score": (
+        "squared difference of score and event, summed over the classes, on average;"
+        " rewards calibration and sharpness together"
+    ),
     "log-loss": "minus the mean log-probability of the true class, in nats",
 }
 
@@ -38,7 +54,8 @@ def report_page(numbers, pictures):
     numbers : dict
         What `report_numbers` returns.
     pictures : dict of Picture
-        The picture of "reliability", and those of a model's classes by ("classes", name of the model).
+        The picture of "reliability", and those of a model's classes by ("classes", name
+        of the model).
 
     Returns
     -------
@@ -69,6 +86,7 @@ def report_page(numbers, pictures):
         show=show,
         level=f"{100 * numbers['confidence_level']:g}",
         significance=say.SIGNIFICANCE_LEVEL,
+        tolerance_points=show.rounded(100 * numbers["tolerance"]),
         small={"segment": SMALL_SEGMENT, "class": SMALL_CLASS},
         most_groups=_MOST_GROUPS,
         most_rows=most_rows(numbers["classes"]),
@@ -78,7 +96,9 @@ def report_page(numbers, pictures):
 
 
 def _error_lines(models):
-    """Return the name of each measure, its explanation, and what the models have of it, if any has."""
+    """Return the name of each measure, its explanation, and what the models have of it,
+    if any has.
+    """
     measured = [
         {part["name"]: part for part in [*model["errors"], *model["proper_scores"]]}
         for model in models
@@ -100,7 +120,10 @@ def _data_sentence(numbers):
     )
     written = f" of {numbers['modified']}" if numbers["modified"] else ""
     if numbers["classes"] is None:
-        event = f"{numbers['label']} = {numbers['event']}, in {show.percent(numbers['event_frequency'])} of them"
+        event = (
+            f"{numbers['label']} = {numbers['event']}, in"
+            f" {show.percent(numbers['event_frequency'], numbers['n_rows'])} of them"
+        )
         about = f"; the event is {event}."
     else:
         n_classes, named = (
@@ -109,4 +132,5 @@ def _data_sentence(numbers):
         )
         about = f"; the column {numbers['label']} holds {n_classes} classes: {named}."
     size = f"{numbers['source']}{written}: {numbers['n_rows']:,} rows{weighted}"
-    return " ".join([size + about, *numbers["notes"]])
+    tolerance = f"Tolerance: {show.rounded(100 * numbers['tolerance'])} points."
+    return " ".join([size + about, tolerance, *numbers["notes"]])

@@ -30,7 +30,8 @@ class Picture(NamedTuple):
 
 def reliability_picture(table, seed):
     """Return the reliability diagram of all scores, with their histograms."""
-    # The error of the summary; a diagram knows no clusters, and its interval would be another one.
+    # The error of the summary; a diagram knows no clusters, and its interval would be
+    # another one.
     metric = (
         None
         if table.clusters is not None
@@ -44,25 +45,38 @@ def reliability_picture(table, seed):
         seen = curve.statistics.weight > 0
         gaps = (curve.statistics.mean_score - curve.statistics.event_frequency)[seen]
         parts.append(
-            f"{curve.model} in {seen.sum()} bins, mean score minus event frequency from {percent(gaps.min())} to "
-            f"{percent(gaps.max())} points"
+            f"{curve.model} in {seen.sum()} bins, mean score minus event frequency from"
+            f" {percent(gaps.min())} to {percent(gaps.max())} points"
         )
-    alt = f"Reliability diagram, event frequency against predicted probability: {'; '.join(parts)}."
+    alt = (
+        "Reliability diagram, event frequency against predicted probability:"
+        f" {'; '.join(parts)}."
+    )
     drawn = "Event frequency against predicted probability"
     if table.classes is not None:
         drawn = "How often the predicted class is right against its probability"
     caption = (
-        f"{drawn}, with {100 * CONFIDENCE_LEVEL:g} % intervals of each bin. On the dotted line predictions and events "
-        f"agree; below it the scores are too high. In the grey band {100 * CONFIDENCE_LEVEL:g} % of the bins of a "
-        "calibrated model would lie. At the bottom the histogram of the scores."
+        f"{drawn}, with {100 * CONFIDENCE_LEVEL:g} % intervals of each bin. On the"
+        " dotted line predictions and events agree; below it the scores are too high."
     )
+    if display.consistency_bands_:
+        caption += (
+            f" In the grey band {100 * CONFIDENCE_LEVEL:g} % of the bins of a"
+            " calibrated model would lie."
+        )
+    caption += " At the bottom the histogram of the scores."
     if table.clusters is not None:
-        caption += " The intervals of the bins take rows as independent: with clusters they are too short."
+        caption += (
+            " The intervals of the bins take rows as independent: with clusters they"
+            " are too short."
+        )
     return Picture(svg, alt, caption)
 
 
 def class_pictures(table, name, rows, seed):
-    """Return a small diagram of each class of a model, in the order of the rows of its table."""
+    """Return a small diagram of each class of a model, in the order of the rows of its
+    table.
+    """
     task, groups = table.by_class(name, seed)
     pictures = []
     for row in rows[: n_shown(rows)]:
@@ -78,7 +92,10 @@ def class_pictures(table, name, rows, seed):
             legend=False,
         )
         bias = percent(row["bias"])
-        alt = f"Reliability diagram of the class {row['class']}: mean score minus frequency {bias} points on average."
+        alt = (
+            f"Reliability diagram of the class {row['class']}: mean score minus"
+            f" frequency {bias} points on average."
+        )
         pictures.append(Picture(svg, alt, ""))
     return pictures
 

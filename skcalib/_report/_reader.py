@@ -1,4 +1,6 @@
-"""Columns of files: CSV and Parquet files in memory, many files and large ones by DuckDB."""
+"""Columns of files: CSV and Parquet files in memory, many files and large ones by
+DuckDB.
+"""
 
 import csv
 import gzip
@@ -12,7 +14,8 @@ import numpy as np
 
 from skcalib.export._sql_text import DIALECTS
 
-# Cells of numbers that mean "missing". In a column of words only an empty cell does: "NA" may be a country.
+# Cells of numbers that mean "missing". In a column of words only an empty cell does:
+# "NA" may be a country.
 _MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
 _PARQUET = (".parquet", ".pq")
 _MOST_ROWS = 2_000_000  # that are held in memory as they are
@@ -34,17 +37,19 @@ def opened(path):
     Parameters
     ----------
     path : str
-        A CSV file (also ``.gz``; separated by comma, semicolon or tab), a Parquet file, or one of these
-        through a pipe; with DuckDB a glob, too.
+        A CSV file (also ``.gz``; separated by comma, semicolon or tab), a Parquet file,
+        or one of these through a pipe; with DuckDB a glob, too.
 
     Yields
     ------
     header : list of str
         The names of the columns.
     read : callable
-        From names to their columns as arrays by name, with NaN or None where a value is missing, and the number of rows
-        of the file. ``words`` are those among them that may hold words, in which only an empty cell is missing. Of more
-        than ``most`` rows, or two million, in files that DuckDB reads it takes a random sample, by ``seed``.
+        From names to their columns as arrays by name, with NaN or None where a value is
+        missing, and the number of rows of the file. ``words`` are those among them that
+        may hold words, in which only an empty cell is missing. Of more than ``most``
+        rows, or two million, in files that DuckDB reads it takes a random sample, by
+        ``seed``.
 
     Raises
     ------
@@ -68,7 +73,8 @@ def opened(path):
         raise
     except ImportError as error:
         raise ReportError(
-            f'{path} needs pandas and pyarrow to be read: pip install "skcalib[report]".'
+            f"{path} needs pandas and pyarrow to be read: pip install"
+            ' "skcalib[report]".'
         ) from error
     except Exception as error:  # the readers' errors have no common class
         raise ReportError(
@@ -77,7 +83,9 @@ def opened(path):
 
 
 def _binary(path):
-    """Return a file that can be read more than once: of what comes through a pipe a copy."""
+    """Return a file that can be read more than once: of what comes through a pipe a
+    copy.
+    """
     if not path.exists():
         raise ReportError(f"there is no file {path}.")
     if path.is_dir():
@@ -91,7 +99,7 @@ def _csv(path, file):
     first = file.readline().decode("utf-8-sig").strip("\r\n")
     if not first.strip():
         raise ReportError(f"{path} is empty: its first line must name the columns.")
-    separator = max(",;\t", key=first.count)
+    separator = _separator(first)
     header = next(csv.reader([first], delimiter=separator))
 
     def table(names, words, most, seed):
@@ -106,9 +114,8 @@ def _csv(path, file):
         }
         file.seek(0)
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "error", pd.errors.ParserWarning
-            )  # values without a column
+            # values without a column
+            warnings.simplefilter("error", pd.errors.ParserWarning)
             # All columns, for with usecols= a row of too many values goes unnoticed.
             columns = pd.read_csv(file, sep=separator, index_col=False, **options)
         return columns, len(columns)
@@ -116,11 +123,29 @@ def _csv(path, file):
     return header, table
 
 
+def _separator(first_line):
+    """Return the most frequent of the usual separators."""
+    return max(",;\t", key=first_line.count)
+
+
+def separator_of(path):
+    """Return what separates the values of a file that is read as CSV; a comma for other
+    files.
+    """
+    path = Path(path)
+    if not path.is_file() or path.suffix.lower() in _PARQUET:
+        return ","
+    reader = gzip.open if path.suffix.lower() == ".gz" else open
+    with reader(path, "rb") as file:
+        return _separator(file.readline().decode("utf-8-sig", errors="replace"))
+
+
 def _parquet(path, file):
-    """Return the names of a Parquet file's columns and its reader; None of another file."""
-    if (
-        path.suffix.lower() not in _PARQUET and file.read(4) != b"PAR1"
-    ):  # a pipe has no name
+    """Return the names of a Parquet file's columns and its reader; None of another
+    file.
+    """
+    # a pipe has no name
+    if path.suffix.lower() not in _PARQUET and file.read(4) != b"PAR1":
         return None
     from pyarrow.parquet import ParquetFile
 
@@ -128,15 +153,18 @@ def _parquet(path, file):
 
     def table(names, words, most, seed):
         # Without its metadata a column that pandas wrote as an index is a column.
-        return whole.read(columns=names).to_pandas(
-            ignore_metadata=True
-        ), whole.metadata.num_rows
+        return (
+            whole.read(columns=names).to_pandas(ignore_metadata=True),
+            whole.metadata.num_rows,
+        )
 
     return whole.schema_arrow.names, table
 
 
 def _scanned(path):
-    """Return the same of what DuckDB reads: a glob, Parquet with many rows, a large CSV file; None of another file."""
+    """Return the same of what DuckDB reads: a glob, Parquet with many rows, a large CSV
+    file; None of another file.
+    """
     name, is_file = str(path).lower(), path.is_file()
     is_parquet = name.endswith(_PARQUET)
     large = _LARGE_PACKED_CSV if name.endswith(".gz") else _LARGE_CSV
@@ -157,12 +185,19 @@ def _scanned(path):
         wanted = ", ".join(map(DIALECTS["duckdb"].identifier, names))
         if n_rows <= most:
             return relation.project(wanted).df(), n_rows
-        # The hash of a row's number decides: the same sample each time, whatever the threads do.
+        # The hash of a row's number decides: the same sample each time, whatever the
+        # threads do.
         rows = f"SELECT {wanted}, row_number() OVER () AS skcalib_row FROM skcalib_file"
-        chosen = f"hash(skcalib_row + {int(seed) * 2**32}) % {2**32} < {int(2**32 * most / n_rows)}"
-        return relation.query(
-            "skcalib_file", f"SELECT {wanted} FROM ({rows}) WHERE {chosen}"
-        ).df(), n_rows
+        chosen = (
+            f"hash(skcalib_row + {int(seed) * 2**32}) % {2**32} <"
+            f" {int(2**32 * most / n_rows)}"
+        )
+        return (
+            relation.query(
+                "skcalib_file", f"SELECT {wanted} FROM ({rows}) WHERE {chosen}"
+            ).df(),
+            n_rows,
+        )
 
     return (
         None
@@ -172,7 +207,9 @@ def _scanned(path):
 
 
 def _from_series(series):
-    """Return a pandas column as an array, missing values of every kind as NaN or None."""
+    """Return a pandas column as an array, missing values of every kind as NaN or
+    None.
+    """
     values = series.to_numpy()
     return (
         values
@@ -192,5 +229,6 @@ def _check_names(path, names, present):
     twice = [name for name in names if present.count(name) > 1]
     if twice:
         raise ReportError(
-            f"{path} has {present.count(twice[0])} columns called {twice[0]!r}: rename all but one."
+            f"{path} has {present.count(twice[0])} columns called {twice[0]!r}: rename"
+            " all but one."
         )

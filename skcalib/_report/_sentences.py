@@ -1,364 +1,869 @@
-"""The result of a report in sentences that a person can act on."""
+"""The result of a report in sentences that a person can act on.
+
+Every sentence of a summary stands in `CLAIMS` under a name, and the numbers of a report
+list the names of those that it prints. `tests/test_claims_of_report.py` has for each of
+them worlds in which it is true and worlds in which it is false.
+"""
+
+from typing import NamedTuple
+
+from skcalib._report._judged import read_verdict
+from skcalib._verdicts import (
+    count_words,
+    decimals,
+    fixed,
+    interval_words,
+    percent_decimals,
+    percent_words,
+    pvalue_words,
+    rounded,
+    rounded_up,
+)
 
 SIGNIFICANCE_LEVEL = 0.05
-_TIMES_HALF_WIDTH = 1.1915876  # half the width of a 95 % interval in units of half a 90 % one: 1.959964 / 1.644854
-_TOO_LOW = 1e-5  # a shift that would be written as 0
 _MOST_NAMED, _MOST_WORST = 5, 3
 _HIDDEN = 2  # times the bias of all rows, from which the average hides a segment
+_RARE = 5  # a tolerance of more than a fifth of the event frequency hides everything
+CLAIMS = {
+    # What is worst, and what to do.
+    "do not use the segment": (
+        "Do not use the {subject} of {segment} as they are: {size}{since}."
+    ),
+    "nor these segments": "Nor those of {segments}.",
+    "check the segment": (
+        "Check {segment} before use: its {subject} are {size}{since}."
+    ),
+    "others are fine": "The other {others} fine to within {limit} points.",
+    "others cannot be told": "For {which} the samples cannot tell{needed}.",
+    "segments cannot be told": (
+        "For {number} of {n} segments the samples cannot tell{needed}."
+    ),
+    "do not use": "Do not use the {subject} as they are: {size} on average{since}.",
+    "check": (
+        "The {subject} are {size} on average{since}; {n} samples do not tell whether"
+        " this is more than {tolerance} points."
+    ),
+    "do not take at face value": (
+        "Do not take single {subject} at face value: their mean absolute calibration"
+        " error is {size}{direction}."
+    ),
+    "check the error": (
+        "Check single {subject} before use: their mean absolute calibration error is"
+        " between {low} and {high} points."
+    ),
+    "usable": (
+        "The {subject} can be used as they are: right on average to within {limit}"
+        " points, with a mean absolute calibration error of at most {error} points."
+    ),
+    "right on average": (
+        "The {subject} are right on average to within {limit} points. Whether single"
+        " ones are, {n} samples cannot tell: the mean absolute calibration error may be"
+        " {error} points{needed}."
+    ),
+    "cannot tell": (
+        "{n} samples cannot tell whether the {subject} are right on average to within"
+        " {tolerance} points: the bias lies between {low} and {high} points. Keep the"
+        " {subject} until {needed} samples are at hand."
+    ),
+    "tolerance too large": (
+        "Events are rarer ({frequency}) than this tolerance can judge: say --tolerance"
+        " {smaller}."
+    ),
+    # The evidence.
+    "means": "{What} is {mean}, and {frequency} {of}{bias}.",
+    "error": (
+        "The mean absolute calibration error{of} is {size}; the test of calibration"
+        " gives {pvalue}."
+    ),
+    "nothing but the shift": (
+        "Apart from this shift, no miscalibration is detectable."
+    ),
+    "below the bias": "It is below the bias because label noise is subtracted from it.",
+    "too extreme": (
+        "The likelier outcome happens less often than predicted, by {size}: the scores"
+        " are too extreme."
+    ),
+    "too cautious": (
+        "The likelier outcome happens more often than predicted, by {size}: the scores"
+        " are too cautious."
+    ),
+    "classes off": (
+        "{share} classes {have} an error that chance does not explain{names}. The"
+        " largest is that of class {first}{size}{bias}."
+    ),
+    "no class off": "No class of {n} has an error that chance does not explain.",
+    "segments off": "By {column}, {share} segments {are} off{names}.",
+    "average hides": (
+        "The average of all samples ({bias} points) hides how they differ."
+    ),
+    "changed": (
+        "Since {since} {whose} are {after} on average; before, they were {before}."
+    ),
+    "trend": (
+        "From {first} to {last} the bias has moved by {size} ({pvalue} for no trend)."
+    ),
+    "dependent": (
+        "The errors of samples that follow each other in time are alike"
+        " (autocorrelation {size}): intervals are too short and p-values too small."
+        " Samples of one day or one case belong together: say --cluster."
+    ),
+    # The advice.
+    "too few to recalibrate": (
+        "There are too few samples of one class to recalibrate."
+    ),
+    "cluster first": (
+        "No recalibration is advised before --cluster {column} is given: its values"
+        " repeat, so that a map would be judged on samples of the same {column} that it"
+        " was fitted to."
+    ),
+    "leave": (
+        "Leave the {subject} unchanged: no recalibrator is measurably better{since}"
+        "{most}."
+    ),
+    "no recalibrator": (
+        "No recalibrator is measurably better{since}{most}, so none is advised."
+    ),
+    "shift classes": "{Shift} the class frequencies{since} with PriorShift().",
+    "shift": (
+        "{Shift} the base rate{since}: PriorShift() adds one number to all log-odds."
+    ),
+    "recalibrate": "{Recalibrate}{since} with {name}().",
+    "recalibrate segments": (
+        "{Recalibrate} {segments}{since} with {name}(), {each}; the other segments keep"
+        " their {subject}."
+    ),
+    "recalibrate by segment": (
+        "{Recalibrate} by {column}{since} with {name}: {whose}."
+    ),
+    "gain": (
+        "On held-out samples this lowers the log-loss by {size}. Fit it again when the"
+        " model changes or a monitor (skcalib.monitoring) raises an alarm."
+    ),
+    "samples needed": (
+        "It takes about {number} labelled samples to keep nine tenths of what it gains"
+        " over {simpler}."
+    ),
+}
 
 
-def summary_sentence(model, n_rows):
-    """Return what is wrong with a model's scores, and whether that is more than noise."""
-    error, test = model["errors"][0], model["test"]
-    shift = _is_sure(model["score_minus_frequency"])
-    pvalue = pvalue_words(test["pvalue"], test["smallest_pvalue"])
-    of = " of the predicted class" if "classes" in model else ""
-    percent = _decimals(error["high"])
-    found = "more than noise" if test["rejects"] else "no more than noise can be"
-    named = shift or _is_sure(model["over_confidence"])
-    apart = "; beyond what the first sentence says, the rows show no miscalibration" * (
-        named and not test["rejects"]
-    )
-    bias = abs(model["score_minus_frequency"]["estimate"])
-    below = (
-        shift
-        and test["rejects"]
-        and float(percent(bias)) > float(percent(error["estimate"]))
-    )
-    words = [
-        _direction(model, is_shift=shift),
-        f"The mean absolute calibration error{of} is {percent(error['estimate'])} % ({percent(error['low'])} to "
-        f"{percent(error['high'])} %), {found} at n = {n_rows:,.0f} ({pvalue}){apart}.",
-        "It is below the average because noise is taken away from it."
-        if below
-        else None,
-        class_sentence(model["classes"]) if "classes" in model else None,
+class Claim(NamedTuple):
+    """A sentence, and its name in `CLAIMS`."""
+
+    name: str
+    text: str
+
+
+def claim(name, /, **words):
+    """Return a sentence with these words in it."""
+    text = CLAIMS[name].format(**words)
+    return Claim(name, text[0].upper() + text[1:])
+
+
+def summary(model, table):
+    """Return the paragraphs of a model's summary as lists of claims: what is worst and
+    what to do; the evidence; segments and time; the advice.
+
+    Parameters
+    ----------
+    model : dict
+        The numbers of the model.
+    table : dict
+        What the report knows of all models: `n_samples`, `tolerance` and the name of
+        the `segment` columns.
+    """
+    words = _Words(model, table)
+    worst = headline(words)
+    is_usable = worst[0].name in ("usable", "right on average")
+    paragraphs = [
+        worst,
+        evidence(words, worst[0].name),
+        [*segments_off(words), *changes(words), *over_time(model)],
+        advice(words, is_usable),
     ]
-    return " ".join(filter(None, words))
+    return [paragraph for paragraph in paragraphs if paragraph]
 
 
-def comparison_sentence(models):
-    """Return which of two models has the lower Brier score, and by how much; no words for one model."""
+class _Words:
+    """The words and verdicts of one model that several sentences need."""
+
+    def __init__(self, model, table):
+        self.model = model
+        self.tolerance = table["tolerance"]
+        self.tolerance_words = rounded(100 * table["tolerance"])
+        self.n = count_words(table["n_samples"])
+        self.is_of_classes = "classes" in model
+        self.subject = "scores"
+        if self.is_of_classes:
+            self.subject = "probabilities of the predicted classes"
+        verdicts = model["verdicts"]
+        self.bias = read_verdict(verdicts["bias"])
+        self.over_confidence = read_verdict(verdicts["over_confidence"])
+        self.error = read_verdict(verdicts["error"])
+
+    @property
+    def segments(self):
+        """The verdict of each segment, and since when: after its change, if there is
+        one.
+        """
+        found = [
+            (row["segment"], read_verdict(row["verdict"]), None)
+            for row in self.model["segments"]
+        ]
+        changed = {row["group"]: row for row in clearest_changes(self.model)}
+        for place, (name, _, _) in enumerate(found):
+            if name in changed:
+                after = read_verdict(changed[name]["verdict_after"])
+                found[place] = (name, after, changed[name]["since"])
+        return found
+
+    @property
+    def overall(self):
+        """The verdict on all rows, and since when."""
+        for row in clearest_changes(self.model):
+            if row["group"] is None:
+                return read_verdict(row["verdict_after"]), row["since"]
+        return self.bias, None
+
+
+def headline(words):
+    """Return the worst thing, what to do about it, and how the rest is."""
+    overall, since = words.overall
+    off = [found for found in words.segments if found[1].is_off]
+    off.sort(key=lambda found: -_least(found[1]))
+    off.sort(key=lambda found: found[1].kind != "off")
+    disagree = any(found.kind == "fine" for _, found, _ in words.segments) or any(
+        found.is_off and found.estimate * overall.estimate < 0
+        for _, found, _ in words.segments
+    )
+    # The worst segment is off by more than all samples together can be.
+    is_worse_in_segments = (
+        off
+        and off[0][1].kind == "off"
+        and (overall.kind != "off" or _least(off[0][1]) > overall.limit)
+    )
+    if overall.is_off and not (off and (disagree or is_worse_in_segments)):
+        return _all_off(words, overall, since)
+    if off:
+        return _segments_worst(words, off)
+    if words.error.kind == "off":
+        size = _points(words.error)
+        direction = ""
+        if words.over_confidence.is_off and not words.is_of_classes:
+            too = "extreme" if words.over_confidence.estimate > 0 else "cautious"
+            direction = f" (the scores are too {too})"
+        return [
+            claim(
+                "do not take at face value",
+                subject=words.subject,
+                size=size,
+                direction=direction,
+            )
+        ]
+    if words.error.kind == "off, size unclear":
+        low, high = _limits(words.error)
+        return [claim("check the error", subject=words.subject, low=low, high=high)]
+    return _nothing_found(words)
+
+
+def _all_off(words, overall, since):
+    size = overall.words(scale=100, unit="points")
+    name = "do not use" if overall.kind == "off" else "check"
+    return [
+        claim(
+            name,
+            subject=words.subject,
+            size=size,
+            since=_since(since),
+            n=words.n,
+            tolerance=words.tolerance_words,
+        )
+    ]
+
+
+def _segments_worst(words, off):
+    """Return the worst segment, up to three others, and how the rest is."""
+    (name, worst, since), *more = off
+    size = worst.words(scale=100, unit="points")
+    key = "do not use the segment" if worst.kind == "off" else "check the segment"
+    found = [
+        claim(key, subject=words.subject, segment=name, size=size, since=_since(since))
+    ]
+    alike = [
+        each for each in more if each[1].kind == "off" and not _is_within(each[0], off)
+    ]
+    if alike and worst.kind == "off":
+        sizes = [
+            f"{name}, {each.words(scale=100, unit='points')}{_since(start)}"
+            for name, each, start in alike[:_MOST_WORST]
+        ]
+        names = _series(sizes, len(alike), "; ")
+        found.append(claim("nor these segments", segments=names))
+    return found + _other_segments(words)
+
+
+def _is_within(name, off):
+    """Return whether a segment of a crossing is a part of another one that is off."""
+    parts = set(name.split(", "))
+    return len(parts) > 1 and any(other in parts for other, _, _ in off)
+
+
+def _other_segments(words):
+    """Return how the segments are that are not off."""
+    others = [each for _, each, _ in words.segments if not each.is_off]
+    fine = [each for each in others if each.kind == "fine"]
+    if not others:
+        return []
+    if len(fine) < len(others):
+        which = f"{len(others) - len(fine)} of the other {len(others)} segments"
+        if not fine:
+            which = f"the other {len(others)} segments"
+        if len(others) == 1:
+            which = "the other segment"
+        return [claim("others cannot be told", which=which, needed=_each_needs(others))]
+    limit = max(fine, key=lambda each: each.limit)
+    named = "segment is" if len(fine) == 1 else f"{len(fine)} segments are"
+    return [claim("others are fine", others=named, limit=_limit(limit))]
+
+
+def _each_needs(verdicts):
+    """Return how many samples of each segment would tell, for the one that needs the
+    most.
+    """
+    needed = [each.n_needed for each in verdicts if each.n_needed is not None]
+    if not needed:
+        return ""
+    return f"; about {rounded_up(max(needed))} samples of each would"
+
+
+def _nothing_found(words):
+    """Return what the samples say where nothing is seen to be off."""
+    bias, error = words.bias, words.error
+    if bias.kind != "fine":
+        digits = _points_digits(bias)
+        needed = "more"
+        if bias.n_needed is not None:
+            needed = f"about {rounded_up(bias.n_needed)}"
+        return [
+            claim(
+                "cannot tell",
+                n=words.n,
+                subject=words.subject,
+                tolerance=words.tolerance_words,
+                low=fixed(100 * bias.low, digits),
+                high=fixed(100 * bias.high, digits),
+                needed=needed,
+            )
+        ]
+    if error.kind == "fine":
+        found = [
+            claim(
+                "usable",
+                subject=words.subject,
+                limit=_limit(bias),
+                error=_limit(error),
+            )
+        ]
+    else:
+        needed = ""
+        if error.n_needed is not None:
+            needed = f"; about {rounded_up(error.n_needed)} would tell"
+        found = [
+            claim(
+                "right on average",
+                subject=words.subject,
+                limit=_limit(bias),
+                n=words.n,
+                error=_limits(error)[1],
+                needed=needed,
+            )
+        ]
+    frequency = words.model["event_frequency"]
+    rarer = min(frequency, 1 - frequency)
+    if words.tolerance > rarer / _RARE and not words.is_of_classes and rarer > 0:
+        found.append(
+            claim(
+                "tolerance too large",
+                frequency=percent_words(rarer),
+                smaller=rounded(100 * rarer / (2 * _RARE), 1),
+            )
+        )
+    cannot = [each for _, each, _ in words.segments if each.kind == "cannot tell"]
+    if cannot:
+        found.append(
+            claim(
+                "segments cannot be told",
+                number=f"{len(cannot)}",
+                n=f"{len(words.segments)}",
+                needed=_each_needs(cannot),
+            )
+        )
+    return found
+
+
+def evidence(words, first):
+    """Return what the headline rests on: the means, the error with its test, the
+    direction, and the classes.
+    """
+    model, (error, test) = words.model, (words.error, words.model["test"])
+    found = [_means(words, first)]
+    pvalue = pvalue_words(test["pvalue"], test["smallest_pvalue"])
+    of = " of the predicted class" if words.is_of_classes else ""
+    found.append(claim("error", of=of, size=_points(error), pvalue=pvalue))
+    segments_off = any(each.is_off for _, each, _ in words.segments)
+    if words.bias.is_off and not (test["rejects"] or segments_off or model["changes"]):
+        found.append(claim("nothing but the shift"))
+    if words.bias.is_off and error.estimate < abs(words.bias.estimate):
+        found.append(claim("below the bias"))
+    sure = words.over_confidence
+    if not words.is_of_classes and not words.bias.is_off and sure.is_off:
+        name = "too extreme" if sure.estimate > 0 else "too cautious"
+        found.append(claim(name, size=_size(sure)))
+    if words.is_of_classes:
+        found.append(_classes(model["classes"]))
+    return found
+
+
+def _means(words, first):
+    """Return the mean score and the event frequency, and their difference where the
+    headline does not have it.
+    """
+    model, bias = words.model, ""
+    if words.bias.is_off and first not in ("do not use", "check"):
+        bias = f": {words.bias.words(scale=100, unit='points')} on average"
+    # Both have the digits that the samples support.
+    digits = percent_decimals(model["event_frequency"], words.bias.n)
+    what, of = "The mean score", "of the samples have the event"
+    if words.is_of_classes:
+        what, of = "The mean probability of the predicted class", "of them are right"
+    return claim(
+        "means",
+        mean=f"{fixed(100 * model['mean_score'], digits)} %",
+        frequency=f"{fixed(100 * model['event_frequency'], digits)} %",
+        What=what,
+        of=of,
+        bias=bias,
+    )
+
+
+def _classes(rows):
+    """Return which class has the largest error, and how many have one that chance does
+    not explain.
+    """
+    off = [row for row in rows if row["adjusted_error_pvalue"] < SIGNIFICANCE_LEVEL]
+    if not off:
+        return claim("no class off", n=f"{len(rows)}")
+    first, size = off[0], ""
+    bias = read_verdict(first["verdict"])
+    too = ""
+    if bias.is_off:
+        too = f"; its probabilities are {bias.words(scale=100, unit='points')}"
+        too += " on average"
+    if first["estimate"] is not None:
+        shown = interval_words(
+            first["estimate"], first["low"], first["high"], scale=100, unit="points"
+        )
+        size = f": {shown}, averaged over all samples, also those of other classes"
+    names = ""
+    if len(off) > 1:
+        names = f": {listed([row['class'] for row in off])}"
+    return claim(
+        "classes off",
+        share=share_of(off, rows),
+        have="has" if len(off) == 1 else "have",
+        names=names,
+        first=first["class"],
+        size=size,
+        bias=too,
+    )
+
+
+def segments_off(words):
+    """Return how many segments are off, the worst by name, and whether the average
+    hides them.
+    """
+    found, rows = [], words.model["segments"]
+    for column in dict.fromkeys(row["column"] for row in rows):
+        of_column = [row for row in rows if row["column"] == column]
+        off = [row for row in of_column if read_verdict(row["verdict"]).is_off]
+        if not off:
+            continue
+        off.sort(key=lambda row: -_least(read_verdict(row["verdict"])))
+        shown = [
+            f"{row['segment']} {_bias_words(row['verdict'])}"
+            for row in off[:_MOST_WORST]
+        ]
+        found.append(
+            claim(
+                "segments off",
+                column=column,
+                share=share_of(off, of_column),
+                are="is" if len(off) == 1 else "are",
+                names=f": {_series(shown, len(off), '; ')}",
+            )
+        )
+    off = [read_verdict(row["verdict"]) for row in rows]
+    off = [each for each in off if each.is_off]
+    overall = words.bias.estimate
+    if off and (
+        max(abs(each.estimate) for each in off) > _HIDDEN * abs(overall)
+        or any(each.estimate * overall < 0 for each in off)
+    ):
+        bias = fixed(100 * overall, _points_digits(words.bias))
+        found.append(claim("average hides", bias=bias))
+    return found
+
+
+def clearest_changes(model):
+    """Return what changed most clearly: all rows together, or up to three segments."""
+    rows = model["changes"]
+    if rows and rows[0]["group"] is not None:
+        rows = [row for row in rows if row["group"] is not None]
+        return rows[:_MOST_WORST]
+    return rows[:1]
+
+
+def changes(words):
+    """Return since when the calibration of all rows, or of the segments that changed
+    most clearly, is another one.
+    """
+    found = []
+    for row in clearest_changes(words.model):
+        whose = f"the {words.subject}"
+        if row["group"] is not None:
+            whose = f"{whose} of {row['group']}"
+        found.append(
+            claim(
+                "changed",
+                since=row["since"],
+                whose=whose,
+                after=_bias_words(row["verdict_after"]),
+                before=_bias_words(row["verdict_before"]),
+            )
+        )
+    return found
+
+
+def over_time(model):
+    """Return whether the bias has a trend, and whether errors that follow each other
+    are alike.
+    """
+    found = []
+    trend = model.get("trend")
+    if trend is not None and trend["pvalue"] < SIGNIFICANCE_LEVEL:
+        size = interval_words(
+            *(trend[key] for key in ("moved", "moved_low", "moved_high")),
+            scale=100,
+            unit="points",
+        )
+        found.append(
+            claim(
+                "trend",
+                first=trend["first"],
+                last=trend["last"],
+                size=size,
+                pvalue=pvalue_words(trend["pvalue"]),
+            )
+        )
+    alike = model.get("autocorrelation")
+    if alike is not None and alike["pvalue"] < SIGNIFICANCE_LEVEL:
+        found.append(claim("dependent", size=rounded(alike["estimate"], 2)))
+    return found
+
+
+def advice(words, is_usable):
+    """Return what to do, what it gains and what it costs."""
+    model, found = words.model, words.model["advice"]
+    since = f" on the samples since {found['since']}" if found["since"] else ""
+    if not model["recalibrators"]:
+        return [claim("too few to recalibrate")]
+    if found["needs_cluster"] is not None:
+        return [claim("cluster first", column=found["needs_cluster"])]
+    if found["kind"] == "none":
+        before, best = best_of(model["recalibrators"])
+        most = max(gains(best, before["log_loss"])[2], 0.0)
+        most = "" if since else f" (at most {rounded(most, 2)} % of the log-loss)"
+        name = "leave" if is_usable else "no recalibrator"
+        return [claim(name, subject=words.subject, since=since, most=most)]
+    size = interval_words(*gains(found, found["log_loss"]), unit="%")
+    steps = [_what_to_do(words, found, since, is_usable), claim("gain", size=size)]
+    if found["rows_needed"] is not None:
+        simpler = found["simpler"]
+        if simpler == "as it is":
+            simpler = f"the unchanged {words.subject}"
+        number = rounded_up(found["rows_needed"])
+        fewest = rounded_up(found["rows_needed_low"])
+        if fewest != number:
+            number = f"{fewest} to {number}"
+        steps.append(claim("samples needed", number=number, simpler=simpler))
+    return steps
+
+
+def _what_to_do(words, found, since, is_usable):
+    """Return the step that is advised; an option where the scores can be used."""
+    name, named = found["recalibrator"], {"since": since}
+    named["Shift"], named["Recalibrate"] = "Shift", "Recalibrate"
+    if is_usable:
+        named["Shift"], named["Recalibrate"] = (
+            "Optional: shift",
+            "Optional: recalibrate",
+        )
+    if name == "PriorShift" and words.is_of_classes:
+        return claim("shift classes", **named)
+    if name == "PriorShift":
+        return claim("shift", **named)
+    if not found["segments"]:
+        return claim("recalibrate", name=name, **named)
+    if found["others"] == "unchanged":
+        inner = name.split("(")[1]
+        each = "each with its own fit"
+        if len(found["segments"]) == 1:
+            each = "fitted to its samples"
+        return claim(
+            "recalibrate segments",
+            segments=listed(found["segments"]),
+            name=inner,
+            each=each,
+            subject=words.subject,
+            **named,
+        )
+    n_segments = sum(
+        row["column"] == found["column"] for row in words.model["segments"]
+    )
+    needs = "needs a map of its own"
+    if len(found["segments"]) > 1:
+        needs = "need maps of their own"
+    whose = f"{listed(found['segments'])} {needs}; the other segments share one"
+    if len(found["segments"]) >= n_segments - 1:
+        whose = "each segment needs a map of its own"
+    return claim(
+        "recalibrate by segment",
+        column=found["column"],
+        name=name,
+        whose=whose,
+        **named,
+    )
+
+
+# --- Sentences of the page's sections ---------------------------------------------
+
+
+def comparisons(models):
+    """Return for each model but the first whether its Brier score is lower or higher;
+    nothing for one model.
+    """
     first, lines = models[0]["name"], []
     for other in models[1:]:
-        name, (estimate, low, high) = other["name"], _limits(other["brier_difference"])
+        name, found = other["name"], other["brier_difference"]
+        estimate, low, high = (found[key] for key in ("estimate", "low", "high"))
         if low <= 0 <= high:
+            shown = interval_words(estimate, low, high)
             lines.append(
-                f"The rows do not tell the Brier scores of {first} and {name} apart (difference {abs(estimate):.4f}, "
-                f"{low:+.4f} to {high:+.4f})."
+                f"{name}: not told apart from {first} by its Brier score, difference"
+                f" {shown}."
             )
             continue
-        better, worse = (first, name) if estimate > 0 else (name, first)
         low, high = sorted((abs(low), abs(high)))
+        shown = interval_words(abs(estimate), low, high)
+        side = "higher (worse)" if estimate > 0 else "lower (better)"
         lines.append(
-            f"{better} has a lower Brier score than {worse}, by {abs(estimate):.4f} ({low:.4f} to {high:.4f})."
+            f"{name}: its Brier score is {side} than that of {first} by {shown}."
         )
-    return " ".join(lines)
+    return lines
 
 
 def segment_sentence(rows):
-    """Return how many segments are off, and how many a calibrated model would show by chance."""
+    """Return how many segments are off, with limits that hold for all together."""
     n = len(rows)
     if n == 1:
         return "There is one segment only."
-    significant = [row for row in rows if row["adjusted_pvalue"] < SIGNIFICANCE_LEVEL]
-    alone = sum(row["pvalue"] < SIGNIFICANCE_LEVEL for row in rows)
-    words = (
-        f"{alone or 'None'} of {n} segments {'has' if alone < 2 else 'have'} scores that are too high or too low by "
-        f"more than chance allows for one segment (p\u00a0<\u00a0.05). By chance alone a calibrated model would have "
-        f"about {SIGNIFICANCE_LEVEL * n:.2g} such segments."
+    kinds = [row["verdict"]["kind"] for row in rows]
+    off = [
+        row["segment"]
+        for row in rows
+        if row["verdict"]["kind"] in ("off", "off, size unclear")
+    ]
+    fine, unclear = kinds.count("fine"), kinds.count("cannot tell")
+    named = f" ({listed(off)})" if off else ""
+    return (
+        f"Of {n} segments {len(off) or 'none'} {'is' if len(off) == 1 else 'are'} off"
+        f"{named}, {fine or 'none'} {'is' if fine == 1 else 'are'} fine to within the"
+        f" tolerance, and for {unclear or 'none'} the samples cannot tell."
     )
-    if not alone:
-        return words
-    if not significant:
-        return f"{words} After the adjustment for their number, none is left."
-    names = listed([row["segment"] for row in significant])
-    remain = "remains" if len(significant) == 1 else "remain"
-    return f"{words} After the adjustment for their number, {len(significant)} {remain}: {names}."
 
 
 def class_sentence(rows):
-    """Return which class has the largest error, and how many have one that is more than noise."""
-    off = [row for row in rows if row["adjusted_error_pvalue"] < SIGNIFICANCE_LEVEL]
-    if not off:
-        return f"No class of {len(rows)} has an error that is more than noise."
-    first = off[0]
-    percent, bias, size = _decimals(first["high"] or 0.0), "", ""
-    if first["adjusted_pvalue"] < SIGNIFICANCE_LEVEL:
-        side = "high" if first["bias"] > 0 else "low"
-        bias = f"; its probabilities are too {side} by {percent(abs(first['bias']))} points on average"
-    if first["estimate"] is not None:
-        size = f": {percent(first['estimate'])} %, averaged over all rows, also those of other classes"
-    has = "has" if len(off) == 1 else "have"
-    others = f": {listed([row['class'] for row in off])}" if len(off) > 1 else ""
-    return (
-        f"{share_of(off, rows).capitalize()} classes {has} an error that is more than noise{others}. The largest is "
-        f"that of class {first['class']}{size}{bias}."
-    )
+    """Return the sentence on the classes as text."""
+    return _classes(rows).text
 
 
 def rest_sentence(rows):
     """Return what the classes that a page leaves out have in common."""
     errors = [row["estimate"] for row in rows if row["estimate"] is not None]
     off = sum(row["adjusted_error_pvalue"] < SIGNIFICANCE_LEVEL for row in rows)
-    between = (
-        f" have errors from {100 * min(errors):.1f} to {100 * max(errors):.1f} %"
-        if errors
-        else ""
-    )
+    between = ""
+    if errors:
+        low, high = rounded(100 * min(errors), 2), rounded(100 * max(errors), 2)
+        between = f" have errors from {low} to {high} points"
     verb = "is" if off == 1 else "are"
-    return f"The other {len(rows)} classes{between}; {off or 'none'} of these {verb} more than noise."
+    return (
+        f"The other {len(rows)} classes{between}; {off or 'none'} of these {verb} more"
+        " than chance explains."
+    )
 
 
 def decision_sentence(row):
-    """Return whether scores are of use at a threshold, and what their miscalibration costs there."""
-    benefit, against, cost = (
-        row[key]
-        for key in ("net_benefit", "against_treating_all", "cost_of_miscalibration")
-    )
-    other = "none" if benefit["estimate"] < against["estimate"] else "all rows"
-    if benefit["low"] > 0 and against["low"] > 0:
-        words = "the scores are better than treating all rows and than treating none"
-    elif benefit["high"] < 0 or against["high"] < 0:
+    """Return whether scores are of use at a threshold, and what their miscalibration
+    costs there.
+    """
+    benefit, against = row["net_benefit"], row["against_treating_all"]
+    cost = row["cost_of_miscalibration"]
+    other = "none" if benefit["estimate"] < against["estimate"] else "all samples"
+    if _is_above(benefit) and _is_above(against):
+        words = "the scores are better than treating all samples and than treating none"
+    elif _is_below(benefit) or _is_below(against):
         words = f"treating {other} would be better than following the scores"
     else:
-        words = f"the rows do not show that the scores are better than treating {other}"
-    words = f"At {100 * row['threshold']:g} % {words}"
+        words = (
+            f"the samples do not show that the scores are better than treating {other}"
+        )
+    words = f"At {rounded(100 * row['threshold'])} % {words}"
     if cost is None:
         return f"{words}."
-    if cost["low"] <= 0:
-        return f"{words}; what miscalibration costs there is within noise."
-    loss, low, high = (f"{100 * limit:.2f}" for limit in _limits(cost))
-    return f"{words}; miscalibration costs {loss} ({low} to {high}) true positives in 100 rows."
+    if not _is_above(cost):
+        return f"{words}; no cost of miscalibration is measurable there."
+    loss = interval_words(cost["estimate"], cost["low"], cost["high"], scale=100)
+    return f"{words}; miscalibration costs {loss} true positives in 100 samples."
+
+
+def _is_above(interval):
+    """Return whether an interval lies above 0; one without limits does not."""
+    return interval["low"] is not None and interval["low"] > 0
+
+
+def _is_below(interval):
+    return interval["high"] is not None and interval["high"] < 0
 
 
 def nothing_to_gain(rows):
     """Return that no recalibrator helps, and what the best of them would save."""
-    before, best = _best(rows)
-    saved, low, high = _gains(best, before["log_loss"])
+    before, best = best_of(rows)
+    saved = interval_words(*gains(best, before["log_loss"]), unit="%")
     return (
-        f"None of {len(rows) - 1} recalibrators gains more than noise. The best, {best['name']}, would save "
-        f"{saved:+.2f} % of the log-loss ({low:+.2f} to {high:+.2f} %)."
+        f"None of {len(rows) - 1} recalibrators is measurably better. The best,"
+        f" {best['name']}, would save {saved} of the log-loss."
     )
 
 
 def certificate_sentence(rows, of_classes):
-    """Return one row of the promises as a sentence, that of 10 bins if there is one."""
+    """Return one row of the guarantees as a sentence, that of 10 bins if there is
+    one.
+    """
     rows = [row for row in rows if row["conditional"] < 1]
     if not rows:
         return None
     row = next((row for row in rows if row["n_bins"] == 10), rows[-1])
-    event = (
-        "the frequency with which the predicted class is right"
-        if of_classes
-        else "the frequency of the event"
-    )
+    event = "the frequency of the event"
+    if of_classes:
+        event = "the frequency with which the predicted class is right"
     return (
-        f"For example, with {row['n_bins']} bins each recalibrated probability lies within "
-        f"{100 * row['conditional']:.2f} percentage points of {event} in its bin."
+        f"For example, with {row['n_bins']} bins each recalibrated probability lies"
+        f" within {rounded(100 * row['conditional'])} percentage points of {event} in"
+        " its bin."
     )
-
-
-def advice_words(model, segment=None):
-    """Return the two paragraphs that follow the errors: segments and changes; advice, gain and cost."""
-    return " ".join([*worst_segments(model, segment), *changes(model)]), " ".join(
-        advice(model, segment)
-    )
-
-
-def worst_segments(model, segment):
-    """Return which segments are off, the worst by name, and whether the average hides them."""
-    rows = model["segments"]
-    off = [row for row in rows if row["adjusted_pvalue"] < SIGNIFICANCE_LEVEL]
-    if not off:
-        return []
-    biased = [row for row in off if row["bias_low"] > 0 or row["bias_high"] < 0]
-    biased.sort(key=lambda row: -abs(row["bias"]))
-    named = "; ".join(
-        f"{row['segment']} {_bias(row['bias'])}" for row in biased[:_MOST_WORST]
-    )
-    worst = (
-        ("" if not named else f": {named}")
-        if len(biased) < 2
-        else f". The worst: {named}"
-    )
-    verb = "is" if len(off) == 1 else "are"
-    words = [
-        f"By {segment}, {share_of(off, rows)} segments {verb} off by more than chance{worst}."
-    ]
-    overall = model["score_minus_frequency"]["estimate"]
-    if biased and (
-        abs(biased[0]["bias"]) > _HIDDEN * abs(overall)
-        or any(row["bias"] * overall < 0 for row in biased)
-    ):
-        words.append(
-            f"The average of all rows ({100 * overall:+.1f} points) hides how they differ."
-        )
-    return words
-
-
-def changes(model):
-    """Return since when the calibration of all rows, or of the segments that changed most clearly, is another one."""
-    rows = model["changes"]
-    # What changed most clearly: all rows together, or some segments.
-    rows = (
-        [row for row in rows if row["group"] is not None]
-        if rows and rows[0]["group"] is not None
-        else rows[:1]
-    )
-    return [
-        f"Since {row['since']} {'the scores' if row['group'] is None else 'the scores of ' + row['group']} are "
-        f"{_bias(row['bias_after'])} on average; before, they were {_bias(row['bias_before'])}."
-        for row in rows[:_MOST_WORST]
-    ]
-
-
-def advice(model, segment):
-    """Return what to do, what it gains and what it costs."""
-    found = model["advice"]
-    since = f" on the rows since {found['since']}" if found["since"] else ""
-    if not model["recalibrators"]:
-        return ["There are too few rows of one class to recalibrate."]
-    if found["kind"] == "none":
-        before, best = _best(model["recalibrators"])
-        most = max(_gains(best, before["log_loss"])[2], 0.0)
-        most = "" if since else f" (at most {most:.1g} % of the log-loss)"
-        return [
-            f"Leave the scores as they are: no recalibrator gains more than noise{since}{most}."
-        ]
-    name = found["recalibrator"]
-    if name == "PriorShift" and "classes" in model:
-        what = f"Shift the class frequencies{since} with PriorShift()"
-    elif name == "PriorShift":
-        what = (
-            f"Shift the base rate{since}: PriorShift() adds one number to all log-odds"
-        )
-    elif found["segments"]:
-        own = (
-            "needs a map of its own"
-            if len(found["segments"]) == 1
-            else "need maps of their own"
-        )
-        whose = f"{listed(found['segments'])} {own}; the other segments share one"
-        if len(found["segments"]) >= len(model["segments"]) - 1:
-            whose = "each segment needs a map of its own"
-        what = f"Recalibrate by {segment}{since} with {name}: {whose}"
-    else:
-        what = f"Recalibrate{since} with {name}()"
-    gain, low, high = (f"{share:.2g}" for share in _gains(found, found["log_loss"]))
-    unit = 10 ** (
-        len(str(found["rows_needed"])) - 2
-    )  # two digits of the number are enough
-    needed = -(-found["rows_needed"] // unit) * unit
-    return [
-        f"{what}.",
-        f"On rows that it was not fitted on, it lowers the log-loss by {gain} % ({low} to {high} %).",
-        f"A fit to about {needed:,} labelled rows keeps nine tenths of that gain. Fit it again when the model changes "
-        "or a monitor (skcalib.monitoring) raises an alarm.",
-    ]
 
 
 def monitor_sentence(rows):
-    """Return when monitors raised an alarm, and when the change is likely to have been."""
+    """Return when monitors raised an alarm, and when the change is likely to have
+    been.
+    """
     off = [row for row in rows if row["alarm"]]
     if not off:
         return "No monitor raised an alarm."
-    named = "; ".join(
-        f"{row['group']} in {row['alarm_time']}, the change at about {row['change_time']}"
+    named = [
+        f"{row['group']} in {row['alarm_time']}, the change at about"
+        f" {row['change_time']}"
         for row in off[:_MOST_WORST]
+    ]
+    return (
+        f"{len(off)} of {len(rows)} monitors raised an alarm:"
+        f" {_series(named, len(off), '; ')}."
     )
-    more = f"; and {len(off) - _MOST_WORST} more" * (len(off) > _MOST_WORST)
-    return f"{len(off)} of {len(rows)} monitors raised an alarm: {named}{more}."
 
 
-def pvalue_words(pvalue, smallest=0.0):
-    """Return a p-value as papers print it, p = .31 or p < .001; the smallest that resampling can give is "at most"."""
-    if pvalue < 0.001:
-        return "p < .001"
-    digits = (
-        3 if pvalue < 0.0095 or 0.045 <= pvalue < 0.055 else 2
-    )  # on which side of the level it lies
-    relation = "≤" if pvalue <= smallest else "="
-    return f"p {relation} " + f"{pvalue:.{digits}f}".removeprefix("0")
+# --- Words ------------------------------------------------------------------------
 
 
-def _limits(interval):
-    return interval["estimate"], interval["low"], interval["high"]
+def share_of(some, rows):
+    """Return how many of the rows some are, in words that a noun follows."""
+    if len(some) == len(rows) > 1:
+        return f"all {len(rows)}"
+    return f"{len(some)} of {len(rows)}"
 
 
-def _best(rows):
+def listed(names, most=_MOST_NAMED):
+    """Return the first of some names, and how many more there are."""
+    return _series(names[:most], len(names))
+
+
+def best_of(rows):
     """Return the candidate that changes nothing, and the best of the others."""
     before = next(row for row in rows if row["name"] == "as it is")
     return before, next(row for row in rows if row is not before)
 
 
-def _gains(row, before):
+def gains(row, before):
     """Return a gain and its interval in percent of the log-loss before."""
     return [100 * row[key] / (before or 1) for key in ("gain", "gain_low", "gain_high")]
 
 
-def _is_sure(interval):
-    """Return whether a mean is above or below 0 at the level of the test, of which the interval is wider a level."""
-    half = (interval["high"] - interval["low"]) / 2
-    return abs(interval["estimate"]) > max(_TIMES_HALF_WIDTH * half, _TOO_LOW)
+def _series(names, n_all, separator=", "):
+    shown = separator.join(names)
+    if n_all > len(names):
+        shown += f" and {n_all - len(names)} more"
+    return shown
 
 
-def _direction(model, *, is_shift):
-    """Return one sentence on the direction in which the scores are off on average, if they are."""
-    bias, sure = model["score_minus_frequency"], model["over_confidence"]
-    if "classes" in model:
-        if not is_shift:
-            return "On average the model is as sure of its predicted classes as it should be."
-        word = "sure of" if bias["estimate"] > 0 else "cautious about"
-        return (
-            f"The model is too {word} its predicted classes by {_points(bias)}: on average their probability is "
-            f"{100 * model['mean_score']:.1f} %, and {100 * model['event_frequency']:.1f} % of them are right."
-        )
-    if is_shift:
-        word = "high" if bias["estimate"] > 0 else "low"
-        return f"Scores are too {word} by {_points(bias, 'on average ')}."
-    if _is_sure(sure):
-        word = "extreme" if sure["estimate"] > 0 else "cautious"
-        often = "less" if sure["estimate"] > 0 else "more"
-        return f"Scores are too {word}: the likelier outcome happens {often} often than predicted, by {_points(sure)}."
-    return "Scores are right on average."
+def _since(period):
+    return f" since {period}" if period else ""
 
 
-def share_of(some, rows):
-    """Return how many of the rows some are, in words that a noun follows."""
-    return (
-        f"all {len(rows)}"
-        if len(some) == len(rows) > 1
-        else f"{len(some)} of {len(rows)}"
+def _least(found):
+    """Return how far a quantity that is off is off at least."""
+    return min(abs(found.low), abs(found.high))
+
+
+def _points(found):
+    """Return an estimate with its interval in points."""
+    return interval_words(
+        found.estimate, found.low, found.high, scale=100, unit="points"
     )
 
 
-def listed(names, most=_MOST_NAMED):
-    """Return the first of some names, and how many more there are."""
-    return ", ".join(names[:most]) + f" and {len(names) - most} more" * (
-        len(names) > most
-    )
+def _size(found):
+    """Return the size of what is off, without its sign, with its interval."""
+    low, high = sorted((abs(found.low), abs(found.high)))
+    return interval_words(abs(found.estimate), low, high, scale=100, unit="points")
 
 
-def _decimals(largest):
-    """Return a function that writes shares as percentages, with as many digits as the largest of them needs."""
-    size = abs(largest)
-    digits = next(
-        (
-            k
-            for k, limit in enumerate((0.0095, 0.00095, 0.000095), start=1)
-            if size >= limit
-        ),
-        4,
-    )
-    return lambda share: f"{100 * share:.{1 if size == 0 else digits}f}"
+def _points_digits(found):
+    return decimals(100 * found.low, 100 * found.high)
 
 
-def _points(interval, when=""):
-    low, high = sorted((abs(interval["low"]), abs(interval["high"])))
-    shown = _decimals(max(low, high))
-    return f"{shown(abs(interval['estimate']))} percentage points {when}({shown(low)} to {shown(high)})"
+def _limits(found):
+    digits = _points_digits(found)
+    return fixed(100 * found.low, digits), fixed(100 * found.high, digits)
 
 
-def _bias(bias):
-    return f"too {'high' if bias > 0 else 'low'} by {100 * abs(bias):.1f} points"
+def _limit(found):
+    """Return within how many points a quantity is fine."""
+    words = found.words(scale=100)
+    return words.removeprefix("fine to within ")
+
+
+def _bias_words(record):
+    """Return a verdict on a bias in the middle of a sentence."""
+    found = read_verdict(record)
+    if found.is_off or found.kind == "fine":
+        return found.words(scale=100, unit="points")
+    low, high = _limits(found)
+    return f"between {low} and {high} points off"

@@ -14,24 +14,28 @@ CONFIDENCE_LEVEL = 0.9
 LABELS = [False, True]
 # The library's 15 bins, fewer where they would hold too few rows for a debiased error.
 REPORT_BINNING = MinimumMass(EqualMass(15), min_weight=10)
-# The error of all sentences, of the diagrams and of the tables of groups: percentage points that a reader can picture.
+# The error of all sentences, of the diagrams and of the tables of groups: percentage
+# points that a reader can picture.
 MEAN_ABSOLUTE = {"norm": 1, "binning": REPORT_BINNING}
 
 
 class Rows(NamedTuple):
-    """Rows of one problem: scores (n,) or (n, K), labels, and what else is needed of each row."""
+    """Rows of one problem: scores (n,) or (n, K), labels, and what else is needed of
+    each row.
+    """
 
     scores: np.ndarray
     labels: np.ndarray
     sample_weight: np.ndarray | None = None
     clusters: np.ndarray | None = None
-    segments: np.ndarray | None = None
     periods: np.ndarray | None = None
     weight_type: str = "frequency"
 
     @property
     def task(self):
-        """The problem of one event, or of many classes whether the predicted one is right."""
+        """The problem of one event, or of many classes whether the predicted one is
+        right.
+        """
         if self.scores.ndim == 1:
             return self
         predicted, confidence = top_label(self.scores)
@@ -66,10 +70,12 @@ class Rows(NamedTuple):
         )
 
     def mean(self, values, more_variance=0.0):
-        """Return the mean of a value a row, its interval, and the one-sided p-value of a mean that is not above 0.
+        """Return the mean of a value a row, its interval, and the one-sided p-value of
+        a mean that is not above 0.
 
-        The standard error is that of the sums of clusters, where there are any. Weights of importance make each row a
-        cluster: a large weight is one row nevertheless. `more_variance` is added to the variance of the mean.
+        The standard error is that of the sums of clusters, where there are any. Weights
+        of importance make each row a cluster: a large weight is one row nevertheless.
+        `more_variance` is added to the variance of the mean.
         """
         centre, n_rows, degrees = mean(values, self.sample_weight), len(values), np.inf
         weight = np.ones(n_rows) if self.sample_weight is None else self.sample_weight
@@ -104,7 +110,9 @@ def records(columns):
 
 
 def group_records(task, groups, kind, seed):
-    """Return the numbers of each group (segment, class or period) as one dict each, sorted by name."""
+    """Return the numbers of each group (segment, class or period) as one dict each,
+    sorted by name.
+    """
     options = {
         **MEAN_ABSOLUTE,
         "confidence_level": CONFIDENCE_LEVEL,
@@ -122,7 +130,9 @@ def group_records(task, groups, kind, seed):
 
 
 def adjust(rows, key, adjusted):
-    """Add to rows of a table their p-values, where these are known, adjusted for their number."""
+    """Add to rows of a table their p-values, where these are known, adjusted for their
+    number.
+    """
     known = [row for row in rows if row[key] is not None]
     for row, pvalue in zip(
         known, holm(np.array([row[key] for row in known])).tolist(), strict=True

@@ -1,7 +1,11 @@
-"""What a report is about: labels, scores, weights, clusters, segments and times of a file, checked."""
+"""What a report is about: labels, scores, weights, clusters, segments and times of a
+file, checked.
+"""
 
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,21 +17,43 @@ from skcalib._report._checks import (
     cluster_column,
     events,
     identifiers,
+    repeats,
     repeats_note,
     rescaled,
-    segment_names,
+    segment_columns,
 )
 from skcalib._report._forecasts import ReportTable
 from skcalib._report._models import renamed, score_models
-from skcalib._report._periods import named_periods
-from skcalib._report._reader import ReportError, opened
+from skcalib._report._reader import ReportError, opened, separator_of
+from skcalib._report._times import named_periods
+from skcalib._verdicts import rounded
 
 _FEWEST_ROWS = 10
 _MOST_SCORES = 20_000_000  # of all classes together, that are read
-_MOST_CLUSTERED = (
-    30_000  # rows: draws of dependent labels take 50 times as long as independent ones
-)
+# rows: draws of dependent labels take 50 times as long as independent ones
+_MOST_CLUSTERED = 30_000
 _WORTH_A_NOTE = 1e-5  # of single precision no reader needs to know
+
+
+class _Roles(NamedTuple):
+    """The columns that are no scores: one name each, a list of names of segments."""
+
+    label: str
+    segments: list
+    weight: str | None
+    time: str | None
+    cluster: str | None
+
+    @property
+    def names(self):
+        """All names, each once."""
+        names = [self.label, *self.segments, self.weight, self.time, self.cluster]
+        return [name for name in dict.fromkeys(names) if name is not None]
+
+    @property
+    def words(self):
+        """The names of columns that may hold words."""
+        return [name for name in self.names if name != self.weight]
 
 
 def read_table(
@@ -41,6 +67,7 @@ def read_table(
     cluster=None,
     positive=None,
     time=None,
+    time_order=None,
     classes=None,
     names=(),
     seed=0,
@@ -54,15 +81,21 @@ def read_table(
     label : str
         Column of the labels.
     scores : sequence of str
-        Columns of scores, probabilities of the event; or patterns with a star, one column per class.
-    segment, weight, cluster : str, default=None
-        Columns of segments, of weights, and of what rows that are not independent have in common.
+        Columns of scores, probabilities of the event; or patterns with a star, one
+        column per class.
+    segment : str or list of str, default=None
+        Columns of segments; of several also their crossing.
+    weight, cluster : str, default=None
+        Columns of weights, and of what rows that are not independent have in common.
     weight_type : {"frequency", "importance"}, default=None
         What the weights are; None means "frequency" for integers.
     positive : str, default=None
-        The label that is the event; may be left out for 0 and 1, -1 and 1, and booleans.
+        The label that is the event; may be left out for 0 and 1, -1 and 1, and
+        booleans.
     time : str, default=None
         Column of times: periods, or dates as YYYY-MM-DD.
+    time_order : list of str, default=None
+        The periods in the order of time.
     classes : sequence of str, default=None
         The classes of the score columns.
     names : sequence of str, default=()
@@ -84,45 +117,39 @@ def read_table(
         raise ReportError(
             "--weight-type says what weights are: name their column with --weight."
         )
-    roles = {
-        "label": label,
-        "segment": segment,
-        "weight": weight,
-        "time": time,
-        "cluster": cluster,
-    }
-    others = [name for name in roles.values() if name is not None]
+    if time is None and time_order is not None:
+        raise ReportError(
+            "--time-order orders the periods of a column: name it with --time."
+        )
+    if isinstance(segment, str):
+        segment = [segment]
+    roles = _Roles(label, list(dict.fromkeys(segment or [])), weight, time, cluster)
     with opened(path) as (header, read):
-        models, classes = score_models(scores, classes, header, others, path)
+        models, classes = score_models(scores, classes, header, roles.names, path)
         models = renamed(models, names)
         if classes is not None and positive is not None:
             raise ReportError(
-                "--positive is for two classes, but each class has a score here: leave it out."
+                "--positive is for two classes, but each class has a score here: leave"
+                " it out."
             )
-        used = [*others, *(name for columns in models.values() for name in columns)]
-        ids = [] if cluster is not None else identifiers(header, used)
+        score_columns = [name for columns in models.values() for name in columns]
+        _check_roles(roles, score_columns)
+        used = [*roles.names, *score_columns]
+        keys = [] if cluster is not None else identifiers(header, used)
         most = _MOST_SCORES // len(classes or [label])
-        columns, n_rows = read(
-            [*used, *ids], (label, segment, time, cluster, *ids), most, seed
-        )
+        columns, n_rows = read([*used, *keys], [*roles.words, *keys], most, seed)
     notes, sampled = [], len(columns[label]) < n_rows
     if sampled:
         n_drawn = len(columns[label])
         notes.append(
-            f"The table has {n_rows:,} rows. The report is about a random sample of {n_drawn:,} of them."
+            f"The table has {n_rows:,} rows. The report is about a random sample of"
+            f" {n_drawn:,} of them."
         )
-    notes += filter(None, (repeats_note(columns.pop(name), name) for name in ids))
+    repeated = [name for name in keys if repeats(columns[name])]
+    notes += [repeats_note(columns[name], name) for name in repeated]
     try:
-        return _table_of_columns(
-            str(path),
-            columns,
-            models,
-            classes,
-            roles,
-            positive,
-            weight_type,
-            notes,
-            seed,
+        table = _table_of_columns(
+            columns, models, classes, roles, positive, weight_type, notes, time_order
         )
     except ReportError as error:
         if not sampled:
@@ -132,93 +159,166 @@ def read_table(
                 COUNTING, "Rows are those of a random sample of the file."
             )
         ) from error
+    table = replace(
+        table,
+        source=str(path),
+        modified=_last_written(Path(path)),
+        separator=separator_of(path),
+        repeated_keys=tuple(repeated),
+    )
+    return _without_rows_of_no_use(table, seed)
+
+
+def read_new_scores(path, table):
+    """Read and check the scores of samples whose labels are not known.
+
+    Parameters
+    ----------
+    path : str
+        CSV or Parquet file with the score columns of the table.
+    table : ReportTable
+        The samples with labels.
+
+    Returns
+    -------
+    scores : dict of ndarray of shape (m,) or (m, K)
+        The new scores by model.
+
+    Raises
+    ------
+    ReportError
+        If the file lacks a column, or a score is not valid.
+    """
+    names = dict.fromkeys(
+        name for columns in table.columns.values() for name in columns
+    )
+    with opened(path) as (_, read):
+        columns, _ = read(list(names), [])
+    if len(next(iter(columns.values()))) == 0:
+        raise ReportError(f"{path} has no rows.")
+    return _scores_by_model(columns, table.columns, table.classes, [])
+
+
+def _check_roles(roles, score_columns):
+    """Refuse the label, or a score, in another role."""
+    options = {
+        "--weight": [roles.weight],
+        "--segment": roles.segments,
+        "--time": [roles.time],
+        "--cluster": [roles.cluster],
+        "--score": score_columns,
+    }
+    for option, names in options.items():
+        if roles.label in names:
+            raise ReportError(
+                f"{option} {roles.label} is the column of the labels: name another one."
+            )
+    for option in ("--weight", "--cluster"):
+        for name in options[option]:
+            if name in score_columns:
+                raise ReportError(
+                    f"{option} {name} is a column of scores: name another one."
+                )
+
+
+def _last_written(path):
+    """Return the day on which a file was written; many files, or a pipe, have none."""
+    if not path.is_file():
+        return None
+    return date.fromtimestamp(path.stat().st_mtime).isoformat()
 
 
 def _table_of_columns(
-    source, columns, models, classes, roles, positive, weight_type, notes, seed
+    columns, models, classes, roles, positive, weight_type, notes, time_order
 ):
     """Return the table of columns in memory."""
-    label, segment, weight, time, cluster = roles.values()
-    n_rows, event = len(columns[label]), None
+    n_rows, event = len(columns[roles.label]), None
     if n_rows < _FEWEST_ROWS:
         raise ReportError(
-            f"{source} has {n_rows} rows; a report takes at least {_FEWEST_ROWS}."
+            f"The file has {n_rows} rows; a report takes at least {_FEWEST_ROWS}."
         )
     if classes is None:
-        labels, event = events(columns[label], label, positive)
+        labels, event = events(columns[roles.label], roles.label, positive)
     else:
-        labels = class_codes(columns[label], label, classes)
+        labels = class_codes(columns[roles.label], roles.label, classes)
+    scores = _scores_by_model(columns, models, classes, notes)
+    weights = periods = clusters = None
+    if roles.weight is not None:
+        weights = checked_column(
+            roles.weight, check_sample_weight, columns[roles.weight], n_rows
+        )
+        if weight_type is None:
+            weight_type = "importance" if (weights % 1).any() else "frequency"
+    if roles.time is not None:
+        periods = named_periods(columns[roles.time], roles.time, time_order)
+        if periods.note is not None:
+            notes.append(periods.note)
+    partitions = segment_columns(columns, roles.segments, notes)
+    if roles.cluster is not None:
+        clusters = cluster_column(columns[roles.cluster], roles.cluster, notes)
+    # Of several columns of segments the last one is their crossing.
+    segment_name, segments = None, None
+    if partitions:
+        segment_name, segments = list(partitions.items())[-1]
+    return ReportTable(
+        source="",
+        label=roles.label,
+        event=event,
+        labels=labels,
+        scores=scores,
+        weight=weights,
+        weight_type=weight_type or "frequency",
+        weight_name=roles.weight,
+        cluster_name=roles.cluster,
+        clusters=clusters,
+        segment_name=segment_name,
+        segments=segments,
+        partitions=partitions if len(partitions) > 1 else {},
+        time_name=roles.time,
+        periods=None if periods is None else periods.of_rows,
+        period_order=None if periods is None else periods.order,
+        moments=None if periods is None else periods.moments,
+        classes=classes,
+        columns=models,
+        notes=tuple(notes),
+    )
+
+
+def _scores_by_model(columns, models, classes, notes):
+    """Return the checked scores of each model; rounded rows of classes sum to 1."""
     scores, off = {}, 0.0
     for model, names in models.items():
         checked = [
             checked_column(name, check_scores, columns[name], name="scores")[:, 0]
             for name in names
         ]
-        scores[model] = checked[0]
-        if classes is not None:
-            scores[model], worst = rescaled(np.column_stack(checked), names)
-            off = max(off, worst)
+        if classes is None:
+            scores[model] = checked[0]
+            continue
+        scores[model], worst = rescaled(np.column_stack(checked), names)
+        off = max(off, worst)
     if off > _WORTH_A_NOTE:
         notes.append(
-            f"The scores of a row were divided by their sum, which was off by {off:.1g} at most."
+            "The scores of a row were divided by their sum, which was off by"
+            f" {rounded(off, 1)} at most."
         )
-    weights = (
-        None
-        if weight is None
-        else checked_column(weight, check_sample_weight, columns[weight], n_rows)
-    )
-    periods, order = (
-        (None, None) if time is None else named_periods(columns[time], time)
-    )
-    by_row = {
-        "labels": labels,
-        "weight": weights,
-        "segments": None
-        if segment is None
-        else segment_names(columns[segment], segment),
-        "periods": periods,
-        "clusters": None
-        if cluster is None
-        else cluster_column(columns[cluster], cluster, notes),
-    }
-    kept = np.arange(n_rows) if weights is None else np.flatnonzero(weights > 0)
-    if by_row["clusters"] is not None and len(kept) > _MOST_CLUSTERED:
-        kept = np.sort(
-            np.random.default_rng(seed).choice(kept, _MOST_CLUSTERED, replace=False)
-        )
+    return scores
+
+
+def _without_rows_of_no_use(table, seed):
+    """Return the table without rows of weight 0, and of many clustered rows a random
+    sample.
+    """
+    used, notes = np.arange(table.n_rows), list(table.notes)
+    if table.weight is not None:
+        used = np.flatnonzero(table.weight > 0)
+    if table.clusters is not None and len(used) > _MOST_CLUSTERED:
+        draw = np.random.default_rng(seed)
+        used = np.sort(draw.choice(used, _MOST_CLUSTERED, replace=False))
         notes.append(
-            f"With clusters the report is about a random sample of {_MOST_CLUSTERED:,} rows."
+            f"With clusters the report is about a random sample of {_MOST_CLUSTERED:,}"
+            " rows."
         )
-    if len(kept) < n_rows:
-        scores = {name: values[kept] for name, values in scores.items()}
-        by_row = {
-            name: None if column is None else column[kept]
-            for name, column in by_row.items()
-        }
-        order = (
-            None
-            if periods is None
-            else [name for name in order if name in set(by_row["periods"].tolist())]
-        )
-    if weights is not None and weight_type is None:
-        weight_type = "importance" if (weights % 1).any() else "frequency"
-    return ReportTable(
-        source=source,
-        label=label,
-        event=event,
-        scores=scores,
-        weight_type=weight_type or "frequency",
-        weight_name=weight,
-        cluster_name=cluster,
-        segment_name=segment,
-        time_name=time,
-        period_order=order,
-        classes=classes,
-        columns=models,
-        notes=tuple(notes),
-        # Many files, or a pipe, have no one day.
-        modified=date.fromtimestamp(Path(source).stat().st_mtime).isoformat()
-        if Path(source).is_file()
-        else None,
-        **by_row,
-    )
+    if len(used) == table.n_rows:
+        return table
+    return replace(table.at(used), notes=tuple(notes))

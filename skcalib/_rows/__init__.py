@@ -1,1 +1,3 @@
-"""Passes over rows: blocks that fit the cache, scores in order, probabilities as log-odds."""
+"""Passes over rows: blocks that fit the cache, scores in order, probabilities as
+log-odds.
+"""

@@ -1,4 +1,8 @@
-"""Passes over blocks of rows that are small enough for the cache: fewer weighted rows for many, and a hash of them."""
+"""Passes over blocks of rows that are small enough for the cache: fewer weighted rows
+for many, and a hash of them.
+"""
+
+from hashlib import blake2b
 
 import numpy as np
 
@@ -6,29 +10,36 @@ _BLOCK_ELEMENTS = 1 << 16
 
 
 def row_blocks(n_rows, n_columns=1, *, at_least=1):
-    """Return slices of rows: blocks that fit the cache for this number of columns, of `at_least` rows or more."""
+    """Return slices of rows: blocks that fit the cache for this number of columns, of
+    `at_least` rows or more.
+    """
     size = max(_BLOCK_ELEMENTS // n_columns, at_least)
     return [slice(start, start + size) for start in range(0, n_rows, size)]
 
 
 _FEWEST_ROWS, _ROWS_A_CELL, _MOST_CELLS = 1 << 15, 4, 1 << 15
-# Probabilities have log-odds from -36 to 36. Wider ones would make the cells too wide to be exact.
+# Probabilities have log-odds from -36 to 36. Wider ones would make the cells too wide
+# to be exact.
 _WIDEST = 80.0
 
 
 def condensed(
     log_odds, labels, sample_weight, *, fewest_rows=_FEWEST_ROWS, most_cells=_MOST_CELLS
 ):
-    """Return log-odds, labels and weights of fewer rows, for fits of a smooth function of the log-odds.
+    """Return log-odds, labels and weights of fewer rows, for fits of a smooth function
+    of the log-odds.
 
-    The range is cut into cells of equal width, at most .005 for 32,768 rows and .0025 from 131,072 on. The rows of a
-    cell and a label become one row with their total weight. The error of a sum over the rows is of second order in that
-    width: less than a millionth of a log-loss for each row. That is enough to compare fits, and to start one.
+    The range is cut into cells of equal width, at most .005 for 32,768 rows and .0025
+    from 131,072 on. The rows of a cell and a label become one row with their total
+    weight. The error of a sum over the rows is of second order in that width: less than
+    a millionth of a log-loss for each row. That is enough to compare fits, and to start
+    one.
 
     Parameters
     ----------
     log_odds : ndarray of shape (n,)
-        Log-odds. Where they span more than 80, or there are few, all rows are returned as they are.
+        Log-odds. Where they span more than 80, or there are few, all rows are returned
+        as they are.
     labels : ndarray of bool, shape (n,)
         Labels.
     sample_weight : ndarray of shape (n,) or None
@@ -61,11 +72,12 @@ _STEP, _FIRST, _SECOND = map(
 
 
 def row_hash(scores, codes, sample_weight=None):
-    """Return 16 hexadecimal digits: the sum, modulo 2^64, of a hash of each row's scores, label and weight.
+    """Return 16 hexadecimal digits: the sum, modulo 2^64, of a hash of each row's
+    scores, label and weight.
 
-    A sum does not depend on the order of the rows, so that nothing is sorted: a million scores take 4 ms where sorting
-    takes 70. Equal rows give equal hashes in float32 and float64. The hash finds changes and mistakes, and is no
-    protection against forgery.
+    A sum does not depend on the order of the rows, so that nothing is sorted: a million
+    scores take 4 ms where sorting takes 70. Equal rows give equal hashes in float32 and
+    float64. The hash finds changes and mistakes, and is no protection against forgery.
     """
     total, columns = 0, scores.shape[1]
     factors = np.arange(1, columns + 1, dtype=np.uint64) * _STEP | np.uint64(1)
@@ -84,3 +96,29 @@ def row_hash(scores, codes, sample_weight=None):
             mixed *= factor
         total += int(mixed.sum(dtype=np.uint64))
     return f"{total % 2**64:016x}"
+
+
+def label_hash(codes):
+    """Return 16 hexadecimal digits of the labels in the order of their rows.
+
+    Labels count by the order in which they first occur, so that neither their names nor
+    absent classes have a say. Scores have none either: rows are recognised after a map
+    was applied to them.
+    """
+    codes = np.asarray(codes)
+    digest = blake2b(digest_size=8)
+    if len(codes) and codes.max() <= 1:
+        # Two classes are common, and need no table: the first label has rank 0.
+        for rows in row_blocks(len(codes)):
+            digest.update((codes[rows] != codes[0]).tobytes())
+        return digest.hexdigest()
+    first = np.full(int(codes.max(initial=0)) + 1, len(codes))
+    # Of rows with the same label the first is written last, and stays.
+    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    # One byte a row where that holds all ranks, as for two classes above.
+    n_present = np.count_nonzero(first < len(codes))
+    rank = np.empty(len(first), dtype="u1" if n_present <= 256 else "<u4")
+    rank[np.argsort(first, kind="stable")] = np.arange(len(first)).astype(rank.dtype)
+    for rows in row_blocks(len(codes)):
+        digest.update(rank[codes[rows]].tobytes())
+    return digest.hexdigest()

@@ -1,4 +1,6 @@
-"""A number in [0, 1) from a row's id, the same in every language: it breaks ties where a draw is asked for."""
+"""A number in [0, 1) from a row's id, the same in every language: it breaks ties where
+a draw is asked for.
+"""
 
 from hashlib import md5
 from numbers import Integral
@@ -9,7 +11,9 @@ HEX_DIGITS = 13  # 52 bits: each such number is a float64 exactly
 
 
 def row_keys(salt, ids):
-    """Return ``md5(salt + ":" + text of the id)`` by its first 13 hexadecimal digits, divided by 16**13 (n,)."""
+    """Return ``md5(salt + ":" + text of the id)`` by its first 13 hexadecimal digits,
+    divided by 16**13 (n,).
+    """
     texts = (f"{salt}:{one}".encode() for one in ids)
     numbers = [
         int(md5(text, usedforsecurity=False).hexdigest()[:HEX_DIGITS], 16)
@@ -19,16 +23,20 @@ def row_keys(salt, ids):
 
 
 def check_ids(ids, n_rows):
-    """Return ids as an object array (n_rows,) of strings and integers: other types have another text elsewhere."""
+    """Return ids as an object array (n_rows,) of strings and integers: other types have
+    another text elsewhere.
+    """
     values = np.asarray(ids, dtype=object)
     if values.shape != (n_rows,):
         raise ValueError(
-            f"ids must hold one id a row: {n_rows} are needed, found an array of the shape {values.shape}."
+            f"ids must hold one id a row: {n_rows} are needed, found an array of the"
+            f" shape {values.shape}."
         )
     for row, value in enumerate(values):
         if isinstance(value, bool | np.bool_) or not isinstance(value, str | Integral):
             raise ValueError(
-                f"ids must be strings or integers, found {value!r} in row {row}: the text of other types differs "
-                "between languages. Convert them with str."
+                f"ids must be strings or integers, found {value!r} in row {row}: the"
+                " text of other types differs between languages. Convert them with"
+                " str."
             )
     return values

@@ -5,9 +5,17 @@ from scipy.special import expit, logsumexp
 
 from skcalib._rows.blocks import row_blocks
 
-# Probabilities are clipped to [2^-52, 1 - 2^-52] before they become log-odds, so that |log-odds| <= 36.04. Both ends:
-# a float64 next to 0 may be 1e-300, whose complement is exactly 1.
+# Probabilities are clipped to [2^-52, 1 - 2^-52] before they become log-odds, so that
+# |log-odds| <= 36.04. Both ends: a float64 next to 0 may be 1e-300, whose complement is
+# exactly 1.
 PROBABILITY_CLIP = 2.0**-52
+
+# A logit that lies further below the largest of its row says that the class is
+# impossible: exp(-745) is 0 in double precision. A limit as near as 36, the clipping
+# constant, would remove a third of the entries of saturated networks.
+LARGEST_GAP = 700.0
+
+_DIGITS = 36  # of a score that is rounded
 
 
 def clip_probability(probability):
@@ -20,12 +28,16 @@ def clip_probability(probability):
 
 
 def row_sums(values):
-    """Return the sums of the rows (n, 1): `einsum` takes a fifth to three quarters of the time of `sum`."""
+    """Return the sums of the rows (n, 1): `einsum` takes a fifth to three quarters of
+    the time of `sum`.
+    """
     return np.einsum("nk->n", values)[:, None]
 
 
 def row_softmax(logits):
-    """Return the softmax of each row of logits (n, K) as float64, inside the same interval: with one temporary."""
+    """Return the softmax of each row of logits (n, K) as float64, inside the same
+    interval: with one temporary.
+    """
     if logits.shape[1] == 2:
         difference = np.subtract(logits[:, 1], logits[:, 0], dtype=np.float64)
         probability = np.column_stack((expit(-difference), expit(difference)))
@@ -41,7 +53,8 @@ def row_softmax(logits):
 def log_odds(probability, complement=None):
     """Return log(p / (1 - p)) of clipped probabilities (n,).
 
-    Next to p = 1 much is lost to rounding. `complement` is 1 - p, if it is known by itself.
+    Next to p = 1 much is lost to rounding. `complement` is 1 - p, if it is known by
+    itself.
     """
     out = np.empty(np.shape(probability))
     for rows in row_blocks(len(out)):
@@ -56,7 +69,9 @@ def log_odds(probability, complement=None):
 
 
 def two_class_log_odds(scores, input):
-    """Return the log-odds (n,) that one or two columns of probabilities or logits stand for."""
+    """Return the log-odds (n,) that one or two columns of probabilities or logits stand
+    for.
+    """
     other = scores[:, 0] if scores.shape[1] == 2 else None
     if input == "probability":
         return log_odds(scores[:, -1], other)
@@ -64,10 +79,12 @@ def two_class_log_odds(scores, input):
 
 
 def log_odds_against_rest(probabilities):
-    """Return the function that gives the log-odds of a column of probabilities (n, K), or of one value from each row.
+    """Return the function that gives the log-odds of a column of probabilities (n, K),
+    or of one value from each row.
 
-    What a probability is compared with is the sum of the others in its row. 1 - p would lose what a large one leaves to
-    them, and would differ between logits and their probabilities. All are clipped first.
+    What a probability is compared with is the sum of the others in its row. 1 - p would
+    lose what a large one leaves to them, and would differ between logits and their
+    probabilities. All are clipped first.
     """
     total, small = np.empty(len(probabilities)), np.empty(len(probabilities))
     for rows in row_blocks(*probabilities.shape):
@@ -83,34 +100,103 @@ def log_odds_against_rest(probabilities):
 
 
 def log_probability(probability):
-    """Return log(p) of clipped probabilities: the logits of a K-class forecast up to a constant a row."""
+    """Return log(p) of clipped probabilities: the logits of a K-class forecast up to a
+    constant a row.
+    """
     return np.log(clip_probability(probability))
 
 
-def possible(logits):
-    """Return logits with the log of the clipping constant for -inf, and where that was: None if nowhere.
+def impossible(logits, largest_gap=LARGEST_GAP):
+    """Return which classes are impossible in their rows (n, K), None if there are none.
 
-    A logit of -inf says that the class is impossible in its row. It counts as a probability of 0 does.
+    A class is impossible if its logit is -inf, or so far below the largest of its row
+    that its probability is no number of double precision. A mask of -10,000, or of the
+    smallest number of single precision, says the same as -inf. One column of log-odds
+    has no impossible class. With an infinite `largest_gap` only -inf is impossible.
     """
-    if logits.shape[1] == 1 or logits.min() > -np.inf:
-        return logits, None
-    closed = np.isneginf(logits)
-    lowest = logsumexp(logits.astype(np.float64), axis=1, keepdims=True) + np.log(
-        PROBABILITY_CLIP
+    if logits.shape[1] == 1:
+        return None
+    closed = None
+    for rows in row_blocks(*logits.shape):
+        block = logits[rows]
+        largest = block.max(axis=1, keepdims=True)
+        if largest_gap == np.inf:
+            of_block = np.isneginf(block)
+        else:
+            of_block = block < np.subtract(largest, largest_gap, dtype=np.float64)
+        if of_block.any():
+            if closed is None:
+                closed = np.zeros(logits.shape, dtype=bool)
+            closed[rows] = of_block
+    return closed
+
+
+def filled(logits, closed):
+    """Return logits with those of impossible classes as if of the clipping constant.
+
+    This is for methods that know nothing of impossible classes.
+    """
+    if closed is None:
+        return logits
+    total = logsumexp(
+        np.where(closed, -np.inf, logits).astype(np.float64), axis=1, keepdims=True
     )
-    return np.where(closed, lowest, logits), closed
+    return np.where(closed, total + np.log(PROBABILITY_CLIP), logits)
 
 
-def without_impossible(probabilities, closed):
-    """Return probabilities (n, K) with 0 for impossible classes, the rest of each row in proportion."""
+def without_impossible(probabilities, closed, *, rescale=True):
+    """Return probabilities (n, K) with 0 for impossible classes.
+
+    With `rescale` the rest of each row is made larger in proportion, up to the sum 1.
+    """
     if closed is None:
         return probabilities
-    total = probabilities.sum(axis=1, keepdims=True)
     left = np.where(closed, 0, probabilities)
-    kept = left.sum(axis=1, keepdims=True)
+    if not rescale:
+        return left
+    remaining = left.sum(axis=1, keepdims=True)
     # A map may give nothing to the classes that are possible: they share the row then.
     return np.where(
-        kept > 0,
-        left * (total / np.where(kept > 0, kept, 1)),
+        remaining > 0,
+        left / np.where(remaining > 0, remaining, 1),
         ~closed / (~closed).sum(axis=1, keepdims=True),
+    )
+
+
+def rounded(scores):
+    """Return scores as float64, rounded to 36 binary digits.
+
+    The same score may be computed in several ways, and differs in the last of 53 digits
+    then. Rounded they tie, as they must where a map is a step function of the score.
+    """
+    mantissa, exponent = np.frexp(np.asarray(scores, dtype=np.float64))
+    return np.ldexp(np.round(np.ldexp(mantissa, _DIGITS)), exponent - _DIGITS)
+
+
+def tied_where_rounded(scores):
+    """Return scores (n,) of which those that are equal after rounding are the same."""
+    _, first, place = np.unique(rounded(scores), return_index=True, return_inverse=True)
+    return scores[first][place]
+
+
+def rounded_up_to(cuts):
+    """Return the largest number that is at most a cut after it is `rounded`.
+
+    A step function of rounded scores, with these cuts, is one of the scores themselves.
+    Its cuts lie between scores.
+    """
+    mantissa, exponent = np.frexp(np.asarray(cuts, dtype=np.float64))
+    digits = np.floor(np.ldexp(mantissa, _DIGITS))
+    middle = np.ldexp(digits + 0.5, exponent - _DIGITS)
+    # The middle between two rounded numbers goes to the even one.
+    is_rounded_up = digits % 2 == 1
+    limits = np.where(is_rounded_up, np.nextafter(middle, -np.inf), middle)
+    return np.where(np.asarray(cuts) == 0, 0.0, limits)
+
+
+def row_shares(values, n_shares):
+    """Return rows divided by their sums; a row of zeros becomes uniform."""
+    total = row_sums(values)
+    return np.divide(
+        values, total, out=np.full(values.shape, 1 / n_shares), where=total > 0
     )

@@ -1,4 +1,6 @@
-"""Rows in the order of their scores, by one sort of plain numbers, and what lies below each distinct score."""
+"""Rows in the order of their scores, by one sort of plain numbers, and what lies below
+each distinct score.
+"""
 
 from typing import NamedTuple
 
@@ -6,20 +8,26 @@ import numpy as np
 
 from skcalib._rows.blocks import row_blocks
 
-# To find scores near given ranks without a sort of all rows, the rows are counted by cells, and few are looked into.
+# To find scores near given ranks without a sort of all rows, the rows are counted by
+# cells, and few are looked into.
 _N_CELLS = 1 << 16
-# Of single precision's 32 bits these are dropped: the sign, 8 bits of the exponent and 8 of the fraction are left.
+# Of single precision's 32 bits these are dropped: the sign, 8 bits of the exponent and
+# 8 of the fraction are left.
 _DROPPED_BITS = 15
-# Fewer rows are quicker to sort. With weights, whose sort is one of positions, counting takes .15 to .9 of the time of
-# the error from there on. Without, it depends on the machine: 1,000,000 scores take .3 to .5 of the time where NumPy
-# sorts them one by one (.053 s), and .9 to 2.3 of it where it has vector instructions (AVX2, .010 s).
+# Fewer rows are quicker to sort. With weights, whose sort is one of positions, counting
+# takes .15 to .9 of the time of the error from there on. Without, it depends on the
+# machine: 1,000,000 scores take .3 to .5 of the time where NumPy sorts them one by one
+# (.053 s), and .9 to 2.3 of it where it has vector instructions (AVX2, .010 s).
 FEWEST_ROWS, _FEWEST_WEIGHTED = 1 << 18, 1 << 16
 _SAMPLE = 1 << 12  # number of rows that are looked at first
-_MOST_KEPT = 0.25  # if a larger share of the rows lies in the cells of the cuts, a plain sort is quicker
+# if a larger share of the rows lies in the cells of the cuts, a plain sort is quicker
+_MOST_KEPT = 0.25
 
 
 def in_order(scores):
-    """Return whether scores never fall. A few scores are looked at first: they mostly decide it."""
+    """Return whether scores never fall. A few scores are looked at first: they mostly
+    decide it.
+    """
     rows = len(scores)
     return all(
         bool(np.all(scores[: end - 1] <= scores[1:end]))
@@ -39,15 +47,16 @@ def sorted_scores(scores):
 
 
 def sorted_rows(scores, labels):
-    """Return the scores in order, and the boolean labels that go with them (tied scores: False first).
+    """Return the scores in order, and the boolean labels that go with them (tied
+    scores: False first).
 
-    Floats from 0 up to 2 have the same order as their bits, and the highest two bits are 0. Shifted by one bit they
-    leave room for the label. So one sort of integers orders scores and labels together.
+    Floats from 0 up to 2 have the same order as their bits, and the highest two bits
+    are 0. Shifted by one bit they leave room for the label. So one sort of integers
+    orders scores and labels together.
     """
     bits = f"u{scores.itemsize}"
-    if (
-        scores.view(bits).max() >= np.full(1, 2, scores.dtype).view(bits)[0]
-    ):  # negative, or 2 and more
+    # negative, or 2 and more
+    if scores.view(bits).max() >= np.full(1, 2, scores.dtype).view(bits)[0]:
         order = np.lexsort((labels, scores))
         return scores[order], labels[order]
     keys = scores.view(bits) << 1
@@ -62,7 +71,9 @@ def sorted_rows(scores, labels):
 
 
 def mid_rank_cells(scores, n_cells, weight=None):
-    """Return the equal-mass cell of each score by its mid-rank, tied scores together, and how many cells are filled."""
+    """Return the equal-mass cell of each score by its mid-rank, tied scores together,
+    and how many cells are filled.
+    """
     _, inverse = np.unique(scores, return_inverse=True)
     mass = np.bincount(inverse, weight)
     middle = np.cumsum(mass) - mass / 2
@@ -75,10 +86,12 @@ def mid_rank_cells(scores, n_cells, weight=None):
 class DistinctScores(NamedTuple):
     """Distinct scores in increasing order, with what lies below each.
 
-    `weight` and `positives` are cumulative, of length m + 1 for m distinct scores: entry k belongs to the first k of
-    them. Weights are rounded to a multiple of 2^-52 of their total, so that these sums are exact. Their differences
-    then compare as fractions do: two pure bins are tied, whatever their weights. Neither the order of the rows nor
-    their grouping changes a bit. Counts are integers, of 32 bits where that is enough.
+    `weight` and `positives` are cumulative, of length m + 1 for m distinct scores:
+    entry k belongs to the first k of them. Weights are rounded to a multiple of 2^-52
+    of their total, so that these sums are exact. Their differences then compare as
+    fractions do: two pure bins are tied, whatever their weights. Neither the order of
+    the rows nor their grouping changes a bit. Counts are integers, of 32 bits where
+    that is enough.
     """
 
     scores: np.ndarray
@@ -87,7 +100,9 @@ class DistinctScores(NamedTuple):
 
     @classmethod
     def from_rows(cls, scores, labels, sample_weight=None):
-        """Sum validated rows: scores (n,), boolean labels (n,), positive weights (n,) or None."""
+        """Sum validated rows: scores (n,), boolean labels (n,), positive weights (n,)
+        or None.
+        """
         if sample_weight is None:
             if not in_order(scores):
                 scores, labels = sorted_rows(scores, labels)
@@ -95,9 +110,8 @@ class DistinctScores(NamedTuple):
             positives = np.zeros(len(scores) + 1, dtype=dtype)
             np.cumsum(labels, out=positives[1:])
             weight = np.arange(len(scores) + 1, dtype=dtype)
-            kept = np.ones(
-                len(scores) + 1, dtype=bool
-            )  # where a score has its last row
+            # where a score has its last row
+            kept = np.ones(len(scores) + 1, dtype=bool)
             np.not_equal(scores[1:], scores[:-1], out=kept[1:-1])
             if not kept.all():
                 scores, weight, positives = (
@@ -131,18 +145,22 @@ class DistinctScores(NamedTuple):
 
 
 def _exactly_summable(sample_weight):
-    """Round weights to a multiple of a power of two that makes all their partial sums exact in float64."""
+    """Round weights to a multiple of a power of two that makes all their partial sums
+    exact in float64.
+    """
     quantum = 2.0 ** (np.ceil(np.log2(np.sum(sample_weight))) - 52)
     return np.round(sample_weight / quantum) * quantum
 
 
 def score_cells(scores):
-    """Return the cell of each score, uint16: a number that never falls where scores rise.
+    """Return the cell of each score, uint16: a number that never falls where scores
+    rise.
 
-    A cell's width is about 1/256 of the distance d = min(s, 1 - s) to the nearer end, so that scores near 0 and 1 are
-    told apart. Floats above 0 are in the order of their bits: the highest bits of d number the cells of scores up to
-    1/2. For scores above 1/2, where 1 - s is exact, the numbers count down from the last cell. Scores below 0 have the
-    cell of 0, and those above 1 that of 1.
+    A cell's width is about 1/256 of the distance d = min(s, 1 - s) to the nearer end,
+    so that scores near 0 and 1 are told apart. Floats above 0 are in the order of their
+    bits: the highest bits of d number the cells of scores up to 1/2. For scores above
+    1/2, where 1 - s is exact, the numbers count down from the last cell. Scores below 0
+    have the cell of 0, and those above 1 that of 1.
     """
     distance = np.minimum(scores, 1 - scores)
     np.maximum(distance, 0, out=distance)
@@ -156,7 +174,9 @@ def score_cells(scores):
 
 
 def counting_pays(scores, cuts, *, is_weighted=False):
-    """Return whether `scores_near` is quicker than a sort, judged by some of the rows: see there for `cuts`."""
+    """Return whether `scores_near` is quicker than a sort, judged by some of the rows:
+    see there for `cuts`.
+    """
     if len(scores) < (_FEWEST_WEIGHTED if is_weighted else FEWEST_ROWS):
         return False
     sample = np.sort(scores[:: len(scores) // _SAMPLE])
@@ -173,10 +193,12 @@ def counting_pays(scores, cuts, *, is_weighted=False):
 
 
 def scores_near(scores, sample_weight, cuts):
-    """Return some of the scores in order and the cumulative weight at each, which is that among all rows.
+    """Return some of the scores in order and the cumulative weight at each, which is
+    that among all rows.
 
-    These are the rows from the cells of the cuts, of the next distinct scores above, and of the largest score. All
-    that is asked of the order of all rows near a cut can be asked of them.
+    These are the rows from the cells of the cuts, of the next distinct scores above,
+    and of the largest score. All that is asked of the order of all rows near a cut can
+    be asked of them.
 
     Parameters
     ----------
@@ -185,7 +207,8 @@ def scores_near(scores, sample_weight, cuts):
     sample_weight : ndarray of shape (n,) or None
         Weights; None counts rows.
     cuts : callable
-        Given cumulative weights it returns the position of each cut: where they first reach what it asks for.
+        Given cumulative weights it returns the position of each cut: where they first
+        reach what it asks for.
     """
     total = np.zeros(_N_CELLS, dtype=np.int64 if sample_weight is None else np.float64)
     for rows in row_blocks(len(scores), at_least=8 * _N_CELLS):
@@ -206,7 +229,9 @@ def scores_near(scores, sample_weight, cuts):
 
 
 def _rows_in_cells(scores, sample_weight, is_near, total):
-    """Return the scores in some cells in order, and their weights. Ties with a usual score of a cell are one row."""
+    """Return the scores in some cells in order, and their weights. Ties with a usual
+    score of a cell are one row.
+    """
     sample = scores[:: max(1, len(scores) // _SAMPLE)]
     usual = np.full(_N_CELLS, np.nan, dtype=scores.dtype)
     usual[score_cells(sample)] = sample
@@ -225,11 +250,29 @@ def _rows_in_cells(scores, sample_weight, is_near, total):
     else:
         order = np.argsort(kept)
         kept, weight = kept[order], np.concatenate(weight)[order]
-    tied = np.flatnonzero(
-        is_near & ~np.isnan(usual)
-    )  # cells, and so their usual scores in order
+    # cells, and so their usual scores in order
+    tied = np.flatnonzero(is_near & ~np.isnan(usual))
     rest = total - np.bincount(
         score_cells(kept), None if sample_weight is None else weight, _N_CELLS
     )
     place = np.searchsorted(kept, usual[tied])
     return np.insert(kept, place, usual[tied]), np.insert(weight, place, rest[tied])
+
+
+def rows_by_code(codes):
+    """Yield each code that occurs with the rows that have it."""
+    small = (
+        codes.astype(np.int16)
+        if len(codes) and codes.min() >= -1 and codes.max() < 2**15
+        else codes
+    )
+    # of 16 bits by counting, some ten times as fast as by comparing
+    order = np.argsort(small, kind="stable")
+    starts = (
+        np.flatnonzero(np.diff(codes[order], prepend=codes[order[:1]] - 1))
+        if len(codes)
+        else order
+    )
+    yield from zip(
+        codes[order[starts]].tolist(), np.split(order, starts[1:]), strict=True
+    )

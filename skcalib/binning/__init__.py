@@ -1,6 +1,8 @@
-"""Binning strategies: where to cut the scores, and the one rule that assigns a score to a bin."""
+"""Binning strategies: where to cut the scores, and the one rule that assigns a score to
+a bin.
+"""
 
-from skcalib.binning._base import BaseBinning, assign_bins
+from skcalib.binning._base import BaseBinning
 from skcalib.binning._equal_mass import EqualMass, check_binning
 from skcalib.binning._equal_width import EqualWidth
 from skcalib.binning._fixed_edges import FixedEdges
@@ -20,6 +22,5 @@ __all__ = [
     "MonotonicSweep",
     "PoolAdjacentViolators",
     "UniqueScores",
-    "assign_bins",
     "check_binning",
 ]

@@ -1,7 +1,9 @@
 """Bins that hold equal shares of the rows."""
 
+from collections.abc import Callable
 from functools import partial
 from numbers import Integral
+from typing import Literal
 
 import numpy as np
 
@@ -24,9 +26,10 @@ from skcalib.binning._equal_width import EqualWidth
 class EqualMass(BaseBinning):
     """Bins that hold equal shares of the rows (uniform-mass, quantile bins).
 
-    Cut i of B is the smallest score whose cumulative weight reaches i W / B, W the total; the edge is the midpoint
-    between that score and the next distinct one. Tied scores stay together, equal cuts merge, and so do bins when
-    there are fewer distinct scores than bins: there may be fewer bins than asked for.
+    Cut i of B is the smallest score whose cumulative weight reaches i W / B, W the
+    total; the edge is the midpoint between that score and the next distinct one. Tied
+    scores stay together, equal cuts merge, and so do bins when there are fewer distinct
+    scores than bins: there may be fewer bins than asked for.
 
     Parameters
     ----------
@@ -41,8 +44,9 @@ class EqualMass(BaseBinning):
 
     References
     ----------
-    Zadrozny and Elkan (2001), Obtaining calibrated probability estimates from decision trees and naive Bayesian
-    classifiers. Kumar, Liang and Ma (2019), Verified uncertainty calibration.
+    Zadrozny and Elkan (2001), Obtaining calibrated probability estimates from decision
+    trees and naive Bayesian classifiers. Kumar, Liang and Ma (2019), Verified
+    uncertainty calibration.
 
     Examples
     --------
@@ -55,7 +59,9 @@ class EqualMass(BaseBinning):
     needs_unit_interval = False
     _sorts_up_to = FEWEST_ROWS
 
-    def __init__(self, n_bins=15):
+    def __init__(
+        self, n_bins: int | Literal["sqrt", "cube_root"] | Callable[[int], int] = 15
+    ):
         self.n_bins = n_bins
 
     def _edges(self, scores, y, sample_weight):
@@ -76,7 +82,9 @@ class EqualMass(BaseBinning):
 
 
 def equal_mass_cuts(cumulative, n_bins):
-    """Return the positions of the cuts in cumulative weights: integers are numbers of rows, and compared exactly."""
+    """Return the positions of the cuts in cumulative weights: integers are numbers of
+    rows, and compared exactly.
+    """
     if cumulative.dtype.kind == "i":
         reached = _ranks(int(cumulative[-1]), n_bins)
     else:
@@ -92,7 +100,9 @@ def _ranks(n_rows, n_bins):
     return -(-np.arange(1, n_bins) * n_rows // n_bins)
 
 
-def check_binning(binning, default=None):
+def check_binning(
+    binning: BaseBinning | int | None, default: BaseBinning | None = None
+) -> BaseBinning:
     """Return a binning strategy for what a user gave as `binning`.
 
     Parameters
@@ -100,8 +110,8 @@ def check_binning(binning, default=None):
     binning : BaseBinning, int or None
         A strategy, None for the default, or a number of bins.
     default : BaseBinning, optional
-        What None stands for; ``EqualMass()`` if not given. A number of bins means equal width if the default is
-        `EqualWidth`, else equal mass.
+        What None stands for; ``EqualMass()`` if not given. A number of bins means equal
+        width if the default is `EqualWidth`, else equal mass.
 
     Returns
     -------
@@ -116,7 +126,7 @@ def check_binning(binning, default=None):
     See Also
     --------
     skcalib.binning.BaseBinning : The base of strategies of your own.
-    skcalib.binning.assign_bins : The bin of each score.
+    skcalib.binning.EqualMass : Bins with equally many rows.
 
     Examples
     --------
@@ -134,5 +144,6 @@ def check_binning(binning, default=None):
     if isinstance(binning, Integral) and not isinstance(binning, bool):
         return (EqualWidth if type(default) is EqualWidth else EqualMass)(int(binning))
     raise TypeError(
-        f"binning must be a strategy of skcalib.binning (such as EqualMass(15)), an int or None, found {binning!r}."
+        "binning must be a strategy of skcalib.binning (such as EqualMass(15)), an int"
+        f" or None, found {binning!r}."
     )

@@ -1,5 +1,8 @@
 """Bins of equal width."""
 
+from collections.abc import Callable
+from typing import Literal
+
 import numpy as np
 
 from skcalib.binning._base import BaseBinning, resolve_n_bins
@@ -11,8 +14,9 @@ class EqualWidth(BaseBinning):
     Parameters
     ----------
     n_bins : int, {"sqrt", "cube_root"} or callable, default=15
-        Number of bins, or a rule for it: the square or cube root of the number of rows (rounded up), or a function
-        of that number. With weights the total weight is the number of rows.
+        Number of bins, or a rule for it: the square or cube root of the number of rows
+        (rounded up), or a function of that number. With weights the total weight is the
+        number of rows.
 
     See Also
     --------
@@ -31,7 +35,9 @@ class EqualWidth(BaseBinning):
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
 
-    def __init__(self, n_bins=15):
+    def __init__(
+        self, n_bins: int | Literal["sqrt", "cube_root"] | Callable[[int], int] = 15
+    ):
         self.n_bins = n_bins
 
     def _edges(self, scores, y, sample_weight):

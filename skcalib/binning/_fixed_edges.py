@@ -1,6 +1,7 @@
 """Bins with edges that the user gives."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skcalib._input.scalars import as_numbers
 from skcalib.binning._base import BaseBinning
@@ -26,7 +27,7 @@ class FixedEdges(BaseBinning):
     [0.0, 0.05, 0.2, 1.0]
     """
 
-    def __init__(self, edges):
+    def __init__(self, edges: ArrayLike):
         self.edges = edges
 
     def _edges(self, scores, y, sample_weight):

@@ -1,6 +1,8 @@
 """Bins that lose the least information about the event."""
 
 import math
+from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 from scipy.special import entr
@@ -12,19 +14,21 @@ from skcalib.binning._monotonic_sweep import equal_mass_below
 
 
 class InformationPreserving(BaseBinning):
-    """Bins that lose the least information: one-dimensional clusters under the Kullback-Leibler divergence.
+    """Bins that lose the least information, by Kullback-Leibler divergence.
 
-    Where the scores are calibrated, replacing each by the mean of its bin costs in expected log-loss the divergence of
-    the score from that mean. These edges minimise the sum of that: they are finer near 0 and 1, and where scores
-    are many. No label is used. Scaling-binning with them is hardly worse than its smooth family.
+    Where the scores are calibrated, replacing each by the mean of its bin costs in
+    expected log-loss the divergence of the score from that mean. These edges minimise
+    the sum of that: they are finer near 0 and 1, and where scores are many. No label is
+    used. Scaling-binning with them is hardly worse than its smooth family.
 
     Parameters
     ----------
     n_bins : int, {"sqrt", "cube_root"} or callable, default=None
-        Number of bins, or a rule for it: see `EqualWidth`. None means ``4 n^(1/3)``, or with `max_loss` as many as
-        that takes.
+        Number of bins, or a rule for it: see `EqualWidth`. None means ``4 n^(1/3)``, or
+        with `max_loss` as many as that takes.
     max_loss : float, default=None
-        Makes the fewest bins that lose at most this share of the mean entropy of the scores, such as 1e-3.
+        Makes the fewest bins that lose at most this share of the mean entropy of the
+        scores, such as 1e-3.
 
     See Also
     --------
@@ -33,12 +37,14 @@ class InformationPreserving(BaseBinning):
 
     Notes
     -----
-    Exact by dynamic programming for up to 1000 distinct scores. With more distinct scores, neighbours are joined first.
+    Exact by dynamic programming for up to 1000 distinct scores. With more distinct
+    scores, neighbours are joined first.
 
     References
     ----------
-    Banerjee, Merugu, Dhillon and Ghosh (2005), Clustering with Bregman divergences. Wang and Song (2011),
-    Ckmeans.1d.dp: optimal k-means clustering in one dimension by dynamic programming.
+    Banerjee, Merugu, Dhillon and Ghosh (2005), Clustering with Bregman divergences.
+    Wang and Song (2011), Ckmeans.1d.dp: optimal k-means clustering in one dimension by
+    dynamic programming.
 
     Examples
     --------
@@ -51,7 +57,11 @@ class InformationPreserving(BaseBinning):
     [0.0, 0.0505, 0.25, 1.0]
     """
 
-    def __init__(self, n_bins=None, max_loss=None):
+    def __init__(
+        self,
+        n_bins: int | Literal["sqrt", "cube_root"] | Callable[[int], int] | None = None,
+        max_loss: float | None = None,
+    ):
         self.n_bins = n_bins
         self.max_loss = max_loss
 
@@ -76,8 +86,8 @@ class InformationPreserving(BaseBinning):
         return edges_above(table.scores, below[1:-1] - 1)
 
 
-# Neighbouring scores are first joined into about this many cells, or this many times the number of bins if that is
-# more.
+# Neighbouring scores are first joined into about this many cells, or this many times
+# the number of bins if that is more.
 _N_CELLS = 1000
 _CELLS_PER_BIN = 4
 # Cells lose at most this share of what the bins may lose.
@@ -85,11 +95,12 @@ _CELL_SHARE = 0.1
 
 
 def least_loss_cuts(table, n_bins, max_loss=0.0):
-    """Return how many distinct scores lie below each cut of the bins that lose the least information.
+    """Return how many distinct scores lie below each cut of the bins that lose the
+    least information.
 
-    Replacing a probability by the mean of its bin costs, in expected log-loss, its divergence from this mean. The total
-    cost is the entropy of the means minus the entropy of the scores. Exact for the cells by dynamic programming over
-    the bins.
+    Replacing a probability by the mean of its bin costs, in expected log-loss, its
+    divergence from this mean. The total cost is the entropy of the means minus the
+    entropy of the scores. Exact for the cells by dynamic programming over the bins.
 
     Parameters
     ----------
@@ -120,9 +131,8 @@ def least_loss_cuts(table, n_bins, max_loss=0.0):
         cells = _cells(table, 2 * len(cells))
     n_bins = len(cells) - 1 if n_bins is None else min(n_bins, len(cells) - 1)
 
-    least = _entropy(
-        sums, 0, cells
-    )  # entropy of the best bins for the first cells, one bin to start with
+    # entropy of the best bins for the first cells, one bin to start with
+    least = _entropy(sums, 0, cells)
     last_cuts = []
     while len(last_cuts) + 1 < n_bins and least[-1] - entropy > max_loss * entropy:
         least, last_cut = _with_one_bin_more(least, cells, sums)
@@ -134,7 +144,8 @@ def least_loss_cuts(table, n_bins, max_loss=0.0):
 
 
 def _entropy(sums, start, end):
-    """Return the weighted entropy of the mean score between cuts: W h(S / W), the sum of x log x in three terms.
+    """Return the weighted entropy of the mean score between cuts: W h(S / W), the sum
+    of x log x in three terms.
 
     `sums` are those of w s and of w (1 - s) over the first k distinct scores.
     """
@@ -143,9 +154,11 @@ def _entropy(sums, start, end):
 
 
 def _cells(table, n_cells):
-    """Return cuts into about `n_cells`: half of equal mass, half of equal width in arcsin(sqrt(score)).
+    """Return cuts into about `n_cells`: half of equal mass, half of equal width in
+    arcsin(sqrt(score)).
 
-    In that coordinate bins of equal width lose the same everywhere, so that rare scores near 0 and 1 are kept apart.
+    In that coordinate bins of equal width lose the same everywhere, so that rare scores
+    near 0 and 1 are kept apart.
     """
     n_half = max(n_cells // 2, 1)
     if len(table.scores) <= n_cells:
@@ -156,11 +169,12 @@ def _cells(table, n_cells):
 
 
 def _with_one_bin_more(least, cells, sums):
-    """Return for each i the least of ``least[j] + entropy(cells j ... i)`` over j <= i, and the j it is found at.
+    """Return for each i the least of ``least[j] + entropy(cells j ... i)`` over j <= i,
+    and the j it is found at.
 
-    This j never falls as i grows (the quadrangle inequality of clusters on a line). So it is sought between the values
-    of two neighbours that are known already. The middle i comes first, then the quarters, and so on, all i of a level
-    at once.
+    This j never falls as i grows (the quadrangle inequality of clusters on a line). So
+    it is sought between the values of two neighbours that are known already. The middle
+    i comes first, then the quarters, and so on, all i of a level at once.
     """
     n_cells = len(cells) - 1
     minimum, last_cut = np.zeros(n_cells + 1), np.zeros(n_cells + 1, dtype=np.intp)

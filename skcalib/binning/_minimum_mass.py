@@ -11,8 +11,9 @@ from skcalib.binning._equal_width import EqualWidth
 class MinimumMass(BaseBinning):
     """Bins of another strategy, neighbours merged until each holds enough.
 
-    From the left a bin is closed as soon as it holds `min_weight`; what is left over at the right end joins the last
-    one. With equal-width bins this is the hybrid of equal width and equal mass: fine where there are many rows.
+    From the left a bin is closed as soon as it holds `min_weight`; what is left over at
+    the right end joins the last one. With equal-width bins this is the hybrid of equal
+    width and equal mass: fine where there are many rows.
 
     Parameters
     ----------
@@ -42,7 +43,7 @@ class MinimumMass(BaseBinning):
 
     _default_objects = {"base": EqualWidth}
 
-    def __init__(self, base=None, min_weight=10):
+    def __init__(self, base: BaseBinning | int | None = None, min_weight: float = 10):
         self.base = base
         self.min_weight = min_weight
 

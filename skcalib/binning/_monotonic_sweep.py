@@ -1,6 +1,8 @@
 """The most bins whose event frequencies rise with the score."""
 
 from bisect import bisect_left
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -9,17 +11,20 @@ from skcalib.binning._base import WEIGHT_TOLERANCE, BaseBinning, edges_above
 from skcalib.binning._equal_mass import EqualMass
 from skcalib.binning._equal_width import EqualWidth
 
-# Cuts (of all bin counts in a block) that are looked at in one go: the temporaries stay in the cache.
+# Cuts (of all bin counts in a block) that are looked at in one go: the temporaries stay
+# in the cache.
 _BLOCK_CUTS = 1 << 16
 
 
 class MonotonicSweep(BaseBinning):
     """The most bins whose event frequencies still rise with the score.
 
-    Starting from two bins, one bin more is tried as long as no bin has a lower event frequency than the one before.
-    There are at most as many bins as distinct scores. Empty bins are ignored. Where the frequency rises from each
-    distinct score to the next, equal-mass bins end as one per score. With these bins a binned error from few rows has
-    less bias than with a fixed number of bins. It is still too large for a model that is calibrated or nearly so.
+    Starting from two bins, one bin more is tried as long as no bin has a lower event
+    frequency than the one before. There are at most as many bins as distinct scores.
+    Empty bins are ignored. Where the frequency rises from each distinct score to the
+    next, equal-mass bins end as one per score. With these bins a binned error from few
+    rows has less bias than with a fixed number of bins. It is still too large for a
+    model that is calibrated or nearly so.
 
     Parameters
     ----------
@@ -29,15 +34,18 @@ class MonotonicSweep(BaseBinning):
     See Also
     --------
     skcalib.binning.PoolAdjacentViolators : The bins of the isotonic fit.
-    skcalib.metrics.sweep_calibration_error : The error in the most bins that stay increasing.
+    skcalib.metrics.sweep_calibration_error : The error in the most bins that stay
+        increasing.
 
     References
     ----------
-    Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error estimation.
+    Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error
+    estimation.
 
     Examples
     --------
-    Frequencies 0 and 1/2 rise; of three bins the last one would have fallen from 1 to 0.
+    Frequencies 0 and 1/2 rise; of three bins the last one would have fallen from 1 to
+    0.
 
     >>> import numpy as np
     >>> from skcalib.binning import MonotonicSweep
@@ -53,7 +61,7 @@ class MonotonicSweep(BaseBinning):
     _sorts_up_to = float("inf")
     _default_objects = {"base": EqualMass}
 
-    def __init__(self, base=None):
+    def __init__(self, base: EqualMass | EqualWidth | None = None):
         self.base = base
 
     @property
@@ -71,7 +79,9 @@ class MonotonicSweep(BaseBinning):
 
 
 def cuts_of(base):
-    """Return the function that finds the cuts that a sweep with this base goes through."""
+    """Return the function that finds the cuts that a sweep with this base goes
+    through.
+    """
     for strategy, below in (
         (EqualMass, equal_mass_below),
         (EqualWidth, equal_width_below),
@@ -84,7 +94,9 @@ def cuts_of(base):
 
 
 def equal_mass_below(table, n_bins, cut):
-    """Return how many distinct scores lie below cut `cut` of `n_bins` of equal mass, arrays of one shape."""
+    """Return how many distinct scores lie below cut `cut` of `n_bins` of equal mass,
+    arrays of one shape.
+    """
     weight = table.weight
     if table.is_count:
         reached = -(-cut * int(weight[-1]) // n_bins)
@@ -97,35 +109,41 @@ def equal_mass_below(table, n_bins, cut):
 
 
 def equal_width_below(table, n_bins, cut):
-    """Return how many distinct scores lie below cut `cut` of `n_bins` of equal width, arrays of one shape."""
+    """Return how many distinct scores lie below cut `cut` of `n_bins` of equal width,
+    arrays of one shape.
+    """
     edge = cut * (1 / n_bins)  # rounds as np.linspace(0, 1, n_bins + 1) does
     below = np.searchsorted(table.scores, edge, side="right")
     return np.where(cut == 0, 0, np.where(cut == n_bins, len(table.scores), below))
 
 
 def finest_cuts(table, below):
-    """Return the cuts if no partition stops a sweep: of as many bins as distinct scores, by mass one for each score."""
+    """Return the cuts if no partition stops a sweep: of as many bins as distinct
+    scores, by mass one for each score.
+    """
     cuts = np.arange(len(table.scores) + 1)
     return cuts if below is equal_mass_below else below(table, len(table.scores), cuts)
 
 
-def sweep(table, below):
-    """Find the largest B up to the number of distinct scores for which 2, ..., B bins all have rising frequencies.
+def sweep(table: DistinctScores, below: Callable[..., Any]) -> int:
+    """Find the largest B up to the number of distinct scores for which 2, ..., B bins
+    all have rising frequencies.
 
     Parameters
     ----------
     table : DistinctScores
         The distinct scores.
     below : callable
-        `equal_mass_below` or `equal_width_below`: the family of partitions to sweep through.
+        `equal_mass_below` or `equal_width_below`: the family of partitions to sweep
+        through.
 
     Returns
     -------
     n_bins : int
         The sweep's number of bins; 1 for a single distinct score.
     cuts : ndarray of int
-        For each cut from the lowest (0) to the highest how many distinct scores lie below it. Equal cuts are empty
-        bins.
+        For each cut from the lowest (0) to the highest how many distinct scores lie
+        below it. Equal cuts are empty bins.
     """
     limit = len(table.scores)
     parts = (slice(_BLOCK_CUTS), slice(None))  # the first part mostly tells
@@ -133,10 +151,10 @@ def sweep(table, below):
         in_order(np.diff(table.positives[part]) / np.diff(table.weight[part]))
         for part in parts
     ):
-        return limit, finest_cuts(
-            table, below
-        )  # averages of rising frequencies rise, for every B
-    # Bins left of the first positive have frequency 0 and bins right of the last negative 1: nothing falls there.
+        # averages of rising frequencies rise, for every B
+        return limit, finest_cuts(table, below)
+    # Bins left of the first positive have frequency 0 and bins right of the last
+    # negative 1: nothing falls there.
     first = np.searchsorted(table.positives, table.positives[:1], side="right")[0] - 1
     negatives = table.weight[-1] - table.positives[-1]
     last = (
@@ -163,20 +181,21 @@ def sweep(table, below):
 
 
 def _first_falling(table, below, n_bins, low, high):
-    """Return the first of several bin counts for which the event frequency falls from a bin to the next, or None.
+    """Return the first of several bin counts for which the event frequency falls from a
+    bin to the next, or None.
 
     Frequencies may fall between two shares only, of the mass or of the width.
     """
-    # One cut more than needed on either side: rounding of the products cannot matter then.
+    # One cut more than needed on either side: rounding of the products cannot matter
+    # then.
     low = np.maximum(np.floor(n_bins * low) - 1, 0).astype(np.int64)
     high = np.minimum(np.ceil(n_bins * high) + 1, n_bins).astype(np.int64)
     n_cuts = high - low + 1
     owner = np.repeat(np.arange(len(n_bins)), n_cuts)
     cut = np.arange(len(owner)) + np.repeat(low - (np.cumsum(n_cuts) - n_cuts), n_cuts)
     below = below(table, n_bins[owner], cut)
-    filled = np.flatnonzero(
-        (owner[1:] == owner[:-1]) & (below[1:] > below[:-1])
-    )  # empty bins are skipped
+    # empty bins are skipped
+    filled = np.flatnonzero((owner[1:] == owner[:-1]) & (below[1:] > below[:-1]))
     left, right, owner = below[filled], below[filled + 1], owner[filled]
     frequency = (table.positives[right] - table.positives[left]) / (
         table.weight[right] - table.weight[left]

@@ -8,9 +8,10 @@ from skcalib.binning._base import BaseBinning, edges_above
 
 
 class PoolAdjacentViolators(BaseBinning):
-    """The blocks of the isotonic fit: bins whose event frequencies rise, with the least squared error.
+    """The blocks of the isotonic fit: bins whose event frequencies rise.
 
-    No number of bins has to be chosen. These are the bins of the CORP reliability diagram and score decomposition.
+    No number of bins has to be chosen. These are the bins of the CORP reliability
+    diagram and score decomposition.
 
     See Also
     --------
@@ -19,7 +20,8 @@ class PoolAdjacentViolators(BaseBinning):
 
     References
     ----------
-    Dimitriadis, Gneiting and Jordan (2021), Stable reliability diagrams for probabilistic classifiers.
+    Dimitriadis, Gneiting and Jordan (2021), Stable reliability diagrams for
+    probabilistic classifiers.
 
     Examples
     --------

@@ -5,7 +5,7 @@ from skcalib.binning._base import BaseBinning, edges_between
 
 
 class UniqueScores(BaseBinning):
-    """One bin for each distinct score: right for models with few of them, such as binned models.
+    """One bin for each distinct score: right for models with few of them.
 
     Edges are the midpoints between neighbours.
 

@@ -1,8 +1,14 @@
-"""How many bins: what theory promises for each number, and what they cost and gain on data."""
+"""How many bins: what theory promises for each number, and what they cost and gain on
+data.
+"""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.model_selection import GridSearchCV, check_cv
 
 from skcalib._cells.reductions import binary_tasks, resolve_multiclass
@@ -10,7 +16,8 @@ from skcalib._input.scalars import check_int, check_option
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._progress import Progress
 from skcalib.binning import UniqueScores
-from skcalib.displays._frames import finish, pair_frame
+from skcalib.displays._finish import finish
+from skcalib.displays._frames import pair_frame
 from skcalib.displays._predictions import FromEstimator, named_models
 from skcalib.displays._style import (
     count_axis,
@@ -25,8 +32,18 @@ from skcalib.guarantees._uniform_mass import uniform_mass_epsilon
 from skcalib.model_selection import sharpest_within
 from skcalib.recalibrators import HistogramBinning, ScalingBinning
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PolyCollection
+    from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
+    from matplotlib.lines import Line2D
+
+
 _N_BINS = (2, 3, 5, 10, 15, 20, 30, 50, 75, 100)
-_ROWS_PER_BIN = 5  # of a test fold, on average, so that few bins have less than the two rows that debiasing takes
+# of a test fold, on average, so that few bins have less than the two rows that
+# debiasing takes
+_ROWS_PER_BIN = 5
 
 
 class BinCountCurve(NamedTuple):
@@ -41,9 +58,11 @@ class BinCountCurve(NamedTuple):
     tolerance : ndarray of shape (n_counts,) or None
         Promised tolerance.
     squared_error, squared_error_deviation : ndarray of shape (n_counts,) or None
-        Mean over folds of the signed square of the debiased l2 error, and the standard deviation of that mean.
+        Mean over folds of the signed square of the debiased l2 error, and the standard
+        deviation of that mean.
     sharpness, sharpness_deviation : ndarray of shape (n_counts,) or None
-        Share of the labels' variance that the event frequencies of the bins explain, and the same for it.
+        Share of the labels' variance that the event frequencies of the bins explain,
+        and the same for it.
     chosen : int or None
         Number of bins that is marked.
     """
@@ -59,11 +78,12 @@ class BinCountCurve(NamedTuple):
 
 
 class BinCountDisplay(FromEstimator):
-    """Choice of the number of bins: promised tolerance, or error and sharpness on data, against the number.
+    """Error, sharpness or guaranteed tolerance against the number of bins.
 
-    `from_guarantee` draws the tolerance that uniform-mass binning promises before any data, for several sample sizes,
-    with the most bins that meet a wanted one. `from_predictions` and `from_estimator` recalibrate scores by
-    cross-validation and draw calibration error and sharpness.
+    `from_guarantee` draws the tolerance that uniform-mass binning promises before any
+    data, for several sample sizes, with the most bins that meet a wanted one.
+    `from_predictions` and `from_estimator` recalibrate scores by cross-validation and
+    draw calibration error and sharpness.
 
     Parameters
     ----------
@@ -98,8 +118,9 @@ class BinCountDisplay(FromEstimator):
 
     References
     ----------
-    Gupta and Ramdas (2021), Distribution-free calibration guarantees for histogram binning without sample splitting,
-    Figure 2. Kumar, Liang and Ma (2019), Verified uncertainty calibration, Figures 3 and 17.
+    Gupta and Ramdas (2021), Distribution-free calibration guarantees for histogram
+    binning without sample splitting, Figure 2. Kumar, Liang and Ma (2019), Verified
+    uncertainty calibration, Figures 3 and 17.
 
     Examples
     --------
@@ -109,7 +130,21 @@ class BinCountDisplay(FromEstimator):
     [1, 17]
     """
 
-    def __init__(self, curves, *, limit=None, caption=None):
+    ax_: Any
+    figure_: Figure
+    lines_: list[Line2D]
+    bands_: list[PolyCollection]
+    chosen_: list[Line2D]
+    limit_line_: Line2D | None
+    legend_: Legend | None
+
+    def __init__(
+        self,
+        curves: Sequence[BinCountCurve],
+        *,
+        limit: float | None = None,
+        caption: str | None = None,
+    ):
         self.curves = list(curves)
         self.limit = limit
         self.caption = caption
@@ -117,16 +152,16 @@ class BinCountDisplay(FromEstimator):
     @classmethod
     def from_guarantee(
         cls,
-        n_samples,
+        n_samples: int | Sequence[int],
         *,
-        epsilon=None,
-        confidence_level=0.9,
-        kind="conditional",
-        n_bins=None,
-        ax=None,
-        **plot_options,
-    ):
-        """Draw the tolerance that uniform-mass binning promises, for each number of calibration rows.
+        epsilon: float | None = None,
+        confidence_level: float = 0.9,
+        kind: Literal["conditional", "marginal"] = "conditional",
+        n_bins: ArrayLike | None = None,
+        ax: Axes | None = None,
+        **plot_options: Any,
+    ) -> Self:
+        """Draw the tolerance that uniform-mass binning guarantees.
 
         Parameters
         ----------
@@ -168,22 +203,22 @@ class BinCountDisplay(FromEstimator):
     @classmethod
     def from_predictions(
         cls,
-        y_true,
-        y_proba=None,
+        y_true: ArrayLike,
+        y_proba: ArrayLike | None = None,
         *,
-        recalibrators=None,
-        n_bins=None,
-        max_error=None,
-        cv=5,
-        multiclass="auto",
-        pos_label=None,
-        labels=None,
-        n_jobs=None,
-        verbose=False,
-        ax=None,
-        **plot_options,
-    ):
-        """Draw calibration error and sharpness of recalibrated scores against the number of bins.
+        recalibrators: Any = None,
+        n_bins: Sequence[int] | None = None,
+        max_error: float | None = None,
+        cv: Any = 5,
+        multiclass: Literal["auto", "top_label", "marginal"] = "auto",
+        pos_label: float | str | None = None,
+        labels: ArrayLike | None = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+        ax: Axes | np.ndarray | Sequence[Axes] | None = None,
+        **plot_options: Any,
+    ) -> Self:
+        """Draw calibration error and sharpness against the number of bins.
 
         Parameters
         ----------
@@ -192,23 +227,30 @@ class BinCountDisplay(FromEstimator):
         y_proba : array-like of shape (n,), (n, 2) or (n, K)
             Scores in [0, 1] of a model that was fitted on other rows.
         recalibrators : recalibrator or dict of them by name, default=None
-            Binned recalibrators for two classes; None is `HistogramBinning` and `ScalingBinning`.
+            Binned recalibrators for two classes; None is `HistogramBinning` and
+            `ScalingBinning`.
         n_bins : sequence of int, default=None
-            Numbers of bins; None is those from 2 to 100 that leave five rows per bin in each test fold.
+            Numbers of bins; None is those from 2 to 100 that leave five rows per bin in
+            each test fold.
         max_error : float, default=None
-            Largest l2 calibration error; the sharpest number of bins within it is marked (`sharpest_within`).
+            Largest l2 calibration error; the sharpest number of bins within it is
+            marked (`sharpest_within`).
         cv : int, cross-validation splitter or iterable, default=5
             Folds; an int means stratified ones.
         multiclass : {"auto", "top_label", "marginal"}, default="auto"
-            See `calibration_error`; "marginal" averages over the classes, each against the rest.
+            See `calibration_error`; "marginal" averages over the classes, each against
+            the rest.
         pos_label : int, float, bool or str, default=None
-            The event; None is the greater of two labels, the second column of `predict_proba`.
+            The event; None is the greater of two labels, the second column of
+            `predict_proba`.
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         n_jobs : int, default=None
-            How many jobs run at once; None is 1 unless a `joblib.parallel_config` says otherwise, -1 all processors.
+            How many jobs run at once; None is 1 unless a `joblib.parallel_config` says
+            otherwise, -1 all processors.
         verbose : bool, default=False
-            Whether standard error gets a line for each recalibrator, at most every two seconds.
+            Whether standard error gets a line for each recalibrator, at most every two
+            seconds.
         ax : array of two Axes, or Axes, default=None
             Where to draw; None makes a figure.
         **plot_options : dict
@@ -222,8 +264,9 @@ class BinCountDisplay(FromEstimator):
         Raises
         ------
         ValueError
-            If labels and scores differ in length or are empty, a label is unknown, a score is missing or
-            outside [0, 1], or weights are negative or all zero. Also if a fold has fewer rows than bins.
+            If labels and scores differ in length or are empty, a label is unknown, a
+            score is missing or outside [0, 1], or weights are negative or all zero.
+            Also if a fold has fewer rows than bins.
         """
         if "sample_weight" in plot_options:
             raise TypeError(
@@ -256,20 +299,23 @@ class BinCountDisplay(FromEstimator):
                 measured, len(models), "recalibrators"
             )
         )
-        caption = f"n = {format_count(n_rows)}, {resolve_multiclass(multiclass, data).replace('_', '-')} calibration"
+        caption = (
+            f"n = {format_count(n_rows)},"
+            f" {resolve_multiclass(multiclass, data).replace('_', '-')} calibration"
+        )
         return cls(curves, limit=max_error, caption=caption).plot(ax, **plot_options)
 
     def plot(
         self,
-        ax=None,
+        ax: Axes | np.ndarray | Sequence[Axes] | None = None,
         *,
-        legend=True,
-        line_kw=None,
-        band_kw=None,
-        chosen_kw=None,
-        limit_kw=None,
-        legend_kw=None,
-    ):
+        legend: bool = True,
+        line_kw: dict[str, Any] | None = None,
+        band_kw: dict[str, Any] | None = None,
+        chosen_kw: dict[str, Any] | None = None,
+        limit_kw: dict[str, Any] | None = None,
+        legend_kw: dict[str, Any] | None = None,
+    ) -> Self:
         """Draw the stored numbers.
 
         Parameters
@@ -279,8 +325,8 @@ class BinCountDisplay(FromEstimator):
         legend : bool, default=True
             Whether there is a legend.
         line_kw, band_kw, chosen_kw, limit_kw, legend_kw : dict, default=None
-            Keywords of the artists (`Axes.plot`, `Axes.fill_between`, `Axes.plot`, `Axes.axhline` and `legend`) that
-            replace the defaults.
+            Keywords of the artists (`Axes.plot`, `Axes.fill_between`, `Axes.plot`,
+            `Axes.axhline` and `legend`) that replace the defaults.
 
         Returns
         -------
@@ -351,13 +397,14 @@ def _tolerance(curve):
 
 
 def _error(curve):
-    """Return the error, the root of the mean square over neighbouring bin counts, and one standard deviation.
+    """Return the error, the root of the mean square over neighbouring bin counts, and
+    one standard deviation.
 
-    The debiased square of a small error is as often below 0 as above: its root alone would zigzag between 0 and noise.
+    The debiased square of a small error is as often below 0 as above: its root alone
+    would zigzag between 0 and noise.
     """
-    weight = np.convolve(np.ones(len(curve.n_bins)), [1, 2, 1])[
-        1:-1
-    ]  # a value has weight 2 and its neighbours 1
+    # a value has weight 2 and its neighbours 1
+    weight = np.convolve(np.ones(len(curve.n_bins)), [1, 2, 1])[1:-1]
     both = curve.squared_error, curve.squared_error_deviation
     square, deviation = (
         np.convolve(values, [1, 2, 1])[1:-1] / weight for values in both
@@ -377,16 +424,22 @@ _MEASURED = {
 
 
 def _promised(n_samples, kind, confidence_level, epsilon, n_bins):
-    """Return the tolerances for one number of calibration rows, with the most bins that meet a wanted one."""
+    """Return the tolerances for one number of calibration rows, with the most bins that
+    meet a wanted one.
+    """
     fewest = 1 if n_bins is None else int(np.min(n_bins))
     if n_samples < 2 * fewest:
         raise ValueError(
-            f"n_samples={n_samples} is too few for a guarantee with {fewest} {plural('bin', fewest)}, which takes two "
-            "rows in each bin."
+            f"n_samples={n_samples} is too few for a guarantee with {fewest}"
+            f" {plural('bin', fewest)}, which takes two rows in each bin."
         )
     chosen, options = (
         None,
-        {"confidence_level": confidence_level, "kind": kind, "keep_boundary": False},
+        {
+            "confidence_level": confidence_level,
+            "kind": kind,
+            "keep_boundary": False,
+        },
     )
     if epsilon is not None and uniform_mass_epsilon(n_samples, 1, **options) <= epsilon:
         chosen = max_n_bins(n_samples, epsilon, **options)
@@ -414,14 +467,18 @@ def _checked_n_bins(n_bins, n_rows, n_folds):
     n_bins = np.unique(np.asarray(n_bins, dtype=np.int64))
     if n_bins[0] < 1 or n_bins[-1] > most:
         raise ValueError(
-            f"n_bins must be from 1 to {most}, found {n_bins[0] if n_bins[0] < 1 else n_bins[-1]}: {n_rows} rows in "
-            f"{n_folds} folds are too few for {_ROWS_PER_BIN} rows of a test fold in each of more bins."
+            f"n_bins must be from 1 to {most}, found"
+            f" {n_bins[0] if n_bins[0] < 1 else n_bins[-1]}: {n_rows} rows in {n_folds}"
+            f" folds are too few for {_ROWS_PER_BIN} rows of a test fold in each of"
+            " more bins."
         )
     return n_bins
 
 
 def _measured(name, recalibrator, tasks, n_bins, splitter, max_error, n_jobs):
-    """Return cross-validated error and sharpness for each number of bins, means over the binary problems."""
+    """Return cross-validated error and sharpness for each number of bins, means over
+    the binary problems.
+    """
     rule = sharpest_within(
         1.0 if max_error is None else max_error, binning=UniqueScores()
     )
@@ -446,7 +503,8 @@ def _measured(name, recalibrator, tasks, n_bins, splitter, max_error, n_jobs):
         -_by_fold(scores, "objective"),
     )
     variance = _by_fold(scores, "variance")
-    # Kumar et al.: mean squared error = variance of the labels - sharpness + squared calibration error
+    # Kumar et al.: mean squared error = variance of the labels - sharpness + squared
+    # calibration error
     sharpness = (variance - brier + square) / variance.mean()
     deviation = [
         part.std(axis=1, ddof=1) / np.sqrt(part.shape[1])

@@ -1,11 +1,20 @@
-"""What has changed between two samples: the difference of the event frequencies, score by score."""
+"""What has changed between two samples: the difference of the event frequencies, score
+by score.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skcalib._cells.statistics import bin_statistics
 from skcalib._input.scalars import check_confidence_level
+from skcalib._verdicts import pvalue_words
 from skcalib.binning import EqualMass, check_binning
-from skcalib.displays._frames import finish, frame_of_panels
+from skcalib.displays._finish import finish
+from skcalib.displays._frames import frame_of_panels
 from skcalib.displays._style import (
     curve_styles,
     error_bars,
@@ -17,15 +26,29 @@ from skcalib.displays._words import format_count
 from skcalib.monitoring import calibration_change
 from skcalib.monitoring._change import two_samples
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.container import ErrorbarContainer
+    from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import StepPatch
+
+    from skcalib.binning import BaseBinning
+    from skcalib.metrics import BinStatistics
+    from skcalib.monitoring._change import CalibrationChange
+
+
 _HISTOGRAM_BINS = 30
 _HISTOGRAM_HEIGHT = 0.25  # in units of the height of the diagram
 
 
 class ChangeDisplay:
-    """Change of the event frequency at each score between two samples, with the interval of each bin.
+    """Change of the event frequency at each score between two samples.
 
-    Points above 0 are scores at which events have become more frequent. Scores that merely became higher or lower move
-    the histogram below and leave the points at 0. Make it with `from_predictions`.
+    Points above 0 are scores at which events have become more frequent. Scores that
+    merely became higher or lower move the histogram below and leave the points at 0.
+    Make it with `from_predictions`.
 
     Parameters
     ----------
@@ -41,7 +64,8 @@ class ChangeDisplay:
     Attributes
     ----------
     scores, difference, low, high : ndarray of shape (n_shown,)
-        Mean score of each bin with rows of both samples, the change there, and its limits, in units of 1.
+        Mean score of each bin with rows of both samples, the change there, and its
+        limits, in units of 1.
     ax_ : Axes
         The axes of the change.
     figure_ : Figure
@@ -61,13 +85,15 @@ class ChangeDisplay:
 
     Notes
     -----
-    The change of a bin is the difference of the means of y - s, after minus before: at equal scores that is the
-    difference of the event frequencies. Its interval joins Wilson's limits of both frequencies by "square and add"
-    [1]_. Each interval stands for itself; the p-value in the title is for the whole curve and uses no bins.
+    The change of a bin is the difference of the means of y - s, after minus before: at
+    equal scores that is the difference of the event frequencies. Its interval joins
+    Wilson's limits of both frequencies by "square and add" [1]_. Each interval stands
+    for itself; the p-value in the title is for the whole curve and uses no bins.
 
     References
     ----------
-    .. [1] Newcombe (1998), Interval estimation for the difference between independent proportions.
+    .. [1] Newcombe (1998), Interval estimation for the difference between independent
+        proportions.
 
     Examples
     --------
@@ -83,7 +109,25 @@ class ChangeDisplay:
     (True, 10)
     """
 
-    def __init__(self, change, statistics, *, histograms=None, confidence_level=0.9):
+    scores: np.ndarray
+    difference: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    ax_: Axes
+    figure_: Figure
+    line_: Line2D
+    intervals_: ErrorbarContainer
+    histograms_: list[StepPatch]
+    legend_: Legend | None
+
+    def __init__(
+        self,
+        change: CalibrationChange,
+        statistics: tuple[BinStatistics, BinStatistics],
+        *,
+        histograms: tuple[BinStatistics, BinStatistics] | None = None,
+        confidence_level: float = 0.9,
+    ):
         self.change = change
         self.statistics = tuple(statistics)
         self.histograms = self.statistics if histograms is None else tuple(histograms)
@@ -110,26 +154,27 @@ class ChangeDisplay:
     @classmethod
     def from_predictions(
         cls,
-        y_before,
-        y_proba_before=None,
-        y_after=None,
-        y_proba_after=None,
+        y_before: ArrayLike | BinStatistics,
+        y_proba_before: ArrayLike | None = None,
+        y_after: ArrayLike | BinStatistics | None = None,
+        y_proba_after: ArrayLike | None = None,
         *,
-        binning=None,
-        confidence_level=0.9,
-        multiclass="auto",
-        pos_label=None,
-        labels=None,
-        ax=None,
-        plot_options=None,
-        **options,
-    ):
+        binning: BaseBinning | int | None = None,
+        confidence_level: float = 0.9,
+        multiclass: Literal["auto", "top_label"] = "auto",
+        pos_label: float | str | None = None,
+        labels: ArrayLike | None = None,
+        ax: Axes | None = None,
+        plot_options: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> Self:
         """Compare two samples and draw the change.
 
         Parameters
         ----------
         y_before : array-like of shape (n,), or BinStatistics
-            Labels of the first sample. Two `BinStatistics` with equal edges may be given as the first two arguments.
+            Labels of the first sample. Two `BinStatistics` with equal edges may be
+            given as the first two arguments.
         y_proba_before : array-like of shape (n,), (n, 2) or (n, K), default=None
             Probabilities of the first sample, in [0, 1].
         y_after : array-like of shape (n,), or BinStatistics, default=None
@@ -137,13 +182,15 @@ class ChangeDisplay:
         y_proba_after : array-like of shape (n,), (n, 2) or (n, K), default=None
             Probabilities of the second sample, in [0, 1].
         binning : BaseBinning, int or None, default=None
-            Bins of the curve, made for both samples together; an int is a number of equal-mass bins, None 10.
+            Bins of the curve, made for both samples together; an int is a number of
+            equal-mass bins, None 10.
         confidence_level : float, default=0.9
             Coverage of each interval, in (0, 1).
         multiclass : {"auto", "top_label"}, default="auto"
             See `calibration_change`.
         pos_label : int, float, bool or str, default=None
-            The event; None is the greater of two labels, the second column of `predict_proba`.
+            The event; None is the greater of two labels, the second column of
+            `predict_proba`.
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         ax : Axes, default=None
@@ -151,7 +198,8 @@ class ChangeDisplay:
         plot_options : dict, default=None
             Options of `plot`.
         **options : dict
-            Other options of `calibration_change`, such as `n_resamples` and `sample_weight`.
+            Other options of `calibration_change`, such as `n_resamples` and
+            `sample_weight`.
 
         Returns
         -------
@@ -161,7 +209,8 @@ class ChangeDisplay:
         Raises
         ------
         ValueError
-            For labels or probabilities that do not fit together, and for statistics with other edges.
+            For labels or probabilities that do not fit together, and for statistics
+            with other edges.
         """
         level = check_confidence_level(confidence_level)
         samples = y_before, y_proba_before, y_after, y_proba_after
@@ -182,15 +231,15 @@ class ChangeDisplay:
 
     def plot(
         self,
-        ax=None,
+        ax: Axes | None = None,
         *,
-        histogram=True,
-        legend=True,
-        line_kw=None,
-        interval_kw=None,
-        histogram_kw=None,
-        legend_kw=None,
-    ):
+        histogram: bool = True,
+        legend: bool = True,
+        line_kw: dict[str, Any] | None = None,
+        interval_kw: dict[str, Any] | None = None,
+        histogram_kw: dict[str, Any] | None = None,
+        legend_kw: dict[str, Any] | None = None,
+    ) -> Self:
         """Draw the stored numbers.
 
         Parameters
@@ -202,8 +251,8 @@ class ChangeDisplay:
         legend : bool, default=True
             Whether the samples and the intervals are explained.
         line_kw, interval_kw, histogram_kw, legend_kw : dict, default=None
-            Keywords of the artists (`Axes.plot`, `Axes.errorbar`, `Axes.stairs` and `legend`) that replace the
-            defaults.
+            Keywords of the artists (`Axes.plot`, `Axes.errorbar`, `Axes.stairs` and
+            `legend`) that replace the defaults.
 
         Returns
         -------
@@ -237,7 +286,10 @@ class ChangeDisplay:
         }
         self.histograms_, looks = (
             [],
-            ({"facecolor": neutral(0.3), "fill": True}, {"edgecolor": style["color"]}),
+            (
+                {"facecolor": neutral(0.3), "fill": True},
+                {"edgecolor": style["color"]},
+            ),
         )
         for strip in frame.below if histogram else ():
             for look, one in zip(looks, self.histograms, strict=True):
@@ -268,9 +320,12 @@ class ChangeDisplay:
 
     def _captions(self):
         change = self.change
-        rows = f"{format_count(change.n_before)} rows before, {format_count(change.n_after)} after"
+        rows = (
+            f"{format_count(change.n_before)} rows before,"
+            f" {format_count(change.n_after)} after"
+        )
         shift, low, high = (f"{100 * value:+.1f}" for value in change.shift)
-        tested = f"same curve: p = {change.pvalue:.2g}"
+        tested = f"same curve: {pvalue_words(change.pvalue)}"
         return [
             f"{rows}\nshift {shift} points ({low} to {high}), {tested}",
             f"shift {shift} points\n{tested}",
@@ -279,7 +334,9 @@ class ChangeDisplay:
 
 
 def _binned(samples, binning):
-    """Return the sums of both samples by common bins, and by those of the histograms."""
+    """Return the sums of both samples by common bins, and by those of the
+    histograms.
+    """
     if samples[0].task is None:
         statistics = tuple(sample.statistics for sample in samples)
         return statistics, statistics

@@ -1,17 +1,31 @@
 """Differences of models to a reference on the same rows, as a forest plot."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skcalib._input.scalars import check_option
-from skcalib.displays._forest import draw_forest, short_name
+from skcalib.displays._forest import draw_forest, short_names
 from skcalib.evaluation import compare
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.container import ErrorbarContainer
+    from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
+
+    from skcalib.evaluation._compare import ModelComparison
 
 
 class ComparisonDisplay:
-    """Forest plot of models: how much each differs from the reference in a metric, with paired intervals.
+    """Forest plot of models: differences from the reference, with intervals.
 
-    Models that differ after the adjustment for their number are drawn in colour with a filled mark, the others in grey
-    with an open one. Make it with `from_predictions`, or from what `compare` returned.
+    Models that differ after the adjustment for their number are drawn in colour with a
+    filled mark, the others in grey with an open one. Make it with `from_predictions`,
+    or from what `compare` returned.
 
     Parameters
     ----------
@@ -25,7 +39,8 @@ class ComparisonDisplay:
     figure_ : Figure
         The figure.
     intervals_ : list of ErrorbarContainer
-        Intervals and marks: those of the models that differ, then the others. A kind without models is left out.
+        Intervals and marks: those of the models that differ, then the others. A kind
+        without models is left out.
     legend_ : Legend or None
         The legend.
 
@@ -47,11 +62,24 @@ class ComparisonDisplay:
     ['too sure']
     """
 
-    def __init__(self, comparison):
+    ax_: Axes
+    figure_: Figure
+    intervals_: list[ErrorbarContainer]
+    legend_: Legend | None
+
+    def __init__(self, comparison: ModelComparison):
         self.comparison = comparison
 
     @classmethod
-    def from_predictions(cls, y_true, models, *, ax=None, plot_options=None, **options):
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        models: Any,
+        *,
+        ax: Axes | None = None,
+        plot_options: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> Self:
         """Compare the models and draw one metric.
 
         Parameters
@@ -81,14 +109,14 @@ class ComparisonDisplay:
 
     def plot(
         self,
-        ax=None,
+        ax: Axes | None = None,
         *,
-        metric=None,
-        significance_level=0.05,
-        legend=True,
-        bar_kw=None,
-        legend_kw=None,
-    ):
+        metric: str | None = None,
+        significance_level: float = 0.05,
+        legend: bool = True,
+        bar_kw: dict[str, Any] | None = None,
+        legend_kw: dict[str, Any] | None = None,
+    ) -> Self:
         """Draw the stored differences.
 
         Parameters
@@ -102,7 +130,8 @@ class ComparisonDisplay:
         legend : bool, default=True
             Whether there is a legend.
         bar_kw, legend_kw : dict, default=None
-            Keywords of the artists (`Axes.errorbar` and `legend`) that replace the defaults.
+            Keywords of the artists (`Axes.errorbar` and `legend`) that replace the
+            defaults.
 
         Returns
         -------
@@ -130,14 +159,13 @@ class ComparisonDisplay:
             "bar_kw": bar_kw,
             "legend_kw": legend_kw,
         }
-        names = [short_name(table.model[i]) for i in shown]
+        names = short_names([table.model[i] for i in shown])
+        compared, reference = short_names([metric, table.reference])
         level = f"{100 * table.confidence_level:g} % intervals"
 
         def words(frame):
             gap = "\n" if frame.width < 4 else " "
-            difference = (
-                f"{short_name(metric)}: difference to{gap}{short_name(table.reference)}"
-            )
+            difference = f"{compared}: difference to{gap}{reference}"
             return f"{difference}\nleft of 0 is better;{gap}{level}"
 
         return draw_forest(

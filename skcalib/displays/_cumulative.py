@@ -1,8 +1,14 @@
-"""Cumulative differences: how far events and scores drift apart along the scores, without any bins."""
+"""Cumulative differences: how far events and scores drift apart along the scores,
+without any bins.
+"""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
 from skcalib._inference.closed_form import (
@@ -12,7 +18,9 @@ from skcalib._inference.closed_form import (
     range_pvalue,
 )
 from skcalib._input.scalars import check_confidence_level, check_option
-from skcalib.displays._frames import finish, pair_frame
+from skcalib._verdicts import pvalue_words, rounded
+from skcalib.displays._finish import finish
+from skcalib.displays._frames import pair_frame
 from skcalib.displays._predictions import FromEstimator, cells_of_models, named_models
 from skcalib.displays._style import (
     colors,
@@ -23,6 +31,14 @@ from skcalib.displays._style import (
     styled,
 )
 from skcalib.displays._words import captions, model_label
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PolyCollection
+    from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
+    from matplotlib.lines import Line2D
+
 
 _MOST_POINTS = 2000  # of a curve that are drawn, its extremes among them
 
@@ -35,9 +51,11 @@ class CumulativeCurve(NamedTuple):
     model : str or None
         Name of the model.
     scores, share : ndarray of shape (m + 1,)
-        Distinct scores in increasing order, from 0, and the share of the rows with at most that score.
+        Distinct scores in increasing order, from 0, and the share of the rows with at
+        most that score.
     difference : ndarray of shape (m + 1,)
-        Sum of w (y - s) over the rows with at most that score, over the total weight; 0 at first.
+        Sum of w (y - s) over the rows with at most that score, over the total weight; 0
+        at first.
     deviation : float
         Standard deviation of the last difference under calibration.
     n_rows : float
@@ -52,12 +70,12 @@ class CumulativeCurve(NamedTuple):
     n_rows: float
 
     @property
-    def kuiper(self):
+    def kuiper(self) -> tuple[float, float]:
         """The range of the differences, and its asymptotic p-value."""
         return asymptotic(float(np.ptp(self.difference)), self.deviation, range_pvalue)
 
     @property
-    def kolmogorov_smirnov(self):
+    def kolmogorov_smirnov(self) -> tuple[float, float]:
         """The largest absolute difference, and its asymptotic p-value."""
         return asymptotic(
             float(np.abs(self.difference).max()), self.deviation, maximum_pvalue
@@ -67,10 +85,12 @@ class CumulativeCurve(NamedTuple):
 class CumulativeDifferenceDisplay(FromEstimator):
     """Cumulative differences: the running mean of ``y - s`` in the order of the scores.
 
-    The curve falls over scores that are too high and rises over scores that are too low; its slope is the deviation of
-    the event frequency from the score. A calibrated model stays inside the band with the probability
-    `confidence_level`. No bins are chosen. The height of the curve from its lowest to its highest point is Kuiper's
-    error, and its largest distance from 0 the Kolmogorov-Smirnov error: both are marked.
+    The curve falls over scores that are too high and rises over scores that are too
+    low; its slope is the deviation of the event frequency from the score. A calibrated
+    model stays inside the band with the probability `confidence_level`. No bins are
+    chosen. The height of the curve from its lowest to its highest point is Kuiper's
+    error, and its largest distance from 0 the Kolmogorov-Smirnov error: both are
+    marked.
 
     Parameters
     ----------
@@ -101,8 +121,9 @@ class CumulativeDifferenceDisplay(FromEstimator):
 
     References
     ----------
-    Tygert (2021), Cumulative deviation of a subpopulation from the full population. Arrieta-Ibarra, Gujral, Tannen,
-    Tygert and Xu (2022), Metrics of calibration for probabilistic predictions.
+    Tygert (2021), Cumulative deviation of a subpopulation from the full population.
+    Arrieta-Ibarra, Gujral, Tannen, Tygert and Xu (2022), Metrics of calibration for
+    probabilistic predictions.
 
     Examples
     --------
@@ -118,25 +139,34 @@ class CumulativeDifferenceDisplay(FromEstimator):
     -0.08
     """
 
-    def __init__(self, curves, *, confidence_level=0.9):
+    ax_: Axes
+    figure_: Figure
+    lines_: list[Line2D]
+    band_: PolyCollection | None
+    marks_: list[Line2D]
+    legend_: Legend | None
+
+    def __init__(
+        self, curves: Sequence[CumulativeCurve], *, confidence_level: float = 0.9
+    ):
         self.curves = list(curves)
         self.confidence_level = confidence_level
 
     @classmethod
     def from_predictions(
         cls,
-        y_true,
-        y_proba=None,
+        y_true: ArrayLike,
+        y_proba: ArrayLike | Mapping[str, ArrayLike] | None = None,
         *,
-        confidence_level=0.9,
-        multiclass="auto",
-        sample_weight=None,
-        pos_label=None,
-        labels=None,
-        name=None,
-        ax=None,
-        **plot_options,
-    ):
+        confidence_level: float = 0.9,
+        multiclass: Literal["auto", "top_label"] = "auto",
+        sample_weight: ArrayLike | None = None,
+        pos_label: float | str | None = None,
+        labels: ArrayLike | None = None,
+        name: str | None = None,
+        ax: Axes | None = None,
+        **plot_options: Any,
+    ) -> Self:
         """Draw the cumulative differences of probabilities.
 
         Parameters
@@ -152,7 +182,8 @@ class CumulativeDifferenceDisplay(FromEstimator):
         sample_weight : array-like of shape (n,), default=None
             Weights, which count as repeated rows.
         pos_label : int, float, bool or str, default=None
-            The event; None is the greater of two labels, the second column of `predict_proba`.
+            The event; None is the greater of two labels, the second column of
+            `predict_proba`.
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         name : str, default=None
@@ -170,7 +201,8 @@ class CumulativeDifferenceDisplay(FromEstimator):
         Raises
         ------
         ValueError
-            For labels and probabilities that do not fit together, and for ``multiclass="marginal"``.
+            For labels and probabilities that do not fit together, and for
+            ``multiclass="marginal"``.
         """
         level = check_confidence_level(confidence_level)
         refusal = (
@@ -189,15 +221,15 @@ class CumulativeDifferenceDisplay(FromEstimator):
 
     def plot(
         self,
-        ax=None,
+        ax: Axes | None = None,
         *,
-        x="share",
-        legend=True,
-        line_kw=None,
-        band_kw=None,
-        mark_kw=None,
-        legend_kw=None,
-    ):
+        x: Literal["share", "score"] = "share",
+        legend: bool = True,
+        line_kw: dict[str, Any] | None = None,
+        band_kw: dict[str, Any] | None = None,
+        mark_kw: dict[str, Any] | None = None,
+        legend_kw: dict[str, Any] | None = None,
+    ) -> Self:
         """Draw the stored numbers.
 
         Parameters
@@ -205,11 +237,13 @@ class CumulativeDifferenceDisplay(FromEstimator):
         ax : Axes, default=None
             Where to draw; None makes a figure.
         x : {"share", "score"}, default="share"
-            The horizontal axis: the share of the rows, in the order of their scores, or the score.
+            The horizontal axis: the share of the rows, in the order of their scores, or
+            the score.
         legend : bool, default=True
             Whether the band and the marks are explained.
         line_kw, band_kw, mark_kw, legend_kw : dict, default=None
-            Keywords of the artists (`Axes.plot`, `Axes.axhspan`, `Axes.plot` and `legend`) that replace the defaults.
+            Keywords of the artists (`Axes.plot`, `Axes.axhspan`, `Axes.plot` and
+            `legend`) that replace the defaults.
 
         Returns
         -------
@@ -243,7 +277,8 @@ class CumulativeDifferenceDisplay(FromEstimator):
             keys[f"band of a calibrated model ({100 * self.confidence_level:g} %)"] = (
                 self.band_
             )
-            # Kuiper's range at the right border, and the largest distance from 0 where it is.
+            # Kuiper's range at the right border, and the largest distance from 0 where
+            # it is.
             style = {"color": colors(2)[1], "linewidth": 1.4, "zorder": 2.5}
             right, peak = at[0] + 1.02 * (at[-1] - at[0]), np.argmax(np.abs(difference))
             kuiper = [right] * 2, [difference.min(), difference.max()]
@@ -276,12 +311,16 @@ def _curve(model, cells):
 
 
 def _band_quantile(confidence_level):
-    """Return what the largest absolute value of Brownian motion on [0, 1] stays below with that probability."""
+    """Return what the largest absolute value of Brownian motion on [0, 1] stays below
+    with that probability.
+    """
     return brentq(lambda x: maximum_pvalue(x) - (1 - confidence_level), 0.05, 20)
 
 
 def _thinned(at, difference):
-    """Return at most some thousand points of a curve, with its first, last, lowest and highest one."""
+    """Return at most some thousand points of a curve, with its first, last, lowest and
+    highest one.
+    """
     if len(at) <= _MOST_POINTS:
         return at, difference
     even = np.searchsorted(at, np.linspace(at[0], at[-1], _MOST_POINTS)).clip(
@@ -294,5 +333,5 @@ def _thinned(at, difference):
 
 def _tested(name, tested):
     statistic, pvalue = tested
-    shown = f"p = {pvalue:.2g}" if pvalue >= 0.001 else "p < .001"
-    return f"{name} {100 * statistic:.2g} % ({shown})"
+    size = rounded(100 * statistic, 2)
+    return f"{name} {size} % ({pvalue_words(pvalue)})"

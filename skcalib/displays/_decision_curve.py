@@ -1,22 +1,42 @@
-"""Decision curves: the net benefit of models, of treating everybody and of treating nobody, at all thresholds."""
+"""Decision curves: the net benefit of models, of treating everybody and of treating
+nobody, at all thresholds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skcalib.decisions import net_benefit
-from skcalib.displays._frames import finish, pair_frame
+from skcalib.displays._finish import finish
+from skcalib.displays._frames import pair_frame
 from skcalib.displays._predictions import FromEstimator, named_models
 from skcalib.displays._style import curve_styles, draw_curve, neutral, reference_style
 from skcalib.displays._words import captions, model_label
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PolyCollection
+    from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
+    from matplotlib.lines import Line2D
+
+    from skcalib.decisions._net_benefit import NetBenefit
+
 
 _FEWEST_TREATED = 20  # rows: a curve ends where fewer are treated
 
 
 class DecisionCurveDisplay(FromEstimator):
-    """Decision curve: the net benefit of treating rows from a threshold on, against the threshold.
+    """Decision curve: net benefit against the threshold for treatment.
 
-    The threshold t says what a false alarm costs: who treats from t on takes 1 / t - 1 false alarms for one event. At
-    the thresholds of interest the best strategy is the highest curve; a model that lies below treating everybody or
-    nobody there does harm. A curve ends where fewer than 20 rows are treated.
+    The threshold t says what a false alarm costs: who treats from t on takes 1 / t - 1
+    false alarms for one event. At the thresholds of interest the best strategy is the
+    highest curve; a model that lies below treating everybody or nobody there does harm.
+    A curve ends where fewer than 20 rows are treated.
 
     Parameters
     ----------
@@ -49,7 +69,8 @@ class DecisionCurveDisplay(FromEstimator):
 
     References
     ----------
-    Vickers and Elkin (2006), Decision curve analysis: a novel method for evaluating prediction models.
+    Vickers and Elkin (2006), Decision curve analysis: a novel method for evaluating
+    prediction models.
 
     Examples
     --------
@@ -64,22 +85,32 @@ class DecisionCurveDisplay(FromEstimator):
     'Threshold (probability)'
     """
 
-    def __init__(self, curves, *, threshold=None):
+    ax_: Axes
+    figure_: Figure
+    lines_: list[Line2D]
+    bands_: list[PolyCollection]
+    reference_lines_: list[Line2D]
+    threshold_line_: Line2D | None
+    legend_: Legend | None
+
+    def __init__(
+        self, curves: Mapping[Any, NetBenefit], *, threshold: float | None = None
+    ):
         self.curves = curves
         self.threshold = threshold
 
     @classmethod
     def from_predictions(
         cls,
-        y_true,
-        y_proba,
+        y_true: ArrayLike,
+        y_proba: ArrayLike | Mapping[str, ArrayLike],
         *,
-        threshold=None,
-        name=None,
-        ax=None,
-        plot_options=None,
-        **options,
-    ):
+        threshold: float | None = None,
+        name: str | None = None,
+        ax: Axes | None = None,
+        plot_options: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> Self:
         """Draw the decision curves of probabilities.
 
         Parameters
@@ -89,7 +120,8 @@ class DecisionCurveDisplay(FromEstimator):
         y_proba : array-like of shape (n,) or (n, 2), or dict of such
             Probabilities in [0, 1]; a dict draws several models, by name.
         threshold : float, default=None
-            The threshold of interest, in [0, 1): it is marked, and the net benefits at it are named.
+            The threshold of interest, in [0, 1): it is marked, and the net benefits at
+            it are named.
         name : str, default=None
             Name of the model in the title.
         ax : Axes, default=None
@@ -97,7 +129,8 @@ class DecisionCurveDisplay(FromEstimator):
         plot_options : dict, default=None
             Options of `plot`.
         **options : dict
-            Options of `net_benefit`, such as `thresholds`, `standardize`, `simultaneous` and `clusters`.
+            Options of `net_benefit`, such as `thresholds`, `standardize`,
+            `simultaneous` and `clusters`.
 
         Returns
         -------
@@ -107,7 +140,8 @@ class DecisionCurveDisplay(FromEstimator):
         Raises
         ------
         ValueError
-            For labels and probabilities that do not fit together, and for more than two classes.
+            For labels and probabilities that do not fit together, and for more than two
+            classes.
         """
         thresholds = options.pop("thresholds", None)
         grid = np.arange(1, 100) / 100 if thresholds is None else thresholds
@@ -123,14 +157,14 @@ class DecisionCurveDisplay(FromEstimator):
 
     def plot(
         self,
-        ax=None,
+        ax: Axes | None = None,
         *,
-        legend=True,
-        line_kw=None,
-        band_kw=None,
-        reference_kw=None,
-        legend_kw=None,
-    ):
+        legend: bool = True,
+        line_kw: dict[str, Any] | None = None,
+        band_kw: dict[str, Any] | None = None,
+        reference_kw: dict[str, Any] | None = None,
+        legend_kw: dict[str, Any] | None = None,
+    ) -> Self:
         """Draw the stored numbers.
 
         Parameters
@@ -138,10 +172,11 @@ class DecisionCurveDisplay(FromEstimator):
         ax : Axes, default=None
             Where to draw; None makes a figure.
         legend : bool, default=True
-            Whether bands and reference lines are explained. Names of models are written in any case.
+            Whether bands and reference lines are explained. Names of models are written
+            in any case.
         line_kw, band_kw, reference_kw, legend_kw : dict, default=None
-            Keywords of the artists (`Axes.plot`, `Axes.fill_between`, `Axes.plot` and `legend`) that replace the
-            defaults.
+            Keywords of the artists (`Axes.plot`, `Axes.fill_between`, `Axes.plot` and
+            `legend`) that replace the defaults.
 
         Returns
         -------
@@ -191,13 +226,16 @@ class DecisionCurveDisplay(FromEstimator):
             [
                 most,
                 *(
-                    float(curve.high[drawn[name]].max(initial=0))
+                    float(np.nan_to_num(curve.high[drawn[name]]).max(initial=0))
                     for name, curve in self.curves.items()
                 ),
             ]
         )
         axes.set(xlim=(0, end), ylim=(-0.12 * most, 1.05 * min(highest, 1.3 * most)))
-        level = f"{100 * first.confidence_level:.10g} % {'band' if first.simultaneous else 'interval'}"
+        level = (
+            f"{100 * first.confidence_level:.10g} %"
+            f" {'band' if first.simultaneous else 'interval'}"
+        )
         keys = dict(
             zip(("treat all", "treat none"), self.reference_lines_, strict=True)
         )
@@ -207,7 +245,7 @@ class DecisionCurveDisplay(FromEstimator):
         if len(self.curves) == 1:
             words = {"caption": captions(name, first.n_samples, at and f"{worth} {at}")}
         benefit, words["legend_kw"] = (
-            "Standardised net benefit" if first.standardize else "Net benefit",
+            ("Standardised net benefit" if first.standardize else "Net benefit"),
             legend_kw,
         )
         return finish(
@@ -223,6 +261,8 @@ class DecisionCurveDisplay(FromEstimator):
     def _worth(self, curve):
         """Return the net benefit at the threshold of interest in words."""
         at = np.searchsorted(curve.thresholds, self.threshold)
+        if curve.reason[at]:
+            return f"{curve.net_benefit[at]:.3f}"
         return (
             f"{curve.net_benefit[at]:.3f} ({curve.low[at]:.3f} to {curve.high[at]:.3f})"
         )

@@ -1,14 +1,22 @@
-"""The bias of calibration errors by simulation: a heat map over bins and rows, and bias against the number of rows."""
+"""The bias of calibration errors by simulation: a heat map over bins and rows, and bias
+against the number of rows.
+"""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skcalib._cells.reductions import binary_tasks
 from skcalib._input.scalars import check_option
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib.binning import EqualWidth
-from skcalib.displays._frames import finish, fitting, pair_frame
+from skcalib.displays._finish import finish, fitting
+from skcalib.displays._frames import pair_frame
 from skcalib.displays._predictions import FromEstimator
 from skcalib.displays._style import (
     count_axis,
@@ -25,6 +33,16 @@ from skcalib.simulation import (
     fit_score_distribution,
 )
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PolyCollection, QuadMesh
+    from matplotlib.colorbar import Colorbar
+    from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
+    from matplotlib.lines import Line2D
+    from matplotlib.text import Text
+
+
 _BIAS = "Bias (percentage points)"
 _WIDTH_OF_NUMBER = 2.6  # of "-4.8", in units of the font size
 _N_SAMPLES = (200, 400, 800, 1600, 3200, 6400)
@@ -32,10 +50,10 @@ _N_BINS = (2, 4, 8, 16, 32, 64)
 
 
 class EstimatorBiasDisplay(FromEstimator):
-    """Mean error of estimates of the calibration error, by estimator and number of rows.
+    """Mean error of estimated calibration errors, by estimator and sample size.
 
-    `from_model` simulates a `CalibrationModel`, whose true error is known; `from_predictions` and `from_estimator` fit
-    such a model to scores and labels first.
+    `from_model` simulates a `CalibrationModel`, whose true error is known;
+    `from_predictions` and `from_estimator` fit such a model to scores and labels first.
 
     Parameters
     ----------
@@ -75,7 +93,8 @@ class EstimatorBiasDisplay(FromEstimator):
 
     References
     ----------
-    Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error estimation, Figure 4.
+    Roelofs, Cain, Shlens and Mozer (2022), Mitigating bias in calibration error
+    estimation, Figure 4.
 
     Examples
     --------
@@ -92,8 +111,24 @@ class EstimatorBiasDisplay(FromEstimator):
     [False, True]
     """
 
+    ax_: Axes
+    figure_: Figure
+    mesh_: QuadMesh | None
+    texts_: list[Text]
+    colorbar_: Colorbar | None
+    lines_: list[Line2D]
+    bands_: list[PolyCollection]
+    legend_: Legend | None
+
     def __init__(
-        self, bias, standard_error, *, n_samples, estimators, true_error, n_simulations
+        self,
+        bias: np.ndarray,
+        standard_error: np.ndarray,
+        *,
+        n_samples: Sequence[int],
+        estimators: Sequence[str | int],
+        true_error: float,
+        n_simulations: int,
     ):
         self.bias = np.asarray(bias, dtype=np.float64)
         self.standard_error = np.asarray(standard_error, dtype=np.float64)
@@ -105,19 +140,19 @@ class EstimatorBiasDisplay(FromEstimator):
     @classmethod
     def from_model(
         cls,
-        model,
+        model: CalibrationModel,
         *,
-        metrics=None,
-        n_bins=_N_BINS,
-        n_samples=_N_SAMPLES,
-        n_simulations=200,
-        norm=2,
-        n_jobs=None,
-        random_state=None,
-        verbose=False,
-        ax=None,
-        **plot_options,
-    ):
+        metrics: Mapping[Any, Callable[..., float]] | None = None,
+        n_bins: Sequence[int] = _N_BINS,
+        n_samples: Sequence[int] = _N_SAMPLES,
+        n_simulations: int = 200,
+        norm: float = 2,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: bool = False,
+        ax: Axes | None = None,
+        **plot_options: Any,
+    ) -> Self:
         """Simulate the bias for a model with a known error, and draw it.
 
         Parameters
@@ -125,8 +160,8 @@ class EstimatorBiasDisplay(FromEstimator):
         model : CalibrationModel
             Distribution of scores and calibration curve.
         metrics : dict of callables by name, default=None
-            Estimators ``metric(y_true, y_proba)`` of the error of this `norm`. None is the plugin error in equal-width
-            bins, for each of `n_bins`.
+            Estimators ``metric(y_true, y_proba)`` of the error of this `norm`. None is
+            the plugin error in equal-width bins, for each of `n_bins`.
         n_bins : sequence of int, default=(2, 4, 8, 16, 32, 64)
             Numbers of bins where `metrics` is None.
         n_samples : sequence of int, default=(200, 400, 800, 1600, 3200, 6400)
@@ -136,7 +171,8 @@ class EstimatorBiasDisplay(FromEstimator):
         norm : float, default=2
             Norm of the error.
         n_jobs : int, default=None
-            How many jobs run at once; None is 1 unless a `joblib.parallel_config` says otherwise, -1 all processors.
+            How many jobs run at once; None is 1 unless a `joblib.parallel_config` says
+            otherwise, -1 all processors.
         random_state : int, RandomState or None, default=None
             Seed of the draws.
         verbose : bool, default=False
@@ -180,17 +216,18 @@ class EstimatorBiasDisplay(FromEstimator):
     @classmethod
     def from_predictions(
         cls,
-        y_true,
-        y_proba=None,
+        y_true: ArrayLike,
+        y_proba: ArrayLike | None = None,
         *,
-        multiclass="auto",
-        pos_label=None,
-        labels=None,
-        **options,
-    ):
+        multiclass: Literal["auto", "top_label"] = "auto",
+        pos_label: float | str | None = None,
+        labels: ArrayLike | None = None,
+        **options: Any,
+    ) -> Self:
         """Simulate and draw the bias for a model fitted to scores and labels.
 
-        A Beta distribution is fitted to the scores and the best of the curves of Roelofs et al. to the labels.
+        A Beta distribution is fitted to the scores and the best of the curves of
+        Roelofs et al. to the labels.
 
         Parameters
         ----------
@@ -201,7 +238,8 @@ class EstimatorBiasDisplay(FromEstimator):
         multiclass : {"auto", "top_label"}, default="auto"
             See `calibration_error`.
         pos_label : int, float, bool or str, default=None
-            The event; None is the greater of two labels, the second column of `predict_proba`.
+            The event; None is the greater of two labels, the second column of
+            `predict_proba`.
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         **options : dict
@@ -215,8 +253,9 @@ class EstimatorBiasDisplay(FromEstimator):
         Raises
         ------
         ValueError
-            If labels and scores differ in length or are empty, a label is unknown, a score is missing or
-            outside [0, 1], or weights are negative or all zero. Also if no such model can be fitted to the scores.
+            If labels and scores differ in length or are empty, a label is unknown, a
+            score is missing or outside [0, 1], or weights are negative or all zero.
+            Also if no such model can be fitted to the scores.
         """
         if "sample_weight" in options:
             raise TypeError(
@@ -224,7 +263,8 @@ class EstimatorBiasDisplay(FromEstimator):
             )
         if multiclass not in ("auto", "top_label"):
             raise ValueError(
-                f"multiclass must be 'auto' or 'top_label', found {multiclass!r}: it is about one event."
+                f"multiclass must be 'auto' or 'top_label', found {multiclass!r}: it is"
+                " about one event."
             )
         data = check_scored_labels(
             y_true, y_proba, multiclass=multiclass, pos_label=pos_label, labels=labels
@@ -237,16 +277,16 @@ class EstimatorBiasDisplay(FromEstimator):
 
     def plot(
         self,
-        ax=None,
+        ax: Axes | None = None,
         *,
-        kind="heatmap",
-        legend=True,
-        mesh_kw=None,
-        text_kw=None,
-        line_kw=None,
-        band_kw=None,
-        legend_kw=None,
-    ):
+        kind: Literal["heatmap", "lines"] = "heatmap",
+        legend: bool = True,
+        mesh_kw: dict[str, Any] | None = None,
+        text_kw: dict[str, Any] | None = None,
+        line_kw: dict[str, Any] | None = None,
+        band_kw: dict[str, Any] | None = None,
+        legend_kw: dict[str, Any] | None = None,
+    ) -> Self:
         """Draw the stored numbers.
 
         Parameters
@@ -258,8 +298,8 @@ class EstimatorBiasDisplay(FromEstimator):
         legend : bool, default=True
             Whether the lines have a legend.
         mesh_kw, text_kw, line_kw, band_kw, legend_kw : dict, default=None
-            Keywords of the artists (`Axes.pcolormesh`, `Axes.text`, `Axes.plot`, `Axes.fill_between` and `legend`)
-            that replace the defaults.
+            Keywords of the artists (`Axes.pcolormesh`, `Axes.text`, `Axes.plot`,
+            `Axes.fill_between` and `legend`) that replace the defaults.
 
         Returns
         -------
@@ -275,7 +315,10 @@ class EstimatorBiasDisplay(FromEstimator):
             [],
             [],
         )
-        note = f"true error {100 * self.true_error:.2f} %, {format_count(self.n_simulations)} simulations"
+        note = (
+            f"true error {100 * self.true_error:.2f} %,"
+            f" {format_count(self.n_simulations)} simulations"
+        )
         are_bins = all(isinstance(name, int) for name in self.estimators)
         if kind == "heatmap":
             self._draw_heatmap(frame, are_bins, mesh_kw, text_kw or {})

@@ -1,8 +1,11 @@
-"""Forest plots: rows with a name, a mark and an interval for each model, those that are significant filled."""
+"""Forest plots: rows with a name, a mark and an interval for each model, those that are
+significant filled.
+"""
 
 import numpy as np
 
-from skcalib.displays._frames import Frame, keep_inside, size_text
+from skcalib.displays._frames import Frame, size_text
+from skcalib.displays._layout import keep_inside
 from skcalib.displays._style import (
     canonical_keywords,
     colors,
@@ -11,7 +14,13 @@ from skcalib.displays._style import (
     reference_style,
     require_matplotlib,
 )
-from skcalib.displays._words import format_count, matplotlib_text
+from skcalib.displays._words import (
+    cut,
+    cut_apart,
+    cut_middle,
+    format_count,
+    matplotlib_text,
+)
 
 _LONGEST_NAME = 28  # letters of a line of a name that are shown
 
@@ -29,10 +38,12 @@ def draw_forest(
     bar_kw=None,
     legend_kw=None,
 ):
-    """Draw one row for each name, the first at the top, and set the artists as attributes of the display.
+    """Draw one row for each name, the first at the top, and set the artists as
+    attributes of the display.
 
-    `models` has, by the name of the model, the estimates of all rows with their limits, shape (3, n_rows), and which
-    rows are significant. `words` makes the text below the axes from the frame; `counts` stand at the right.
+    `models` has, by the name of the model, the estimates of all rows with their limits,
+    shape (3, n_rows), and which rows are significant. `words` makes the text below the
+    axes from the frame; `counts` stand at the right.
     """
     frame = _frame(
         ax,
@@ -72,9 +83,8 @@ def draw_forest(
                     "markerfacecolor": color if is_filled else "none",
                     "elinewidth": 1.2,
                 }
-                estimate, low, high = limits[
-                    :, chosen
-                ]  # an estimate may lie outside its limits
+                # an estimate may lie outside its limits
+                estimate, low, high = limits[:, chosen]
                 style["xerr"] = np.maximum(0, [estimate - low, high - estimate])
                 keywords = {**style, **canonical_keywords(bar_kw)}
                 display.intervals_.append(
@@ -109,7 +119,9 @@ def draw_forest(
 
 
 def _name_rows(frame, names, counts, words):
-    """Name the rows, the first at the top, with `words` below and numbers of rows at the right."""
+    """Name the rows, the first at the top, with `words` below and numbers of rows at
+    the right.
+    """
     ax, heights = frame.axes[0], np.arange(len(names))
     ax.set_yticks(heights, names)
     ax.set_ylim(len(names) - 0.5, -0.5)
@@ -126,7 +138,9 @@ def _name_rows(frame, names, counts, words):
 
 
 def _frame(ax, n_rows, lines):
-    """Return axes with room for the rows and their names, and the text size that fits there."""
+    """Return axes with room for the rows and their names, and the text size that fits
+    there.
+    """
     plt = require_matplotlib()
     base = plt.rcParams["font.size"]
     if ax is None:
@@ -149,16 +163,27 @@ def places(shown, names):
     return np.array([rows[name] for name in shown])
 
 
-def short_name(name, *, separator=None):
-    """Return a name as it is shown: its lines cut to some letters, a long one broken in two at a separator."""
-    lines = [name]
-    if separator is not None and separator in name and len(name) > _LONGEST_NAME:
-        at = len(separator) + max(
-            name.rfind(separator, 0, _LONGEST_NAME + 1), name.find(separator)
-        )
-        lines = [name[:at].rstrip(), name[at:]]
-    lines = [
-        line if len(line) <= _LONGEST_NAME else line[: _LONGEST_NAME - 1] + "…"
-        for line in lines
-    ]
-    return "\n".join(map(matplotlib_text, lines))
+def short_names(names, *, separator=None):
+    """Return names as they are shown: cut to some letters, and still different.
+
+    A long name is broken into two lines at a separator.
+    """
+    for cutter in (cut, cut_middle):
+        short = []
+        for name in names:
+            lines = [cutter(line, _LONGEST_NAME) for line in _broken(name, separator)]
+            short.append("\n".join(lines))
+        if len(set(short)) == len(set(names)):
+            return [matplotlib_text(name) for name in short]
+    numbered = cut_apart(names, _LONGEST_NAME)
+    return [matplotlib_text(name) for name in numbered]
+
+
+def _broken(name, separator):
+    """Return the lines of a name: two of one that is long and has a separator."""
+    if separator is None or separator not in name or len(name) <= _LONGEST_NAME:
+        return [name]
+    # The last separator that leaves the first line short enough, or else the first.
+    last = name.rfind(separator, 0, _LONGEST_NAME + 1)
+    at = len(separator) + max(last, name.find(separator))
+    return [name[:at].rstrip(), name[at:]]

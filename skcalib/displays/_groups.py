@@ -1,11 +1,28 @@
-"""Bias or error of each group as a forest plot: which groups are off, and which of them are more than noise."""
+"""Bias or error of each group as a forest plot: which groups are off, and which of them
+are more than noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skcalib._input.scalars import check_option
-from skcalib.displays._forest import draw_forest, places, short_name
+from skcalib.displays._forest import draw_forest, places, short_names
 from skcalib.displays._predictions import FromEstimator, named_models
 from skcalib.metrics import calibration_by_group
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.container import ErrorbarContainer
+    from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
+
+    from skcalib.metrics._by_group import GroupCalibration
+
 
 _WORDS = {
     "bias": "Mean score minus event frequency (percentage points)",
@@ -14,17 +31,17 @@ _WORDS = {
 
 
 class GroupDisplay(FromEstimator):
-    """Forest plot of the groups: the bias or the calibration error of each, with its interval.
+    """Forest plot of the groups: bias or calibration error, with its interval.
 
-    Groups whose bias stays significant after the adjustment for the number of groups have a filled mark, the others an
-    open one. A dict compares several models in the same groups. Make it with `from_predictions`, `from_estimator` or
-    `from_table`.
+    Groups whose bias stays significant after the adjustment for the number of groups
+    have a filled mark, the others an open one. A dict compares several models in the
+    same groups. Make it with `from_predictions`, `from_estimator` or `from_table`.
 
     Parameters
     ----------
     tables : dict
-        Tables of the same groups, as `calibration_by_group` returns them, by the name of the model; the name of a
-        single one may be None.
+        Tables of the same groups, as `calibration_by_group` returns them, by the name
+        of the model; the name of a single one may be None.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
 
@@ -35,8 +52,8 @@ class GroupDisplay(FromEstimator):
     figure_ : Figure
         The figure.
     intervals_ : list of ErrorbarContainer
-        Intervals and marks, model by model: those of the significant groups, then the others. A kind without groups is
-        left out.
+        Intervals and marks, model by model: those of the significant groups, then the
+        others. A kind without groups is left out.
     legend_ : Legend or None
         The legend.
 
@@ -46,7 +63,8 @@ class GroupDisplay(FromEstimator):
 
     References
     ----------
-    Zhao, Chen and Oymak (2020), On the role of dataset quality and heterogeneity in model confidence.
+    Zhao, Chen and Oymak (2020), On the role of dataset quality and heterogeneity in
+    model confidence.
 
     Examples
     --------
@@ -60,22 +78,29 @@ class GroupDisplay(FromEstimator):
     ['east', 'north', 'west']
     """
 
-    def __init__(self, tables, *, confidence_level=0.9):
+    ax_: Axes
+    figure_: Figure
+    intervals_: list[ErrorbarContainer]
+    legend_: Legend | None
+
+    def __init__(
+        self, tables: Mapping[Any, GroupCalibration], *, confidence_level: float = 0.9
+    ):
         self.tables = dict(tables)
         self.confidence_level = confidence_level
 
     @classmethod
     def from_predictions(
         cls,
-        y_true,
-        y_proba,
-        groups="predicted_class",
+        y_true: ArrayLike,
+        y_proba: ArrayLike | Mapping[str, ArrayLike],
+        groups: ArrayLike = "predicted_class",
         *,
-        confidence_level=0.9,
-        ax=None,
-        plot_options=None,
-        **options,
-    ):
+        confidence_level: float = 0.9,
+        ax: Axes | None = None,
+        plot_options: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> Self:
         """Compute the table of the groups and draw it.
 
         Parameters
@@ -104,7 +129,7 @@ class GroupDisplay(FromEstimator):
         ------
         ValueError
             For labels, probabilities or groups that do not fit together.
-        """
+        """  # noqa: E501
         options |= {"groups": groups, "confidence_level": confidence_level}
         models = named_models(y_proba, None)
         tables = {
@@ -116,7 +141,14 @@ class GroupDisplay(FromEstimator):
         )
 
     @classmethod
-    def from_table(cls, table, *, confidence_level=0.9, ax=None, **plot_options):
+    def from_table(
+        cls,
+        table: GroupCalibration | Mapping[Any, GroupCalibration],
+        *,
+        confidence_level: float = 0.9,
+        ax: Axes | None = None,
+        **plot_options: Any,
+    ) -> Self:
         """Draw what `calibration_by_group` has returned.
 
         Parameters
@@ -147,22 +179,22 @@ class GroupDisplay(FromEstimator):
         )
         if any(other != first for other in others):
             raise ValueError(
-                "The tables are about different groups: judge all models by the same rows and groups. "
-                '"predicted_class" makes other groups of each model.'
+                "The tables are about different groups: judge all models by the same"
+                ' rows and groups. "predicted_class" makes other groups of each model.'
             )
         return cls(tables, confidence_level=confidence_level).plot(ax, **plot_options)
 
     def plot(
         self,
-        ax=None,
+        ax: Axes | None = None,
         *,
-        value="bias",
-        significance_level=0.05,
-        max_groups=60,
-        legend=True,
-        bar_kw=None,
-        legend_kw=None,
-    ):
+        value: Literal["bias", "error"] = "bias",
+        significance_level: float = 0.05,
+        max_groups: int = 60,
+        legend: bool = True,
+        bar_kw: dict[str, Any] | None = None,
+        legend_kw: dict[str, Any] | None = None,
+    ) -> Self:
         """Draw the stored table.
 
         Parameters
@@ -170,15 +202,18 @@ class GroupDisplay(FromEstimator):
         ax : Axes, default=None
             Where to draw; None makes a figure that is high enough for all groups.
         value : {"bias", "error"}, default="bias"
-            What is drawn. The error needs some rows per group; groups without one are left out.
+            What is drawn. The error needs some rows per group; groups without one are
+            left out.
         significance_level : float, default=0.05
             A group has a filled mark where its adjusted p-value is below it.
         max_groups : int, default=60
-            Most groups that are shown. Of more, those with the smallest p-values (of the first model) are shown.
+            Most groups that are shown. Of more, those with the smallest p-values (of
+            the first model) are shown.
         legend : bool, default=True
             Whether there is a legend.
         bar_kw, legend_kw : dict, default=None
-            Keywords of the artists (`Axes.errorbar` and `legend`) that replace the defaults.
+            Keywords of the artists (`Axes.errorbar` and `legend`) that replace the
+            defaults.
 
         Returns
         -------
@@ -212,7 +247,7 @@ class GroupDisplay(FromEstimator):
             "bar_kw": bar_kw,
             "legend_kw": legend_kw,
         }
-        names = [short_name(str(group)) for group in groups]
+        names = short_names([str(group) for group in groups])
         draw_forest(
             self,
             ax,
@@ -232,7 +267,8 @@ def _shown(table, value, max_groups):
     shown = np.flatnonzero(np.isfinite(getattr(table, value)))
     if len(shown) == 0:
         raise ValueError(
-            f"No group has enough rows for its {value}: draw the bias, or larger groups."
+            f"No group has enough rows for its {value}: draw the bias, or larger"
+            " groups."
         )
     if len(shown) > max_groups:
         shown = np.sort(

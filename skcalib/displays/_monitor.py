@@ -1,11 +1,24 @@
 """The e-value of a monitor over time, with the alarm and the change point."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
 import numpy as np
 
-from skcalib.displays._frames import finish, frame_of_panels, pair_frame
+from skcalib.displays._finish import finish
+from skcalib.displays._frames import frame_of_panels, pair_frame
 from skcalib.displays._style import colors, curve_styles, reference_style, styled
 from skcalib.displays._words import format_count, matplotlib_text
 from skcalib.monitoring import CalibrationMonitor, GroupMonitors
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
+    from matplotlib.lines import Line2D
+
 
 _MOST_GROUPS = 12
 
@@ -13,8 +26,9 @@ _MOST_GROUPS = 12
 class MonitorDisplay:
     """The evidence of a `CalibrationMonitor` against calibration, batch by batch.
 
-    The dashed line is the evidence that raises the alarm. A full mark shows the alarm, and a vertical line the row at
-    which the scores seem to have changed. Make it with `from_monitor`.
+    The dashed line is the evidence that raises the alarm. A full mark shows the alarm,
+    and a vertical line the row at which the scores seem to have changed. Make it with
+    `from_monitor`.
 
     Parameters
     ----------
@@ -52,22 +66,37 @@ class MonitorDisplay:
     >>> for rows in np.split(np.arange(6000), 60):
     ...     monitor = monitor.partial_fit(scores[rows], y[rows])
     >>> display = MonitorDisplay.from_monitor(monitor, name="clicks")
-    >>> int(display.alarms_[0].get_xdata()[0]) == monitor.alarm_row_
+    >>> np.asarray(display.alarms_[0].get_xdata()).tolist() == [monitor.alarm_row_]
     True
     """
 
-    def __init__(self, monitors):
+    ax_: Any
+    figure_: Figure
+    lines_: list[Line2D]
+    threshold_lines_: list[Line2D]
+    alarms_: list[Line2D]
+    change_lines_: list[Line2D]
+    legend_: Legend | None
+
+    def __init__(self, monitors: Mapping[Any, CalibrationMonitor]):
         self.monitors = dict(monitors)
 
     @classmethod
-    def from_monitor(cls, monitor, *, name=None, ax=None, **plot_options):
+    def from_monitor(
+        cls,
+        monitor: CalibrationMonitor | Mapping[Any, CalibrationMonitor] | GroupMonitors,
+        *,
+        name: str | None = None,
+        ax: Axes | np.ndarray | Sequence[Axes] | None = None,
+        **plot_options: Any,
+    ) -> Self:
         """Draw one monitor, or several by name, each in a panel.
 
         Parameters
         ----------
         monitor : CalibrationMonitor, dict of such or GroupMonitors
-            Monitors that have seen rows. A dict has one for each segment, by name. Of more than twelve groups those
-            with the most evidence are drawn.
+            Monitors that have seen rows. A dict has one for each segment, by name. Of
+            more than twelve groups those with the most evidence are drawn.
         name : str, default=None
             Name of a single monitor in the title.
         ax : Axes or array of Axes, default=None
@@ -88,9 +117,8 @@ class MonitorDisplay:
             If there is none.
         """
         if isinstance(monitor, GroupMonitors):
-            table = (
-                monitor.table_
-            )  # what counts is the evidence against the group's own threshold
+            # what counts is the evidence against the group's own threshold
+            table = monitor.table_
             worst = sorted(
                 table.group,
                 key=lambda group: _evidence(monitor.monitors_[group]),
@@ -105,21 +133,22 @@ class MonitorDisplay:
         for one in monitors.values():
             if not isinstance(one, CalibrationMonitor):
                 raise TypeError(
-                    f"monitor must be a CalibrationMonitor, or a dict of such, found {one!r}."
+                    "monitor must be a CalibrationMonitor, or a dict of such, found"
+                    f" {one!r}."
                 )
         return cls(monitors).plot(ax, **plot_options)
 
     def plot(
         self,
-        ax=None,
+        ax: Axes | np.ndarray | Sequence[Axes] | None = None,
         *,
-        legend=True,
-        line_kw=None,
-        threshold_kw=None,
-        alarm_kw=None,
-        change_kw=None,
-        legend_kw=None,
-    ):
+        legend: bool = True,
+        line_kw: dict[str, Any] | None = None,
+        threshold_kw: dict[str, Any] | None = None,
+        alarm_kw: dict[str, Any] | None = None,
+        change_kw: dict[str, Any] | None = None,
+        legend_kw: dict[str, Any] | None = None,
+    ) -> Self:
         """Draw what the monitors have seen so far.
 
         Parameters
@@ -129,8 +158,8 @@ class MonitorDisplay:
         legend : bool, default=True
             Whether the lines are explained.
         line_kw, threshold_kw, alarm_kw, change_kw, legend_kw : dict, default=None
-            Keywords of the artists (`Axes.plot`, `Axes.axhline`, `Axes.plot`, `Axes.axvline` and `legend`) that
-            replace the defaults.
+            Keywords of the artists (`Axes.plot`, `Axes.axhline`, `Axes.plot`,
+            `Axes.axvline` and `legend`) that replace the defaults.
 
         Returns
         -------
@@ -198,9 +227,8 @@ class MonitorDisplay:
             if is_single
             else [matplotlib_text(str(name)) for name in self.monitors]
         )
-        words["legend"] = legend and (
-            frame.is_own or is_single
-        )  # inside one of several panels there is no room
+        # inside one of several panels there is no room
+        words["legend"] = legend and (frame.is_own or is_single)
         return finish(
             self,
             frame,
@@ -224,7 +252,8 @@ class MonitorDisplay:
         style = reference_style(threshold_kw, linestyle=(0, (4, 2)))
         self.threshold_lines_.append(ax.axhline(monitor.threshold_, **style))
         ax.set_yscale("log")
-        # The threshold is always seen; evidence far beyond it, or far below 1, leaves the axes.
+        # The threshold is always seen; evidence far beyond it, or far below 1, leaves
+        # the axes.
         top = max(
             3 * min(evidence.max(), 1e4 * monitor.threshold_), 3 * monitor.threshold_
         )
@@ -232,12 +261,16 @@ class MonitorDisplay:
 
 
 def _evidence(monitor):
-    """Return what sorts monitors: those with an alarm first, then by the e-value over the threshold."""
+    """Return what sorts monitors: those with an alarm first, then by the e-value over
+    the threshold.
+    """
     return monitor.alarm_, monitor.e_value_ / monitor.threshold_
 
 
 def _captions(name, monitor):
-    """Return what is written about a single monitor, in words for more and less room."""
+    """Return what is written about a single monitor, in words for more and less
+    room.
+    """
     size = f"{format_count(monitor.n_rows_)} rows"
     first = size if name is None else f"{matplotlib_text(str(name))}, {size}"
     if not monitor.alarm_:

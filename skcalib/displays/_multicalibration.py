@@ -1,10 +1,18 @@
-"""How a multicalibrated recalibrator has chosen its rounds: the gain on held-out rows after each."""
+"""How a multicalibrated recalibrator has chosen its rounds: the gain on held-out rows
+after each.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from skcalib.displays._frames import finish, pair_frame
+from skcalib.displays._finish import finish
+from skcalib.displays._frames import pair_frame
 from skcalib.displays._style import (
     colors,
     curve_styles,
@@ -15,13 +23,21 @@ from skcalib.displays._style import (
 from skcalib.displays._words import plural
 from skcalib.recalibrators import MulticalibratedRecalibrator
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.container import ErrorbarContainer
+    from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
+    from matplotlib.lines import Line2D
+
 
 class MulticalibrationDisplay:
-    """Held-out gain of the global map's corrections, round by round, and the number of rounds that was chosen.
+    """Held-out gain of each round of corrections, and the chosen number.
 
-    A gain is the cross-validated log-loss of the global map minus the log-loss after the rounds. The bars end two
-    standard errors below and above it: the chosen round has the highest lower end, if that lies above 0. Make it with
-    `from_estimator`. `SegmentDisplay` draws what the rounds do to the worst segments.
+    A gain is the cross-validated log-loss of the global map minus the log-loss after
+    the rounds. The bars end two standard errors below and above it: the chosen round
+    has the highest lower end, if that lies above 0. Make it with `from_estimator`.
+    `SegmentDisplay` draws what the rounds do to the worst segments.
 
     Parameters
     ----------
@@ -47,8 +63,8 @@ class MulticalibrationDisplay:
 
     See Also
     --------
-    skcalib.MulticalibratedRecalibrator : The recalibrator.
-    SegmentDisplay : The worst segments, before and after.
+    skcalib.MulticalibratedRecalibrator : The recalibrator. SegmentDisplay : The worst
+        segments, before and after.
 
     Examples
     --------
@@ -62,17 +78,26 @@ class MulticalibrationDisplay:
     ...     np.column_stack((scores, site)), y
     ... )
     >>> display = MulticalibrationDisplay.from_estimator(fitted)
-    >>> int(display.chosen_.get_xdata()[0]) == fitted.n_rounds_
+    >>> np.asarray(display.chosen_.get_xdata()).tolist() == [fitted.n_rounds_]
     True
     """
 
-    def __init__(self, gains, gain_errors, n_rounds):
+    ax_: Axes
+    figure_: Figure
+    line_: Line2D
+    intervals_: ErrorbarContainer
+    chosen_: Line2D
+    legend_: Legend | None
+
+    def __init__(self, gains: ArrayLike, gain_errors: ArrayLike, n_rounds: int):
         self.gains = np.asarray(gains, dtype=np.float64)
         self.gain_errors = np.asarray(gain_errors, dtype=np.float64)
         self.n_rounds = n_rounds
 
     @classmethod
-    def from_estimator(cls, estimator, *, ax=None, **plot_options):
+    def from_estimator(
+        cls, estimator: Any, *, ax: Axes | None = None, **plot_options: Any
+    ) -> Self:
         """Draw the gains of a fitted recalibrator.
 
         Parameters
@@ -101,8 +126,8 @@ class MulticalibrationDisplay:
         last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
         if not isinstance(last, MulticalibratedRecalibrator):
             raise TypeError(
-                "estimator must be a MulticalibratedRecalibrator or a Pipeline that ends with one, found "
-                f"{type(last).__name__}."
+                "estimator must be a MulticalibratedRecalibrator or a Pipeline that"
+                f" ends with one, found {type(last).__name__}."
             )
         check_is_fitted(last)
         if len(last.gains_) == 0:
@@ -115,14 +140,14 @@ class MulticalibrationDisplay:
 
     def plot(
         self,
-        ax=None,
+        ax: Axes | None = None,
         *,
-        legend=True,
-        line_kw=None,
-        interval_kw=None,
-        chosen_kw=None,
-        legend_kw=None,
-    ):
+        legend: bool = True,
+        line_kw: dict[str, Any] | None = None,
+        interval_kw: dict[str, Any] | None = None,
+        chosen_kw: dict[str, Any] | None = None,
+        legend_kw: dict[str, Any] | None = None,
+    ) -> Self:
         """Draw the stored numbers.
 
         Parameters
@@ -132,7 +157,8 @@ class MulticalibrationDisplay:
         legend : bool, default=True
             Whether bars and marks are explained.
         line_kw, interval_kw, chosen_kw, legend_kw : dict, default=None
-            Keywords of the artists (`Axes.plot`, `Axes.errorbar`, `Axes.plot` and `legend`) that replace the defaults.
+            Keywords of the artists (`Axes.plot`, `Axes.errorbar`, `Axes.plot` and
+            `legend`) that replace the defaults.
 
         Returns
         -------
@@ -193,6 +219,9 @@ class MulticalibrationDisplay:
             return [f"{tried}, none used:\nno gain beyond noise", "no round used"]
         used = f"{self.n_rounds} {plural('round', self.n_rounds)} used"
         return [
-            f"{tried}, {self.n_rounds} used\ngain {gains[self.n_rounds]:.3g} nats a row",
+            (
+                f"{tried}, {self.n_rounds} used\ngain {gains[self.n_rounds]:.3g} nats"
+                " a row"
+            ),
             used,
         ]

@@ -1,13 +1,27 @@
-"""Murphy diagrams: what decisions by the scores lose at each threshold, for one model or several."""
+"""Murphy diagrams: what decisions by the scores lose at each threshold, for one model
+or several.
+"""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from skcalib.displays._frames import finish, pair_frame
+from skcalib.displays._finish import finish
+from skcalib.displays._frames import pair_frame
 from skcalib.displays._predictions import FromEstimator, cells_of_models, named_models
 from skcalib.displays._style import curve_styles, draw_curve, reference_style
 from skcalib.displays._words import captions, model_label
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
+    from matplotlib.lines import Line2D
+
 
 _N_THRESHOLDS = 1001
 
@@ -31,12 +45,16 @@ class MurphyCurve(NamedTuple):
 
 
 class MurphyDisplay(FromEstimator):
-    """Murphy diagram: the mean loss of acting where the score is above a threshold, for all thresholds at once.
+    """Murphy diagram: the mean loss of acting above each threshold.
 
-    At the threshold t an action without an event costs 2 t, and an event without an action 2 (1 - t): t is the share of
-    the costs that makes both equally bad at a probability of t. A model whose curve is nowhere above that of another is
-    better for every ratio of costs. The area below a curve is its Brier score. The dotted line is the loss of always or
-    never acting, whichever is better: a calibrated model is never above it.
+    All thresholds are shown at once.
+
+    At the threshold t an action without an event costs 2 t, and an event without an
+    action 2 (1 - t): t is the share of the costs that makes both equally bad at a
+    probability of t. A model whose curve is nowhere above that of another is better for
+    every ratio of costs. The area below a curve is its Brier score. The dotted line is
+    the loss of always or never acting, whichever is better: a calibrated model is never
+    above it.
 
     Parameters
     ----------
@@ -64,12 +82,13 @@ class MurphyDisplay(FromEstimator):
 
     See Also
     --------
-    skcalib.metrics.brier_decomposition : What of the Brier score recalibration would save.
+    skcalib.metrics.brier_decomposition : What of the Brier score recalibration would
+        save.
 
     References
     ----------
-    Ehm, Gneiting, Jordan and Krüger (2016), Of quantiles and expectiles: consistent scoring functions, Choquet
-    representations and forecast rankings.
+    Ehm, Gneiting, Jordan and Krüger (2016), Of quantiles and expectiles: consistent
+    scoring functions, Choquet representations and forecast rankings.
 
     Examples
     --------
@@ -82,7 +101,19 @@ class MurphyDisplay(FromEstimator):
     0.166
     """
 
-    def __init__(self, curves, thresholds, event_frequency, n_rows):
+    ax_: Axes
+    figure_: Figure
+    lines_: list[Line2D]
+    reference_line_: Line2D
+    legend_: Legend | None
+
+    def __init__(
+        self,
+        curves: Sequence[MurphyCurve],
+        thresholds: np.ndarray,
+        event_frequency: float,
+        n_rows: float,
+    ):
         self.curves = list(curves)
         self.thresholds = thresholds
         self.event_frequency = event_frequency
@@ -91,18 +122,18 @@ class MurphyDisplay(FromEstimator):
     @classmethod
     def from_predictions(
         cls,
-        y_true,
-        y_proba=None,
+        y_true: ArrayLike,
+        y_proba: ArrayLike | Mapping[str, ArrayLike] | None = None,
         *,
-        limits="auto",
-        multiclass="auto",
-        sample_weight=None,
-        pos_label=None,
-        labels=None,
-        name=None,
-        ax=None,
-        **plot_options,
-    ):
+        limits: Literal["auto"] | tuple[float, float] = "auto",
+        multiclass: Literal["auto", "top_label"] = "auto",
+        sample_weight: ArrayLike | None = None,
+        pos_label: float | str | None = None,
+        labels: ArrayLike | None = None,
+        name: str | None = None,
+        ax: Axes | None = None,
+        **plot_options: Any,
+    ) -> Self:
         """Draw the Murphy diagram of probabilities.
 
         Parameters
@@ -112,13 +143,15 @@ class MurphyDisplay(FromEstimator):
         y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of such
             Probabilities in [0, 1]; a dict draws several models, by name.
         limits : "auto" or tuple of float, default="auto"
-            Lowest and highest threshold; "auto" is (0, 1), or ends at the highest score where that is below 1/2.
+            Lowest and highest threshold; "auto" is (0, 1), or ends at the highest score
+            where that is below 1/2.
         multiclass : {"auto", "top_label"}, default="auto"
             See `calibration_error`.
         sample_weight : array-like of shape (n,), default=None
             Weights, which count as repeated rows.
         pos_label : int, float, bool or str, default=None
-            The event; None is the greater of two labels, the second column of `predict_proba`.
+            The event; None is the greater of two labels, the second column of
+            `predict_proba`.
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         name : str, default=None
@@ -136,10 +169,14 @@ class MurphyDisplay(FromEstimator):
         Raises
         ------
         ValueError
-            For labels and probabilities that do not fit together, for ``multiclass="marginal"`` and for ``"top_label"``
-            with several models, whose events differ.
+            For labels and probabilities that do not fit together, for
+            ``multiclass="marginal"`` and for ``"top_label"`` with several models, whose
+            events differ.
         """
-        refusal = "A Murphy diagram needs the same event for all scores: draw one class at a time."
+        refusal = (
+            "A Murphy diagram needs the same event for all scores: draw one class at a"
+            " time."
+        )
         given = {
             "sample_weight": sample_weight,
             "pos_label": pos_label,
@@ -164,8 +201,14 @@ class MurphyDisplay(FromEstimator):
         )
 
     def plot(
-        self, ax=None, *, legend=True, line_kw=None, reference_kw=None, legend_kw=None
-    ):
+        self,
+        ax: Axes | None = None,
+        *,
+        legend: bool = True,
+        line_kw: dict[str, Any] | None = None,
+        reference_kw: dict[str, Any] | None = None,
+        legend_kw: dict[str, Any] | None = None,
+    ) -> Self:
         """Draw the stored numbers.
 
         Parameters
@@ -173,9 +216,11 @@ class MurphyDisplay(FromEstimator):
         ax : Axes, default=None
             Where to draw; None makes a figure.
         legend : bool, default=True
-            Whether the dotted line is explained. Names and Brier scores are written in any case.
+            Whether the dotted line is explained. Names and Brier scores are written in
+            any case.
         line_kw, reference_kw, legend_kw : dict, default=None
-            Keywords of the artists (`Axes.plot`, `Axes.plot` and `legend`) that replace the defaults.
+            Keywords of the artists (`Axes.plot`, `Axes.plot` and `legend`) that replace
+            the defaults.
 
         Returns
         -------
@@ -207,12 +252,16 @@ class MurphyDisplay(FromEstimator):
             float(line.get_ydata().max())
             for line in (*self.lines_, self.reference_line_)
         )
+        # a legend inside needs room
         axes.set_ylim(
             0, highest * (1.06 if "caption" in words or frame.is_own else 1.5)
-        )  # a legend inside needs room
+        )
         keys, names = (
             {"always or never acting": self.reference_line_},
-            ("Decision threshold", "Mean loss of decisions"),
+            (
+                "Decision threshold",
+                "Mean loss of decisions",
+            ),
         )
         return finish(
             self, frame, keys, *names, legend=legend, legend_kw=legend_kw, **words
@@ -230,7 +279,8 @@ def _thresholds(limits, cells):
     low, high = limits
     if not 0 <= low < high <= 1:
         raise ValueError(
-            f"limits must be two thresholds with 0 <= low < high <= 1, found {limits!r}."
+            "limits must be two thresholds with 0 <= low < high <= 1, found"
+            f" {limits!r}."
         )
     return np.linspace(low, high, _N_THRESHOLDS)
 

@@ -1,18 +1,27 @@
-"""What displays draw from: the probabilities of one or several fitted models, by name."""
+"""What displays draw from: the probabilities of one or several fitted models, by
+name.
+"""
+
+from __future__ import annotations
 
 from inspect import signature
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 
 from skcalib._cells.reductions import binary_tasks, resolve_multiclass
+from skcalib._input.classifier_scores import classifier_scores
 from skcalib._input.scalars import hint_at_keywords, parameters_of
 from skcalib._input.scored_labels import check_scored_labels
 
 
 class FromEstimator:
-    """Mixin of the displays: `from_estimator` predicts and calls the display's `from_predictions`.
+    """Mixin of displays: `from_estimator` predicts and calls `from_predictions`.
 
-    An option that neither a display's constructors nor its `plot` have is refused in the name of the display.
+    An option that neither a display's constructors nor its `plot` have is refused in
+    the name of the display.
     """
 
     def __init_subclass__(cls):
@@ -29,13 +38,22 @@ class FromEstimator:
         cls.plot = hint_at_keywords(cls.plot, cls.__name__, also)
 
     @classmethod
-    def from_estimator(cls, estimator, X, y, *, name=None, **options):
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        name: str | None = None,
+        **options: Any,
+    ) -> Self:
         """Draw the display for one or several fitted classifiers or recalibrators.
 
         Parameters
         ----------
         estimator : classifier or dict of classifiers by name
-            Fitted, with `predict_proba`. Only displays whose `from_predictions` takes a dict take several.
+            Fitted, with `predict_proba`. Only displays whose `from_predictions` takes a
+            dict take several.
         X : array-like of shape (n, n_features)
             Rows that the classifier was not fitted on.
         y : array-like of shape (n,)
@@ -53,7 +71,8 @@ class FromEstimator:
         Raises
         ------
         ValueError
-            If the estimator has no `predict_proba`, and for labels that do not belong to it.
+            If the estimator has no `predict_proba`, and for labels that do not belong
+            to it.
         """
         probabilities, classes = predicted_probabilities(estimator, X, name)
         if not isinstance(estimator, dict):
@@ -63,17 +82,33 @@ class FromEstimator:
         return cls.from_predictions(y, probabilities, **{"labels": classes, **options})
 
 
-def named_models(models, name):
+def named_models(models: Any, name: str | None) -> dict[str | None, Any]:
     """Return a dict of models, or of their probabilities, by name.
 
-    `models` is one, or a dict of several by name. The name of one model may be None: the picture then shows none.
+    Parameters
+    ----------
+    models : object or dict
+        One model, or a dict of several by name.
+    name : str or None
+        Name of a single model. With None the picture shows none.
+
+    Returns
+    -------
+    models : dict
+        The models by name.
+
+    Raises
+    ------
+    ValueError
+        If the dict is empty, or there is a name besides.
     """
     if isinstance(models, dict):
         if not models:
             raise ValueError("There is no model to draw: the dict is empty.")
         if name is not None:
             raise ValueError(
-                f"name={name!r} is for one model; the keys of a dict are the names of several."
+                f"name={name!r} is for one model; the keys of a dict are the names of"
+                " several."
             )
         return {
             None if key is None else str(key): model for key, model in models.items()
@@ -82,9 +117,11 @@ def named_models(models, name):
 
 
 def cells_of_models(y_true, models, multiclass, refusal, *, same_event=False, **given):
-    """Return the cells of the distinct scores of each model, by name; several events are refused in these words.
+    """Return the cells of the distinct scores of each model, by name; several events
+    are refused in these words.
 
-    With `same_event` all models must have one event: whether the predicted class is right is another one for each.
+    With `same_event` all models must have one event: whether the predicted class is
+    right is another one for each.
     """
     cells = {}
     for model, proba in models.items():
@@ -97,20 +134,28 @@ def cells_of_models(y_true, models, multiclass, refusal, *, same_event=False, **
 
 
 def predicted_probabilities(estimator, X, name):
-    """Return the probabilities of one or several fitted classifiers by name, and the labels of their columns."""
+    """Return the probabilities of one or several fitted classifiers by name, and the
+    labels of their columns.
+    """
     if name is None and not isinstance(estimator, dict):
         name = type(estimator).__name__
     estimators = named_models(estimator, name)
     for key, model in estimators.items():
         if not hasattr(model, "predict_proba"):
             raise ValueError(
-                f"{key} has no predict_proba, and calibration is about probabilities: wrap it in "
-                "RecalibratedClassifierCV, or draw its recalibrated scores with from_predictions."
+                f"{key} has no predict_proba, and calibration is about probabilities:"
+                " wrap it in RecalibratedClassifierCV, or draw its recalibrated scores"
+                " with from_predictions."
             )
-    probabilities = {key: model.predict_proba(X) for key, model in estimators.items()}
+    for model in estimators.values():
+        check_is_fitted(model)
     first, *others = (model.classes_ for model in estimators.values())
     if not all(np.array_equal(first, other) for other in others):
         raise ValueError(
             "The estimators must have the same classes_ to be drawn together."
         )
+    probabilities = {
+        key: classifier_scores(model, X, first, "predict_proba", rows_sum_to_one=False)
+        for key, model in estimators.items()
+    }
     return probabilities, first

@@ -1,13 +1,36 @@
-"""Reliability diagrams: event frequency against predicted probability, with what noise alone would do."""
+"""Reliability diagrams: event frequency against predicted probability, with what noise
+alone would do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 import skcalib.displays._reliability_panel as panel
 from skcalib._input.scalars import check_option
-from skcalib.displays._frames import add_numbers, finish, frame_of_panels, has_room
+from skcalib.displays._finish import add_numbers, finish
+from skcalib.displays._frames import frame_of_panels, has_room
 from skcalib.displays._predictions import FromEstimator, named_models
 from skcalib.displays._reliability_curves import CurveMaker, readable_limits
 from skcalib.displays._style import CURVE, curve_styles, neutral
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PolyCollection
+    from matplotlib.container import ErrorbarContainer
+    from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import StepPatch
+
+    from skcalib.binning import BaseBinning
+    from skcalib.displays._reliability_curves import ReliabilityCurve
+    from skcalib.metrics import BinStatistics
+
 
 _CLASS_NAMES = {
     "binary": ("event", "no event"),
@@ -15,17 +38,20 @@ _CLASS_NAMES = {
     "marginal": ("this class", "other class"),
 }
 _MOST_STRIPS = 4  # histograms below an overlay of several models; more models have none
-_STRIP = 0.25  # height of the histogram of all models of a panel, in units of the height of the diagram
+# height of the histogram of all models of a panel, in units of the height of the
+# diagram
+_STRIP = 0.25
 _HEIGHT_OF_STRIPS = 3.0  # inches that a picture with several histograms needs
 
 
 class ReliabilityDisplay(FromEstimator):
-    """Reliability diagram: how often events happen that were predicted with probability s.
+    """Reliability diagram: observed event frequency against predicted probability.
 
-    Draws the event frequency of each bin with an interval against its mean score. A band around the diagonal shows
-    where a calibrated model would stay. The histogram of the scores is drawn below. The title shows the calibration
-    error with its interval. Make it with `from_estimator`, `from_predictions` or `from_statistics`. The numbers are
-    stored: `plot` draws them again without computing anything.
+    Draws the event frequency of each bin with an interval against its mean score. A
+    band around the diagonal shows where a calibrated model would stay. The histogram of
+    the scores is drawn below. The title shows the calibration error with its interval.
+    Make it with `from_estimator`, `from_predictions` or `from_statistics`. The numbers
+    are stored: `plot` draws them again without computing anything.
 
     Parameters
     ----------
@@ -49,11 +75,13 @@ class ReliabilityDisplay(FromEstimator):
     figure_ : Figure
         The figure.
     histogram_ax_ : Axes or ndarray of Axes or None
-        The axes of the histograms: one per panel, or one per model where several models share the axes.
+        The axes of the histograms: one per panel, or one per model where several models
+        share the axes.
     lines_ : list of Line2D
         The curves, in the order of `curves`.
     intervals_ : list of ErrorbarContainer or PolyCollection
-        The intervals of the event frequencies: bars, or bands where several models share the axes.
+        The intervals of the event frequencies: bars, or bands where several models
+        share the axes.
     consistency_bands_ : list of PolyCollection
         The bands around the diagonal.
     reference_lines_ : list of Line2D
@@ -70,8 +98,9 @@ class ReliabilityDisplay(FromEstimator):
 
     References
     ----------
-    Bröcker and Smith (2007), Increasing the reliability of reliability diagrams. Dimitriadis, Gneiting and Jordan
-    (2021), Stable reliability diagrams for probabilistic classifiers.
+    Bröcker and Smith (2007), Increasing the reliability of reliability diagrams.
+    Dimitriadis, Gneiting and Jordan (2021), Stable reliability diagrams for
+    probabilistic classifiers.
 
     Examples
     --------
@@ -89,15 +118,25 @@ class ReliabilityDisplay(FromEstimator):
     ['too sure, n = 500', 'calibration error 8.7 % (4.7 to 12.9)']
     """
 
+    ax_: Any
+    figure_: Figure
+    histogram_ax_: Any
+    lines_: list[Line2D]
+    intervals_: list[ErrorbarContainer | PolyCollection]
+    consistency_bands_: list[PolyCollection]
+    reference_lines_: list[Line2D]
+    histograms_: list[StepPatch]
+    legend_: Legend | None
+
     def __init__(
         self,
-        curves,
+        curves: Sequence[ReliabilityCurve],
         *,
-        confidence_level,
-        kind="binary",
-        error_name="error",
-        n_panels_left_out=0,
-        event=None,
+        confidence_level: float,
+        kind: Literal["binary", "top_label", "marginal"] = "binary",
+        error_name: str = "error",
+        n_panels_left_out: int = 0,
+        event: str | None = None,
     ):
         self.curves = list(curves)
         self.confidence_level = confidence_level
@@ -109,28 +148,29 @@ class ReliabilityDisplay(FromEstimator):
     @classmethod
     def from_predictions(
         cls,
-        y_true,
-        y_proba=None,
+        y_true: ArrayLike,
+        y_proba: ArrayLike | Mapping[str, ArrayLike] | None = None,
         *,
-        binning=None,
-        multiclass="auto",
-        groups=None,
-        order="sorted",
-        interval="auto",
-        confidence_level=0.9,
-        n_resamples=1000,
-        metric="auto",
-        max_panels=12,
-        curve="bins",
-        statistics=(),
-        sample_weight=None,
-        pos_label=None,
-        labels=None,
-        name=None,
-        random_state=None,
-        ax=None,
-        **plot_options,
-    ):
+        binning: BaseBinning | int | None = None,
+        multiclass: Literal["auto", "top_label", "marginal"] = "auto",
+        groups: ArrayLike | None = None,
+        order: Literal["sorted", "given", "error"] = "sorted",
+        interval: Literal["auto", "clopper_pearson", "wilson", "hoeffding", "bootstrap"]
+        | None = "auto",
+        confidence_level: float = 0.9,
+        n_resamples: int = 1000,
+        metric: Callable[..., float] | Literal["auto"] | None = "auto",
+        max_panels: int = 12,
+        curve: Literal["bins", "smooth", "both"] = "bins",
+        statistics: str | Sequence[str] = (),
+        sample_weight: ArrayLike | None = None,
+        pos_label: float | str | None = None,
+        labels: ArrayLike | None = None,
+        name: str | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        ax: Axes | np.ndarray | Sequence[Axes] | None = None,
+        **plot_options: Any,
+    ) -> Self:
         """Draw the reliability diagram of probabilities.
 
         Parameters
@@ -138,42 +178,50 @@ class ReliabilityDisplay(FromEstimator):
         y_true : array-like of shape (n,)
             Labels.
         y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of such, default=None
-            Probabilities in [0, 1]; a dict draws several models in the same axes, by name. They must be given: bin
-            statistics are for `from_statistics`.
+            Probabilities in [0, 1]; a dict draws several models in the same axes, by
+            name. They must be given: bin statistics are for `from_statistics`.
         binning : BaseBinning, int or None, default=None
-            Strategy; an int is a number of equal-mass bins. None means 15 equal-width bins: one with more than its
-            share of the rows is cut into parts of equal mass, and neighbours are merged until each holds 10 rows.
+            Strategy; an int is a number of equal-mass bins. None means 15 equal-width
+            bins: one with more than its share of the rows is cut into parts of equal
+            mass, and neighbours are merged until each holds 10 rows.
             `PoolAdjacentViolators` draws the steps of the isotonic fit (CORP).
         multiclass : {"auto", "top_label", "marginal"}, default="auto"
-            "auto" is the positive class for one or two columns, "top_label" for more. "marginal" gives each class a
-            panel.
+            "auto" is the positive class for one or two columns, "top_label" for more.
+            "marginal" gives each class a panel.
         groups : array-like of shape (n,), default=None
             Groups of rows. Each gets a panel.
         order : {"sorted", "given", "error"}, default="sorted"
-            Order of the panels: by the name of the class or group, as the groups first occur in the rows, or the
-            largest error first.
+            Order of the panels: by the name of the class or group, as the groups first
+            occur in the rows, or the largest error first.
         interval : {"auto", "clopper_pearson", "wilson", "hoeffding", "bootstrap"} or None, default="auto"
-            Bars for each bin, or a bootstrap band. "auto" is Clopper-Pearson, or the bootstrap for bins that depend on
-            the labels, for which no other interval is valid (they are made anew on each resample).
+            Bars for each bin, or a bootstrap band. "auto" is Clopper-Pearson, or the
+            bootstrap for bins that depend on the labels, for which no other interval is
+            valid (they are made anew on each resample).
         confidence_level : float, default=0.9
-            Level of each bin's interval, of the consistency band (at each score) and of the error's interval.
+            Level of each bin's interval, of the consistency band (at each score) and of
+            the error's interval.
         n_resamples : int, default=1000
             Number of bootstrap resamples.
         metric : callable, "auto" or None, default="auto"
-            The error in the title, which also orders panels with ``order="error"``. "auto" is `calibration_error`, in
-            the bins given as `binning` unless they depend on the labels. None leaves it out.
+            The error in the title, which also orders panels with ``order="error"``.
+            "auto" is `calibration_error`, in the bins given as `binning` unless they
+            depend on the labels. None leaves it out.
         max_panels : int, default=12
-            Most classes or groups that are shown. Of more, those with the largest errors are shown.
+            Most classes or groups that are shown. Of more, those with the largest
+            errors are shown.
         curve : {"bins", "smooth", "both"}, default="bins"
-            What is drawn: the bins, a smooth curve (loess, that of `calibration_summary`) with a pointwise band, or the
-            curve and the bins as points.
+            What is drawn: the bins, a smooth curve (loess, that of
+            `calibration_summary`) with a pointwise band, or the curve and the bins as
+            points.
         statistics : str or sequence of str, default=()
-            Numbers of `calibration_summary` that are written into a corner, such as ``("intercept", "slope", "auc")``.
-            With several models in the same axes they stand in the legend, without intervals.
+            Numbers of `calibration_summary` that are written into a corner, such as
+            ``("intercept", "slope", "auc")``. With several models in the same axes they
+            stand in the legend, without intervals.
         sample_weight : array-like of shape (n,), default=None
             Weights, which count as repeated rows.
         pos_label : int, float, bool or str, default=None
-            The event; None is the greater of two labels, the second column of `predict_proba`.
+            The event; None is the greater of two labels, the second column of
+            `predict_proba`.
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         name : str, default=None
@@ -181,8 +229,9 @@ class ReliabilityDisplay(FromEstimator):
         random_state : int, RandomState or None, default=None
             Seed of the draws.
         ax : Axes or array of Axes, default=None
-            Where to draw; None makes a figure. The picture fills the axes that are given. One axes is divided among
-            several panels. The axes of an earlier display may be given, to draw on top of it.
+            Where to draw; None makes a figure. The picture fills the axes that are
+            given. One axes is divided among several panels. The axes of an earlier
+            display may be given, to draw on top of it.
         **plot_options : dict
             Options of `plot`.
 
@@ -194,14 +243,16 @@ class ReliabilityDisplay(FromEstimator):
         Raises
         ------
         ValueError
-            For labels and probabilities that do not fit together, and for an interval that is not valid for the bins.
+            For labels and probabilities that do not fit together, and for an interval
+            that is not valid for the bins.
         ImportError
             If matplotlib is missing.
-        """
+        """  # noqa: E501
         if y_proba is None:
             raise TypeError(
-                f"from_predictions needs y_true and y_proba, found one {type(y_true).__name__}. BinStatistics, or a "
-                "dict of them, are drawn by ReliabilityDisplay.from_statistics."
+                "from_predictions needs y_true and y_proba, found one"
+                f" {type(y_true).__name__}. BinStatistics, or a dict of them, are drawn"
+                " by ReliabilityDisplay.from_statistics."
             )
         maker = CurveMaker(
             binning,
@@ -232,24 +283,26 @@ class ReliabilityDisplay(FromEstimator):
     @classmethod
     def from_statistics(
         cls,
-        statistics=None,
+        statistics: BinStatistics | Mapping[str, BinStatistics] | None = None,
         /,
         *,
-        interval="auto",
-        confidence_level=0.9,
-        n_resamples=1000,
-        metric="auto",
-        name=None,
-        random_state=None,
-        ax=None,
-        **plot_options,
-    ):
+        interval: Literal["auto", "clopper_pearson", "wilson", "hoeffding", "bootstrap"]
+        | None = "auto",
+        confidence_level: float = 0.9,
+        n_resamples: int = 1000,
+        metric: Callable[..., float] | Literal["auto"] | None = "auto",
+        name: str | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        ax: Axes | np.ndarray | Sequence[Axes] | None = None,
+        **plot_options: Any,
+    ) -> Self:
         """Draw the reliability diagram of sums per bin, for instance of a table.
 
         Parameters
         ----------
         statistics : BinStatistics, or dict of such
-            Sums per bin, given without a name; a dict draws several models, by name. The histogram has the same bins.
+            Sums per bin, given without a name; a dict draws several models, by name.
+            The histogram has the same bins.
         interval : {"auto", "clopper_pearson", "wilson", "hoeffding", "bootstrap"} or None, default="auto"
             Bars for each bin, or a bootstrap band. "auto" means Clopper-Pearson.
         confidence_level : float, default=0.9
@@ -257,7 +310,8 @@ class ReliabilityDisplay(FromEstimator):
         n_resamples : int, default=1000
             Number of resamples.
         metric : callable, "auto" or None, default="auto"
-            The error in the title, of the same bins. "auto" means `calibration_error`. None leaves it out.
+            The error in the title, of the same bins. "auto" means `calibration_error`.
+            None leaves it out.
         name : str, default=None
             Name of the model in the title.
         random_state : int, RandomState or None, default=None
@@ -278,7 +332,7 @@ class ReliabilityDisplay(FromEstimator):
             If `statistics` is something else.
         ValueError
             If the statistics hold no row.
-        """
+        """  # noqa: E501
         maker = CurveMaker(
             None, interval, confidence_level, n_resamples, metric, random_state
         )
@@ -288,22 +342,22 @@ class ReliabilityDisplay(FromEstimator):
 
     def plot(
         self,
-        ax=None,
+        ax: Axes | np.ndarray | Sequence[Axes] | None = None,
         *,
-        layout="overlay",
-        histogram=True,
-        split_histogram=False,
-        histogram_scale="auto",
-        consistency_band=None,
-        limits="auto",
-        legend=True,
-        line_kw=None,
-        interval_kw=None,
-        consistency_kw=None,
-        reference_kw=None,
-        histogram_kw=None,
-        legend_kw=None,
-    ):
+        layout: Literal["overlay", "columns"] = "overlay",
+        histogram: bool = True,
+        split_histogram: bool = False,
+        histogram_scale: Literal["auto", "linear", "log"] = "auto",
+        consistency_band: bool | None = None,
+        limits: Literal["auto"] | tuple[float, float] = "auto",
+        legend: bool = True,
+        line_kw: dict[str, Any] | None = None,
+        interval_kw: dict[str, Any] | None = None,
+        consistency_kw: dict[str, Any] | None = None,
+        reference_kw: dict[str, Any] | None = None,
+        histogram_kw: dict[str, Any] | None = None,
+        legend_kw: dict[str, Any] | None = None,
+    ) -> Self:
         """Draw the stored numbers.
 
         Parameters
@@ -311,24 +365,29 @@ class ReliabilityDisplay(FromEstimator):
         ax : Axes or array of Axes, default=None
             Where to draw; None makes a figure.
         layout : {"overlay", "columns"}, default="overlay"
-            Whether several models share the axes or stand side by side. In shared axes the intervals are light bands,
-            and each of at most four models has its own histogram.
+            Whether several models share the axes or stand side by side. In shared axes
+            the intervals are light bands, and each of at most four models has its own
+            histogram.
         histogram : bool, default=True
             Whether the histogram of the scores is drawn below.
         split_histogram : bool, default=False
             Whether events are drawn upwards and the others downwards.
         histogram_scale : {"auto", "linear", "log"}, default="auto"
-            Scale of the number of rows. "auto" is logarithmic where most bars would be too small to be seen beside the
-            largest.
+            Scale of the number of rows. "auto" is logarithmic where most bars would be
+            too small to be seen beside the largest.
         consistency_band : bool, default=None
-            Whether the band around the diagonal is drawn; None draws it where a panel has one curve.
+            Whether the band around the diagonal is drawn; None draws it where a panel
+            has one curve.
         limits : "auto" or tuple of float, default="auto"
-            Lowest and highest probability of both axes; "auto" is (0, 1), or less where more than half would be empty.
+            Lowest and highest probability of both axes; "auto" is (0, 1), or less where
+            more than half would be empty.
         legend : bool, default=True
-            Whether bands and intervals are explained. Names and errors are written in any case.
+            Whether bands and intervals are explained. Names and errors are written in
+            any case.
         line_kw, interval_kw, consistency_kw, reference_kw, histogram_kw, legend_kw : dict, default=None
-            Keywords of the artists (`Axes.plot`, `Axes.errorbar` or `Axes.fill_between`, `Axes.fill_between`,
-            `Axes.plot`, `Axes.stairs` and `legend`) that replace the defaults.
+            Keywords of the artists (`Axes.plot`, `Axes.errorbar` or
+            `Axes.fill_between`, `Axes.fill_between`, `Axes.plot`, `Axes.stairs` and
+            `legend`) that replace the defaults.
 
         Returns
         -------
@@ -339,7 +398,7 @@ class ReliabilityDisplay(FromEstimator):
         ------
         ValueError
             If an option is not one of those named.
-        """
+        """  # noqa: E501
         check_option(layout, "layout", ("overlay", "columns"))
         check_option(histogram_scale, "histogram_scale", ("auto", "linear", "log"))
         scale = (
@@ -358,7 +417,8 @@ class ReliabilityDisplay(FromEstimator):
             curve.panel is not None for curve in self.curves
         ):
             raise ValueError(
-                'layout="columns" is for several models without groups or classes in panels.'
+                'layout="columns" is for several models without groups or classes in'
+                " panels."
             )
         n_shared = 1 if layout == "columns" else len(models)
         strips = (_STRIP,) if histogram and n_shared == 1 else ()
@@ -392,7 +452,10 @@ class ReliabilityDisplay(FromEstimator):
         for curve, place in zip(self.curves, places, strict=True):
             i, style = (
                 panels.index(place),
-                {**styles[curve.model], "label": panel.line_label(curve)},
+                {
+                    **styles[curve.model],
+                    "label": panel.line_label(curve),
+                },
             )
             if alone if consistency_band is None else consistency_band:
                 color = None if alone else style["color"]
@@ -434,14 +497,15 @@ class ReliabilityDisplay(FromEstimator):
         """Write what stands around the panels, and numbers in their corners."""
         is_single = len(self.curves) == 1 and panels == [None]
         words = {
-            "caption": panel.caption(self.curves[0], self.error_name)
-            if is_single
-            else None
+            "caption": (
+                panel.caption(self.curves[0], self.error_name) if is_single else None
+            )
         }
         words["titles"] = (
             None if panels == [None] else panel.panel_titles(self, frame, panels)
         )
-        # The titles of panels name the models that stand side by side; panels in given axes speak for themselves.
+        # The titles of panels name the models that stand side by side; panels in given
+        # axes speak for themselves.
         words |= {
             "with_curves": with_curves,
             "legend": legend and (panels == [None] or frame.is_own),
@@ -471,7 +535,8 @@ class ReliabilityDisplay(FromEstimator):
             or not 0 <= limits[0] < limits[1] <= 1
         ):
             raise ValueError(
-                f'limits must be "auto" or two increasing probabilities, found {limits!r}.'
+                'limits must be "auto" or two increasing probabilities, found'
+                f" {limits!r}."
             )
         return limits
 
@@ -486,9 +551,10 @@ class ReliabilityDisplay(FromEstimator):
         }
         named[f"{level} interval"] = self.intervals_
         keys = {label: artists[0] for label, artists in named.items() if artists}
+        # bands of many colours
         if len(self.curves) > 1 and hasattr(
             keys.get(f"{level} interval"), "get_facecolor"
-        ):  # bands of many colours
+        ):
             keys[f"{level} interval"] = Patch(facecolor=neutral(0.3))
         return keys | (
             dict(zip(_CLASS_NAMES[self.kind], self.histograms_, strict=False))

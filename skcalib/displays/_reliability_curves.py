@@ -1,9 +1,13 @@
-"""The numbers of a reliability diagram: bins, interval, consistency band, histogram and error of each curve."""
+"""The numbers of a reliability diagram: bins, interval, consistency band, histogram and
+error of each curve.
+"""
+
+from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
 from numbers import Integral
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -12,7 +16,7 @@ from sklearn.utils import check_random_state
 
 from skcalib._cells.reductions import BinaryTask, binary_tasks, resolve_multiclass
 from skcalib._cells.statistics import BinStatistics, bin_statistics
-from skcalib._errors.bin_free import LoessPower
+from skcalib._errors.bin_free import LoessError
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int, check_option
 from skcalib._input.scored_labels import check_scored_labels
@@ -23,9 +27,9 @@ from skcalib.binning import (
     EqualMass,
     MinimumMass,
     PoolAdjacentViolators,
-    assign_bins,
     check_binning,
 )
+from skcalib.binning._base import assign_bins
 from skcalib.evaluation import calibration_summary
 from skcalib.metrics import calibration_error, calibration_error_interval
 
@@ -45,16 +49,17 @@ NUMBERS |= {
     "auc": "AUC",
 }
 _N_BINS, _HISTOGRAM_BINS = 15, 40
-_COMPRESSED_BINS = (
-    500  # rows are pooled to this many scores before a refitted binning is resampled
-)
+# rows are pooled to this many scores before a refitted binning is resampled
+_COMPRESSED_BINS = 500
 _BINOMIAL_INTERVALS = ("clopper_pearson", "wilson", "hoeffding")
 
 
 class _SpreadBins(BaseBinning):
-    """Equal-width bins, those with more than their share of the rows cut into parts of equal mass.
+    """Equal-width bins, those with more than their share of the rows cut into parts of
+    equal mass.
 
-    Points spread over the axis, as for a network that is nearly always sure, and over the rows, as for a rare event.
+    Points spread over the axis, as for a network that is nearly always sure, and over
+    the rows, as for a rare event.
     """
 
     def _edges(self, scores, y, sample_weight):
@@ -101,7 +106,8 @@ class ReliabilityCurve:
     band : Band or None
         Bootstrap limits of the event frequency as a function of the score.
     consistency : Band
-        Limits within which the event frequencies of a calibrated model lie, from the lowest to the highest score.
+        Limits within which the event frequencies of a calibrated model lie, from the
+        lowest to the highest score.
     histogram : BinStatistics
         Equal-width bins of the scores.
     error : IntervalEstimate or None
@@ -134,13 +140,14 @@ class ReliabilityCurve:
         """Smallest and largest probability that is drawn."""
         seen = self.statistics.weight > 0
         limits = [limit[seen] for limit in self.bars or ()]
+        # its band may be cut
         band = (
             []
             if self.band is None
             else self.band
             if self.smooth is None
             else [self.smooth]
-        )  # its band may be cut
+        )
         drawn = np.concatenate(
             [
                 self.consistency.scores,
@@ -154,7 +161,9 @@ class ReliabilityCurve:
 
 @dataclass
 class CurveMaker:
-    """How the curves of one picture are made; for the parameters see `ReliabilityDisplay.from_predictions`."""
+    """How the curves of one picture are made; for the parameters see
+    `ReliabilityDisplay.from_predictions`.
+    """
 
     binning: BaseBinning | int | None = None
     interval: str | None = "auto"
@@ -184,8 +193,8 @@ class CurveMaker:
         )
         if self.interval in _BINOMIAL_INTERVALS and refits:
             raise ValueError(
-                f'interval="{self.interval}" is not valid for bins that the labels made '
-                f'({type(self.strategy).__name__}): use interval="bootstrap".'
+                f'interval="{self.interval}" is not valid for bins that the labels made'
+                f' ({type(self.strategy).__name__}): use interval="bootstrap".'
             )
         if not (self.metric is None or self.metric == "auto" or callable(self.metric)):
             raise ValueError(
@@ -193,12 +202,13 @@ class CurveMaker:
             )
         check_int(self.n_resamples, "n_resamples")
         self.confidence_level = check_confidence_level(self.confidence_level)
-        # An error in bins that were made from the same labels would be biased. Without given bins the library's default
-        # error is used.
+        # An error in bins that were made from the same labels would be biased. Without
+        # given bins the library's default error is used.
         self.error_binning = (
             EqualMass(15) if self.binning is None or refits else self.strategy
         )
-        # One seed for all curves: a panel's limits do not depend on which other panels there are.
+        # One seed for all curves: a panel's limits do not depend on which other panels
+        # there are.
         self.seed = self.random_state
         if not isinstance(self.seed, Integral):
             self.seed = int(
@@ -214,16 +224,18 @@ class CurveMaker:
         groups=None,
         order="sorted",
         max_panels=12,
-        **given,
+        **given: Any,
     ):
         """Return what `ReliabilityDisplay` is made of: its arguments.
 
-        `models` holds probabilities by name and `given` is what `check_scored_labels` takes besides; for the other
-        arguments see `ReliabilityDisplay.from_predictions`.
+        `models` holds probabilities by name and `given` is what `check_scored_labels`
+        takes besides; for the other arguments see
+        `ReliabilityDisplay.from_predictions`.
         """
         if groups is not None and multiclass == "marginal":
             raise ValueError(
-                'groups and multiclass="marginal" exclude each other: both ask for a panel each.'
+                'groups and multiclass="marginal" exclude each other: both ask for a'
+                " panel each."
             )
         if not max_panels >= 1:
             raise ValueError(f"max_panels must be at least 1, found {max_panels!r}.")
@@ -258,11 +270,14 @@ class CurveMaker:
         )
 
     def from_statistics(self, models):
-        """Return what `ReliabilityDisplay` is made of, from the `BinStatistics` of each model by name."""
+        """Return what `ReliabilityDisplay` is made of, from the `BinStatistics` of each
+        model by name.
+        """
         for one in models.values():
             if not isinstance(one, BinStatistics):
                 raise TypeError(
-                    f"The first argument must be BinStatistics or a dict of them by name, found {one!r}."
+                    "The first argument must be BinStatistics or a dict of them by"
+                    f" name, found {one!r}."
                 )
             if not one.weight.any():
                 raise ValueError("statistics hold no row: there is nothing to draw.")
@@ -285,9 +300,8 @@ class CurveMaker:
             if self.metric in (None, "auto")
             else getattr(self.metric, "func", self.metric)
         )
-        name = getattr(metric, "__name__", "error").replace(
-            "_", " "
-        )  # `func` is that of a functools.partial
+        # `func` is that of a functools.partial
+        name = getattr(metric, "__name__", "error").replace("_", " ")
         return {
             "curves": curves,
             "confidence_level": self.confidence_level,
@@ -337,7 +351,9 @@ class CurveMaker:
         )
 
     def _error(self, *data, **arguments):
-        """Return the error with its interval, or None where it is refused because its bins hold too few rows."""
+        """Return the error with its interval, or None where it is refused because its
+        bins hold too few rows.
+        """
         if self.metric is None:
             return None
         arguments |= {
@@ -357,7 +373,9 @@ class CurveMaker:
             return None
 
     def _rank(self, task):
-        """Return the error by which panels are ranked; minus infinity where the rows are too few for one."""
+        """Return the error by which panels are ranked; minus infinity where the rows
+        are too few for one.
+        """
         metric = self.metric
         if metric in (None, "auto"):
             metric = partial(
@@ -369,11 +387,13 @@ class CurveMaker:
             return -np.inf
 
     def _intervals(self, statistics, task=None):
-        """Return the bars of bins, their bootstrap band, and the band of calibrated models.
+        """Return the bars of bins, their bootstrap band, and the band of calibrated
+        models.
 
-        Bins that the labels made are made anew on each resample of rows, which are pooled to some hundred scores.
-        Others are resampled as they are, and a calibrated model's frequencies in them are binomial: exactly for equal
-        scores in a bin, else the limits are a little wide (Hoeffding 1956).
+        Bins that the labels made are made anew on each resample of rows, which are
+        pooled to some hundred scores. Others are resampled as they are, and a
+        calibrated model's frequencies in them are binomial: exactly for equal scores in
+        a bin, else the limits are a little wide (Hoeffding 1956).
         """
         refits = task is not None and self.strategy.needs_labels
         cells = task.statistics(EqualMass(_COMPRESSED_BINS)) if refits else statistics
@@ -390,7 +410,9 @@ class CurveMaker:
         quantiles = (1 - self.confidence_level) / 2, (1 + self.confidence_level) / 2
 
         def band(counts):
-            """Return percentiles of the frequencies of counts (n_resamples, 2, n_cells) of both labels."""
+            """Return percentiles of the frequencies of counts (n_resamples, 2, n_cells)
+            of both labels.
+            """
             if refits:
                 frequency = _refitted(scores, counts, self.strategy)
             else:
@@ -432,7 +454,8 @@ class CurveMaker:
             limits = (
                 binom.ppf(one, trials, scores) / trials - scores for one in quantiles
             )
-            # Between the mean scores the distance from the diagonal is interpolated; beyond them it stays the same.
+            # Between the mean scores the distance from the diagonal is interpolated;
+            # beyond them it stays the same.
             limits = (
                 np.clip(drawn + np.interp(drawn, scores, one), 0, 1) for one in limits
             )
@@ -441,7 +464,9 @@ class CurveMaker:
 
 
 def _refitted(scores, counts, strategy):
-    """Return the event frequency at each score in the bins that `strategy` makes of each resample."""
+    """Return the event frequency at each score in the bins that `strategy` makes of
+    each resample.
+    """
     labels, both = np.repeat([False, True], len(scores)), np.tile(scores, 2)
     frequency = np.empty((len(counts), len(scores)))
     for row, weight in zip(frequency, counts.reshape(len(counts), -1), strict=True):
@@ -454,14 +479,16 @@ def _refitted(scores, counts, strategy):
 
 
 def _smooth_curve(task, confidence_level):
-    """Return the loess curve at increasing scores, its pointwise band, and that of a calibrated model.
+    """Return the loess curve at increasing scores, its pointwise band, and that of a
+    calibrated model.
 
-    The limits are those of Clopper and Pearson for as many rows as give the frequency the variance of the curve.
+    The limits are those of Clopper and Pearson for as many rows as give the frequency
+    the variance of the curve.
     """
     weight = task.sample_weight
     if task.weight_type == "importance":
         weight = weight * (weight.sum() / (weight @ weight))
-    power = LoessPower.of_task(task._replace(sample_weight=weight))
+    power = LoessError().of_task(task._replace(sample_weight=weight))
     curve, scores, share = (
         power.curve(power.cells.event_frequency),
         power.scores,
@@ -492,7 +519,9 @@ def _ends(values):
 
 
 def readable_limits(low, high):
-    """Return limits of axes for probabilities: 0 and 1 unless half of that would be empty (a rare event)."""
+    """Return limits of axes for probabilities: 0 and 1 unless half of that would be
+    empty (a rare event).
+    """
     if high <= 0.5:
         return 0.0, _next_round(high)
     return (1 - _next_round(1 - low), 1.0) if low >= 0.5 else (0.0, 1.0)
@@ -518,7 +547,9 @@ def _row_arguments(task):
 
 
 def _tasks(y_true, models, multiclass, groups, order, given):
-    """Return the binary problems, by panel and model, what kind of event they are about, and its name if it has one."""
+    """Return the binary problems, by panel and model, what kind of event they are
+    about, and its name if it has one.
+    """
     tasks = {}
     for model, y_proba in models.items():
         data = check_scored_labels(

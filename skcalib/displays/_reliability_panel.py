@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from skcalib.displays._frames import fitting
+from skcalib.displays._finish import fitting
 from skcalib.displays._reliability_curves import NUMBERS
 from skcalib.displays._style import (
     draw_band,
@@ -24,10 +24,8 @@ from skcalib.displays._words import (
 # A mark by which a display drawn on top of another knows what is there.
 _REFERENCE = "skcalib-reference"
 _VISIBLE = 0.03  # of the largest bar: what can be told from none
-_WIDE, _SPARSE = (
-    0.25,
-    0.1,
-)  # shares: of the axes, and of the rows that would be there if they were spread evenly
+# shares: of the axes, and of the rows that would be there if they were spread evenly
+_WIDE, _SPARSE = 0.25, 0.1
 _AXIS_LABELS = {
     "binary": ("Predicted probability", "Event frequency"),
     "top_label": ("Probability of the predicted class", "Frequency correct"),
@@ -36,7 +34,9 @@ _AXIS_LABELS = {
 
 
 def draw_reference(ax, limits, line_kw):
-    """Draw the diagonal unless it is there, give both axes one range and short ticks, and return the line."""
+    """Draw the diagonal unless it is there, give both axes one range and short ticks,
+    and return the line.
+    """
     from matplotlib.ticker import MaxNLocator
 
     earlier = [line for line in ax.lines if line.get_gid() == _REFERENCE]
@@ -56,7 +56,9 @@ def draw_reference(ax, limits, line_kw):
 
 
 def draw_consistency(ax, curve, color, fill_kw):
-    """Draw the band within which a calibrated model would stay and return it: only its outline under another band."""
+    """Draw the band within which a calibrated model would stay and return it: only its
+    outline under another band.
+    """
     style = (
         {"facecolor": neutral(0.16)}
         if color is None
@@ -73,7 +75,9 @@ def draw_consistency(ax, curve, color, fill_kw):
 
 
 def draw_intervals(ax, curve, color, alone, keywords):
-    """Draw the intervals of the bins, as bars of a single curve and else as a light band, and the curve's own band."""
+    """Draw the intervals of the bins, as bars of a single curve and else as a light
+    band, and the curve's own band.
+    """
     drawn = []
     if curve.bars is not None and alone:
         drawn.append(error_bars(ax, *_points(ax, curve, *curve.bars), color, keywords))
@@ -104,7 +108,8 @@ def draw_curve(ax, curve, style, line_kw):
             curve.band.scores, curve.smooth, **styled(line_kw, **line_style)
         )[0]
     if curve.is_step:
-        # From the lowest to the highest score, not over bins without rows at either end.
+        # From the lowest to the highest score, not over bins without rows at either
+        # end.
         edges = np.clip(
             statistics.edges, curve.consistency.scores[0], curve.consistency.scores[-1]
         )
@@ -118,9 +123,11 @@ def draw_curve(ax, curve, style, line_kw):
 
 
 def _points(ax, curve, *columns):
-    """Return mean scores and event frequencies of the bins with rows, and columns beside them.
+    """Return mean scores and event frequencies of the bins with rows, and columns
+    beside them.
 
-    Where a line would cross a quarter of the axes with next to no rows, a missing point breaks it.
+    Where a line would cross a quarter of the axes with next to no rows, a missing point
+    breaks it.
     """
     seen, histogram = curve.statistics.weight > 0, curve.histogram
     columns = [
@@ -147,7 +154,9 @@ def _points(ax, curve, *columns):
 
 
 def histogram_scale_of(curves):
-    """Return "log" where most bars of a histogram could not be seen beside the largest, else "linear"."""
+    """Return "log" where most bars of a histogram could not be seen beside the largest,
+    else "linear".
+    """
     bars = [curve.histogram.weight[curve.histogram.weight > 0] for curve in curves]
     return (
         "log"
@@ -157,7 +166,9 @@ def histogram_scale_of(curves):
 
 
 def draw_histogram(ax, curve, style, *, split, filled, stairs_kw):
-    """Draw the histogram of the scores, events upwards and the rest downwards if split; return the steps."""
+    """Draw the histogram of the scores, events upwards and the rest downwards if split;
+    return the steps.
+    """
     statistics = curve.histogram
     keywords = {"edgecolor": style["color"], "linewidth": 0.8, "fill": filled}
     keywords |= (
@@ -180,7 +191,9 @@ def draw_histogram(ax, curve, style, *, split, filled, stairs_kw):
 
 
 def name_histogram(strip, scale, frame, *, is_one, is_named):
-    """Make room for numbers of rows, upwards and downwards, and write few and short ones, and what they are."""
+    """Make room for numbers of rows, upwards and downwards, and write few and short
+    ones, and what they are.
+    """
     from matplotlib.ticker import EngFormatter, FixedLocator, MaxNLocator
 
     if scale == "log":
@@ -197,9 +210,8 @@ def name_histogram(strip, scale, frame, *, is_one, is_named):
         strip.get_window_extent().height / frame.figure.figure.dpi,
     )
     strip.yaxis.set_major_formatter(lambda number, _: short(abs(number)))
-    has_numbers = (
-        is_one and height >= 2.2 * frame.size / 72
-    )  # else there is no room for numbers above each other
+    # else there is no room for numbers above each other
+    has_numbers = is_one and height >= 2.2 * frame.size / 72
     if not has_numbers:
         strip.set_yticks([])
         strip.minorticks_off()
@@ -209,7 +221,9 @@ def name_histogram(strip, scale, frame, *, is_one, is_named):
 
 
 def axis_labels(display, frame):
-    """Return the names of both axes, with the event where it is known and there is room."""
+    """Return the names of both axes, with the event where it is known and there is
+    room.
+    """
     names = [[name, name.replace(" the ", " ")] for name in _AXIS_LABELS[display.kind]]
     if display.event is not None:
         event = matplotlib_text(display.event)
@@ -221,7 +235,9 @@ def axis_labels(display, frame):
 
 
 def numbers_texts(curve):
-    """Return the numbers of a curve with their intervals, one a line; without these; and all in one line."""
+    """Return the numbers of a curve with their intervals, one a line; without these;
+    and all in one line.
+    """
     bare = [
         f"{NUMBERS[name]} {_digits(value[0])}" for name, value in curve.numbers.items()
     ]
@@ -262,7 +278,10 @@ def note(display, panels):
     if not display.n_panels_left_out:
         return None
     parts = "classes" if display.kind == "marginal" else "groups"
-    return f"{len(panels)} of {len(panels) + display.n_panels_left_out} {parts}: those with the largest errors"
+    return (
+        f"{len(panels)} of {len(panels) + display.n_panels_left_out} {parts}: those"
+        " with the largest errors"
+    )
 
 
 def panel_titles(display, frame, panels):
@@ -274,11 +293,13 @@ def panel_titles(display, frame, panels):
             for title in titles
         ):
             break
-    return [fitting([title], frame, size=size) for title in titles]
+    return titles
 
 
 def _titles(display, panel):
-    """Return the name of a panel with its number of rows and its errors, in words for more and less room."""
+    """Return the name of a panel with its number of rows and its errors, in words for
+    more and less room.
+    """
     curves = [curve for curve in display.curves if panel in (curve.panel, curve.model)]
     statistics, errors = (
         curves[0].statistics,

@@ -1,13 +1,24 @@
-"""Risk against coverage: the share of errors among the answers, against the share of rows that is answered."""
+"""Risk against coverage: the share of errors among the answers, against the share of
+rows that is answered.
+"""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skcalib._intervals import binomial_interval
-from skcalib.decisions import certified_threshold
-from skcalib.decisions._certified_threshold import AcceptedSets, scores_and_errors
-from skcalib.displays._frames import finish, pair_frame
+from skcalib.decisions._certified_threshold import (
+    certify,
+    check_goals,
+    scores_and_errors,
+)
+from skcalib.decisions._search import AcceptedSets
+from skcalib.displays._finish import finish
+from skcalib.displays._frames import pair_frame
 from skcalib.displays._predictions import FromEstimator, named_models
 from skcalib.displays._style import (
     curve_styles,
@@ -18,7 +29,23 @@ from skcalib.displays._style import (
 )
 from skcalib.displays._words import captions, model_label, percent
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PolyCollection
+    from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
+    from matplotlib.lines import Line2D
+
+    from skcalib.decisions import CertifiedThreshold
+
+
 _FEWEST_ANSWERED = 10  # rows: a curve begins there
+_NOT_FOUND = {
+    "few_rows": "no threshold found, too few rows",
+    "margin": "no threshold found, too few rows",
+    "start": "not certified, overconfident scores",
+    "sequence": "not certified",
+}
 
 
 class RiskCoverageCurve(NamedTuple):
@@ -38,15 +65,18 @@ class RiskCoverageCurve(NamedTuple):
     error: np.ndarray
     low: np.ndarray
     high: np.ndarray
-    certified: object = None
+    certified: CertifiedThreshold | None = None
 
 
 class RiskCoverageDisplay(FromEstimator):
-    """Share of errors among the answers, against the share of rows that is answered, the surest first.
+    """Share of errors among the answers, against the share of answers.
 
-    A curve that rises from near 0 belongs to a model that knows what it does not know. The point marks the threshold of
-    `certified_threshold`: it keeps the target with the confidence level, while the intervals of the curve hold one by
-    one. The point that is read off where the curve meets the target breaks it in every second case.
+    The most certain samples are answered first.
+
+    A curve that rises from near 0 belongs to a model that knows what it does not know.
+    The point marks the threshold of `certified_threshold`: it keeps the target with the
+    confidence level, while the intervals of the curve hold one by one. The point that
+    is read off where the curve meets the target breaks it in every second case.
 
     Parameters
     ----------
@@ -82,7 +112,8 @@ class RiskCoverageDisplay(FromEstimator):
 
     References
     ----------
-    El-Yaniv and Wiener (2010), On the foundations of noise-free selective classification.
+    El-Yaniv and Wiener (2010), On the foundations of noise-free selective
+    classification.
 
     Examples
     --------
@@ -91,11 +122,27 @@ class RiskCoverageDisplay(FromEstimator):
     >>> scores = np.random.default_rng(0).random(1000)
     >>> y = np.random.default_rng(1).random(1000) < scores
     >>> display = RiskCoverageDisplay.from_predictions(y, scores, target=0.1)
-    >>> display.curves[None].certified.threshold
+    >>> [certified] = [curve.certified for curve in display.curves.values()]
+    >>> certified and certified.threshold
     0.855
     """
 
-    def __init__(self, curves, n_rows, confidence_level, *, target=None):
+    ax_: Axes
+    figure_: Figure
+    lines_: list[Line2D]
+    bands_: list[PolyCollection]
+    points_: list[Line2D]
+    target_line_: Line2D | None
+    legend_: Legend | None
+
+    def __init__(
+        self,
+        curves: Mapping[Any, RiskCoverageCurve],
+        n_rows: int,
+        confidence_level: float,
+        *,
+        target: float | None = None,
+    ):
         self.curves = curves
         self.n_rows = n_rows
         self.confidence_level = confidence_level
@@ -104,16 +151,16 @@ class RiskCoverageDisplay(FromEstimator):
     @classmethod
     def from_predictions(
         cls,
-        y_true,
-        y_proba,
+        y_true: ArrayLike,
+        y_proba: ArrayLike | Mapping[str, ArrayLike],
         *,
-        target=None,
-        confidence_level=0.9,
-        name=None,
-        ax=None,
-        plot_options=None,
-        **options,
-    ):
+        target: float | None = None,
+        confidence_level: float = 0.9,
+        name: str | None = None,
+        ax: Axes | None = None,
+        plot_options: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> Self:
         """Draw errors against answers.
 
         Parameters
@@ -123,9 +170,11 @@ class RiskCoverageDisplay(FromEstimator):
         y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of such
             Probabilities in [0, 1]; a dict draws several models, by name.
         target : float, default=None
-            Largest share of errors among the answers: its line and the certified point are drawn.
+            Largest share of errors among the answers: its line and the certified point
+            are drawn.
         confidence_level : float, default=0.9
-            Coverage of each interval, in (0, 1), and the confidence of the certified point.
+            Coverage of each interval, in (0, 1), and the confidence of the certified
+            point.
         name : str, default=None
             Name of the model in the title.
         ax : Axes, default=None
@@ -133,7 +182,8 @@ class RiskCoverageDisplay(FromEstimator):
         plot_options : dict, default=None
             Options of `plot`.
         **options : dict
-            Other options of `certified_threshold`: `start`, `thresholds`, `pos_label` and `labels`.
+            Other options of `certified_threshold`: `start`, `thresholds`, `clusters`,
+            `pos_label` and `labels`.
 
         Returns
         -------
@@ -143,17 +193,24 @@ class RiskCoverageDisplay(FromEstimator):
         Raises
         ------
         ValueError
-            For labels and probabilities that do not fit together, or a target outside (0, 1).
+            For labels and probabilities that do not fit together, or a target outside
+            (0, 1).
         """
-        curves, promise = {}, "error_when_answered"
+        curves = {}
+        promise = "error_when_answered"
+        pos_label = options.pop("pos_label", None)
+        labels = options.pop("labels", None)
         for model, proba in named_models(y_proba, name).items():
-            given = options.get("pos_label"), options.get("labels")
-            _, scores, wrong = scores_and_errors(y_true, proba, promise, *given)
+            checked = scores_and_errors(y_true, proba, promise, pos_label, labels)
+            _, scores, wrong = checked
             certified = None
             if target is not None:
-                levels = {"target": target, "confidence_level": confidence_level}
-                certified = certified_threshold(
-                    y_true, proba, promise=promise, **levels, **options
+                certified = certify(
+                    checked,
+                    check_goals(promise, target),
+                    target,
+                    confidence_level,
+                    **options,
                 )
             sets = AcceptedSets.from_rows(scores, wrong, np.unique(scores))
             low, high = binomial_interval(
@@ -169,15 +226,15 @@ class RiskCoverageDisplay(FromEstimator):
 
     def plot(
         self,
-        ax=None,
+        ax: Axes | None = None,
         *,
-        legend=True,
-        line_kw=None,
-        band_kw=None,
-        point_kw=None,
-        target_kw=None,
-        legend_kw=None,
-    ):
+        legend: bool = True,
+        line_kw: dict[str, Any] | None = None,
+        band_kw: dict[str, Any] | None = None,
+        point_kw: dict[str, Any] | None = None,
+        target_kw: dict[str, Any] | None = None,
+        legend_kw: dict[str, Any] | None = None,
+    ) -> Self:
         """Draw the stored numbers.
 
         Parameters
@@ -185,10 +242,11 @@ class RiskCoverageDisplay(FromEstimator):
         ax : Axes, default=None
             Where to draw; None makes a figure.
         legend : bool, default=True
-            Whether bands, points and the target are explained. Names of models are written in any case.
+            Whether bands, points and the target are explained. Names of models are
+            written in any case.
         line_kw, band_kw, point_kw, target_kw, legend_kw : dict, default=None
-            Keywords of the artists (`Axes.plot`, `Axes.fill_between`, `Axes.plot`, `Axes.axhline` and `legend`) that
-            replace the defaults.
+            Keywords of the artists (`Axes.plot`, `Axes.fill_between`, `Axes.plot`,
+            `Axes.axhline` and `legend`) that replace the defaults.
 
         Returns
         -------
@@ -201,26 +259,24 @@ class RiskCoverageDisplay(FromEstimator):
         highest = 0.0 if self.target is None else self.target
         styles = curve_styles(len(self.curves))
         for rank, (name, curve) in enumerate(self.curves.items()):
-            answered = None if self.target is None else _answered(curve)
+            answered = None if self.target is None else _answered(curve.certified)
             shown = curve.answered >= min(_FEWEST_ANSWERED / self.n_rows, 1)
-            share, *values = (one[shown] for one in curve[:4])
+            share, *values = (column[shown] for column in curve[:4])
             style = {**styles[rank], "label": model_label(name, answered)}
             draw_curve(self, axes, share, values, style, line_kw, band_kw)
             highest = max(highest, curve.error[shown].max())
             if self.target is not None and curve.certified.found:
-                style = {
-                    "color": style["color"],
-                    "marker": mark(rank)[1],
-                    "markersize": 7,
-                    "zorder": 4,
-                }
-                at = (
-                    curve.certified.accepted,
-                    curve.certified.n_wrong / curve.certified.n_accepted,
+                point = styled(
+                    point_kw,
+                    color=style["color"],
+                    marker=mark(rank)[1],
+                    markersize=7,
+                    zorder=4,
+                    linestyle="none",
                 )
-                self.points_ += axes.plot(
-                    *at, **styled(point_kw, **style, linestyle="none")
-                )
+                certified = curve.certified
+                error = certified.n_wrong / certified.n_accepted
+                self.points_ += axes.plot(certified.accepted, error, **point)
         keys = {f"{100 * self.confidence_level:.10g} % interval": self.bands_[0]}
         if self.target is not None:
             self.target_line_ = axes.axhline(self.target, **reference_style(target_kw))
@@ -237,10 +293,8 @@ class RiskCoverageDisplay(FromEstimator):
         )
 
 
-def _answered(curve):
-    found = curve.certified.found
-    return (
-        f"{percent(curve.certified.accepted)} % answered"
-        if found
-        else "no threshold found"
-    )
+def _answered(certified):
+    """Say which share is answered, or why none is."""
+    if certified.found:
+        return f"{percent(certified.accepted)} % answered"
+    return _NOT_FOUND.get(certified.reason, "no threshold found")

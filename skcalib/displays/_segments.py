@@ -1,30 +1,47 @@
-"""The worst segments as a forest plot: by how much the scores are off there, for one model or several."""
+"""The worst segments as a forest plot: by how much the scores are off there, for one
+model or several.
+"""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
 from functools import partial
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skcalib._input.scalars import check_confidence_level, check_int
-from skcalib.displays._forest import draw_forest, places, short_name
-from skcalib.displays._frames import shortened
+from skcalib.displays._finish import shortened
+from skcalib.displays._forest import draw_forest, places, short_names
 from skcalib.displays._predictions import named_models, predicted_probabilities
 from skcalib.displays._words import format_count, matplotlib_text
 from skcalib.guarantees import event_frequency_interval
 from skcalib.metrics import segment_calibration_test
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.container import ErrorbarContainer
+    from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
+
+    from skcalib.metrics._segment_test import SegmentTestResult
+
 
 class SegmentDisplay:
-    """Forest plot of the worst segments: mean score minus event frequency of each, with its interval.
+    """Forest plot of the worst segments: bias of each, with its interval.
 
-    The segment with the largest statistic stands at the top. Filled marks are significant after the adjustment for all
-    segments that were looked at. Several models, such as a global map and a multicalibrated one, are compared in the
-    worst segments of the first. Make it with `from_predictions`, `from_estimator` or `from_result`.
+    The segment with the largest statistic stands at the top. Filled marks are
+    significant after the adjustment for all segments that were looked at. Several
+    models, such as a global map and a multicalibrated one, are compared in the worst
+    segments of the first. Make it with `from_predictions`, `from_estimator` or
+    `from_result`.
 
     Parameters
     ----------
     results : dict
-        Results of `segment_calibration_test` with the same columns, by the name of the model; the name of a single one
-        may be None.
+        Results of `segment_calibration_test` with the same columns, by the name of the
+        model; the name of a single one may be None.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
 
@@ -35,21 +52,22 @@ class SegmentDisplay:
     figure_ : Figure
         The figure.
     intervals_ : list of ErrorbarContainer
-        Intervals and marks, model by model: those of the significant segments, then the others. A kind without
-        segments is left out.
+        Intervals and marks, model by model: those of the significant segments, then the
+        others. A kind without segments is left out.
     legend_ : Legend or None
         The legend.
 
     See Also
     --------
-    skcalib.metrics.segment_calibration_test : The numbers.
-    GroupDisplay : Groups that are given.
+    skcalib.metrics.segment_calibration_test : The numbers. GroupDisplay : Groups that
+        are given.
 
     Notes
     -----
-    The intervals are Clopper-Pearson intervals around the event frequency. Each stands for itself, and the segments
-    shown are the worst of many: judge by the adjusted p-values. The statistic also sees scores that are too extreme or
-    not extreme enough: a segment may be significant with an interval around 0.
+    The intervals are Clopper-Pearson intervals around the event frequency. Each stands
+    for itself, and the segments shown are the worst of many: judge by the adjusted
+    p-values. The statistic also sees scores that are too extreme or not extreme enough:
+    a segment may be significant with an interval around 0.
 
     Examples
     --------
@@ -65,23 +83,30 @@ class SegmentDisplay:
     True
     """
 
-    def __init__(self, results, *, confidence_level=0.9):
+    ax_: Axes
+    figure_: Figure
+    intervals_: list[ErrorbarContainer]
+    legend_: Legend | None
+
+    def __init__(
+        self, results: Mapping[Any, SegmentTestResult], *, confidence_level: float = 0.9
+    ):
         self.results = dict(results)
         self.confidence_level = confidence_level
 
     @classmethod
     def from_predictions(
         cls,
-        y_true,
-        y_proba,
-        X,
+        y_true: ArrayLike,
+        y_proba: ArrayLike | Mapping[str, ArrayLike],
+        X: Any,
         *,
-        name=None,
-        confidence_level=0.9,
-        ax=None,
-        plot_options=None,
-        **options,
-    ):
+        name: str | None = None,
+        confidence_level: float = 0.9,
+        ax: Axes | None = None,
+        plot_options: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> Self:
         """Test the segments and draw the worst.
 
         Parameters
@@ -122,7 +147,16 @@ class SegmentDisplay:
         return cls(results, confidence_level=level).plot(ax, **(plot_options or {}))
 
     @classmethod
-    def from_estimator(cls, estimator, X, y, *, columns=None, name=None, **options):
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        columns: Any = None,
+        name: str | None = None,
+        **options: Any,
+    ) -> Self:
         """Predict, test the segments and draw the worst.
 
         Parameters
@@ -158,8 +192,14 @@ class SegmentDisplay:
 
     @classmethod
     def from_result(
-        cls, result, *, name=None, confidence_level=0.9, ax=None, **plot_options
-    ):
+        cls,
+        result: SegmentTestResult | Mapping[Any, SegmentTestResult],
+        *,
+        name: str | None = None,
+        confidence_level: float = 0.9,
+        ax: Axes | None = None,
+        **plot_options: Any,
+    ) -> Self:
         """Draw what `segment_calibration_test` has returned.
 
         Parameters
@@ -192,20 +232,21 @@ class SegmentDisplay:
         )
         if any(other != first for other in others):
             raise ValueError(
-                "The results are about different segments: test all models with the same X and min_size."
+                "The results are about different segments: test all models with the"
+                " same X and min_size."
             )
         return cls(results, confidence_level=level).plot(ax, **plot_options)
 
     def plot(
         self,
-        ax=None,
+        ax: Axes | None = None,
         *,
-        significance_level=0.05,
-        max_segments=15,
-        legend=True,
-        bar_kw=None,
-        legend_kw=None,
-    ):
+        significance_level: float = 0.05,
+        max_segments: int = 15,
+        legend: bool = True,
+        bar_kw: dict[str, Any] | None = None,
+        legend_kw: dict[str, Any] | None = None,
+    ) -> Self:
         """Draw the stored results.
 
         Parameters
@@ -219,7 +260,8 @@ class SegmentDisplay:
         legend : bool, default=True
             Whether there is a legend.
         bar_kw, legend_kw : dict, default=None
-            Keywords of the artists (`Axes.errorbar` and `legend`) that replace the defaults.
+            Keywords of the artists (`Axes.errorbar` and `legend`) that replace the
+            defaults.
 
         Returns
         -------
@@ -228,7 +270,7 @@ class SegmentDisplay:
         """
         first = next(iter(self.results.values())).segments
         shown = first.segment[: check_int(max_segments, "max_segments")].tolist()
-        names = [short_name(segment, separator=" and ") for segment in shown]
+        names = short_names(shown, separator=" and ")
         models = {}
         for model, result in self.results.items():
             at = places(shown, result.segments.segment)

@@ -1,10 +1,23 @@
-"""How every picture looks: colours and marks that survive print and colour-vision deficiency, lines and bands."""
+"""How every picture looks: colours and marks that survive print and colour-vision
+deficiency, lines and bands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from skcalib.displays._words import format_count
 
-# Okabe and Ito (2008), without yellow, which vanishes on white, in an order whose greys differ, too.
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PolyCollection
+    from matplotlib.container import ErrorbarContainer
+
+# Okabe and Ito (2008), without yellow, which vanishes on white, in an order whose greys
+# differ, too.
 _OKABE_ITO = (
     "#0072B2",
     "#D55E00",
@@ -41,83 +54,128 @@ def require_matplotlib():
     return plt
 
 
-def colors(n_colors):
-    """Return this number of colours: the user's cycle if there is one, else Okabe and Ito's."""
+def colors(n_colors: int) -> list[str]:
+    """Return this number of colours: the user's cycle, or else Okabe and Ito's.
+
+    Parameters
+    ----------
+    n_colors : int
+        Number of models.
+
+    Returns
+    -------
+    colors : list of str
+        Colours as matplotlib takes them, repeated if there are too few.
+    """
     plt = require_matplotlib()
     from matplotlib import rcParamsDefault
 
     cycle = plt.rcParams["axes.prop_cycle"]
-    own = (
-        cycle.by_key().get("color")
-        if cycle != rcParamsDefault["axes.prop_cycle"]
-        else None
-    )
-    palette = own or _OKABE_ITO
+    palette = _OKABE_ITO
+    if cycle != rcParamsDefault["axes.prop_cycle"]:
+        palette = cycle.by_key().get("color") or _OKABE_ITO
     return [palette[i % len(palette)] for i in range(n_colors)]
 
 
 def mark(rank):
-    """Return line style and marker of the model of that rank: with its colour no two of the first 49 look the same."""
+    """Return line style and marker of the model of that rank: with its colour no two of
+    the first 49 look the same.
+    """
     return _MARKS[(rank + rank // len(_MARKS)) % len(_MARKS)]
 
 
 def neutral(opacity):
-    """Return the colour of the text, thinned to `opacity` by the background: greys that suit dark styles as well."""
+    """Return the colour of the text, thinned to `opacity` by the background: greys that
+    suit dark styles as well.
+    """
     plt = require_matplotlib()
     from matplotlib.colors import to_hex, to_rgb
 
-    text, background = (
-        np.array(to_rgb(plt.rcParams[name]))
-        for name in ("axes.labelcolor", "axes.facecolor")
-    )
+    text = np.array(to_rgb(plt.rcParams["axes.labelcolor"]))
+    background = np.array(to_rgb(plt.rcParams["axes.facecolor"]))
     return to_hex(opacity * text + (1 - opacity) * background)
 
 
-def canonical_keywords(given):
-    """Return the user's keywords of an artist with the names that ours have (``lw`` is ``linewidth``)."""
+def canonical_keywords(users):
+    """Return the user's keywords of an artist with the names that ours have (``lw`` is
+    ``linewidth``).
+    """
     from matplotlib.cbook import normalize_kwargs
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    return (
-        {}
-        if given is None
-        else normalize_kwargs(normalize_kwargs(given, Line2D), Patch)
-    )
+    if users is None:
+        return {}
+    return normalize_kwargs(normalize_kwargs(users, Line2D), Patch)
 
 
-def styled(given, **ours):
-    """Return our keywords of an artist, those that the user gave in place of ours."""
-    return {**ours, **canonical_keywords(given)}
+def styled(users: Mapping[str, Any] | None, **ours: Any) -> dict[str, Any]:
+    """Return keywords of an artist: the user's, and ours where there are none.
+
+    Parameters
+    ----------
+    users : mapping or None
+        Keywords of the user, also by the short names of matplotlib (``lw``).
+    **ours : dict
+        The defaults.
+
+    Returns
+    -------
+    keywords : dict
+        Both together.
+    """
+    return {**ours, **canonical_keywords(users)}
 
 
-def reference_style(given=None, **ours):
-    """Return the keywords of a line to compare with: thin, grey and dotted unless told otherwise."""
+def reference_style(
+    users: Mapping[str, Any] | None = None, **ours: Any
+) -> dict[str, Any]:
+    """Return the keywords of a line to compare with: thin, grey and dotted.
+
+    Parameters
+    ----------
+    users : mapping, default=None
+        Keywords of the user.
+    **ours : dict
+        Other keywords of the display.
+
+    Returns
+    -------
+    keywords : dict
+        For `Axes.plot` or `Axes.axhline`.
+    """
     dotted = {
         "color": neutral(0.75),
         "linewidth": 1,
         "linestyle": (0, (1, 1.5)),
         "zorder": 1.5,
     }
-    return styled(given, **{**dotted, **ours})
+    return styled(users, **{**dotted, **ours})
 
 
-def curve_styles(n_curves, *, marked=False):
-    """Return the keywords of the lines of this number of curves, which colour, line style and marks tell apart."""
+def curve_styles(n_curves: int, *, marked: bool = False) -> list[dict[str, Any]]:
+    """Return keywords of curves that colour, line style and marks tell apart.
+
+    Parameters
+    ----------
+    n_curves : int
+        Number of curves.
+    marked : bool, default=False
+        Whether each point has a mark.
+
+    Returns
+    -------
+    styles : list of dict
+        Keywords of `Axes.plot`. `finish` names the curves that have them.
+    """
     styles = []
     for rank, color in enumerate(colors(n_curves)):
         dashes, marker = mark(rank)
-        styles.append(
-            {
-                "color": color,
-                "linestyle": dashes,
-                "linewidth": 1.6,
-                "gid": CURVE,
-                "zorder": 3,
-            }
-        )
+        style = {"color": color, "linestyle": dashes, "linewidth": 1.6}
+        style |= {"gid": CURVE, "zorder": 3}
         if marked:
-            styles[-1] |= {"marker": marker, "markersize": 4.5, "markeredgewidth": 0}
+            style |= {"marker": marker, "markersize": 4.5, "markeredgewidth": 0}
+        styles.append(style)
     return styles
 
 
@@ -131,26 +189,95 @@ def count_axis(ax):
     ax.xaxis.set_major_formatter(lambda number, _: format_count(number))
 
 
-def draw_curve(display, ax, x, values, style, line_kw, band_kw=None):
-    """Draw a curve, and the band between its limits where `values` has both; add them to `lines_` and `bands_`."""
+def draw_curve(
+    display: Any,
+    ax: Axes,
+    x: np.ndarray,
+    values: Sequence[np.ndarray],
+    style: Mapping[str, Any],
+    line_kw: Mapping[str, Any] | None,
+    band_kw: Mapping[str, Any] | None = None,
+) -> None:
+    """Draw a curve, and the band between its limits where it has both.
+
+    Parameters
+    ----------
+    display : object
+        Gets the artists: its lists `lines_` and `bands_` grow.
+    ax : Axes
+        Where to draw.
+    x : ndarray of shape (n,)
+        Positions of the points.
+    values : sequence of ndarray of shape (n,)
+        The curve; or the curve, its lower and its upper limits.
+    style : mapping
+        One of `curve_styles`.
+    line_kw, band_kw : mapping or None
+        Keywords of the user.
+    """
     value, *limits = values
     display.lines_ += ax.plot(x, value, **styled(line_kw, **style))
     if limits:
         display.bands_.append(draw_band(ax, x, *limits, style["color"], band_kw))
 
 
-def draw_band(ax, x, low, high, color, band_kw):
-    """Draw what lies between two limits, lightly and below the curves; return the artist."""
-    return ax.fill_between(
-        x,
-        low,
-        high,
-        **styled(band_kw, facecolor=color, alpha=0.18, linewidth=0, zorder=2),
-    )
+def draw_band(
+    ax: Axes,
+    x: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    color: str,
+    band_kw: Mapping[str, Any] | None,
+) -> PolyCollection:
+    """Draw what lies between two limits, lightly and below the curves.
+
+    Parameters
+    ----------
+    ax : Axes
+        Where to draw.
+    x, low, high : ndarray of shape (n,)
+        Positions, lower and upper limits.
+    color : str
+        Colour of the curve that the band belongs to.
+    band_kw : mapping or None
+        Keywords of the user.
+
+    Returns
+    -------
+    band : PolyCollection
+        The artist.
+    """
+    style = {"facecolor": color, "alpha": 0.18, "linewidth": 0, "zorder": 2}
+    return ax.fill_between(x, low, high, **styled(band_kw, **style))
 
 
-def error_bars(ax, x, value, low, high, color, errorbar_kw):
-    """Draw intervals as bars without a mark; return their container."""
+def error_bars(
+    ax: Axes,
+    x: np.ndarray,
+    value: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    color: str,
+    errorbar_kw: Mapping[str, Any] | None,
+) -> ErrorbarContainer:
+    """Draw intervals as bars without a mark.
+
+    Parameters
+    ----------
+    ax : Axes
+        Where to draw.
+    x, value, low, high : ndarray of shape (n,)
+        Positions, estimates, lower and upper limits.
+    color : str
+        Colour of the bars.
+    errorbar_kw : mapping or None
+        Keywords of the user.
+
+    Returns
+    -------
+    bars : ErrorbarContainer
+        The artists.
+    """
     # A limit can leave its estimate by rounding, and a length must not be negative.
     lengths = np.maximum(0, np.stack((value - low, high - value)))
     style = {"fmt": "none", "ecolor": color, "elinewidth": 1, "capsize": 2, "zorder": 2}

@@ -1,22 +1,43 @@
-"""Validity curves: how much of a forecast is within a tolerance of the truth, and what theory promises."""
+"""Validity curves: how much of a forecast is within a tolerance of the truth, and what
+theory promises.
+"""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from skcalib._cells.reductions import binary_tasks
 from skcalib._input.scalars import check_number, check_option
-from skcalib.displays._frames import finish, pair_frame
+from skcalib._input.scored_labels import check_scored_labels
+from skcalib._input.warn import warn
+from skcalib.displays._finish import finish
+from skcalib.displays._frames import pair_frame
 from skcalib.displays._predictions import FromEstimator, named_models
 from skcalib.displays._style import curve_styles, draw_curve, reference_style
 from skcalib.displays._words import format_count, matplotlib_text
 from skcalib.guarantees._uniform_mass import uniform_mass_epsilon
-from skcalib.metrics import mean_validity_curve, validity_curve
+from skcalib.metrics import validity_curve
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PolyCollection
+    from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
+    from matplotlib.lines import Line2D
+
+    from skcalib.binning import BaseBinning
+
+
+# distinct scores that are never too many
+_FEWEST_DISTINCT = 20
 _KINDS = ("marginal", "conditional")
 _TITLES = {"marginal": "Share of the rows within ε", "conditional": "All bins within ε"}
-_LEVELS = np.linspace(0, 1, 402)[
-    1:-1
-]  # confidence levels at which the guarantee is drawn
+# confidence levels at which the guarantee is drawn
+_LEVELS = np.linspace(0, 1, 402)[1:-1]
 
 
 class ValidityCurve(NamedTuple):
@@ -29,7 +50,8 @@ class ValidityCurve(NamedTuple):
     kind : {"marginal", "conditional"}
         Share of the rows, or of the repeats in which every bin is within the tolerance.
     epsilons, validity, standard_error : ndarray of shape (n_epsilons,)
-        Tolerances, validity, and the standard deviation of the mean over repeats, which is 0 for a single sample.
+        Tolerances, validity, and the standard deviation of the mean over repeats, which
+        is 0 for a single sample.
     n_rows : float
         Rows of a sample.
     n_repeats : int
@@ -46,10 +68,10 @@ class ValidityCurve(NamedTuple):
 
 
 class ValidityDisplay(FromEstimator):
-    """Validity plot: for each tolerance, the share of the rows whose forecast is within it of the event frequency.
+    """Validity plot: share of samples whose forecast is within each tolerance.
 
-    Suits binned models, whose forecasts take few values. Make it with `from_estimator`, `from_predictions`, or
-    `from_repeats` for means over repeated experiments.
+    Suits binned models, whose forecasts take few values. Make it with `from_estimator`,
+    `from_predictions`, or `from_repeats` for means over repeated experiments.
 
     Parameters
     ----------
@@ -84,8 +106,8 @@ class ValidityDisplay(FromEstimator):
 
     References
     ----------
-    Gupta and Ramdas (2021), Distribution-free calibration guarantees for histogram binning without sample splitting,
-    Figures 1 and 3 to 6.
+    Gupta and Ramdas (2021), Distribution-free calibration guarantees for histogram
+    binning without sample splitting, Figures 1 and 3 to 6.
 
     Examples
     --------
@@ -101,15 +123,35 @@ class ValidityDisplay(FromEstimator):
     ([0.0, 0.1, 0.2], [0.0, 0.9, 1.0])
     """
 
-    def __init__(self, curves, *, guarantees=None, guarantee_label="guarantee"):
+    ax_: Any
+    figure_: Figure
+    lines_: list[Line2D]
+    bands_: list[PolyCollection]
+    guarantee_lines_: list[Line2D]
+    epsilon_lines_: list[Line2D]
+    legend_: Legend | None
+
+    def __init__(
+        self,
+        curves: Sequence[ValidityCurve],
+        *,
+        guarantees: Mapping[str, tuple[np.ndarray, np.ndarray]] | None = None,
+        guarantee_label: str = "guarantee",
+    ):
         self.curves = list(curves)
         self.guarantees = guarantees or {}
         self.guarantee_label = guarantee_label
 
     @classmethod
     def from_predictions(
-        cls, y_true, y_proba, *, kind="marginal", name=None, **options
-    ):
+        cls,
+        y_true: ArrayLike,
+        y_proba: ArrayLike | Mapping[str, ArrayLike],
+        *,
+        kind: Literal["marginal", "conditional", "both"] = "marginal",
+        name: str | None = None,
+        **options: Any,
+    ) -> Self:
         """Draw the exact validity curves of one sample.
 
         Parameters
@@ -119,7 +161,8 @@ class ValidityDisplay(FromEstimator):
         y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of such
             Probabilities in [0, 1]; a dict draws several models, by name.
         kind : {"marginal", "conditional", "both"}, default="marginal"
-            Share of the rows, whether every bin is within the tolerance, or a panel for each.
+            Share of the rows, whether every bin is within the tolerance, or a panel for
+            each.
         name : str, default=None
             Name of the model in the legend.
         **options : dict
@@ -133,8 +176,8 @@ class ValidityDisplay(FromEstimator):
         Raises
         ------
         ValueError
-            If labels and scores differ in length or are empty, a label is unknown, a score is missing or
-            outside [0, 1], or weights are negative or all zero.
+            If labels and scores differ in length or are empty, a label is unknown, a
+            score is missing or outside [0, 1], or weights are negative or all zero.
         """
         samples = {
             key: [(y_true, proba)] for key, proba in named_models(y_proba, name).items()
@@ -144,33 +187,38 @@ class ValidityDisplay(FromEstimator):
     @classmethod
     def from_repeats(
         cls,
-        samples,
+        samples: Sequence[tuple[ArrayLike, ArrayLike]]
+        | Mapping[str, Sequence[tuple[ArrayLike, ArrayLike]]],
         *,
-        kind="marginal",
-        epsilons=None,
-        n_samples=None,
-        n_bins=None,
-        name=None,
-        binning=None,
-        multiclass="auto",
-        pos_label=None,
-        labels=None,
-        sample_weight=None,
-        ax=None,
-        **plot_options,
-    ):
+        kind: Literal["marginal", "conditional", "both"] = "marginal",
+        epsilons: ArrayLike | None = None,
+        n_samples: int | None = None,
+        n_bins: int | None = None,
+        name: str | None = None,
+        binning: BaseBinning | int | None = None,
+        multiclass: Literal["auto", "top_label"] = "auto",
+        pos_label: float | str | None = None,
+        labels: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        ax: Axes | np.ndarray | Sequence[Axes] | None = None,
+        **plot_options: Any,
+    ) -> Self:
         """Draw mean validity curves over repeated experiments.
 
         Parameters
         ----------
         samples : list of (y_true, y_proba), or dict of such lists
-            Labels and probabilities of each repeat; a dict holds several models, by name.
+            Labels and probabilities of each repeat; a dict holds several models, by
+            name.
         kind : {"marginal", "conditional", "both"}, default="marginal"
-            Mean share of the rows within the tolerance, share of the repeats in which every bin is, or a panel each.
+            Mean share of the rows within the tolerance, share of the repeats in which
+            every bin is, or a panel each.
         epsilons : array-like, default=None
-            Tolerances in increasing order; None is 0 to 0.2, and the exact steps for a single repeat.
+            Tolerances in increasing order; None is 0 to 0.2, and the exact steps for a
+            single repeat.
         n_samples, n_bins : int, default=None
-            Calibration rows and bins of uniform-mass binning, whose guarantee is then drawn as well.
+            Calibration rows and bins of uniform-mass binning, whose guarantee is then
+            drawn as well.
         name : str, default=None
             Name of the model in the legend.
         binning : BaseBinning, int or None, default=None
@@ -178,7 +226,8 @@ class ValidityDisplay(FromEstimator):
         multiclass : {"auto", "top_label"}, default="auto"
             See `calibration_error`.
         pos_label : int, float, bool or str, default=None
-            The event; None is the greater of two labels, the second column of `predict_proba`.
+            The event; None is the greater of two labels, the second column of
+            `predict_proba`.
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         sample_weight : array-like of shape (n,), default=None
@@ -196,8 +245,8 @@ class ValidityDisplay(FromEstimator):
         Raises
         ------
         ValueError
-            If labels and scores differ in length or are empty, a label is unknown, a score is missing or
-            outside [0, 1], or weights are negative or all zero.
+            If labels and scores differ in length or are empty, a label is unknown, a
+            score is missing or outside [0, 1], or weights are negative or all zero.
         """
         check_option(kind, "kind", (*_KINDS, "both"))
         if (n_samples is None) != (n_bins is None):
@@ -232,17 +281,17 @@ class ValidityDisplay(FromEstimator):
 
     def plot(
         self,
-        ax=None,
+        ax: Axes | np.ndarray | Sequence[Axes] | None = None,
         *,
-        epsilon=None,
-        max_epsilon=None,
-        legend=True,
-        line_kw=None,
-        band_kw=None,
-        guarantee_kw=None,
-        epsilon_kw=None,
-        legend_kw=None,
-    ):
+        epsilon: float | None = None,
+        max_epsilon: float | None = None,
+        legend: bool = True,
+        line_kw: dict[str, Any] | None = None,
+        band_kw: dict[str, Any] | None = None,
+        guarantee_kw: dict[str, Any] | None = None,
+        epsilon_kw: dict[str, Any] | None = None,
+        legend_kw: dict[str, Any] | None = None,
+    ) -> Self:
         """Draw the stored curves.
 
         Parameters
@@ -250,14 +299,15 @@ class ValidityDisplay(FromEstimator):
         ax : Axes or array of Axes, default=None
             Where to draw; None makes a figure.
         epsilon : float, default=None
-            A tolerance that is marked. The legend then gives the share within it for each curve.
+            A tolerance that is marked. The legend then gives the share within it for
+            each curve.
         max_epsilon : float, default=None
             Largest tolerance shown; None is where the curves have reached 1.
         legend : bool, default=True
             Whether there is a legend.
         line_kw, band_kw, guarantee_kw, epsilon_kw, legend_kw : dict, default=None
-            Keywords of the artists (`Axes.plot`, `Axes.fill_between`, `Axes.plot`, `Axes.axvline` and `legend`) that
-            replace the defaults.
+            Keywords of the artists (`Axes.plot`, `Axes.fill_between`, `Axes.plot`,
+            `Axes.axvline` and `legend`) that replace the defaults.
 
         Returns
         -------
@@ -336,7 +386,9 @@ class ValidityDisplay(FromEstimator):
         draw_curve(self, ax, epsilons, values, style, line_kw, band_kw)
 
     def _max_epsilon(self, epsilon):
-        """Return a tolerance a little beyond that at which all curves have come to their end."""
+        """Return a tolerance a little beyond that at which all curves have come to
+        their end.
+        """
         ends = [
             curve.epsilons[np.argmax(curve.validity >= curve.validity[-1])]
             for curve in self.curves
@@ -361,26 +413,49 @@ def _curve(model, repeats, kind, epsilons, options):
     repeats = list(repeats)
     if not repeats:
         raise ValueError("samples holds no repeat: a curve needs at least one.")
-    given = {**options, "conditional": kind == "conditional"}
+    if options["binning"] is None:
+        _warn_of_distinct_scores(*repeats[0], options)
+    is_conditional = kind == "conditional"
     if len(repeats) == 1:
-        epsilons, validity = validity_curve(*repeats[0], epsilons=epsilons, **given)
-        return ValidityCurve(
-            model,
-            kind,
-            epsilons,
-            validity,
-            np.zeros(len(epsilons)),
-            float(len(repeats[0][0])),
-            1,
+        epsilons, validity = validity_curve(
+            *repeats[0], epsilons=epsilons, conditional=is_conditional, **options
         )
-    if given.pop("sample_weight") is not None:
-        raise ValueError("sample_weight is for a single repeat.")
-    epsilons = np.linspace(0, 0.2, 201) if epsilons is None else epsilons
+        deviation = np.zeros(len(epsilons))
+    else:
+        if options["sample_weight"] is not None:
+            raise ValueError("sample_weight is for a single repeat.")
+        epsilons = np.linspace(0, 0.2, 201) if epsilons is None else epsilons
+        curves = []
+        for y_true, y_proba in repeats:
+            epsilons, validity = validity_curve(
+                y_true,
+                y_proba,
+                epsilons=epsilons,
+                conditional=is_conditional,
+                **options,
+            )
+            curves.append(validity)
+        validity = np.mean(curves, axis=0)
+        deviation = np.std(curves, axis=0, ddof=1) / np.sqrt(len(curves))
     n_rows = float(np.mean([len(y_true) for y_true, _ in repeats]))
     return ValidityCurve(
-        model,
-        kind,
-        *mean_validity_curve(repeats, epsilons=epsilons, **given),
-        n_rows,
-        len(repeats),
+        model, kind, epsilons, validity, deviation, n_rows, len(repeats)
     )
+
+
+def _warn_of_distinct_scores(y_true, y_proba, options):
+    """Warn where most scores occur once: each is then a bin of its own."""
+    data = check_scored_labels(y_true, y_proba, **_without_binning(options))
+    task = next(binary_tasks(data, options["multiclass"]))
+    n_distinct = len(np.unique(task.scores))
+    if n_distinct > max(len(task.scores) / 2, _FEWEST_DISTINCT):
+        warn(
+            f"{n_distinct} of {len(task.scores)} scores are distinct: each is compared"
+            " with the few labels that have it, and almost none is within a tolerance."
+            " A validity curve needs a binned model; or pass binning=, such as"
+            " EqualMass(15)."
+        )
+
+
+def _without_binning(options):
+    return {name: value for name, value in options.items() if name != "binning"}

@@ -1,7 +1,19 @@
-"""Evaluation: what recalibrating would gain, models side by side, and the numbers that reports on a model have."""
+"""Evaluation: what recalibrating would gain, models side by side, and the numbers that
+reports on a model have.
+"""
 
+from skcalib.evaluation._by_cluster import calibration_by_cluster
 from skcalib.evaluation._compare import compare
 from skcalib.evaluation._gain import recalibration_gain
+from skcalib.evaluation._refinement import refinement_loss
+from skcalib.evaluation._sample_size import validation_sample_size
 from skcalib.evaluation._summary import calibration_summary
 
-__all__ = ["calibration_summary", "compare", "recalibration_gain"]
+__all__ = [
+    "calibration_by_cluster",
+    "calibration_summary",
+    "compare",
+    "recalibration_gain",
+    "refinement_loss",
+    "validation_sample_size",
+]

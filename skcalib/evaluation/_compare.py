@@ -1,6 +1,8 @@
-"""Models side by side on the same rows: proper scores and calibration errors, with paired differences."""
+"""Models side by side on the same rows: proper scores and calibration errors, with
+paired differences.
+"""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -9,22 +11,30 @@ from scipy.sparse import csr_array, hstack
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 from sklearn.utils import check_random_state
 
-from skcalib._cells.reductions import binary_tasks
-from skcalib._errors.binned import BinnedPower, resolved_method
-from skcalib._errors.power import ClassPowers
+from skcalib._cells.reductions import binary_tasks, counted_rows
+from skcalib._errors.binned import BinnedError, GroupwiseError
+from skcalib._errors.error import ClassPowers
 from skcalib._errors.proper_scores import LOSSES, brier_score, log_loss
 from skcalib._inference.adjustment import holm
 from skcalib._inference.bootstrap import basic_limits
-from skcalib._inference.influence import cluster_codes, half_width, standard_error
 from skcalib._inference.results import IntervalEstimate, ResultTable
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int
 from skcalib._input.scored_labels import check_scored_labels
+from skcalib._intervals.influence import (
+    Influence,
+    cluster_codes,
+    tail_degrees,
+    too_few_units,
+)
+from skcalib._intervals.rare import mean_loss_interval
+from skcalib._verdicts import pvalue_words
 from skcalib.metrics import calibration_error_interval
 from skcalib.metrics._interval import unwrapped_metric
-from skcalib.metrics._table import metric_of, scorers
+from skcalib.metrics._registry import metric_of, scorers
 
-_FEW = 1e-9  # pairs of different units in a bin, as a share of all, below which there are none
+# pairs of different units in a bin, as a share of all, below which there are none
+_FEW = 1e-9
 _LATEX = {
     **{mark: f"\\{mark}" for mark in "&%$#_{}"},
     "\\": r"\textbackslash{}",
@@ -33,9 +43,25 @@ _LATEX = {
 }
 
 
+_COLUMNS = (
+    "model",
+    "metric",
+    "estimate",
+    "low",
+    "high",
+    "difference",
+    "difference_low",
+    "difference_high",
+    "pvalue",
+    "adjusted_pvalue",
+    "reason",
+)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelComparison(ResultTable):
-    """A row for each metric and model: its value, and its difference to the reference. Printing it gives sentences.
+    """A row for each metric and model: its value, and its difference to the reference.
+    Printing it gives sentences.
 
     Parameters
     ----------
@@ -44,10 +70,14 @@ class ModelComparison(ResultTable):
     estimate, low, high : ndarray of shape (n_rows,)
         The metric and its interval.
     difference, difference_low, difference_high : ndarray of shape (n_rows,)
-        Value of the model minus that of the reference, with its interval; 0 for the reference.
-    pvalue, adjusted_pvalue : ndarray of shape (n_rows,)
-        Two-sided p-value of "the difference is 0", and the same adjusted (Holm) over the models of a metric; 1 for the
+        Value of the model minus that of the reference, with its interval; 0 for the
         reference.
+    pvalue, adjusted_pvalue : ndarray of shape (n_rows,)
+        Two-sided p-value of "the difference is 0", and the same adjusted (Holm) over
+        the models of a metric; 1 for the reference. NaN where the samples do not
+        determine it.
+    reason : ndarray of str, shape (n_rows,)
+        Why limits of the metric or of the difference are NaN; empty where they are not.
     reference : str
         Name of the model that the others are compared with.
     confidence_level : float
@@ -64,28 +94,33 @@ class ModelComparison(ResultTable):
     difference_high: np.ndarray
     pvalue: np.ndarray
     adjusted_pvalue: np.ndarray
+    reason: np.ndarray
     reference: str
     confidence_level: float
 
     def to_markdown(self):
-        """Return a Markdown table, one row per model and one column per metric; the best value of a metric is bold.
+        """Return a Markdown table, one row per model and one column per metric; the
+        best value of a metric is bold.
 
         Returns
         -------
         table : str
-            A star marks an adjusted p-value of .05 or less for the difference to the reference.
+            A star marks an adjusted p-value of .05 or less for the difference to the
+            reference.
         """
         head, *rows = self._cells("**{}**", lambda name: name.replace("|", "\\|"))
         lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
         return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
     def to_latex(self):
-        """Return a LaTeX table (package booktabs), one row per model and one column per metric; the best value is bold.
+        """Return a LaTeX table (package booktabs), one row per model and one column per
+        metric; the best value is bold.
 
         Returns
         -------
         table : str
-            A star marks an adjusted p-value of .05 or less for the difference to the reference.
+            A star marks an adjusted p-value of .05 or less for the difference to the
+            reference.
         """
         head, *rows = self._cells(
             r"\textbf{{{}}}",
@@ -114,7 +149,9 @@ class ModelComparison(ResultTable):
         table = [["model", *map(name, metrics)], *([name(model)] for model in models)]
         numbers = self.estimate, self.low, self.high, self.adjusted_pvalue
         for k, (estimate, low, high, pvalue) in enumerate(zip(*numbers, strict=True)):
-            text = f"{estimate:.4g} ({low:.4g} to {high:.4g})"
+            text = f"{estimate:.4g}"
+            if not np.isnan(low):
+                text += f" ({low:.4g} to {high:.4g})"
             best = self.estimate[self.metric == self.metric[k]].min()
             star = "*" if pvalue <= 0.05 else ""
             table[1 + k % len(models)].append(
@@ -125,8 +162,14 @@ class ModelComparison(ResultTable):
     def __str__(self):
         level, said = f"{100 * self.confidence_level:g} %", []
         rows = zip(*self.columns().values(), strict=True)
-        for model, metric, *_, difference, low, high, _, pvalue in rows:
+        for model, metric, *_, difference, low, high, _, pvalue, reason in rows:
             if model == self.reference:
+                continue
+            if np.isnan(low):
+                said.append(
+                    f"Whether {model} differs in {metric} from {self.reference}"
+                    f" (difference {difference:.3g}) cannot be said: {reason}."
+                )
                 continue
             verdict = "lower" if difference < 0 else "higher"
             seen = (
@@ -135,10 +178,12 @@ class ModelComparison(ResultTable):
                 else f"is not seen to differ in {metric} from"
             )
             numbers = (
-                f"{level} interval {low:.3g} to {high:.3g}, adjusted p = {pvalue:.2g}"
+                f"{level} interval {low:.3g} to {high:.3g}, adjusted"
+                f" {pvalue_words(pvalue)}"
             )
             said.append(
-                f"{model} {seen} {self.reference} (difference {difference:.3g}, {numbers})."
+                f"{model} {seen} {self.reference} (difference {difference:.3g},"
+                f" {numbers})."
             )
         return " ".join(said)
 
@@ -152,35 +197,44 @@ def compare(
     confidence_level=0.9,
     n_resamples=999,
     sample_weight=None,
+    weight_type="frequency",
     clusters=None,
     pos_label=None,
     labels=None,
     random_state=None,
 ):
-    """Compare models on the same rows: proper scores and calibration errors with paired differences.
+    """Compare models on the same rows by proper scores and calibration errors.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         Labels.
-    models : dict
-        From names to probabilities of these rows, of shape (n,), (n, 2) or (n, K); two or more. A
-        recalibrated model is one, with its probabilities for rows that the recalibrator was not fitted to.
+    models : dict or DataFrame
+        From names to probabilities of these rows, of shape (n,), (n, 2) or (n, K); two
+        or more. Each column of a data frame is a model. A recalibrated model is one, with its probabilities for rows that the
+        recalibrator was not fitted to.
     metrics : sequence of str and callable, default=("log_loss", "brier_score", "squared_calibration_error")
-        Names (those of `get_scorer_names` without ``neg_``), metrics of this library, and functions ``metric(y_true,
-        y_proba, sample_weight=...)``; a `functools.partial` sets options. Smaller is better.
+        Names (those of `get_scorer_names` without ``neg_``), metrics of this library,
+        and functions ``metric(y_true, y_proba, sample_weight=...)``; a
+        `functools.partial` sets options. Smaller is better.
     reference : str, default=None
         The model that the others are compared with; None is the first.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     n_resamples : int, default=999
-        Number of draws behind the interval of an error, and of resamples behind a function of your own.
+        Number of draws behind the interval of an error, and of resamples behind a
+        function of your own.
     sample_weight : array-like of shape (n,), default=None
-        Weights: integers count rows, others stand for more or fewer (`weight_type` "importance").
+        Weights; see `weight_type`.
+    weight_type : {"frequency", "importance"}, default="frequency"
+        What weights are. "frequency": they count rows, a weight of 2 is two rows.
+        "importance": each row was seen once and stands for more or fewer (a sampling
+        correction).
     clusters : array-like of shape (n,), default=None
         Rows that are not independent (of one patient or match) have the same entry.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of `predict_proba`.
+        The event; None is the greater of two labels, the second column of
+        `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
     random_state : int, RandomState instance or None, default=None
@@ -189,15 +243,23 @@ def compare(
     Returns
     -------
     comparison : ModelComparison
-        A table with a row for each metric and model: `model, metric, estimate, low, high, difference, difference_low,
-        difference_high, pvalue, adjusted_pvalue`. A difference is the model minus the reference. P-values are adjusted
-        (Holm) over the models of a metric. `to_frame`, `to_markdown` and `to_latex` write it; `print` says it.
+        A table with a row for each metric and model:
+        `model, metric, estimate, low, high, difference, difference_low, difference_high, pvalue, adjusted_pvalue, reason`.
+        A difference is the model minus the reference. P-values are adjusted (Holm) over
+        the models of a metric. `to_frame`, `to_markdown` and `to_latex` write it;
+        `print` says it.
 
     Raises
     ------
     ValueError
-        For fewer than two models, an unknown reference or metric, an error without an interval (the kernel error), and
-        labels, probabilities or weights that do not fit together: the message names the model.
+        For fewer than two models, an unknown reference or metric, an error without an
+        interval (the kernel error), and labels, probabilities or weights that do not
+        fit together: the message names the model.
+
+    Warns
+    -----
+    UserWarning
+        For weights that are not integers with ``weight_type="frequency"``.
 
     See Also
     --------
@@ -206,25 +268,33 @@ def compare(
 
     Notes
     -----
-    The proper scores are means over rows. The test of a difference is that of the mean of the rows' (or clusters')
-    differences, with a Student quantile.
+    The proper scores are means over rows. The test of a difference is that of the mean
+    of the rows' differences, with a Student quantile. With `clusters` the variance is
+    that of their jackknifed sums (CR3), with Satterthwaite's degrees of freedom at the
+    correlation within clusters that the differences show. Clusters that are worth fewer
+    than three of equal size give NaN, and `reason` says so. The interval of a Brier
+    score itself is the gamma interval of `calibration_summary`.
 
-    The signed square, "squared_calibration_error", is a mean of r_i r_j over pairs of rows in a bin, r = y - s (of
-    different clusters, with `clusters`). The variance of the difference is the jackknife's, less what the pairs alone
-    contribute, which the jackknife counts twice. Where both models are calibrated the test still rejects less often
-    than it may.
+    The signed square, "squared_calibration_error", is a mean of r_i r_j over pairs of
+    rows in a bin, r = y - s (of different clusters, with `clusters`). The variance of
+    the difference is the jackknife's, less what the pairs alone contribute, which the
+    jackknife counts twice. Where both models are calibrated the test still rejects less
+    often than it may.
 
-    Other errors of this library are compared by square-and-add of their two intervals, as if the models were
-    independent: conservative, the more so the more alike the models are. The p-value belongs to the normal law behind
-    the interval. Where an estimate lies above its own interval the difference is that of the intervals' ends. A
-    function of your own gets a paired basic bootstrap.
+    Other errors of this library are compared by square-and-add of their two intervals,
+    as if the models were independent: conservative, the more so the more alike the
+    models are. The p-value belongs to the normal law behind the interval. Where an
+    estimate lies above its own interval the difference is that of the intervals' ends.
+    A function of your own gets a paired basic bootstrap.
 
-    Level .05 of equally good models and power beside an unpaired test stand in the guide, "Do the promises hold?".
+    Level .05 of equally good models and power beside an unpaired test stand in the
+    guide, "Do the promises hold?".
 
     References
     ----------
-    Diebold and Mariano (1995), Comparing predictive accuracy. Arvesen (1969), Jackknifing U-statistics. Zou and Donner
-    (2008), Construction of confidence limits about effect measures.
+    Diebold and Mariano (1995), Comparing predictive accuracy. Arvesen (1969),
+    Jackknifing U-statistics. Zou and Donner (2008), Construction of confidence limits
+    about effect measures.
 
     Examples
     --------
@@ -245,55 +315,56 @@ def compare(
     >>> print(found.to_markdown())
     | model | brier_score |
     | --- | ---: |
-    | calibrated | **0.166 (0.1561 to 0.176)** |
-    | sure | 0.1783 (0.164 to 0.1925)* |
-    """
-    level, given = (
-        check_confidence_level(confidence_level),
-        {"pos_label": pos_label, "labels": labels},
-    )
+    | calibrated | **0.166 (0.1562 to 0.1772)** |
+    | sure | 0.1783 (0.1642 to 0.1939)* |
+    """  # noqa: E501
+    level = check_confidence_level(confidence_level)
     check_int(n_resamples, "n_resamples")
+    options_of_data = {
+        "sample_weight": sample_weight,
+        "pos_label": pos_label,
+        "labels": labels,
+    }
     given = {
-        name: one
-        for name, one in {"sample_weight": sample_weight, **given}.items()
-        if one is not None
+        name: value for name, value in options_of_data.items() if value is not None
     }
+    models = _models_by_name(models)
     data, reference = _check_models(y_true, models, reference, given)
-    cluster = (
-        None
-        if clusters is None
-        else check_groups(clusters, len(data[reference].scores), name="clusters")[1]
-    )
-    weight = data[reference].sample_weight
+    counted_rows(data[reference], weight_type)  # for its checks
+    cluster = None
+    if clusters is not None:
+        n_rows = len(data[reference].scores)
+        groups = check_groups(clusters, n_rows, name="clusters")[1]
+        cluster = cluster_codes(groups)
     options = {
-        "weight_type": "importance"
-        if weight is not None and np.any(weight % 1)
-        else "frequency"
-    }
-    options |= {
+        "weight_type": weight_type,
         "clusters": cluster,
         "confidence_level": level,
         "n_resamples": n_resamples,
+        "random_state": check_random_state(random_state).randint(2**31),
     }
-    options["random_state"] = check_random_state(random_state).randint(2**31)
-    rows, table = _Rows(y_true, models, data, reference, given, options), []
-    others = np.array([name != reference for name in models])
+    rows = _Rows(y_true, models, data, reference, given, options)
+    columns = {name: [] for name in _COLUMNS}
+    is_other = np.array([name != reference for name in models])
     for label, metric in _check_metrics(metrics).items():
-        found = rows.compared(metric)
+        compared = rows.compared(metric)
+        pvalues = np.array([row.pvalue for row in compared])
         adjusted = np.ones(len(models))
-        adjusted[others] = holm(np.array([pvalue for *_, pvalue in found])[others])
-        table += zip(
-            models,
-            [label] * len(models),
-            *zip(*found, strict=True),
-            adjusted,
-            strict=True,
-        )
+        adjusted[is_other] = holm(pvalues[is_other])
+        for name, row, adjusted_pvalue in zip(models, compared, adjusted, strict=True):
+            line = (name, label, *row[:-1], adjusted_pvalue, row.reason)
+            for column, value in zip(columns.values(), line, strict=True):
+                column.append(value)
     return ModelComparison(
-        *map(np.array, zip(*table, strict=True)),
-        reference=reference,
-        confidence_level=level,
+        *map(np.array, columns.values()), reference=reference, confidence_level=level
     )
+
+
+def _models_by_name(models):
+    """Return models as a dict; the columns of a data frame are models."""
+    if isinstance(models, dict) or not hasattr(models, "columns"):
+        return models
+    return {name: models[name] for name in models.columns}
 
 
 def _check_models(y_true, models, reference, given):
@@ -303,7 +374,8 @@ def _check_models(y_true, models, reference, given):
         or any(not isinstance(name, str) for name in models)
     ):
         raise ValueError(
-            f"models must be a dict from names (str) to probabilities, two or more, found {models!r:.80}."
+            "models must be a dict from names (str) to probabilities, two or more,"
+            f" found {models!r:.80}."
         )
     reference = next(iter(models)) if reference is None else reference
     if reference not in models:
@@ -335,7 +407,8 @@ def _check_metrics(metrics):
         if isinstance(metric, str):
             if metric not in known:
                 raise ValueError(
-                    f"metrics: there is no {metric!r}. The names are {', '.join(sorted(known))}."
+                    f"metrics: there is no {metric!r}. The names are"
+                    f" {', '.join(sorted(known))}."
                 )
             name, metric = metric, known[metric]
         else:
@@ -354,8 +427,36 @@ def _check_metrics(metrics):
     return found
 
 
+class _Line(NamedTuple):
+    """What a line of the table says, but for names and the adjusted p-value."""
+
+    estimate: float
+    low: float
+    high: float
+    difference: float
+    difference_low: float
+    difference_high: float
+    pvalue: float
+    reason: str
+
+
+class _Mean(NamedTuple):
+    """A mean, the influence of rows on it, or of units with the sums of their pairs.
+
+    `mass` is the weight of the units, `cluster_mass` the same where these are clusters.
+    """
+
+    estimate: float
+    influence: object
+    sums: object = None
+    cluster_mass: np.ndarray | None = None
+    mass: np.ndarray | None = None
+
+
 class _Rows(NamedTuple):
-    """The rows of all models, and how they are compared: the arguments of metrics, and those of intervals."""
+    """The rows of all models, and how they are compared: the arguments of metrics, and
+    those of intervals.
+    """
 
     y_true: object
     models: dict
@@ -365,39 +466,36 @@ class _Rows(NamedTuple):
     options: dict
 
     def compared(self, metric):
-        """Return (estimate, low, high, difference, low, high, pvalue) of each model."""
+        """Return a `_Line` for each model."""
         own, difference = self._method(metric)
-        none = 0.0, 0.0, 0.0, 1.0
-        return [
-            (*own[name], *(none if name == self.reference else difference(name)))
-            for name in self.models
-        ]
+        lines = []
+        for name in self.models:
+            reason = own[name].reason if np.isnan(own[name].low) else ""
+            if name == self.reference:
+                lines.append(_Line(*own[name], 0.0, 0.0, 0.0, 1.0, reason))
+                continue
+            found, pvalue = difference(name)
+            if np.isnan(found.low):
+                reason = found.reason or reason
+            lines.append(_Line(*own[name], *found, pvalue, reason))
+        return lines
 
     def _method(self, metric):
-        """Return (estimate, low, high) by model, and what gives (difference, low, high, pvalue) of a model."""
+        """Return an `IntervalEstimate` by model, and what gives that of a model's
+        difference to the reference, and its p-value.
+        """
         function, params = unwrapped_metric(metric, {})
         row, level = metric_of(function), self.options["confidence_level"]
         if function in (log_loss, brier_score):
-            loss = LOSSES["log" if function is log_loss else "brier"]
-            means = {name: self._losses(loss, data) for name, data in self.data.items()}
-            widths = {
-                name: half_width(influence, level, *units)
-                for name, (_, influence, units, _) in means.items()
-            }
-            own = {
-                name: (mean, mean - widths[name], mean + widths[name])
-                for name, (mean, *_) in means.items()
-            }
+            own, means = self._of_losses(function is brier_score)
         elif row is None:
             return self._bootstrapped(partial(function, **params))
         else:
-            given, error = (
-                {"metric": metric, **self.given, **self.options},
-                row.error(params),
-            )
+            error = row.error_of(params)
+            given = {"metric": metric, **self.given, **self.options}
             own = {
-                name: calibration_error_interval(self.y_true, s, **given)
-                for name, s in self.models.items()
+                name: calibration_error_interval(self.y_true, scores, **given)
+                for name, scores in self.models.items()
             }
             if not _is_mean_over_pairs(error):
                 return own, lambda name: _with_pvalue(
@@ -405,12 +503,40 @@ class _Rows(NamedTuple):
                 )
             means = {name: self._pairs(error, data) for name, data in self.data.items()}
             own = {
-                name: (means[name][0], *limits) for name, (_, *limits) in own.items()
+                name: found._replace(estimate=means[name].estimate)
+                for name, found in own.items()
             }
         return own, lambda name: _paired(means[name], means[self.reference], level)
 
+    def _of_losses(self, is_brier):
+        """Return the intervals of mean losses by model, and the means as `_Mean`."""
+        level = self.options["confidence_level"]
+        loss_of = LOSSES["brier" if is_brier else "log"]
+        own, means = {}, {}
+        for name, rows in self.data.items():
+            data, cluster = self._kept(rows)
+            loss = loss_of(data.scores, data.labels)
+            estimate = float(np.average(loss, weights=data.sample_weight))
+            influence = Influence(
+                loss - estimate,
+                data.sample_weight,
+                self.options["weight_type"] == "importance",
+                cluster,
+            )
+            if is_brier:
+                low, high, reason = mean_loss_interval(
+                    loss, _largest_brier(data.scores), influence, level
+                )
+            else:
+                low, high, reason = influence.interval(estimate, level)
+            own[name] = IntervalEstimate(estimate, low, high, reason=reason)
+            means[name] = _Mean(estimate, influence)
+        return own, means
+
     def _bootstrapped(self, metric):
-        """Compare a function of labels and probabilities that is no error of the library by a basic bootstrap."""
+        """Compare a function of labels and probabilities that is no error of the
+        library by a basic bootstrap.
+        """
         values = {
             name: partial(metric, self.y_true, y_proba, **self.given)
             for name, y_proba in self.models.items()
@@ -436,34 +562,28 @@ class _Rows(NamedTuple):
             found = interval(lambda **weight: values[name](**weight) - base(**weight))
             return _with_pvalue(found, found.estimate, level)
 
-        return {
-            name: interval(function) for name, function in values.items()
-        }, difference
+        own = {name: interval(function) for name, function in values.items()}
+        return own, difference
 
     def _kept(self, data):
         """Return the rows of positive weight, and their clusters."""
         kept, cluster = data.kept, self.options["clusters"]
-        return data.at(kept), None if cluster is None else cluster[kept]
-
-    def _losses(self, loss, data):
-        """Return the mean loss, what each row adds to it, weights and units, and None: it is no mean over pairs."""
-        data, cluster = self._kept(data)
-        losses = loss(data.scores, data.labels)
-        mean = float(np.average(losses, weights=data.sample_weight))
-        units = (
-            data.sample_weight,
-            cluster_codes(cluster, self.options["weight_type"], len(losses)),
-        )
-        return mean, losses - mean, units, None
+        if cluster is None:
+            return data.at(kept), None
+        return data.at(kept), cluster_codes(cluster[kept])
 
     def _pairs(self, error, data):
-        """Return the signed square as a mean over pairs of units in a bin, its influence by the jackknife, and sums."""
+        """Return the signed square as a mean over pairs of units in a bin, its
+        influence by the jackknife, and sums.
+        """
         data, unit = self._kept(data)
+        is_clustered = unit is not None
         if unit is None:
+            # each copy is a unit
             if (
                 data.sample_weight is not None
                 and self.options["weight_type"] == "frequency"
-            ):  # each copy is a unit
+            ):
                 data = data.at(
                     np.repeat(
                         np.arange(len(data.scores)), data.sample_weight.astype(np.intp)
@@ -471,6 +591,7 @@ class _Rows(NamedTuple):
                 )
                 data = data._replace(sample_weight=None)
             unit = np.arange(len(data.scores))
+        mass = np.bincount(unit, data.sample_weight)
         names, unit = np.unique(unit, return_inverse=True)
         tasks = binary_tasks(data, error.multiclass, pooled=True)
         parts = [
@@ -486,13 +607,17 @@ class _Rows(NamedTuple):
         sums = hstack(
             [root * one for root, one in zip(weights, sums, strict=True)], format="csr"
         )
-        return float(whole), influence, (None, np.arange(len(names))), sums
+        return _Mean(
+            float(whole), influence, sums, mass if is_clustered else None, mass
+        )
 
 
 def square_and_add(one, other):
-    """Return the interval of the difference of two independent estimates, and its centre.
+    """Return the interval of the difference of two independent estimates, and its
+    centre.
 
-    An estimate that lies above its own interval counts as the interval's end: there it has no label noise.
+    An estimate that lies above its own interval counts as the interval's end: there it
+    has no label noise.
     """
     (estimate, low, high), (base, base_low, base_high) = one, other
     first, second = min(max(estimate, low), high), min(max(base, base_low), base_high)
@@ -501,60 +626,102 @@ def square_and_add(one, other):
         np.hypot(high - first, second - base_low),
     )
     centre = first - second
-    return IntervalEstimate(
-        estimate - base, float(centre - below), float(centre + above)
-    ), centre
+    return (
+        IntervalEstimate(estimate - base, float(centre - below), float(centre + above)),
+        centre,
+    )
+
+
+def _largest_brier(scores):
+    """Return the largest Brier score that a row can have."""
+    if scores.ndim == 1:
+        return float(np.max(np.maximum(scores, 1 - scores)) ** 2)
+    # sum of s_k^2, with s_j^2 replaced by (1 - s_j)^2 for the least likely class j
+    squares = np.sum(scores.astype(np.float64) ** 2, axis=1)
+    return float(np.max(squares + 1 - 2 * scores.min(axis=1)))
 
 
 def _with_pvalue(difference, centre, level):
-    """Return a difference, its limits, and the p-value of the normal law behind the interval on the side of 0."""
+    """Return a difference and the p-value of the normal law behind the interval on the
+    side of 0.
+    """
     reach = centre - difference.low if centre > 0 else difference.high - centre
     z = abs(centre) / reach * ndtri((1 + level) / 2) if reach > 0 else np.inf
-    return *difference, float(2 * ndtr(-z)) if centre else 1.0
+    return difference, float(2 * ndtr(-z)) if centre else 1.0
 
 
 def _paired(one, other, level):
-    """Return the difference of two means with its limits and p-value, by what each unit of rows adds to it."""
-    (estimate, influence, units, sums), (base, of_base, _, of_reference) = one, other
-    difference, (error, freedom) = (
-        estimate - base,
-        standard_error(influence - of_base, *units),
+    """Return the difference of two `_Mean` with its limits, and its p-value."""
+    difference = one.estimate - other.estimate
+    if one.sums is None:
+        values = one.influence.values - other.influence.values
+        if difference == 0 and not values.any():  # no row tells the models apart
+            return IntervalEstimate(0.0, 0.0, 0.0), 1.0
+        error, degrees, reason = replace(one.influence, values=values).spread()
+        if error == 0:
+            reason = "the models differ by the same in all rows"
+    else:
+        error, degrees, reason = _spread_of_pairs(one, other)
+    if reason:
+        return IntervalEstimate(difference, np.nan, np.nan, reason=reason), np.nan
+    if error == 0:
+        limits = IntervalEstimate(difference, difference, difference)
+        return limits, float(difference == 0)
+    width = float(stdtrit(degrees, (1 + level) / 2) * error)
+    pvalue = float(2 * stdtr(degrees, -abs(difference) / error))
+    return (
+        IntervalEstimate(difference, difference - width, difference + width),
+        pvalue,
     )
-    if (
-        sums is not None
-    ):  # the jackknife counts the part of the variance that is of pairs twice
-        of_pairs = _variance_of_pairs(sums, of_reference)
-        error = np.sqrt(max(error**2 - of_pairs, of_pairs))
-    width = stdtrit(freedom, (1 + level) / 2) * error
-    pvalue = (
-        2 * stdtr(freedom, -abs(difference) / error) if error > 0 else difference == 0
-    )
-    return difference, difference - width, difference + width, float(pvalue)
+
+
+def _spread_of_pairs(one, other):
+    """Return standard error and degrees of freedom of a difference of means over pairs,
+    and why there are none.
+    """
+    if one.cluster_mass is None:
+        reason = too_few_units(one.mass, importance=True)
+    else:
+        codes = np.arange(len(one.cluster_mass))
+        reason = too_few_units(one.cluster_mass, cluster=codes)
+    if reason:
+        return np.nan, np.nan, reason
+    values = one.influence - other.influence
+    n_units = len(values)
+    square, fourth = np.sum(values**2), np.sum(values**4)
+    if square == 0:
+        return 0.0, 1.0, ""
+    degrees = min(tail_degrees(n_units, square, fourth), n_units - 1)
+    if one.cluster_mass is not None:
+        # Satterthwaite's with a correlation of 1: pairs do not show another one
+        squares = one.cluster_mass**2
+        degrees = min(degrees, squares.sum() ** 2 / np.sum(squares**2))
+    error = np.sqrt(square * n_units / (n_units - 1)) / n_units
+    # the jackknife counts the part of the variance that is of pairs twice
+    of_pairs = _variance_of_pairs(one.sums, other.sums)
+    error = np.sqrt(max(error**2 - of_pairs, of_pairs))
+    return float(error), float(max(degrees, 1.0)), ""
 
 
 def _is_mean_over_pairs(error):
     """Return whether an error is the unbiased signed square."""
-    if (
-        error is None
-        or error.power is not BinnedPower
-        or error.groups is not None
-        or not error.squared
-    ):
-        return False
-    return resolved_method(error.params["method"], error.norm) == "unbiased"
+    is_binned = isinstance(error, BinnedError) and not isinstance(error, GroupwiseError)
+    return is_binned and error.squared and error.method == "unbiased"
 
 
 def _mean_over_pairs(task, unit, n_units, error):
-    """Return sum over bins of (share) x (mean of r_i r_j over pairs of rows of different units), r = y - s.
+    """Return sum over bins of (share) x (mean of r_i r_j over pairs of rows of
+    different units), r = y - s.
 
-    Beside it stand the influences of the units, what the sum would change without one of them, times n_units - 1; and
-    sums x (n_units, n_bins) of centred residuals whose products x_i x_j are the terms of the pairs.
+    Beside it stand the influences of the units, what the sum would change without one
+    of them, times n_units - 1; and sums x (n_units, n_bins) of centred residuals whose
+    products x_i x_j are the terms of the pairs.
     """
-    strategy = error.params["binning"]
+    strategy = error.binning
     edges = strategy._edges_of(*task.sorted_for(strategy))
     n_bins, weight = (
         len(edges) - 1,
-        np.ones(len(unit)) if task.sample_weight is None else task.sample_weight,
+        (np.ones(len(unit)) if task.sample_weight is None else task.sample_weight),
     )
     code = np.searchsorted(edges[1:-1], task.scores)
     cells, index = np.unique(unit * n_bins + code, return_inverse=True)
@@ -579,7 +746,9 @@ def _mean_over_pairs(task, unit, n_units, error):
 
 
 def _variance_of_pairs(one, other):
-    """Return 2 sum over i != j of (x_i x_j - z_i z_j)^2, the variance of a difference of means over pairs alone."""
+    """Return 2 sum over i != j of (x_i x_j - z_i z_j)^2, the variance of a difference
+    of means over pairs alone.
+    """
     pairs = (one, one, 1), (other, other, 1), (one, other, -2)
     squares = sum(sign * (a.T @ b).power(2).sum() for a, b, sign in pairs)
     own = one.power(2).sum(axis=1) - other.power(2).sum(axis=1)
@@ -587,7 +756,9 @@ def _variance_of_pairs(one, other):
 
 
 def _terms(mass, total, squared_mass, squares):
-    """Return mass x (mean product of two different units of a bin), 0 where there is one unit only."""
+    """Return mass x (mean product of two different units of a bin), 0 where there is
+    one unit only.
+    """
     pairs = mass**2 - squared_mass
     some = pairs > _FEW * mass**2
     return np.where(some, mass * (total**2 - squares) / np.where(some, pairs, 1), 0)

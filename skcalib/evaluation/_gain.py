@@ -4,16 +4,17 @@ import numpy as np
 from sklearn.base import clone
 
 from skcalib._errors.proper_scores import LOSSES
-from skcalib._input.scalars import check_confidence_level, check_option
-from skcalib._input.scored_labels import check_scored_labels
-from skcalib._progress import Progress
-from skcalib.recalibrators import StackedRecalibrator
-from skcalib.recalibrators._folds import cross_validation_folds, gain_interval
-from skcalib.recalibrators._transformer import (
+from skcalib._fitting.folds import cross_validation_folds
+from skcalib._fitting.gains import gain_interval
+from skcalib._fitting.wrapped import (
     check_recalibrator,
     class_parameters,
     fitted_clone,
 )
+from skcalib._input.scalars import check_confidence_level, check_option
+from skcalib._input.scored_labels import check_scored_labels
+from skcalib._progress import Progress
+from skcalib.recalibrators import StackedRecalibrator
 
 
 def recalibration_gain(
@@ -31,8 +32,9 @@ def recalibration_gain(
 ):
     """Out-of-fold gain of recalibrating, in a proper score, with an interval.
 
-    The recalibrator is fitted on all folds but one and judged on that one. For K classes this measures how far all
-    probabilities together are off (canonical calibration), where binned errors look at one class at a time.
+    The recalibrator is fitted on all folds but one and judged on that one. For K
+    classes this measures how far all probabilities together are off (canonical
+    calibration), where binned errors look at one class at a time.
 
     Parameters
     ----------
@@ -41,19 +43,23 @@ def recalibration_gain(
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1], of rows that the model was not fitted on.
     recalibrator : estimator, default=None
-        An object with ``fit(scores, y)`` and ``predict_proba(scores)``; None means ``StackedRecalibrator()``.
+        An object with ``fit(scores, y)`` and ``predict_proba(scores)``; None means
+        ``StackedRecalibrator()``.
     loss : {"log", "brier"}, default="log"
-        "log" is the log-loss in nats, of probabilities clipped to [2^-52, 1 - 2^-52]; "brier" is (s - y)^2 for two
-        classes and the sum of it over the classes for more.
+        "log" is the log-loss in nats, of probabilities clipped to [2^-52, 1 - 2^-52];
+        "brier" is (s - y)^2 for two classes and the sum of it over the classes for
+        more.
     cv : int, splitter or iterable of (train, test), default=5
-        Folds that predict every row once. An int makes random folds that depend on the rows alone. They are not
-        stratified, as far as classes have 10 rows: equal frequencies in all folds would make the gain too good.
+        Folds that predict every row once. An int makes random folds that depend on the
+        rows alone. They are not stratified, as far as classes have 10 rows: equal
+        frequencies in all folds would make the gain too good.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     sample_weight : array-like of shape (n,), default=None
         Weights, which count as repeated rows.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of `predict_proba`.
+        The event; None is the greater of two labels, the second column of
+        `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
     verbose : bool, default=False
@@ -62,15 +68,16 @@ def recalibration_gain(
     Returns
     -------
     gain : IntervalEstimate
-        Named tuple (estimate, low, high): the mean loss of the probabilities as they are, minus that of the
-        recalibrated ones. Above 0 recalibration helps; it may be below 0, where there is nothing to gain and the fit
-        adds noise.
+        Named tuple (estimate, low, high): the mean loss of the probabilities as they
+        are, minus that of the recalibrated ones. Above 0 recalibration helps; it may be
+        below 0, where there is nothing to gain and the fit adds noise.
 
     Raises
     ------
     ValueError
-        If labels and scores differ in length or are empty, a label is unknown, a score is missing or outside [0, 1], or
-        weights are negative or all zero. Also if the splitter does not put every row into exactly one test fold.
+        If labels and scores differ in length or are empty, a label is unknown, a score
+        is missing or outside [0, 1], or weights are negative or all zero. Also if the
+        splitter does not put every row into exactly one test fold.
     TypeError
         If `recalibrator` cannot fit and predict.
 
@@ -81,9 +88,11 @@ def recalibration_gain(
 
     Notes
     -----
-    The interval is the normal one of the mean of the rows' gains, widened by the noise of the fits. One probability of
-    0 for an event makes it wide, for the log-loss. If a fold's training rows hold one class only, its gain counts as 0.
-    With 1 % events the gains of the rows are skewed: in 1,000 rows an interval of .9 covers in .82 to .92 of samples.
+    The interval is the normal one of the mean of the rows' gains, widened by the noise
+    of the fits. One probability of 0 for an event makes it wide, for the log-loss. If a
+    fold's training rows hold one class only, its gain counts as 0. With 1 % events the
+    gains of the rows are skewed: in 1,000 rows an interval of .9 covers in .82 to .92
+    of samples.
 
     References
     ----------
@@ -129,15 +138,17 @@ def recalibration_gain(
 
 
 def recalibrated_by_fold(recalibrator, fold, columns, codes, groups=None):
-    """Return all rows' probabilities, of the form of a metric's scores, by a recalibrator fitted to a fold's others.
+    """Return all rows' probabilities, of the form of a metric's scores, by a
+    recalibrator fitted to a fold's others.
 
-    Unchanged where these are all of one class. A recalibrator of groups is given the group of each row.
+    Unchanged where these are all of one class. A recalibrator of groups is given the
+    group of each row.
     """
     if len(np.unique(codes[fold.train])) < 2:
         return columns[:, 0] if columns.shape[1] == 1 else columns
     unfitted, own = (
         clone(recalibrator),
-        {} if groups is None else {"groups": groups[fold.train]},
+        ({} if groups is None else {"groups": groups[fold.train]}),
     )
     unfitted.set_params(
         **class_parameters(unfitted, np.arange(max(columns.shape[1], 2)))

@@ -1,23 +1,39 @@
-"""The numbers on calibration, accuracy and discrimination that reports on a model have, each with an interval."""
+"""The numbers on calibration, accuracy and discrimination that reports on a model have,
+each with an interval.
+"""
 
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit, logit, stdtrit
+from scipy.stats import chi2
+from scipy.stats import f as f_law
 from sklearn.utils import check_random_state
 
 from skcalib._cells.reductions import one_task
-from skcalib._errors.bin_free import LoessPower
-from skcalib._errors.power import Error
+from skcalib._errors.bin_free import LoessError
+from skcalib._inference.bias import ONE_CLASS_IN_CLUSTERS, event_ratio_limits
 from skcalib._inference.hypotheses import Resampling, error_hypotheses
-from skcalib._inference.influence import half_width
 from skcalib._inference.inversion import inverted_limits
 from skcalib._inference.results import IntervalEstimate, ResultTable
 from skcalib._input.scalars import check_confidence_level, check_int
 from skcalib._input.scored_labels import check_one_event, check_scored_labels
-from skcalib.metrics._slope import coefficient, not_estimable, rows_and_units
+from skcalib._input.warn import warn
+from skcalib._intervals.influence import Influence
+from skcalib._intervals.rare import area_limits, mean_loss_interval
+from skcalib._rows.links import log_odds
+from skcalib.metrics._slope import (
+    coefficient,
+    not_estimable,
+    rows_and_clusters,
+    slope_fit,
+)
 
+# events or other rows, below which a number whose variance needs both has no limits
+_FEWEST_OF_A_CLASS = 10
+_ONE_CLASS = "y_true has one class only"
 _UNDEFINED = IntervalEstimate(np.nan, np.nan, np.nan)
 # What the sentences call each number.
 _WORDS = {
@@ -37,7 +53,8 @@ _QUANTILES = {"ici": None, "e50": 0.5, "e90": 0.9, "emax": 1.0}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CalibrationSummary(ResultTable):
-    """The numbers that reports on a model have, each an `IntervalEstimate`. Printing it gives a paragraph to cite.
+    """The numbers that reports on a model have, each an `IntervalEstimate`. Printing it
+    gives a paragraph to cite.
 
     Parameters
     ----------
@@ -46,21 +63,38 @@ class CalibrationSummary(ResultTable):
     mean_score, event_frequency : float
         Mean probability and share of events, weighted.
     observed_expected : IntervalEstimate
-        Events per expected event: 1 for calibrated scores, above 1 where they are too low.
+        Events per expected event: 1 for calibrated scores, above 1 where they are too
+        low.
     intercept, slope : IntervalEstimate
         See `calibration_slope_intercept`.
     ici, e50, e90, emax : IntervalEstimate
-        Mean, median, 90 % quantile and maximum over rows of the distance of a smooth calibration curve from the score.
+        Mean, median, 90 % quantile and maximum over rows of the distance of a smooth
+        calibration curve from the score.
     brier_score, scaled_brier_score : IntervalEstimate
-        Mean of (s - y)^2; and the share of it that is saved against the event frequency as everybody's probability.
+        Mean of (s - y)^2; and the share of it that is saved against the event frequency
+        as everybody's probability.
     auc : IntervalEstimate
         Area under the ROC curve, the concordance.
+    dxy : IntervalEstimate
+        Somers' Dxy, ``2 auc - 1``.
+    unreliability, joint_pvalue : float
+        U of R's ``val.prob``, and the p-value of "the intercept is 0 and the slope 1"
+        (its U:p).
+    nagelkerke_r2 : float
+        Nagelkerke's R^2 of the probabilities (R2 of ``val.prob``).
+    eci : float
+        Estimated calibration index: 100 times the mean squared distance of the smooth
+        curve from the scores.
+    n_extreme : float
+        Rows whose score is exactly 0 or 1; with weights that count rows their sum.
+    inner_slope : IntervalEstimate
+        The slope of the other rows; the same as `slope` where there are no such scores.
     confidence_level : float
         Coverage of each interval, in (0, 1).
     n_clusters : int or None
         Number of clusters that the intervals allow for.
     reasons : dict
-        Why a number is NaN, by its name.
+        Why a number or its limits are NaN, by its name.
     """
 
     n: float
@@ -77,6 +111,13 @@ class CalibrationSummary(ResultTable):
     brier_score: IntervalEstimate
     scaled_brier_score: IntervalEstimate
     auc: IntervalEstimate
+    dxy: IntervalEstimate
+    unreliability: float
+    joint_pvalue: float
+    nagelkerke_r2: float
+    eci: float
+    n_extreme: float
+    inner_slope: IntervalEstimate
     confidence_level: float
     n_clusters: int | None
     reasons: dict
@@ -108,18 +149,38 @@ class CalibrationSummary(ResultTable):
             said.values()
         )
         text = (
-            f"In {self.n:,.10g} rows with {self.n_events:,.10g} events ({100 * self.event_frequency:.3g} %; mean "
-            f"predicted probability {100 * self.mean_score:.3g} %), {observed}, {intercept} and {slope}. Against a "
-            f"smooth calibration curve (loess), {ici}, {e50}, {e90} and {emax}. {brier}, {scaled} and {auc}. "
+            f"In {self.n:,.10g} rows with {self.n_events:,.10g} events"
+            f" ({100 * self.event_frequency:.3g} %; mean predicted probability"
+            f" {100 * self.mean_score:.3g} %), {observed}, {intercept} and {slope}."
+            f" Against a smooth calibration curve (loess), {ici}, {e50}, {e90} and"
+            f" {emax}. {brier}, {scaled} and {auc}. "
         )
+        if self.n_extreme:
+            text += (
+                f"{self.n_extreme:,.10g} scores are exactly 0 or 1; their clipping to"
+                f" 2^-52 weighs heavily in the slope, and without them it is"
+                f" {_shown(self.inner_slope)}. "
+            )
         if self.n_clusters:
-            text += f"Intervals allow for the dependence of rows in {self.n_clusters} clusters. "
+            text += (
+                f"Intervals allow for the dependence of rows in {self.n_clusters}"
+                " clusters. "
+            )
         for why in dict.fromkeys(self.reasons.values()):
             names = " and ".join(
                 name for name, reason in self.reasons.items() if reason == why
             )
-            text += f"Not defined: {names} ({why.rstrip('.')}). "
-        return f"{text}(TRIPOD+AI items {'12d, ' * bool(self.n_clusters)}12e, 20a and 23a.)"
+            undefined = all(
+                np.isnan(getattr(getattr(self, name), "estimate", np.nan))
+                for name, reason in self.reasons.items()
+                if reason == why
+            )
+            lead = "Not defined" if undefined else "No interval"
+            text += f"{lead}: {names} ({why.rstrip('.')}). "
+        return (
+            f"{text}(TRIPOD+AI items {'12d, ' * bool(self.n_clusters)}12e, 20a and"
+            " 23a.)"
+        )
 
 
 def calibration_summary(
@@ -135,9 +196,10 @@ def calibration_summary(
     labels=None,
     random_state=None,
 ):
-    """Numbers on calibration, accuracy and discrimination that a report on a model has, each with an interval.
+    """Calibration, accuracy and discrimination for a report, with intervals.
 
-    They are those of R's ``val.prob`` and of the guideline TRIPOD+AI [1]_. Printed, the result is a paragraph to cite.
+    They are those of R's ``val.prob`` and of the guideline TRIPOD+AI [1]_. Printed, the
+    result is a paragraph to cite.
 
     Parameters
     ----------
@@ -148,16 +210,19 @@ def calibration_summary(
     confidence_level : float, default=0.95
         Coverage of each interval, in (0, 1).
     n_resamples : int, default=199
-        Number of draws of labels behind the intervals of `ici`, `e50`, `e90` and `emax`.
+        Number of draws of labels behind the intervals of `ici`, `e50`, `e90` and
+        `emax`.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
-        What weights are. "frequency": they count rows, a weight of 2 is two rows. "importance": each row was seen once
-        and stands for more or fewer (a sampling correction).
+        What weights are. "frequency": they count rows, a weight of 2 is two rows.
+        "importance": each row was seen once and stands for more or fewer (a sampling
+        correction).
     clusters : array-like of shape (n,), default=None
         Rows that are not independent (of one patient or centre) have the same entry.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of `predict_proba`.
+        The event; None is the greater of two labels, the second column of
+        `predict_proba`.
     labels : array-like of shape (2,), default=None
         The sorted labels of the columns.
     random_state : int, RandomState instance or None, default=None
@@ -166,47 +231,76 @@ def calibration_summary(
     Returns
     -------
     summary : CalibrationSummary
-        Frozen object with one `IntervalEstimate` a number, ``to_frame()`` and sentences as ``str``.
+        Frozen object with one `IntervalEstimate` a number, ``to_frame()`` and sentences
+        as ``str``.
 
     Raises
     ------
     ValueError
-        For labels, probabilities, weights or clusters that do not fit together, more than two classes, and one cluster.
+        For labels, probabilities, weights or clusters that do not fit together, more
+        than two classes, and one cluster.
 
     Warns
     -----
     UserWarning
-        For weights that are not integers with ``weight_type="frequency"``, and for clusters with few expected events.
+        For weights that are not integers with ``weight_type="frequency"``, for clusters
+        with few expected events, and for scores of exactly 0 or 1, whose clipping
+        decides the slope.
 
     See Also
     --------
     skcalib.metrics.calibration_slope_intercept : The slope and the intercept alone.
     skcalib.decisions.net_benefit : What decisions are worth.
-    skcalib.displays.ReliabilityDisplay : The curve; it takes these numbers as ``statistics=``.
+    skcalib.displays.ReliabilityDisplay : The curve; it takes these numbers as
+        ``statistics=``.
 
     Notes
     -----
-    The smooth curve is R's ``loess(y ~ s)``, as in [2]_: parabolas over the nearest 75 % of the rows. Scores are pooled
-    to at most 128 before, and the curve is computed at these. It is R's to all digits where R computes its curve too; R
-    interpolates in between and goes to the outermost rows, so that the ICI differs by about .0005, and an Emax more.
-    `ici`, `e50`, `e90` and `emax` are above 0 also for calibrated scores, by the noise of labels. Their intervals allow
-    for that, by the test inversion of `calibration_error_interval`, and an estimate may lie above its interval. The
-    interval of the ratio is that of its logarithm; slope and intercept have those of `calibration_slope_intercept`;
-    that of the AUC has DeLong's variance, on the scale of log-odds. Except for Wald intervals of slope and intercept,
-    quantiles are Student's, with fewer degrees of freedom where a few rows carry the variance.
+    The smooth curve is R's ``loess(y ~ s)``, as in [2]_: parabolas over the nearest 75
+    % of the rows. Scores are pooled to at most 128 before, and the curve is computed at
+    these. It is R's to all digits where R computes its curve too; R interpolates in
+    between and goes to the outermost rows, so that the ICI differs by about .0005, and
+    an Emax more. `ici`, `e50`, `e90` and `emax` are above 0 also for calibrated scores,
+    by the noise of labels. Their intervals allow for that, by the test inversion of
+    `calibration_error_interval`, and an estimate may lie above its interval.
 
-    Simulated with 400 samples of ten shapes, intervals of .95 cover .935 to .990, that of E90 in clusters .927.
+    The other intervals hold at all numbers of events. That of the ratio is exact for
+    events whose log-odds all differ from the scores' by one number (Clopper and
+    Pearson's for equal scores), and longer where they do not. That of the Brier score
+    is a gamma interval, which is Garwood's for a Poisson count where few surprises
+    carry the loss [3]_. That of the area is Newcombe's method 5 [4]_, longer where
+    DeLong's variance is larger. Slope and intercept have those of
+    `calibration_slope_intercept`. With clusters or importance weights numbers of rows
+    are divided by the design effect, and the area has DeLong's variance on the scale of
+    log-odds. This area, and the scaled Brier score, have no limits below 10 events or
+    other rows.
 
-    A number that has no value is NaN and `reasons` says why: the slope of one distinct score, or the AUC of one class.
+    How often these intervals cover stands in the guide, "Do the promises hold?".
+
+    Names in R: ``val.prob`` of rms prints `dxy` as Dxy, `unreliability` as U,
+    `joint_pvalue` as U:p, `nagelkerke_r2` as R2, `slope` as Slope; `intercept` is that
+    of ``glm`` with the log-odds as offset, `auc` that of ``pROC::roc``, `eci` that of
+    ``CalibrationCurves::val.prob.ci.2``. With clusters or importance weights the joint
+    test is Wald's with the sandwich. Scores of exactly 0 and 1 are left out of
+    `unreliability`, `joint_pvalue` and `nagelkerke_r2`, as R does.
+
+    A number that has no value is NaN and `reasons` says why: the slope of one distinct
+    score, or the AUC of one class.
 
     References
     ----------
     .. [1] Collins and others (2024), TRIPOD+AI statement.
-    .. [2] Austin and Steyerberg (2019), The Integrated Calibration Index (ICI) and related metrics.
+    .. [2] Austin and Steyerberg (2019), The Integrated Calibration Index (ICI) and
+        related metrics.
+    .. [3] Fay and Feuer (1997), Confidence intervals for directly standardized rates: a
+        method based on the gamma distribution.
+    .. [4] Newcombe (2006), Confidence intervals for an effect size measure based on the
+        Mann-Whitney statistic, part 2.
 
     Examples
     --------
-    Twice as many events as expected, at one score: log 3 is the distance of 1/2 from 1/4 in log-odds.
+    Twice as many events as expected, at one score: log 3 is the distance of 1/2 from
+    1/4 in log-odds.
 
     >>> from skcalib.evaluation import calibration_summary
     >>> summary = calibration_summary([1, 0] * 20, [0.25] * 40, random_state=0)
@@ -229,24 +323,22 @@ def calibration_summary(
     }
     data = check_scored_labels(y_true, y_proba, **options)
     check_one_event(data, "the summary")
-    data, cluster, units = rows_and_units(data, clusters, weight_type)
+    data, cluster = rows_and_clusters(data, clusters, weight_type)
     task = one_task(data, "auto")
+    rows = _Rows.of_task(task, weight_type, cluster, level)
     reasons = not_estimable(task)
-    numbers = {
-        name: coefficient(task, units, name, level)
-        for name in ("intercept", "slope")
-        if name not in reasons
-    }
-    weight = (
-        np.ones(len(task.scores)) if task.sample_weight is None else task.sample_weight
-    )
-    for name, found in _means(
-        task.scores.astype(np.float64), task.labels, weight
-    ).items():
+    numbers = {}
+    for name in ("intercept", "slope"):
+        if name not in reasons:
+            numbers[name] = coefficient(task, name, level, weight_type, cluster)
+    for name, compute in _OF_ROWS.items():
+        found = compute(rows)
         if isinstance(found, str):
             reasons[name] = found
         else:
-            numbers[name] = _with_limits(name, *found, level, weight, units)
+            numbers[name] = found
+    if "auc" in numbers:
+        numbers["dxy"] = _rescaled(numbers["auc"], 2, -1)
     resampling = Resampling(
         n_resamples,
         check_random_state(random_state),
@@ -254,22 +346,133 @@ def calibration_summary(
         weight_type == "importance",
     )
     numbers |= _distances(
-        task, error_hypotheses(Error(LoessPower, {}), data, resampling), (1 - level) / 2
+        task, error_hypotheses(LoessError(), data, resampling), (1 - level) / 2
     )
-    counts = np.ones(len(task.scores)) if weight_type == "importance" else weight
-    totals = float(counts.sum()), float(counts @ task.labels)
-    means = (
-        float(np.average(values, weights=weight))
-        for values in (task.scores, task.labels)
+    curve = LoessError().of_task(task)
+    gap = curve.curve(curve.cells.event_frequency) - curve.scores
+    eci = 100 * float(gap**2 @ curve.share)
+    for name, number in numbers.items():
+        if np.isnan(number.low):
+            reasons[name] = number.reason
+    counts = np.ones(len(rows.weight)) if rows.is_importance else rows.weight
+    is_extreme = (rows.scores == 0) | (rows.scores == 1)
+    n_extreme = float(counts @ is_extreme)
+    joint, inner_slope = _inner_rows(task, rows, is_extreme, numbers, reasons)
+    estimates = (numbers.get(name, _UNDEFINED) for name in (*_WORDS, "dxy"))
+    n_clusters = None if cluster is None else int(cluster.max()) + 1
+    return CalibrationSummary(
+        float(counts.sum()),
+        float(counts @ rows.labels),
+        float(np.average(rows.scores, weights=rows.weight)),
+        float(np.average(rows.labels, weights=rows.weight)),
+        *estimates,
+        *joint,
+        eci,
+        n_extreme,
+        inner_slope,
+        level,
+        n_clusters,
+        reasons,
     )
-    estimates = (numbers.get(name, _UNDEFINED) for name in _WORDS)
-    n_clusters = None if cluster is None else int(units.max()) + 1
-    return CalibrationSummary(*totals, *means, *estimates, level, n_clusters, reasons)
+
+
+def _inner_rows(task, rows, is_extreme, numbers, reasons):
+    """Return U, its p-value and R^2, and the slope, of the rows whose scores are
+    neither 0 nor 1; warn where there are others.
+    """
+    slope = numbers.get("slope", _UNDEFINED)
+    if is_extreme.any():
+        inner = ~is_extreme
+        weight = task.sample_weight
+        task = task._replace(
+            scores=task.scores[inner],
+            labels=task.labels[inner],
+            sample_weight=None if weight is None else weight[inner],
+        )
+        rows = rows.at(inner)
+        slope = _UNDEFINED
+    missing = "no score lies between 0 and 1"
+    if len(rows.scores):
+        missing = not_estimable(task).get("slope", "")
+    if missing:
+        reasons["joint_pvalue"] = missing
+        return (np.nan, np.nan, np.nan), slope
+    if is_extreme.any():
+        slope = coefficient(
+            task,
+            "slope",
+            rows.level,
+            "importance" if rows.is_importance else "frequency",
+            rows.cluster,
+        )
+        warn(
+            f"{np.count_nonzero(is_extreme)} scores are exactly 0 or 1: their clipping"
+            f" to 2^-52 weighs heavily in the slope. Without them it is"
+            f" {_shown(slope)}; see inner_slope."
+        )
+    return _joint(task, rows), slope
+
+
+def _joint(task, rows):
+    """Return U of val.prob, the p-value of "intercept 0 and slope 1", and Nagelkerke's
+    R^2.
+    """
+    log_odds_of_rows = log_odds(rows.scores)
+    coef = slope_fit(task)
+    total, labels, weight = rows.weight.sum(), rows.labels, rows.weight
+
+    def log_likelihood(logit):
+        return weight @ (labels * logit - np.logaddexp(0, logit))
+
+    fitted = log_likelihood(coef[0] + coef[1] * log_odds_of_rows)
+    f = labels @ weight / total
+    constant = log_likelihood(np.full(len(labels), np.log(f / (1 - f))))
+    given = log_likelihood(log_odds_of_rows)
+    chi_squared = max(2 * (fitted - given), 0.0)
+    gain = 2 * (given - constant)
+    r2 = -np.expm1(-gain / total) / -np.expm1(2 * constant / total)
+    unreliability = (chi_squared - 2) / total
+    if rows.is_plain:
+        pvalue = chi2.sf(chi_squared, 2)
+    else:
+        pvalue = _wald_pvalue(rows, coef, log_odds_of_rows)
+    return float(unreliability), float(pvalue), float(r2)
+
+
+def _wald_pvalue(rows, coef, logit):
+    """Return the p-value of intercept 0 and slope 1 by the sandwich: Hotelling's law
+    with the lesser degrees of freedom of both.
+    """
+    design = np.stack((np.ones(len(logit)), logit))
+    q = expit(coef @ design)
+    information = (design * (rows.weight * q * (1 - q))) @ design.T
+    terms = np.linalg.inv(information) @ design * (rows.labels - q)
+    spreads = [rows.influence(term * rows.weight.sum()).spread() for term in terms]
+    if any(spread.reason for spread in spreads):
+        return np.nan
+    degrees = min(spread.degrees for spread in spreads)
+    if degrees <= 1:
+        return np.nan
+    errors = np.array([spread.standard_error for spread in spreads])
+    # the covariance in the same form: that of the sum less that of the difference
+    scaled = terms / errors[:, None]
+    both = [
+        rows.influence((scaled[0] + sign * scaled[1]) * rows.weight.sum()).spread()
+        for sign in (1, -1)
+    ]
+    correlation = (both[0].standard_error ** 2 - both[1].standard_error ** 2) / 4
+    correlation = np.clip(correlation, -1 + 1e-12, 1 - 1e-12)
+    z = (coef - np.array([0.0, 1.0])) / errors
+    square = z[0] ** 2 + z[1] ** 2 - 2 * correlation * z[0] * z[1]
+    square /= 1 - correlation**2
+    return f_law.sf(square * (degrees - 1) / (2 * degrees), 2, degrees - 1)
 
 
 def _distances(task, hypotheses, tail):
-    """Return mean and quantiles of the distance of the smooth curve from the scores: one set of draws for all."""
-    power, found = LoessPower.of_task(task), {}
+    """Return mean and quantiles of the distance of the smooth curve from the scores:
+    one set of draws for all.
+    """
+    power, found = LoessError().of_task(task), {}
     for name, quantile in _QUANTILES.items():
         of_curve = partial(power.distance, quantile=quantile)
         statistic, observed = (
@@ -288,37 +491,158 @@ def _distances(task, hypotheses, tail):
     return found
 
 
-def _means(s, y, w):
-    """Return estimate and influence of the numbers that are smooth functions of means; why not, where there is none."""
-    total, events, expected = w.sum(), w @ y, w @ s
-    loss = (s - y) ** 2
-    brier, frequency = w @ loss / total, events / total
-    found = {"brier_score": (brier, loss - brier)}
-    if expected > 0 < events:
-        ratio = events / expected
-        found["observed_expected"] = (
-            ratio,
-            (y - ratio * s) * total / events,
-        )  # of its logarithm
-    else:
-        found["observed_expected"] = "no event is " + (
-            "observed" if expected > 0 else "expected"
+class _Rows(NamedTuple):
+    """The rows of a summary, and what decides the variance of their means."""
+
+    scores: np.ndarray
+    labels: np.ndarray
+    weight: np.ndarray
+    is_importance: bool
+    cluster: np.ndarray | None
+    level: float
+
+    @classmethod
+    def of_task(cls, task, weight_type, cluster, level):
+        weight = task.sample_weight
+        return cls(
+            task.scores.astype(np.float64),
+            task.labels.astype(np.float64),
+            np.ones(len(task.scores)) if weight is None else weight,
+            weight_type == "importance",
+            cluster,
+            level,
         )
+
+    @property
+    def is_plain(self):
+        """Whether rows are independent and weights count them."""
+        return self.cluster is None and not self.is_importance
+
+    def at(self, chosen):
+        """Return the chosen rows."""
+        cluster = self.cluster
+        if cluster is not None:
+            cluster = np.unique(cluster[chosen], return_inverse=True)[1]
+        return self._replace(
+            scores=self.scores[chosen],
+            labels=self.labels[chosen],
+            weight=self.weight[chosen],
+            cluster=cluster,
+        )
+
+    def influence(self, values):
+        """Return the `Influence` of these values."""
+        return Influence(values, self.weight, self.is_importance, self.cluster)
+
+    def mean(self, values):
+        """Return a weighted mean."""
+        return float(self.weight @ values / self.weight.sum())
+
+    def few_of_a_class(self):
+        """Return why rows of a class are too few for a normal law; empty if not."""
+        for name, of_class in (
+            ("events", self.labels == 1),
+            ("non-events", self.labels == 0),
+        ):
+            weight = self.weight[of_class]
+            worth = weight.sum()
+            if self.is_importance:
+                worth = worth**2 / (weight @ weight)
+            if worth < _FEWEST_OF_A_CLASS:
+                return f"fewer than {_FEWEST_OF_A_CLASS} {name}"
+        return ""
+
+
+def _observed_expected(rows):
+    """Return the ratio of observed to expected events, by a common shift of the
+    log-odds.
+    """
+    expected, events = rows.mean(rows.scores), rows.mean(rows.labels)
+    if expected == 0 or events == 0:
+        return "no event is " + ("expected" if expected == 0 else "observed")
+    ratio = events / expected
+    residual = rows.labels - ratio * rows.scores
+    effect, reason = rows.influence(residual).design_effect(rows.level)
+    if rows.cluster is not None and events == 1:
+        reason = ONE_CLASS_IN_CLUSTERS
+    if reason:
+        return IntervalEstimate(ratio, np.nan, np.nan, reason=reason)
+    weight = rows.weight / effect
+    limits = event_ratio_limits(
+        rows.scores,
+        float(weight @ rows.labels),
+        rows.level,
+        weight,
+        rows.mean(residual**2),
+    )
+    return IntervalEstimate(ratio, *limits)
+
+
+def _brier_score(rows):
+    """Return the mean of (s - y)^2 with its gamma interval."""
+    loss = (rows.scores - rows.labels) ** 2
+    brier = rows.mean(loss)
+    largest = float(np.max(np.maximum(rows.scores, 1 - rows.scores) ** 2))
+    low, high, reason = mean_loss_interval(
+        loss, largest, rows.influence(loss - brier), rows.level
+    )
+    return IntervalEstimate(brier, low, min(high, 1.0), reason=reason)
+
+
+def _scaled_brier_score(rows):
+    """Return 1 - Brier / (f (1 - f)), f the event frequency, with its interval."""
+    frequency = rows.mean(rows.labels)
     if not 0 < frequency < 1:
-        return found | dict.fromkeys(
-            ("scaled_brier_score", "auc"), "y_true has one class only"
+        return _ONE_CLASS
+    loss = (rows.scores - rows.labels) ** 2
+    brier, spread = rows.mean(loss), frequency * (1 - frequency)
+    estimate = 1 - brier / spread
+    reason = rows.few_of_a_class()
+    if reason:
+        return IntervalEstimate(estimate, np.nan, np.nan, reason=reason)
+    of_frequency = brier * (1 - 2 * frequency) * (rows.labels - frequency) / spread**2
+    influence = of_frequency - (loss - brier) / spread
+    low, high, reason = rows.influence(influence).interval(estimate, rows.level)
+    return IntervalEstimate(estimate, low, min(high, 1.0), reason=reason)
+
+
+def _auc(rows):
+    """Return the area under the ROC curve: Newcombe's interval, or DeLong's on the
+    scale of log-odds with weights of importance and clusters.
+    """
+    if not 0 < rows.mean(rows.labels) < 1:
+        return _ONE_CLASS
+    area, influence = _area_and_influence(rows.scores, rows.labels == 1, rows.weight)
+    error, degrees, reason = rows.influence(influence).spread()
+    if rows.is_plain:
+        events = rows.weight @ rows.labels
+        others = rows.weight.sum() - events
+        variance = 0.0 if reason else error**2
+        return IntervalEstimate(
+            area, *area_limits(area, events, others, rows.level, variance)
         )
-    spread = frequency * (1 - frequency)
-    influence = (loss - brier) / spread - brier * (1 - 2 * frequency) * (
-        y - frequency
-    ) / spread**2
-    found["scaled_brier_score"] = 1 - brier / spread, -influence
-    found["auc"] = _auc(s, y, w)
-    return found
+    reason = reason or rows.few_of_a_class()
+    if not reason and (area in (0, 1) or error == 0):
+        reason = "the classes do not overlap, so that no variance is seen"
+    if reason:
+        return IntervalEstimate(area, np.nan, np.nan, reason=reason)
+    width = stdtrit(degrees, (1 + rows.level) / 2) * error / (area * (1 - area))
+    low, high = expit(logit(area) + np.array((-width, width)))
+    return IntervalEstimate(area, float(low), float(high))
 
 
-def _auc(s, y, w):
-    """Return the area under the ROC curve and its influence: the components of DeLong, DeLong and Clarke-Pearson."""
+_OF_ROWS = {
+    "observed_expected": _observed_expected,
+    "brier_score": _brier_score,
+    "scaled_brier_score": _scaled_brier_score,
+    "auc": _auc,
+}
+
+
+def _area_and_influence(s, y, w):
+    """Return the area under the ROC curve and its influence: the components of DeLong,
+    DeLong and Clarke-Pearson.
+    """
     place, influence = np.unique(s, return_inverse=True)[1], np.empty(len(s))
     for event in (False, True):
         own, size = y == event, w[y == event].sum()
@@ -329,29 +653,20 @@ def _auc(s, y, w):
         influence[own] = (
             (component - area) * np.sqrt(size / max(size - 1, 1)) * w.sum() / size
         )
-    return area, influence
+    return float(area), influence
 
 
-def _with_limits(name, estimate, influence, *options):
-    """Return the estimate with its limits: of the ratio those of its logarithm, of the area those of its log-odds."""
-    width = half_width(influence, *options)
-    if name == "observed_expected":
-        limits = estimate * np.exp(-width), estimate * np.exp(width)
-    elif name == "auc" and 0 < estimate < 1:
-        limits = expit(
-            logit(estimate) + np.array((-1, 1)) * width / (estimate * (1 - estimate))
-        )
-    else:
-        limits = (
-            max(estimate - width, 0.0 if name == "brier_score" else -np.inf),
-            min(estimate + width, 1.0),
-        )
-    return IntervalEstimate(*map(float, (estimate, *limits)))
+def _rescaled(interval, factor, offset):
+    """Return factor x + offset of an estimate and its limits."""
+    numbers = (factor * value + offset for value in interval)
+    return IntervalEstimate(*numbers, reason=interval.reason)
 
 
 def _shown(interval):
     if np.isnan(interval.estimate):
         return "not defined"
+    if np.isnan(interval.low):
+        return f"{interval.estimate:.3f} (no interval)"
     largest = max(np.nanmax(np.abs(interval)), 1e-9)
     digits = 2 if largest >= 1.05 else max(3, 1 - int(np.floor(np.log10(largest))))
     estimate, low, high = (f"{value:.{digits}f}" for value in interval)

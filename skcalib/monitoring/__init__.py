@@ -1,7 +1,17 @@
-"""Calibration over time: whether it differs between two samples, and an alarm that may be looked at after every row."""
+"""Calibration over time: whether it differs between two samples or has a trend, an
+alarm that may be looked at after every row, and performance before labels are known.
+"""
 
 from skcalib.monitoring._change import calibration_change
+from skcalib.monitoring._estimated_performance import estimated_performance
 from skcalib.monitoring._groups import GroupMonitors
 from skcalib.monitoring._monitor import CalibrationMonitor
+from skcalib.monitoring._trend import calibration_trend
 
-__all__ = ["CalibrationMonitor", "GroupMonitors", "calibration_change"]
+__all__ = [
+    "CalibrationMonitor",
+    "GroupMonitors",
+    "calibration_change",
+    "calibration_trend",
+    "estimated_performance",
+]

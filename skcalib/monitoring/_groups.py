@@ -1,6 +1,7 @@
-"""Monitors of groups: one for each group that appears, at levels that hold for all of them together."""
+"""Monitors of groups: one for each group that appears, at levels that hold for all of
+them together.
+"""
 
-from bisect import bisect_right
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,12 +13,13 @@ from skcalib._defaults import DefaultObjects
 from skcalib._inference.results import ResultTable
 from skcalib._input.labels import check_groups, check_label_vector
 from skcalib._input.scalars import check_confidence_level
-from skcalib.monitoring._monitor import CalibrationMonitor
+from skcalib.monitoring._monitor import CalibrationMonitor, time_of_row
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupMonitorTable(ResultTable):
-    """What `GroupMonitors` has seen: a row for each group, in the order in which the groups appeared.
+    """What `GroupMonitors` has seen: a row for each group, in the order in which the
+    groups appeared.
 
     Parameters
     ----------
@@ -30,8 +32,8 @@ class GroupMonitorTable(ResultTable):
     alarm : ndarray of bool
         Whether there has been an alarm.
     alarm_row, change_row : ndarray of int or None
-        Row of the alarm, and the likely first row after the change, counted from 0 among the rows of the group. None
-        without an alarm.
+        Row of the alarm, and the likely first row after the change, counted from 0
+        among the rows of the group. None without an alarm.
     alarm_time, change_time : ndarray
         The times of these rows. None without an alarm, or where no times were given.
     """
@@ -49,17 +51,19 @@ class GroupMonitorTable(ResultTable):
 class GroupMonitors(DefaultObjects, BaseEstimator):
     """Monitors of the calibration of groups, which may appear at any time.
 
-    Each group has a `CalibrationMonitor` of its own. The k-th group to appear gets the share ``6 / (pi k)^2`` of the
-    error probability. These shares add up to 1, so that any alarm at all is false with probability
-    ``1 - confidence_level`` at most, however many groups there will be.
+    Each group has a `CalibrationMonitor` of its own. The k-th group to appear gets the
+    share ``6 / (pi k)^2`` of the error probability. These shares add up to 1, so that
+    any alarm at all is false with probability ``1 - confidence_level`` at most, however
+    many groups there will be.
 
     Parameters
     ----------
     monitor : CalibrationMonitor, default=None
-        The monitor that is cloned for each group; None for ``CalibrationMonitor()``. One with `average_run_length` has
-        no level and is refused.
+        The monitor that is cloned for each group; None for ``CalibrationMonitor()``.
+        One with `average_run_length` has no level and is refused.
     confidence_level : float, default=None
-        Probability of no alarm in any group while all are calibrated; None for that of `monitor`.
+        Probability of no alarm in any group while all are calibrated; None for that of
+        `monitor`.
 
     Attributes
     ----------
@@ -73,7 +77,8 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
     Raises
     ------
     ValueError
-        In `fit` and `partial_fit`, if rows are not valid; nothing of the batch is then seen.
+        In `fit` and `partial_fit`, if rows are not valid; nothing of the batch is then
+        seen.
 
     See Also
     --------
@@ -82,8 +87,9 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
 
     Notes
     -----
-    A group that appears late needs more evidence: the tenth group has .6 % of the error probability. Where the groups
-    are known before the first row, show the important ones first, for example with a first batch that is sorted.
+    A group that appears late needs more evidence: the tenth group has .6 % of the error
+    probability. Where the groups are known before the first row, show the important
+    ones first, for example with a first batch that is sorted.
 
     Examples
     --------
@@ -109,7 +115,14 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
 
     _default_objects = {"monitor": CalibrationMonitor}
 
-    def __init__(self, monitor=None, *, confidence_level=None):
+    monitors_: dict
+
+    def __init__(
+        self,
+        monitor: CalibrationMonitor | None = None,
+        *,
+        confidence_level: float | None = None,
+    ):
         self.monitor = monitor
         self.confidence_level = confidence_level
 
@@ -135,14 +148,16 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         Parameters
         ----------
         scores : array-like of shape (n,), (n, 2) or (n, K), or dict
-            Probabilities; or a dict from group to `BinStatistics`, which holds labels and groups too.
+            Probabilities; or a dict from group to `BinStatistics`, which holds labels
+            and groups too.
         y : array-like of shape (n,), default=None
             Labels.
         groups : array-like of shape (n,), default=None
-            The group of each row. New groups may appear in any batch, and not every group needs to be in each.
+            The group of each row. New groups may appear in any batch, and not every
+            group needs to be in each.
         time : scalar or array-like of shape (n,), default=None
-            When the rows happened: a name or a date for the batch, or one for each row. They date alarms and changes,
-            and nothing is computed from them.
+            When the rows happened: a name or a date for the batch, or one for each row.
+            They date alarms and changes, and nothing is computed from them.
 
         Returns
         -------
@@ -194,7 +209,7 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
             ]
         for event in ("alarm", "change"):
             times = [
-                self._time_of(group, row)
+                time_of_row(self._times[group], row)
                 for group, row in zip(monitors, columns[f"{event}_row"], strict=True)
             ]
             columns[f"{event}_row"] = np.array(columns[f"{event}_row"], dtype=object)
@@ -228,8 +243,9 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
             )
         if template.average_run_length is not None:
             raise ValueError(
-                f"monitor has average_run_length={template.average_run_length!r}, and so no level that several groups "
-                "can share: leave it out, and choose restarts=True to find late changes sooner."
+                f"monitor has average_run_length={template.average_run_length!r}, and"
+                " so no level that several groups can share: leave it out, and choose"
+                " restarts=True to find late changes sooner."
             )
         level = (
             template.confidence_level
@@ -238,7 +254,8 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         )
         check_confidence_level(level)
         self._delta = 1 - level
-        # labels are made events before the rows are split, so that the monitors of groups see events only
+        # labels are made events before the rows are split, so that the monitors of
+        # groups see events only
         self._classes, self._template = (
             template.classes,
             template.set_params(classes=None),
@@ -253,7 +270,9 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         return self.monitors_
 
     def _rows(self, scores, y, groups, time):
-        """Return (group, scores, events, times) of each group of the batch, in the order of their first rows."""
+        """Return (group, scores, events, times) of each group of the batch, in the
+        order of their first rows.
+        """
         scores, events = (
             clone(self._template)
             .set_params(classes=self._classes)
@@ -281,7 +300,8 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         """Return (group, statistics, None, times) of each entry of a dict."""
         if y is not None or groups is not None:
             raise ValueError(
-                "y and groups mean nothing with a dict of BinStatistics, which has both: leave them out."
+                "y and groups mean nothing with a dict of BinStatistics, which has"
+                " both: leave them out."
             )
         wrong = next(
             (
@@ -293,7 +313,8 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         )
         if wrong is not None:
             raise TypeError(
-                f"scores[{wrong!r}] must be a BinStatistics, found {statistics[wrong]!r}."
+                f"scores[{wrong!r}] must be a BinStatistics, found"
+                f" {statistics[wrong]!r}."
             )
         if time is not None and np.ndim(time) > 0:
             raise ValueError(
@@ -304,20 +325,15 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
             group: value for group, value in statistics.items() if value.count.sum() > 0
         }
         for value in filled.values():
-            clone(self._template).partial_fit(
-                value
-            )  # raises for weights before anything is seen
+            # raises for weights before anything is seen
+            clone(self._template).partial_fit(value)
         return [(group, value, None, times) for group, value in filled.items()]
-
-    def _time_of(self, group, row):
-        runs = self._times[group]
-        if row is None or not runs:
-            return None
-        return runs[max(bisect_right(runs, row, key=lambda run: run[0]) - 1, 0)][1]
 
 
 def _runs(times, rows):
-    """Return (position, time) wherever the time changes along some rows of the batch."""
+    """Return (position, time) wherever the time changes along some rows of the
+    batch.
+    """
     if times is None:
         return []
     times = times[rows]

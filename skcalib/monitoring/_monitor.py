@@ -1,11 +1,15 @@
-"""A monitor of calibration: likelihood ratios against the scores, which keep their level whenever one looks."""
+"""A monitor of calibration: likelihood ratios against the scores, which keep their
+level whenever one looks.
+"""
 
 from array import array
+from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import product
 from math import exp, log
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
@@ -14,11 +18,13 @@ from skcalib._inference.results import ResultTable
 from skcalib._input.labels import check_label_vector, encode_labels, zero_one
 from skcalib._input.scalars import check_confidence_level, check_number, invalid
 from skcalib._input.scores import check_scores
+from skcalib._input.tensors import as_array
 from skcalib._rows.links import clip_probability
 
 _SHIFTS = (0.0, 0.13, -0.13, 0.4, -0.4, 1.2, -1.2)
 _SLOPES = (1.0, 0.6, 1.5)
-# A bet predicts the event with probability expit(slope z + shift), z the log-odds of the score.
+# A bet predicts the event with probability expit(slope z + shift), z the log-odds of
+# the score.
 _BETS = np.array([bet for bet in product(_SLOPES, _SHIFTS) if bet != (1.0, 0.0)]).T
 _N_BETS = _BETS.shape[1]
 _BLOCK_ROWS = 2048
@@ -54,27 +60,32 @@ class MonitorHistory(ResultTable):
 
 
 class CalibrationMonitor(BaseEstimator):
-    """Monitor that raises an alarm when a model loses its calibration; it may be looked at after every row.
+    """Monitor that raises an alarm when a model loses its calibration.
 
-    Each row multiplies twenty likelihood ratios: of scores whose log-odds are shifted or stretched, against the scores.
-    While the scores are calibrated their mean, the e-value, stays below ``1 / (1 - confidence_level)`` forever with
-    probability `confidence_level`. Rows may come one by one or in batches of any size, with the same
-    result.
+    It may be looked at after every sample.
+
+    Each row multiplies twenty likelihood ratios: of scores whose log-odds are shifted
+    or stretched, against the scores. While the scores are calibrated their mean, the
+    e-value, stays below ``1 / (1 - confidence_level)`` forever with probability
+    `confidence_level`. Rows may come one by one or in batches of any size, with the
+    same result.
 
     Parameters
     ----------
     confidence_level : float, default=0.99
         Probability of no alarm, ever, while the scores are calibrated.
     average_run_length : float, default=None
-        Rows to the first false alarm, on average and at least. With it the evidence starts again at every row (an
-        e-detector). It finds a late change sooner, and gives false alarms in the long run. `confidence_level` is then
-        not used.
+        Rows to the first false alarm, on average and at least. With it the evidence
+        starts again at every row (an e-detector). It finds a late change sooner, and
+        gives false alarms in the long run. `confidence_level` is then not used.
     restarts : bool, default=False
-        Whether half of the evidence starts at later rows, a little at each of them. The level stays, and a change after
-        thousands of rows is found about twice as soon. Not with `average_run_length`.
+        Whether half of the evidence starts at later rows, a little at each of them. The
+        level stays, and a change after thousands of rows is found about twice as soon.
+        Not with `average_run_length`.
     classes : array-like, default=None
-        The two labels, in sorted order: scores are the probability of the second. For K > 2 labels scores have K
-        columns, and what is watched is the confidence of the predicted class. None means labels 0 and 1 or booleans.
+        The two labels, in sorted order: scores are the probability of the second. For K
+        > 2 labels scores have K columns, and what is watched is the confidence of the
+        predicted class. None means labels 0 and 1 or booleans.
 
     Attributes
     ----------
@@ -85,19 +96,23 @@ class CalibrationMonitor(BaseEstimator):
     alarm_ : bool
         Whether there has been an alarm. It stays until `fit`.
     alarm_row_ : int or None
-        Row of the alarm, the first row being 0; the last row of its batch for a `BinStatistics`.
+        Row of the alarm, the first row being 0; the last row of its batch for a
+        `BinStatistics`.
     change_row_ : int or None
         Estimate, made at the alarm, of the first row after the change.
+    alarm_time_, change_time_ : object or None
+        The times of these two rows; None without an alarm, or without `time`.
     n_rows_ : int
         Number of rows seen.
     history_ : MonitorHistory
-        Table with one row for each batch: rows seen, mean score, event frequency, e-value and alarm.
+        Table with one row for each batch: rows seen, mean score, event frequency,
+        e-value and alarm.
 
     Raises
     ------
     ValueError
-        In `fit` and `partial_fit`, if a score is missing or outside [0, 1], a label is not one of the classes, or
-        lengths differ.
+        In `fit` and `partial_fit`, if a score is missing or outside [0, 1], a label is
+        not one of the classes, or lengths differ.
 
     See Also
     --------
@@ -105,27 +120,30 @@ class CalibrationMonitor(BaseEstimator):
 
     Notes
     -----
-    A row may only count once its label would be known whatever it is. If events are reported at once and their absence
-    after 30 days, give each row to the monitor 30 days after its score. In the order in which labels arrive the early
-    rows are events only, which raises a false alarm.
+    A row may only count once its label would be known whatever it is. If events are
+    reported at once and their absence after 30 days, give each row to the monitor 30
+    days after its score. In the order in which labels arrive the early rows are events
+    only, which raises a false alarm.
 
-    A monitor can be pickled, and continues after it is loaded. Watch segments, or each class by its column of scores,
-    with a dict of monitors, and give each the confidence level ``1 - (1 - level) / n_monitors`` to keep the level of
-    all together.
+    A monitor can be pickled, and continues after it is loaded. Watch segments, or each
+    class by its column of scores, with a dict of monitors, and give each the confidence
+    level ``1 - (1 - level) / n_monitors`` to keep the level of all together.
 
-    A likelihood ratio that starts at row 0 has become small by the time of a late change. With `restarts` it has half
-    of the weight. Of the other half the share ``log(10) / log(10 + n)`` has not started after n rows; what starts at a
-    row has the value 1 there. A mixture of likelihood ratios that start at fixed rows keeps the level. Simulated
-    with a shift of .3 or .6 in the log-odds at row 5,000 and level .05, the median delay is 1,490 or 460 rows, and
-    2,980 or 1,110 without `restarts`. Told the size of the shift the same scheme needs 1,020 or 330 rows.
+    A likelihood ratio that starts at row 0 has become small by the time of a late
+    change. With `restarts` it has half of the weight. Of the other half the share
+    ``log(10) / log(10 + n)`` has not started after n rows; what starts at a row has the
+    value 1 there. A mixture of likelihood ratios that start at fixed rows keeps the
+    level. Simulated with a shift of .3 or .6 in the log-odds at row 5,000 and level
+    .05, the median delay is 1,490 or 460 rows, and 2,980 or 1,110 without `restarts`.
+    Told the size of the shift the same scheme needs 1,020 or 330 rows.
 
-    A batch of `BinStatistics` counts as one step on its bin means, which finds a little less than one step for each
-    row; weights are refused.
+    A batch of `BinStatistics` counts as one step on its bin means, which finds a little
+    less than one step for each row; weights are refused.
 
     References
     ----------
-    Ville (1939), Etude critique de la notion de collectif. Shin, Ramdas and Rinaldo (2024), E-detectors: a
-    nonparametric framework for sequential change detection.
+    Ville (1939), Etude critique de la notion de collectif. Shin, Ramdas and Rinaldo
+    (2024), E-detectors: a nonparametric framework for sequential change detection.
 
     Examples
     --------
@@ -151,18 +169,18 @@ class CalibrationMonitor(BaseEstimator):
     def __init__(
         self,
         *,
-        confidence_level=0.99,
-        average_run_length=None,
-        restarts=False,
-        classes=None,
+        confidence_level: float = 0.99,
+        average_run_length: float | None = None,
+        restarts: bool = False,
+        classes: ArrayLike | None = None,
     ):
         self.confidence_level = confidence_level
         self.average_run_length = average_run_length
         self.restarts = restarts
         self.classes = classes
 
-    def fit(self, scores, y=None):
-        """Forget everything, and see the first rows.
+    def fit(self, scores, y=None, time=None):
+        """Reset the monitor and process the first batch.
 
         Parameters
         ----------
@@ -170,6 +188,8 @@ class CalibrationMonitor(BaseEstimator):
             Probabilities.
         y : array-like of shape (n,), default=None
             Labels.
+        time : scalar or array-like of shape (n,), default=None
+            As in `partial_fit`.
 
         Returns
         -------
@@ -177,9 +197,9 @@ class CalibrationMonitor(BaseEstimator):
             The monitor.
         """
         self._reset()
-        return self.partial_fit(scores, y)
+        return self.partial_fit(scores, y, time)
 
-    def partial_fit(self, scores, y=None):
+    def partial_fit(self, scores, y=None, time=None):
         """Update with the next rows, in the order of time.
 
         Parameters
@@ -188,6 +208,10 @@ class CalibrationMonitor(BaseEstimator):
             Probabilities; one row or many. A `BinStatistics` holds the labels too.
         y : array-like of shape (n,), default=None
             Labels. A batch may hold one class.
+        time : scalar or array-like of shape (n,), default=None
+            When the samples happened: a name or a date for the batch, or one for each
+            sample. They date the alarm and the change, and nothing is computed from
+            them. Times are not part of a JSON document.
 
         Returns
         -------
@@ -197,15 +221,23 @@ class CalibrationMonitor(BaseEstimator):
         Raises
         ------
         ValueError
-            For scores or labels that are not valid, and for a `BinStatistics` with weights.
+            For scores or labels that are not valid, and for a `BinStatistics` with
+            weights.
         """
         if not hasattr(self, "n_rows_"):
             self._reset()
         if isinstance(scores, BinStatistics):
+            if time is not None and np.ndim(time) > 0:
+                raise ValueError("time must be one name or date for a BinStatistics.")
+            first_row = self.n_rows_
             self._see_statistics(scores, y)
+            if time is not None and self.n_rows_ > first_row:
+                self._times += [(first_row, time)]
             return self
         plain = _plain_batch(scores, y) if self.classes is None else None
         scores, events = self._checked_batch(scores, y) if plain is None else plain
+        times = runs_of_times(time, len(scores))
+        self._times += [(self.n_rows_ + start, label) for start, label in times]
         for start in range(0, len(scores), _BLOCK_ROWS):
             rows = slice(start, start + _BLOCK_ROWS)
             self._advance(log_likelihood_ratios(scores[rows], events[rows]))
@@ -213,8 +245,22 @@ class CalibrationMonitor(BaseEstimator):
         return self
 
     @property
+    def alarm_time_(self):
+        """Time of the row of the alarm; None without an alarm, or without times."""
+        return time_of_row(getattr(self, "_times", ()), self.alarm_row_)
+
+    @property
+    def change_time_(self):
+        """Time of the likely first row after the change; None without an alarm, or
+        without times.
+        """
+        return time_of_row(getattr(self, "_times", ()), self.change_row_)
+
+    @property
     def history_(self):
-        """Table with one row for each batch: rows seen, mean score, event frequency, e-value and alarm."""
+        """Table with one row for each batch: rows seen, mean score, event frequency,
+        e-value and alarm.
+        """
         if not hasattr(self, "n_rows_"):
             raise NotFittedError(
                 "This CalibrationMonitor has not seen any rows yet: call partial_fit."
@@ -230,7 +276,8 @@ class CalibrationMonitor(BaseEstimator):
             raise invalid("restarts", "True or False", self.restarts)
         if self.restarts and self.average_run_length is not None:
             raise ValueError(
-                "restarts=True has no meaning with average_run_length, which restarts at every row."
+                "restarts=True has no meaning with average_run_length, which restarts"
+                " at every row."
             )
         if self.average_run_length is None:
             self.threshold_ = 1 / (1 - self.confidence_level)
@@ -246,6 +293,7 @@ class CalibrationMonitor(BaseEstimator):
         self._lowest = np.zeros(_N_BETS)  # log wealth, and the first row after it
         self._lowest_end = np.zeros(_N_BETS, dtype=np.int64)
         self._batches = tuple(array(kind) for kind in "qqdqdb")
+        self._times = []  # pairs of the first row of a time, and the time
         self.n_rows_, self.alarm_, self.alarm_row_, self.change_row_ = (
             0,
             False,
@@ -257,11 +305,13 @@ class CalibrationMonitor(BaseEstimator):
     def _see_statistics(self, statistics, y):
         if y is not None:
             raise ValueError(
-                "y has no meaning for a BinStatistics, which holds the labels: leave it out."
+                "y has no meaning for a BinStatistics, which holds the labels: leave it"
+                " out."
             )
         if not np.array_equal(statistics.weight, statistics.count):
             raise ValueError(
-                "scores is a BinStatistics with weights, which the monitor does not take."
+                "scores is a BinStatistics with weights, which the monitor does not"
+                " take."
             )
         n_rows = int(statistics.count.sum())
         if n_rows == 0:
@@ -280,7 +330,9 @@ class CalibrationMonitor(BaseEstimator):
         self._record(n_rows, statistics.weighted_score.sum(), round(events.sum()))
 
     def _advance(self, ratios, n_each=1):
-        """Add the log likelihood ratios (steps, bets) of steps, each of `n_each` rows."""
+        """Add the log likelihood ratios (steps, bets) of steps, each of `n_each`
+        rows.
+        """
         sums = np.cumsum(ratios, axis=0) if len(ratios) > 1 else ratios
         wealth = self._log_wealth + sums
         if self.restarts:
@@ -298,7 +350,9 @@ class CalibrationMonitor(BaseEstimator):
         self.e_value_ = exp(min(_log_mean(evidence[-1]), _LARGEST_LOG))
 
     def _detector(self, sums, log_stakes, log_kept_back):
-        """Return the logarithm of R <- (R + stake) LR after each step, and of what is not at stake yet."""
+        """Return the logarithm of R <- (R + stake) LR after each step, and of what is
+        not at stake yet.
+        """
         before = np.vstack((np.zeros(_N_BETS), sums[:-1]))
         starts = log_stakes - before  # what starts at a step, less the sums before
         starts[0] = np.logaddexp(starts[0], self._log_detector)
@@ -310,15 +364,15 @@ class CalibrationMonitor(BaseEstimator):
 
     def _look_for_alarm(self, evidence, wealth, n_each):
         threshold, alarm = log(self.threshold_), None
-        if (
-            evidence.max() >= threshold
-        ):  # the mean of the bets is at most their maximum, which is cheap
+        # the mean of the bets is at most their maximum, which is cheap
+        if evidence.max() >= threshold:
             near = np.flatnonzero(evidence.max(axis=1) >= threshold)
             alarm = next(
                 (step for step in near if _log_mean(evidence[step]) >= threshold), None
             )
         wealth = wealth if alarm is None else wealth[: alarm + 1]
-        # The sum of a bet from 0 on leaves 0 where its cumulative sum is lowest, at the last of such rows.
+        # The sum of a bet from 0 on leaves 0 where its cumulative sum is lowest, at the
+        # last of such rows.
         last = len(wealth) - 1 - np.argmin(wealth[::-1], axis=0)
         lowest = wealth[last, np.arange(_N_BETS)]
         self._lowest_end = np.where(
@@ -354,13 +408,33 @@ class CalibrationMonitor(BaseEstimator):
             events = codes == 1
         elif scores.shape[1] > 2:
             raise ValueError(
-                f"scores has {scores.shape[1]} columns: name their labels with classes=."
+                f"scores has {scores.shape[1]} columns: name their labels with"
+                " classes=."
             )
         elif (events := zero_one(y)) is None:
             raise ValueError(
                 "y must hold 0 and 1 or booleans: name other labels with classes=."
             )
         return scores[:, -1].astype(np.float64), events
+
+
+def runs_of_times(time, n_rows):
+    """Return pairs of a row and a time wherever the time changes along a batch."""
+    if time is None:
+        return []
+    if np.ndim(time) == 0:
+        return [(0, time)]
+    time = check_label_vector(time, n_rows, name="time", scores_name="scores")
+    begins = np.append(True, time[1:] != time[:-1])
+    return [(int(row), time[row]) for row in np.flatnonzero(begins)]
+
+
+def time_of_row(times, row):
+    """Return the time of a row from pairs of the first row of a time, and the time."""
+    if row is None or not times:
+        return None
+    place = bisect_right(times, row, key=lambda pair: pair[0])
+    return times[max(place - 1, 0)][1]
 
 
 def log_likelihood_ratios(scores, events):
@@ -380,22 +454,24 @@ def log_likelihood_ratios(scores, events):
     """
     clipped = clip_probability(scores)
     sign = 1.0 - 2.0 * events
-    against = sign * (
-        np.log(clipped) - np.log1p(-clipped)
-    )  # minus the log-odds of what happened
+    # minus the log-odds of what happened
+    against = sign * (np.log(clipped) - np.log1p(-clipped))
     # log(q / p) = log(1 + exp(against)) - log(1 + exp(against of the bet))
     of_bets = against[:, None] * _BETS[0] + sign[:, None] * _BETS[1]
     return np.log1p(np.exp(against))[:, None] - np.log1p(np.exp(of_bets))
 
 
 def _released(n_rows, n_steps, n_each):
-    """Return the logarithms of the stakes that start at steps of `n_each` rows, and of those kept back after them.
+    """Return the logarithms of the stakes that start at steps of `n_each` rows, and of
+    those kept back after them.
 
-    After n rows the share log(a) / log(a + n) of what was kept back at first still is: the differences add up to 1.
+    After n rows the share log(a) / log(a + n) of what was kept back at first still is:
+    the differences add up to 1.
     """
+    # a number is faster
     later = (
         n_each * np.arange(n_steps, dtype=np.float64)[:, None] if n_steps > 1 else 0.0
-    )  # a number is faster
+    )
     before = _FIRST_ROWS + n_rows + later
     after = before + n_each
     kept_back = _KEPT_BACK * log(_FIRST_ROWS) / np.log(after)
@@ -404,9 +480,12 @@ def _released(n_rows, n_steps, n_each):
 
 
 def _plain_batch(scores, y):
-    """Return a batch that is valid plain arrays, else None: general checks take longer than the monitor."""
+    """Return a batch that is valid plain arrays, else None: general checks take longer
+    than the monitor.
+    """
     if isinstance(scores, list):
-        scores, y = np.array(scores), np.asarray(y)
+        scores, _ = as_array(scores)
+        y, _ = as_array(y)
     if (
         type(scores) is not np.ndarray
         or type(y) is not np.ndarray

@@ -1,0 +1,296 @@
+"""Errors as objects: an error with its parameters, its value, and how the powers of
+many classes are one number.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skcalib._cells.reductions import (
+    BinaryTask,
+    BinnedTask,
+    binary_tasks,
+    check_rows_or_bins,
+    resolve_multiclass,
+)
+from skcalib._cells.statistics import BinStatistics
+from skcalib._errors.power import ErrorPower, error_root
+from skcalib._input.scalars import as_numbers, resolve_norm
+from skcalib._input.scored_labels import ScoredLabels
+from skcalib.binning import BaseBinning
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CalibrationError:
+    """A calibration error with its parameters: what its value, interval and test share.
+
+    A subclass is a frozen dataclass that adds its parameters as fields and writes
+    `of_task`. Its fields have the names and the defaults of the parameters of the
+    metric that it is the error of.
+
+    Parameters
+    ----------
+    norm : float or {"l1", "l2", "max"}, default=1
+        The norm p: the error is the p-th root of its power.
+    multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
+        See `calibration_error`.
+    class_weight : array-like of shape (K,) or dict, default=None
+        See `calibration_error`.
+
+    See Also
+    --------
+    skcalib.metrics.ErrorPower : What `of_task` returns.
+    skcalib.metrics.register_metric : Gives a metric its interval, test and scorer.
+
+    Examples
+    --------
+    The mean distance of scores and frequencies in bins, where scores are too high:
+
+    >>> from dataclasses import dataclass
+    >>> import numpy as np
+    >>> from skcalib.binning import BaseBinning
+    >>> from skcalib.metrics import CalibrationError, ErrorPower
+    >>> class ExcessPower(ErrorPower):
+    ...     is_binned = True
+    ...
+    ...     def power(self, frequency):
+    ...         return np.maximum(self.scores - frequency, 0) @ self.share
+    >>> @dataclass(frozen=True, eq=False, kw_only=True)
+    ... class ExcessError(CalibrationError):
+    ...     binning: BaseBinning | int | None = None
+    ...
+    ...     def of_task(self, task, most=None):
+    ...         return ExcessPower(task.bin_cells(self.binning))
+    >>> error = ExcessError(binning=2)
+    >>> round(error.value([0, 0, 1, 1], [0.1, 0.3, 0.6, 0.8]), 6)
+    0.1
+    """
+
+    norm: float | Literal["l1", "l2", "max"] = 1
+    multiclass: Literal["auto", "top_label", "marginal", "pooled"] = "auto"
+    class_weight: ArrayLike | dict | None = None
+
+    # Segments that the error is taken in one by one; see `GroupwiseError`.
+    groups = None
+    # Whether its interval inverts a test; the kernel error has a test alone.
+    has_interval = True
+
+    def __post_init__(self):
+        self._set(norm=resolve_norm(self.norm))
+
+    def _set(self, **fields):
+        """Set fields of the frozen object while it is made."""
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    def of_task(
+        self,
+        task: BinaryTask | BinnedTask,
+        most: int | None = None,
+    ) -> ErrorPower:
+        """Return the power of the error for one binary problem.
+
+        Parameters
+        ----------
+        task : BinaryTask
+            The problem: ``task.cells(most)`` are its distinct scores,
+            ``task.bin_cells(binning)`` its bins.
+        most : int, default=None
+            For draws of labels: the number of cells beyond which neighbours may be
+            pooled. None asks for the exact value.
+
+        Returns
+        -------
+        power : ErrorPower
+            The power, of the cells of the problem.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} must define of_task(task, most=None)."
+        )
+
+    @property
+    def has_bins_of_labels(self):
+        """Whether its bins depend on the labels and are not made anew for drawn ones.
+
+        A test then draws labels row by row.
+        """
+        return getattr(getattr(self, "binning", None), "needs_labels", False)
+
+    def reduction(self, data: ScoredLabels | BinnedTask) -> str:
+        """Return the `multiclass` that data are reduced by.
+
+        Parameters
+        ----------
+        data : ScoredLabels or BinnedTask
+            Validated rows, or sums by bin.
+
+        Returns
+        -------
+        multiclass : str
+            By default the field `multiclass`.
+        """
+        return self.multiclass
+
+    def class_weights(self, classes: np.ndarray) -> np.ndarray:
+        """Return the weights of the classes of a marginal error.
+
+        Parameters
+        ----------
+        classes : ndarray of shape (K,)
+            The labels of the columns.
+
+        Returns
+        -------
+        weights : ndarray of shape (K,)
+            By default the field `class_weight`, with 1 / K for None.
+        """
+        return check_class_weight(self.class_weight, classes)
+
+    def value(
+        self,
+        y_true: ArrayLike | BinStatistics,
+        y_proba: ArrayLike | None = None,
+        *,
+        binning: BaseBinning | int | None = None,
+        sample_weight: ArrayLike | None = None,
+        pos_label: float | str | None = None,
+        labels: ArrayLike | None = None,
+    ) -> float:
+        """Return the error of labels and probabilities.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,) or BinStatistics
+            Labels, or sums of bins, as the metrics take them.
+        y_proba : array-like of shape (n,), (n, 2) or (n, K), default=None
+            Probabilities in [0, 1].
+        binning : BaseBinning, int or None, default=None
+            What the caller of a binned metric gave: beside a `BinStatistics`, whose
+            bins are made, it must be None.
+        sample_weight : array-like of shape (n,), default=None
+            Weights.
+        pos_label : int, float, bool or str, default=None
+            The event.
+        labels : array-like of shape (K,), default=None
+            The sorted labels of the columns.
+
+        Returns
+        -------
+        error : float
+            The error.
+        """
+        data = check_rows_or_bins(
+            y_true,
+            y_proba,
+            binning=binning,
+            multiclass=self.multiclass,
+            sample_weight=sample_weight,
+            pos_label=pos_label,
+            labels=labels,
+        )
+        return self.from_power(self.observed(data))
+
+    def observed(self, data: ScoredLabels | BinnedTask) -> float:
+        """Return the power of validated data, over all its binary problems.
+
+        Parameters
+        ----------
+        data : ScoredLabels or BinnedTask
+            Rows of positive weight, or sums by bin.
+
+        Returns
+        -------
+        power : float
+            The power.
+        """
+        tasks = binary_tasks(data, self.reduction(data), pooled=True)
+        powers = np.array([self.of_task(task).observed for task in tasks])
+        return float(ClassPowers.of(data, self).combine(powers))
+
+    def from_power(self, power: float) -> float:
+        """Return the error for its power: the p-th root, unless a subclass says more.
+
+        Parameters
+        ----------
+        power : float
+            The power; a negative one counts as 0.
+
+        Returns
+        -------
+        error : float
+            The error.
+        """
+        return error_root(power, self.norm)
+
+
+class ClassPowers(NamedTuple):
+    """How the powers of the binary problems of an error are one number.
+
+    Parameters
+    ----------
+    norm : float
+        The norm.
+    n_tasks : int
+        Number of problems.
+    weight : ndarray of shape (n_tasks,) or None
+        Weights of the classes; None where there is one problem.
+    """
+
+    norm: float
+    n_tasks: int
+    weight: np.ndarray | None
+
+    @classmethod
+    def of(cls, data, error):
+        """Return it for validated data and a `CalibrationError`."""
+        kind = resolve_multiclass(error.reduction(data), data, pooled=True)
+        if kind == "marginal":
+            weight = error.class_weights(data.classes)
+            return cls(error.norm, len(data.classes), weight)
+        if error.class_weight is not None:
+            raise ValueError(
+                'class_weight has a meaning for multiclass="marginal" only.'
+            )
+        return cls(error.norm, 1, None)
+
+    def combine(self, powers):
+        """Return the power of the whole for those of its problems (..., n_tasks).
+
+        Signed powers are summed; for an infinite norm it is the largest one of a class
+        with a positive weight.
+        """
+        if self.weight is None:
+            return powers[..., 0]
+        if self.norm == np.inf:
+            return powers[..., self.weight > 0].max(axis=-1)
+        return powers @ self.weight
+
+
+def check_class_weight(class_weight, classes):
+    """Return the weights of the classes of a marginal error: 1 / K each, or as given
+    (an array by sorted label).
+    """
+    n_classes = len(classes)
+    if class_weight is None:
+        return np.full(n_classes, 1 / n_classes)
+    by_label = isinstance(class_weight, dict)
+    if by_label:
+        missing = [label for label in classes.tolist() if label not in class_weight]
+        if missing:
+            raise ValueError(f"class_weight has no entry for the classes {missing}.")
+        class_weight = [class_weight[label] for label in classes.tolist()]
+    weights = as_numbers(class_weight, "class_weight")
+    has_shape = weights.shape == (n_classes,)
+    if not (has_shape and np.all(weights >= 0) and 0 < weights.sum() < np.inf):
+        raise ValueError(
+            f"class_weight must hold {n_classes} finite weights that are not negative"
+            f" nor all zero, found {class_weight!r}."
+        )
+    # Two classes stand with the event last: an array by sorted label is turned round
+    # where the event is the smaller label.
+    descending = n_classes == 2 and classes[0] is not None and classes[0] > classes[1]
+    if descending and not by_label:
+        return weights[::-1]
+    return weights

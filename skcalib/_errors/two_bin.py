@@ -1,0 +1,58 @@
+"""The averaged two-bin error: sums of residuals on both sides of every threshold."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skcalib._errors.error import CalibrationError
+from skcalib._errors.power import ErrorPower
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TwoBinError(CalibrationError):
+    """The averaged two-bin error; see `two_bin_calibration_error`."""
+
+    def __post_init__(self):
+        if self.multiclass not in ("auto", "marginal"):
+            raise ValueError(
+                "multiclass must be 'auto' or 'marginal' (each class against the rest),"
+                f" found {self.multiclass!r}: which event a top-label or pooled error"
+                " judges depends on the report, and a lie can lower it."
+            )
+
+    def reduction(self, data):
+        """See `CalibrationError`: more than two classes are judged one by one."""
+        return self.multiclass if data.is_binary else "marginal"
+
+    def class_weights(self, classes):
+        """See `CalibrationError`: the errors of the classes are summed."""
+        return np.ones(len(classes))
+
+    def of_task(self, task, most=None):
+        """See `CalibrationError`."""
+        return TwoBinPower(task.cells(most))
+
+    def from_power(self, power):
+        """Return the power itself, a mean of squares: a root would reward a lie."""
+        return float(power)
+
+
+class TwoBinPower(ErrorPower):
+    """The mean over thresholds q of the squared sums of s - y below and from q on
+    (Hartline, Hu and Wu).
+    """
+
+    def __init__(self, cells):
+        super().__init__(cells)
+        # The sums change at the scores only: between neighbours, 0 and 1 they are
+        # weighted by the distance.
+        scores = self.scores.astype(np.float64)
+        self.distance = np.diff(scores, prepend=0.0, append=1.0)
+
+    def power(self, frequency):
+        """See `ErrorPower`."""
+        excess = self.share * (self.scores - frequency)
+        below = np.zeros((*frequency.shape[:-1], len(self.scores) + 1))
+        np.cumsum(excess, axis=-1, out=below[..., 1:])
+        above = below[..., -1:] - below
+        return (below**2 + above**2) @ self.distance

@@ -1,0 +1,160 @@
+"""What a fitted classifier says of rows, as scores with one column for each class."""
+
+import numpy as np
+
+from skcalib._input.scores import checked_scores
+from skcalib._input.sklearn_private import num_samples
+from skcalib._input.tensors import as_array
+from skcalib._rows.links import log_odds
+
+# A decision function whose largest column is not the predicted class in more than this
+# share of the rows has other columns than classes. Support vector machines break ties
+# between votes otherwise than `predict` does: up to .15 of the rows were seen.
+_LARGEST_SHARE_OFF, _ROWS_OFF_BY_CHANCE = 0.25, 2
+
+
+def classifier_scores(
+    model, X, classes, response_method, *, rows_sum_to_one=True, check_columns=False
+):
+    """Return a classifier's scores with one column for each of `classes`, or one column
+    for a decision between two.
+
+    This is the only place that asks a classifier for scores. A class that the model
+    does not know gets probability 0, as a logit the row's smallest plus log(2^-52).
+
+    Parameters
+    ----------
+    model : classifier
+        A fitted classifier.
+    X : array-like, sparse matrix or table
+        Rows, in any container that the classifier takes.
+    classes : ndarray of shape (n_classes,)
+        Sorted labels, among which are those of the classifier.
+    response_method : {"predict_proba", "decision_function"}
+        What the classifier is asked for.
+    rows_sum_to_one : bool, default=True
+        Whether rows of probabilities must sum to 1.
+    check_columns : bool, default=False
+        Whether the largest of more than two columns of a decision function is compared
+        with what the classifier predicts.
+
+    Returns
+    -------
+    scores : ndarray of float32 or float64, shape (n, 1) or (n, n_classes)
+        The validated scores.
+    """
+    labels = _labels_of(model)
+    is_logit = response_method == "decision_function"
+    name = f"{response_method} of {type(model).__name__}"
+    response = getattr(model, response_method)(X)
+    scores, _, _ = checked_scores(
+        _as_columns(response, model, labels, response_method, is_logit),
+        name=name,
+        input="logit" if is_logit else "probability",
+        rows_sum_to_one=rows_sum_to_one,
+    )
+    # Of a document there may be scores for each of several classifiers.
+    has_rows = not getattr(model, "_is_given_scores", False)
+    if has_rows and len(scores) != num_samples(X):
+        raise ValueError(
+            f"{name} returned {len(scores)} rows for {num_samples(X)} rows of X: a"
+            " classifier must give one row of scores for each."
+        )
+    if rows_sum_to_one and not is_logit and as_array(response)[0].dtype.itemsize < 4:
+        # What is within the rounding of half precision is far off in double precision.
+        scores = scores / scores.sum(axis=1, keepdims=True, dtype=np.float64)
+    if check_columns and is_logit and len(labels) > 2:
+        _check_columns_are_classes(scores, model, X, labels)
+    if is_logit and len(labels) == 2:
+        # Two logits whose softmax has the log-odds of the single column.
+        half = scores / 2
+        scores = np.hstack([-half, half])
+    scores = _with_absent_classes(scores, labels, classes, is_logit)
+    if is_logit and len(classes) == 2:
+        return scores[:, 1:] - scores[:, :1]
+    return scores
+
+
+def _labels_of(model):
+    """Return the labels that a classifier knows."""
+    labels = getattr(model, "classes_", None)
+    if labels is None:
+        raise TypeError(
+            f"{type(model).__name__} has no classes_ after fit: a classifier must say"
+            " which label each column of its scores belongs to."
+        )
+    labels, _ = as_array(labels)
+    if labels.ndim != 1:
+        raise ValueError(
+            f"classes_ of {type(model).__name__} has shape {labels.shape}: one label"
+            " for each column is needed. Classifiers of several outputs have no single"
+            " set of classes."
+        )
+    return labels
+
+
+def _as_columns(response, model, labels, response_method, is_logit):
+    """Return what a classifier gave, or raise if it is not one column for each class.
+
+    A decision function of two classes is one column.
+    """
+    shape = np.shape(response) if not hasattr(response, "shape") else response.shape
+    shape = tuple(shape)
+    if is_logit and len(labels) == 2:
+        fits = len(shape) == 1 or (len(shape) == 2 and shape[1] == 1)
+        wanted = (
+            "one column, the decision for the second of two classes, is needed, and"
+            " two classes at least in the training part of every fold."
+        )
+    else:
+        fits = len(shape) == 2 and shape[1] == len(labels)
+        fits = fits and (len(labels) > 1 or not is_logit)
+        wanted = "one column a class is needed"
+        if is_logit:
+            wanted += ", and two classes at least in the training part of every fold"
+        wanted += "."
+    if not fits:
+        raise ValueError(
+            f"{response_method} of {type(model).__name__} has shape {shape}, and it was"
+            f" fitted on the classes {labels.tolist()}: {wanted}"
+        )
+    return response
+
+
+def _check_columns_are_classes(scores, model, X, labels):
+    """Raise where the largest column of a decision function is not the predicted class.
+
+    Columns that compare pairs of classes may be as many as classes are.
+    """
+    if not hasattr(model, "predict"):
+        return
+    predicted, _ = as_array(model.predict(X))
+    at_largest = scores.max(axis=1)
+    # Among ties any of the largest may be the predicted one.
+    position = np.searchsorted(labels, predicted).clip(0, len(labels) - 1)
+    is_off = scores[np.arange(len(scores)), position] < at_largest
+    n_off = int(np.count_nonzero(is_off | (labels[position] != predicted)))
+    if n_off > _ROWS_OFF_BY_CHANCE + _LARGEST_SHARE_OFF * len(scores):
+        raise ValueError(
+            f"decision_function of {type(model).__name__} is largest in another column"
+            f" than that of the predicted class in {n_off} of {len(scores)} rows: its"
+            " columns are no scores of classes. A support vector machine with"
+            ' decision_function_shape="ovo" compares pairs of classes: use "ovr", or a'
+            " classifier with predict_proba."
+        )
+
+
+def _with_absent_classes(scores, labels, classes, is_logit):
+    """Return scores with a column for each class, also for those without a label."""
+    known = np.searchsorted(classes, labels)
+    if np.array_equal(known, np.arange(len(classes))):
+        return scores
+    absent = np.zeros((len(scores), 1))
+    if is_logit:
+        smallest = scores.min(
+            axis=1, keepdims=True, where=np.isfinite(scores), initial=np.inf
+        )
+        absent = smallest + log_odds(np.zeros(1))
+    columns = np.repeat(absent.astype(scores.dtype), len(classes), axis=1)
+    columns[:, known] = scores
+    return columns

@@ -1,0 +1,104 @@
+"""Verdicts of a report: on the bias of all rows, of segments, of periods and after a
+change, and on the calibration error.
+
+Their limits hold for all segments, or all periods, together at 95 %.
+"""
+
+from dataclasses import asdict
+
+import numpy as np
+
+from skcalib._verdicts import Verdict, simultaneous_level, verdict
+from skcalib.binning import EqualMass
+from skcalib.metrics import calibration_by_group
+
+VERDICT_LEVEL = 0.95
+
+
+def judged_model(task, model, tolerance, is_binary):
+    """Return the verdicts on all rows of a model, by name: "bias", "over_confidence"
+    (of the likelier outcome) and "error".
+    """
+    bias = _bias_verdicts(task, np.zeros(len(task.labels), int), tolerance)
+    sure = bias
+    if is_binary:
+        likelier = task._replace(
+            scores=np.maximum(task.scores, 1 - task.scores),
+            labels=(task.scores > 0.5) == task.labels,
+        )
+        sure = _bias_verdicts(likelier, np.zeros(len(task.labels), int), tolerance)
+    error = model["errors"][0]
+    # An error is never below 0: each limit of its 90 % interval is one at 95 %.
+    of_error = verdict(
+        error["estimate"],
+        (error["low"], error["high"]),
+        n_samples(task),
+        tolerance,
+    )
+    return {
+        "bias": _record(bias["0"]),
+        "over_confidence": _record(sure["0"]),
+        "error": _record(of_error),
+    }
+
+
+def judge_groups(rows, kind, task, groups, tolerance, n_intervals=None):
+    """Add to the rows of groups their verdicts, with limits for all groups together."""
+    found = _bias_verdicts(task, groups, tolerance, n_intervals)
+    for row in rows:
+        row["verdict"] = _record(found[row[kind]])
+
+
+def judged_rows(task, tolerance, n_intervals):
+    """Return the verdict on the bias of rows that are one of several intervals."""
+    groups = np.zeros(len(task.labels), int)
+    return _record(_bias_verdicts(task, groups, tolerance, n_intervals)["0"])
+
+
+def n_samples(task):
+    """Return the number of samples: the total weight where weights are repeated
+    rows.
+    """
+    if task.sample_weight is None or task.weight_type == "importance":
+        return len(task.labels)
+    return float(task.sample_weight.sum())
+
+
+def read_verdict(record):
+    """Return the verdict of a record."""
+    return Verdict(**record)
+
+
+def _bias_verdicts(task, groups, tolerance, n_intervals=None):
+    """Return the verdict on the bias of each group by its name."""
+    if n_intervals is None:
+        n_intervals = len(np.unique(groups))
+    # One bin and one draw: the error of the table, which takes long, is not used.
+    found = calibration_by_group(
+        task.labels,
+        task.scores,
+        groups,
+        norm=1,
+        binning=EqualMass(1),
+        method="plugin",
+        n_resamples=1,
+        confidence_level=simultaneous_level(VERDICT_LEVEL, n_intervals),
+        random_state=0,
+        **task.dependence,
+    )
+    rows = zip(
+        found.group.astype(str).tolist(),
+        found.n.tolist(),
+        found.bias.tolist(),
+        found.bias_low.tolist(),
+        found.bias_high.tolist(),
+        strict=True,
+    )
+    return {
+        name: verdict(bias, (low, high), n, tolerance)
+        for name, n, bias, low, high in rows
+    }
+
+
+def _record(found):
+    return asdict(found)

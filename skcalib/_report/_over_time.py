@@ -1,0 +1,82 @@
+"""What the order of time tells besides its periods: a trend of the bias, and whether
+errors of samples that follow each other are alike.
+"""
+
+import numpy as np
+from scipy.special import ndtr
+
+from skcalib._report._statistics import LABELS
+from skcalib.binning import EqualMass
+from skcalib.monitoring import calibration_trend
+
+_FEWEST_PERIODS = 4
+_LEVEL = 0.95
+_LAGS = (1, 2, 3, 4, 5)
+_FEWEST_ROWS = 100
+_SCORE_BINS = 15
+
+
+def trend_numbers(table, task):
+    """Return the trend of the bias from the first period to the last as a dict; None
+    for fewer than four periods.
+    """
+    if table.periods is None or len(table.period_order) < _FEWEST_PERIODS:
+        return None
+    order = table.period_order
+    found = calibration_trend(
+        task.labels,
+        task.scores,
+        _places(table),
+        confidence_level=_LEVEL,
+        sample_weight=task.sample_weight,
+        weight_type=task.weight_type,
+        clusters=task.clusters,
+        pos_label=LABELS[1] if task.labels.any() and not task.labels.all() else None,
+    )
+    n_steps = len(order) - 1
+    moved, low, high = (n_steps * value for value in found.slope)
+    return {
+        "first": order[0],
+        "last": order[-1],
+        "moved": moved,
+        "moved_low": low,
+        "moved_high": high,
+        "pvalue": found.pvalue,
+    }
+
+
+def autocorrelation(table, task):
+    """Return the autocorrelation of the errors of samples that follow each other in
+    time, and its one-sided p-value, as a dict; None without times or with clusters.
+
+    What scores, periods and segments explain is taken away from the errors before: a
+    curve, a drift or a segment that is off is no dependence.
+    """
+    if table.periods is None or task.clusters is not None:
+        return None
+    if len(task.labels) < _FEWEST_ROWS:
+        return None
+    moments = _places(table) if table.moments is None else table.moments
+    order = np.argsort(moments, kind="stable")
+    groups = [table.periods, *table.segmentations.values()]
+    error = task.labels - task.scores.astype(np.float64)
+    edges = EqualMass(_SCORE_BINS).bin_edges(task.scores.astype(np.float64))
+    groups.append(np.searchsorted(edges[1:-1], task.scores))
+    for group in groups:
+        code = np.unique(group, return_inverse=True)[1]
+        error = error - (np.bincount(code, error) / np.bincount(code))[code]
+    error = error[order]
+    products = np.concatenate([error[lag:] * error[:-lag] for lag in _LAGS])
+    spread = np.sqrt(np.sum(products**2))
+    if spread == 0:
+        return None
+    # Independent errors: the products have mean 0 and are uncorrelated.
+    pvalue = float(ndtr(-products.sum() / spread))
+    estimate = np.sum(error[1:] * error[:-1]) / np.sum(error**2)
+    return {"estimate": float(estimate), "pvalue": pvalue}
+
+
+def _places(table):
+    """Return the place of each row's period in the order of time."""
+    place = {name: k for k, name in enumerate(table.period_order)}
+    return np.array([place[name] for name in table.periods.tolist()])

@@ -1,0 +1,285 @@
+"""The order of time: numbers and dates have one, words only if the file or the user
+tells it.
+"""
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+
+from skcalib._report._checks import distinct
+from skcalib._report._models import shown
+from skcalib._report._reader import ReportError
+
+_MOST_PERIODS = 36
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_DAY_FIRST = re.compile(r"\d{1,2}([./-])\d{1,2}\1(\d{4}|\d{2})\b")
+_EPOCH = re.compile(r"\d{9,19}(\.\d+)?")  # seconds from 1973 on, up to nanoseconds
+_MONTHS = (
+    "jan",
+    "feb",
+    "mar",
+    "apr",
+    "may",
+    "jun",
+    "jul",
+    "aug",
+    "sep",
+    "oct",
+    "nov",
+    "dec",
+)
+_MONTH = (
+    r"jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|"
+    r"nov(?:ember)?|dec(?:ember)?"
+)
+
+
+def _either_way(part, year=r"\d{4}", gap=r"[\s./_-]*"):
+    """Return a pattern of a year, which may be missing, and a part of it, in either
+    order.
+    """
+    first, last = (
+        f"(?P<y{i}>{year}){{gap}}(?P<p{i}>{part})".split("{gap}") for i in (1, 2)
+    )
+    return re.compile(
+        f"(?:{first[0]}{gap})?{first[1]}|{last[1]}(?:{gap}{last[0]})", re.IGNORECASE
+    )
+
+
+_NAMED = {
+    "quarter": _either_way(r"q(?:uarter)?\s*[1-4]|[1-4]\s*q", year=r"\d{4}|\d{2}"),
+    "week": _either_way(r"(?:w|cw|kw|week)\s*\d{1,2}"),
+    "month": _either_way(rf"(?:{_MONTH})\.?"),
+    "number of a month": re.compile(
+        r"(?P<y1>\d{4})[/-](?P<p1>\d{1,2})|(?P<p2>\d{1,2})[./-](?P<y2>\d{4})"
+    ),
+}
+_WITH_MONTH = re.compile(rf"(?=.*\d).*\b(?:{_MONTH})\b.*", re.IGNORECASE)
+
+
+class Periods(NamedTuple):
+    """The period of each row, and the periods in the order of time.
+
+    `note` says where the order comes from if the names do not tell it; else it is None.
+    `moments` are the times of the rows where these are finer than the periods: numbers
+    that grow with time, else None.
+    """
+
+    of_rows: np.ndarray
+    order: list
+    note: str | None
+    moments: np.ndarray | None = None
+
+
+def named_periods(column, name, time_order=None):
+    """Return the periods of a column: its values, or the months or years of dates.
+
+    Parameters
+    ----------
+    column : ndarray of shape (n,)
+        The values, in the order of the file.
+    name : str
+        Name of the column, for messages.
+    time_order : list of str, default=None
+        The periods in the order of time, as the user gives them.
+
+    Returns
+    -------
+    periods : Periods
+        The period of each row and their order.
+
+    Raises
+    ------
+    ReportError
+        If the periods are too many, or have no order.
+    """
+    if column.dtype.kind == "M":
+        days = np.datetime_as_string(column, unit="D")
+        column = np.where(np.isnat(column), None, days)
+    values, places = distinct(column, name, "time")
+    names = list(map(str, values))
+    moments = None
+    if time_order is None and all(map(_DATE.match, names)):
+        # ISO dates have the order of their texts.
+        moments = np.unique(np.array(names), return_inverse=True)[1][places]
+        names = _shortened(names)
+    periods = sorted(set(names))
+    of_rows = np.array(names)[places]
+    if time_order is not None:
+        _check_time_order(time_order, periods, name)
+        return Periods(of_rows, list(time_order), None)
+    _refuse_unclear(periods, name)
+    if len(periods) > _MOST_PERIODS:
+        raise ReportError(
+            f"column {name!r} has {len(periods)} different values; a report takes at"
+            f" most {_MOST_PERIODS} periods, or dates as YYYY-MM-DD."
+        )
+    order = _order_of_names(periods, name)
+    if order is not None:
+        return Periods(of_rows, order, None, moments)
+    order = _order_of_runs(of_rows)
+    if order is None:
+        raise ReportError(
+            f"column {name!r} holds {shown(periods)}: words have no order of time, and"
+            " the rows of each do not stand together in the file. Give the order with"
+            f" --time-order {','.join(periods[:3])}{',...' * (len(periods) > 3)}."
+        )
+    note = (
+        f"The periods of {name} are in the order of the file: {shown(order, 12)}. If"
+        " this is not the order of time, give it with --time-order."
+    )
+    return Periods(of_rows, order, note)
+
+
+def _shortened(names):
+    """Return days, their months or their years, as few as a page can show."""
+    for length in (10, 7):
+        if len({text[:length] for text in names}) <= _MOST_PERIODS:
+            return [text[:length] for text in names]
+    return [text[:4] for text in names]
+
+
+def _check_time_order(time_order, periods, name):
+    """Refuse an order that has other periods than the column, or one of them twice."""
+    given = f"--time-order {','.join(time_order)}"
+    if len(set(time_order)) < len(time_order):
+        raise ReportError(f"{given} names a period twice.")
+    if len(time_order) > _MOST_PERIODS:
+        raise ReportError(
+            f"{given} has {len(time_order)} periods; a report takes at most"
+            f" {_MOST_PERIODS}."
+        )
+    missing = [period for period in periods if period not in time_order]
+    if missing:
+        raise ReportError(
+            f"{given} does not name {shown(missing)}, which column {name!r} holds."
+        )
+    unknown = [period for period in time_order if period not in periods]
+    if unknown:
+        raise ReportError(
+            f"{given} names {shown(unknown)}, but column {name!r} holds"
+            f" {shown(periods)}."
+        )
+
+
+def _refuse_unclear(periods, name):
+    """Refuse numbers that look like seconds, and dates whose day and month cannot be
+    told apart.
+    """
+    dates = [
+        text
+        for text in periods
+        if _DAY_FIRST.match(text) or _WITH_MONTH.fullmatch(text) and not _calendar(text)
+    ]
+    if dates:
+        found = (
+            f"dates such as {dates[0]!r}, in which day, month and year are not told"
+            " apart"
+        )
+    elif all(_EPOCH.fullmatch(text) for text in periods):
+        found = (
+            f"numbers such as {periods[0]}, which look like seconds or milliseconds"
+            " since 1970"
+        )
+    else:
+        return
+    raise ReportError(f"column {name!r} holds {found}: write dates as YYYY-MM-DD.")
+
+
+def _order_of_names(periods, name):
+    """Return periods in the order of time that their names tell, or None.
+
+    Quarters, weeks and months go by year; numbers, and names that differ in a number
+    only, by the number.
+    """
+    places = [_place(period) for period in periods]
+    kinds = {kind: period for period, (kind, _) in zip(periods, places, strict=True)}
+    if set(kinds) == {"word"}:
+        places = _places_of_numbered(periods)
+        if places is None:
+            return None
+    elif len(kinds) > 1:
+        found = " and ".join(
+            f"{period!r} (a {kind})" for kind, period in sorted(kinds.items())
+        )
+        raise ReportError(
+            f"column {name!r} holds {found}: write all periods in one way, so that they"
+            " have an order."
+        )
+    order = sorted(zip(places, periods, strict=True))
+    for (place, period), (next_place, next_period) in zip(
+        order, order[1:], strict=False
+    ):
+        if place == next_place:
+            raise ReportError(
+                f"column {name!r} writes one period in two ways, {period!r} and"
+                f" {next_period!r}."
+            )
+    return [period for _, period in order]
+
+
+def _order_of_runs(of_rows):
+    """Return the periods in the order of the file where the rows of each stand
+    together; else None.
+    """
+    begins = np.flatnonzero(np.append(True, of_rows[1:] != of_rows[:-1]))
+    order = of_rows[begins].tolist()
+    if len(set(order)) < len(order):
+        return None
+    return order
+
+
+def _place(period):
+    """Return the kind of a period's name, and its place in time among those of its
+    kind.
+    """
+    if calendar := _calendar(period):
+        return calendar
+    if _DATE.match(period):
+        return "day", period
+    try:
+        return "number", float(period)
+    except ValueError:
+        return "word", period
+
+
+def _places_of_numbered(periods):
+    """Return the places of names that differ in their numbers only, such as "wave 9"
+    and "wave 10"; None for other words.
+
+    Where several numbers differ, as in "2023/24" and "2024/25", each must tell the
+    same order: "3 of 2023" and "1 of 2024" have none.
+    """
+    texts = {re.sub(r"\d+", "#", period) for period in periods}
+    if len(texts) > 1 or "#" not in texts.pop():
+        return None
+    numbers = np.array(
+        [[int(number) for number in re.findall(r"\d+", period)] for period in periods],
+        dtype=object,
+    )
+    steps = np.diff(numbers[np.lexsort(numbers.T[::-1].astype(float))], axis=0)
+    if (steps < 0).any():
+        return None
+    return [tuple(row) for row in numbers.tolist()]
+
+
+def _calendar(period):
+    """Return the kind of a quarter, week or month with its year and number; None for
+    other words.
+
+    Without a year it is a word: "Jan" may come before or after "Dec".
+    """
+    for kind, pattern in _NAMED.items():
+        match = pattern.fullmatch(period.strip())
+        if match is None:
+            continue
+        year = match["y1"] or match["y2"]
+        if year is None:
+            return None
+        part = match["p1"] or match["p2"]
+        number = re.search(r"\d+", part)
+        if number:
+            return kind, (int(year), int(number[0]))
+        return kind, (int(year), _MONTHS.index(part[:3].lower()))
+    return None

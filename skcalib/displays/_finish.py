@@ -1,0 +1,375 @@
+"""What stands around the curves: names of axes, titles, captions, legends, numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+from skcalib.displays._frames import SMALLEST_TEXT, size_text
+from skcalib.displays._layout import (
+    covers_a_curve,
+    drop_long_labels,
+    is_free,
+    keep_inside,
+    neighbours,
+    overlap,
+)
+from skcalib.displays._style import CURVE, canonical_keywords
+from skcalib.displays._words import cut, cut_apart, cut_middle
+
+if TYPE_CHECKING:
+    from skcalib.displays._frames import Frame
+
+# A mark on legends: a display that is drawn on top of another replaces its legend.
+_LEGEND = "skcalib-legend"
+# inches and entries: a legend inside less room, or of more, has no explanations
+_EXPLAINED, _MOST_INSIDE = 1.8, 5
+_LETTER = 0.56  # mean width of a letter in units of the font size
+# of the height of a figure that a legend with explanations may take
+_LEGEND_SHARE = 0.16
+# letters of a name that are left before its finding is given up
+_FEWEST_LETTERS = 8
+_CORNERS = ("upper left", "lower right", "upper right", "lower left")
+
+
+def finish(
+    display: Any,
+    frame: Frame,
+    keys: Mapping[str, Any],
+    x_label: str,
+    y_label: str,
+    *,
+    titles: Sequence[str] | None = None,
+    caption: Sequence[str] | None = None,
+    note: str | None = None,
+    legend: bool = True,
+    with_curves: bool = True,
+    legend_kw: Mapping[str, Any] | None = None,
+) -> Any:
+    """Name axes and panels, write caption and legend, and return the display.
+
+    In a figure of its own the legend stands below the axes, where the layout makes
+    room. In given axes it stands inside, where it covers no curve; what does not fit is
+    left out, the explanations first. A second line of a title that would lie on the
+    axes above goes inside the axes.
+
+    Parameters
+    ----------
+    display : object
+        The display. It gets the attributes `ax_`, `figure_` and `legend_`.
+    frame : Frame
+        The axes, in which everything is drawn.
+    keys : mapping
+        Artists that are explained once for all curves, by their words.
+    x_label, y_label : str
+        Names of the axes. Of several panels only those at the border are named.
+    titles : sequence of str, default=None
+        Title of each panel.
+    caption : sequence of str, default=None
+        Words about the only curve: the longest first, shorter ones for less room.
+    note : str, default=None
+        Title of the legend.
+    legend : bool, default=True
+        Whether `keys` are explained.
+    with_curves : bool, default=True
+        Whether the legend has an entry for each curve.
+    legend_kw : mapping, default=None
+        The user's keywords of the legend.
+
+    Returns
+    -------
+    display : object
+        The display that was given.
+    """
+    _name_axes(frame, x_label, y_label)
+    display.figure_ = frame.figure
+    display.ax_ = frame.axes if len(frame.axes) > 1 else frame.axes[0]
+    _remove_earlier_legends(frame)
+    curves = _curves(frame) if with_curves else {}
+    is_only_curve = caption is not None and len(curves) == 1
+    written = {}
+    if titles is not None:
+        size = 0.9 * frame.size
+        short = _fitting_titles(titles, frame, size)
+        for ax, title in zip(frame.axes, short, strict=True):
+            pad = 0.35 * frame.size
+            written[ax] = ax.set_title(title, fontsize=size, loc="left", pad=pad)
+    elif caption is not None:
+        # A curve that is no longer the only one loses its caption to the legend.
+        size = 0.95 * frame.size
+        words = _fitting_caption(caption, frame, size) if is_only_curve else ""
+        ax = frame.axes[0]
+        written[ax] = ax.set_title(words, loc="left", fontsize=size)
+        if is_only_curve:
+            curves = {}
+    size_text(frame)
+    explained = dict(keys) if legend else {}
+    options = _legend_options(frame, canonical_keywords(legend_kw))
+    if frame.is_own:
+        display.legend_ = _legend_below(frame, curves, explained, note, options)
+        drop_long_labels(frame)
+        return display
+    findings = _shorten_crowded_titles(frame, written)
+    drop_long_labels(frame)
+    keep_inside(frame)
+    display.legend_ = _legend_inside(frame, curves, explained, note, options)
+    for ax, finding in findings.items():
+        add_numbers(ax, [finding, finding], frame)
+    if findings:
+        keep_inside(frame)
+    return display
+
+
+def _name_axes(frame, x_label, y_label):
+    """Name the axes of a panel, or those at the border of several."""
+    last_row = (len(frame.axes) - 1) // frame.n_columns
+    for i, (ax, lowest) in enumerate(zip(frame.axes, frame.lowest, strict=True)):
+        row, column = divmod(i, frame.n_columns)
+        if row == last_row:
+            lowest.set_xlabel(x_label)
+        if column == 0:
+            ax.set_ylabel(y_label)
+
+
+def _remove_earlier_legends(frame):
+    for artist in [*frame.figure.legends, *frame.axes[0].get_children()]:
+        if artist.get_gid() == _LEGEND:
+            artist.remove()
+
+
+def _curves(frame):
+    """Return the curves of all panels that are named, each name once."""
+    curves = {}
+    for ax in frame.axes:
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            if handle.get_gid() == CURVE:
+                curves.setdefault(label, handle)
+    return curves
+
+
+def _shorten_crowded_titles(frame, titles):
+    """Take the second line of titles that lie on other axes; return it by the axes."""
+    if not any("\n" in title.get_text() for title in titles.values()):
+        return {}
+    frame.figure.figure.draw_without_rendering()
+    others = neighbours(frame)
+    findings = {}
+    for ax, title in titles.items():
+        box = title.get_window_extent()
+        name, _, finding = title.get_text().partition("\n")
+        if finding and any(overlap(box, other) for other in others):
+            title.set_text(name)
+            findings[ax] = finding
+    return findings
+
+
+# --- Words that fit -------------------------------------------------------------------
+
+
+def _letters(frame, width=None, size=None):
+    """Return how many letters fit a width in inches, a panel's, at some points."""
+    width = frame.width if width is None else width
+    size = frame.size if size is None else size
+    return max(4, int(width / (_LETTER * size / 72)))
+
+
+def shortened(text, frame, *, width=None, size=None):
+    """Return each line of a text cut to what fits `width` inches (of a panel) at `size`
+    points.
+    """
+    most = _letters(frame, width, size)
+    return "\n".join(cut(line, most) for line in text.split("\n"))
+
+
+def fitting(variants, frame, *, width=None, size=None):
+    """Return the first of several texts that fits `width` inches at `size` points; the
+    last one is cut to fit.
+    """
+    for text in variants:
+        short = shortened(text, frame, width=width, size=size)
+        if short == text:
+            break
+    return short
+
+
+def _fitting_caption(variants, frame, size):
+    """Return the first caption that fits.
+
+    In the last one the name is cut in its middle: the wards of a hospital differ at the
+    end.
+    """
+    text = fitting(variants, frame, size=size)
+    if text in variants:
+        return text
+    name, *findings = variants[-1].split("\n")
+    most = _letters(frame, size=size)
+    return "\n".join([cut_middle(name, most), *(cut(line, most) for line in findings)])
+
+
+def _fitting_titles(titles, frame, size):
+    """Return titles of panels cut to their width, whose names stay different."""
+    most = _letters(frame, size=size)
+    names = cut_apart([title.split("\n")[0] for title in titles], most)
+    lines = []
+    for name, title in zip(names, titles, strict=True):
+        findings = [cut(line, most) for line in title.split("\n")[1:]]
+        lines.append("\n".join([name, *findings]))
+    return lines
+
+
+def _entries(labels, most):
+    """Return the entries of a legend, cut to this many letters and still different.
+
+    The name of a curve is cut rather than its finding.
+    """
+    if all(len(label) <= most for label in labels):
+        return list(labels)
+    pairs = [label.rpartition(": ") for label in labels]
+    if any(not separator for _, separator, _ in pairs):
+        return cut_apart(labels, most)
+    findings = [separator + finding for _, separator, finding in pairs]
+    room = most - max(map(len, findings))
+    names = cut_apart([name for name, _, _ in pairs], max(room, 4))
+    return [name + finding for name, finding in zip(names, findings, strict=True)]
+
+
+def _leaves_room_for_names(labels, most):
+    """Return whether findings leave some letters for the names before them."""
+    findings = [label.rpartition(": ")[2] for label in labels if ": " in label]
+    return max(map(len, findings), default=0) + 2 <= most - _FEWEST_LETTERS
+
+
+# --- Legends --------------------------------------------------------------------------
+
+
+def _legend_options(frame, users):
+    options = {
+        "frameon": False,
+        "fontsize": 0.85 * frame.size,
+        "title_fontsize": 0.85 * frame.size,
+        "handlelength": 1.6,
+        "columnspacing": 1.2,
+        "handletextpad": 0.5,
+        "borderaxespad": 0.3,
+    }
+    return {**options, **users}
+
+
+def _legend_below(frame, curves, keys, note, options):
+    """Return a legend below the axes in as many columns as fit, or None if there is
+    nothing to write.
+
+    What is written at first may take some share of the height of the figure. If it
+    takes more, the explanations are left out, then the findings.
+    """
+    names = {label.rsplit(": ", 1)[0]: handle for label, handle in curves.items()}
+    if len(names) < len(curves):
+        names = curves
+    share = _LEGEND_SHARE + 0.05 * len(curves)
+    variants = (({**curves, **keys}, note, share), (curves, note, 0.4))
+    for labels, title, most in (*variants, (names, None, 0.4)):
+        for n_columns in range(len(labels) or bool(title), 0, -1):
+            legend = frame.figure.legend(
+                labels.values(),
+                labels.keys(),
+                **{
+                    "loc": "outside lower center",
+                    "ncols": n_columns,
+                    "title": title,
+                    **options,
+                },
+            )
+            legend.set_gid(_LEGEND)
+            box = legend.get_window_extent()
+            room = frame.figure.bbox
+            fits = box.width <= room.width and box.height <= most * room.height
+            if fits or "ncols" in options:
+                return legend
+            legend.remove()
+    return None
+
+
+def _legend_inside(frame, curves, keys, note, options):
+    """Return a legend inside the first axes that covers no curve, or None.
+
+    Explanations are left out first, then findings; then the text is smaller. The names
+    of several curves are written in any case: data shine through.
+    """
+    is_explained = frame.width >= _EXPLAINED and len(curves) + len(keys) <= _MOST_INSIDE
+    names = _without_findings(curves)
+    variants = []
+    most = _letters(frame, 0.75 * frame.width, 0.85 * frame.size)
+    if not _leaves_room_for_names(curves, most):
+        # The note says what the findings are.
+        curves, note = names, None
+    if is_explained and keys:
+        variants.append((curves, keys, note))
+    if curves or note is not None:
+        variants.append((curves, {}, note))
+    if curves:
+        variants.append((names, {}, None))
+    users_place = "loc" in options or "bbox_to_anchor" in options
+    legend = None
+    for shrink, variant in product((1, 0.8), variants):
+        if legend is not None:
+            legend.remove()
+        legend = _written_inside(frame, *variant, shrink, options)
+        if users_place or not covers_a_curve(frame.axes[0], legend.get_window_extent()):
+            return legend
+    if legend is not None and not curves:
+        # Explanations, and a note about what is drawn, must not hide it.
+        legend.remove()
+        return None
+    return legend
+
+
+def _without_findings(curves):
+    names = {label.rpartition(": ")[0] or label: one for label, one in curves.items()}
+    return names if len(names) == len(curves) else curves
+
+
+def _written_inside(frame, curves, keys, note, shrink, options):
+    """Return a legend at the place with the fewest data, which shine through."""
+    size = 0.85 * shrink * frame.size
+    most = _letters(frame, 0.75 * frame.width, size)
+    labels = _entries(list(curves), most) + [cut(label, most) for label in keys]
+    title = None
+    if note is not None:
+        title = shortened(note, frame, width=0.9 * frame.width, size=size)
+    sizes = {name: shrink * options[name] for name in ("fontsize", "title_fontsize")}
+    if isinstance(options["fontsize"], str):
+        sizes = {}  # "small" is the user's
+    legend = frame.axes[0].legend(
+        [*curves.values(), *keys.values()],
+        labels,
+        **{"loc": "best", "title": title, "alignment": "left", **options, **sizes},
+    )
+    legend.set(gid=_LEGEND, zorder=5, frame_on=True)
+    legend.get_frame().set(alpha=0.75, linewidth=0)
+    return legend
+
+
+# --- Numbers --------------------------------------------------------------------------
+
+
+def add_numbers(ax, texts, frame):
+    """Write the first of several texts that fits into a corner of axes and covers
+    nothing that is drawn there.
+
+    The last one goes above the axes where none fits.
+    """
+    from matplotlib.offsetbox import AnchoredText
+
+    for share, text, corner in product((0.85, SMALLEST_TEXT), texts[:-1], _CORNERS):
+        style = {"size": share * frame.size}
+        box = ax.add_artist(AnchoredText(text, corner, frameon=False, prop=style))
+        if is_free(ax, box.get_window_extent()):
+            return
+        box.remove()
+    size = 0.7 * frame.size
+    lines = [fill(texts[-1], _letters(frame, size=size))]
+    if ax.get_title(loc="left"):
+        lines.insert(0, ax.get_title(loc="left"))
+    ax.set_title("\n".join(lines), loc="left", fontsize=size, pad=0.3 * size)

@@ -1,0 +1,124 @@
+"""Room for words: what covers a curve, leaves the figure or lies on other axes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from skcalib.displays._style import CURVE
+
+if TYPE_CHECKING:
+    from skcalib.displays._frames import Frame
+
+_TOUCHING = 2  # pixels by which boxes of words may overlap unseen
+
+
+def overlap(box, other):
+    """Return whether two boxes overlap by more than can be seen."""
+    width = min(box.x1, other.x1) - max(box.x0, other.x0)
+    height = min(box.y1, other.y1) - max(box.y0, other.y0)
+    return min(width, height) > _TOUCHING
+
+
+def neighbours(frame):
+    """Return the boxes of all other axes of the figure with their words.
+
+    Axes that lie on those of the frame (twins, insets, a colour bar of our own, the
+    axes that the panels were made from) are no neighbours.
+    """
+    ours = [ax.get_window_extent() for ax in [*frame.axes, *frame.below]]
+    boxes = []
+    for ax in frame.figure.figure.axes:
+        if ax in frame.axes or ax in frame.below or not ax.axison:
+            continue
+        if ax.get_label() == "<colorbar>":
+            continue
+        inside = ax.get_window_extent()
+        if not any(overlap(inside, box) for box in ours):
+            boxes.append(ax.get_tightbbox())
+    return boxes
+
+
+def keep_inside(frame: Frame) -> None:
+    """Make room for words in a figure without a layout engine (``plt.subplots``).
+
+    The layout of the figure is made once if words of the frame leave the figure or lie
+    on other axes.
+
+    Parameters
+    ----------
+    frame : Frame
+        The axes.
+    """
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+    from matplotlib.transforms import Bbox
+
+    figure = frame.figure.figure
+    in_grid = frame.axes[0].get_subplotspec() is not None
+    if figure.get_layout_engine() is not None or not in_grid:
+        return
+    figure.draw_without_rendering()
+    boxes = [ax.get_tightbbox() for ax in [*frame.axes, *frame.below]]
+    words = Bbox.union(boxes)
+    room = frame.figure.bbox
+    leaves = np.any(words.min < room.min) or np.any(words.max > room.max)
+    others = neighbours(frame)
+    collides = any(overlap(box, other) for box in boxes for other in others)
+    if leaves or collides:
+        ConstrainedLayoutEngine().execute(figure)
+        figure.draw_without_rendering()
+    for ax in frame.lowest:
+        # The name then ends with its axes, and begins before them.
+        if ax.xaxis.label.get_window_extent().x1 > room.x1:
+            ax.set_xlabel(ax.get_xlabel(), loc="right")
+
+
+def drop_long_labels(frame):
+    """Remove names of axes that are longer than their axes once the layout is made; of
+    horizontal ones one stays.
+    """
+    frame.figure.figure.draw_without_rendering()
+    named = [ax for ax in frame.lowest if ax.get_xlabel()]
+    longest = 0.0
+    for ax in named:
+        label = ax.xaxis.label.get_window_extent()
+        longest = max(longest, label.width / ax.get_window_extent().width)
+    if longest > 1.1:
+        middle = named[(len(named) - 1) // 2]
+        for ax in named:
+            if ax is not middle or longest > 1.6:
+                ax.set_xlabel("")
+    for ax in [*frame.axes, *frame.below]:
+        label = ax.yaxis.label.get_window_extent()
+        if label.height > 1.1 * ax.get_window_extent().height:
+            ax.set_ylabel("")
+
+
+def covers_a_curve(ax, box):
+    """Return whether a box lies on a curve of a display in these axes."""
+    for line in ax.lines:
+        if line.get_gid() == CURVE:
+            path = line.get_path().transformed(line.get_transform())
+            if path.intersects_bbox(box, False):
+                return True
+    return False
+
+
+def is_free(ax, box):
+    """Return whether a box lies inside axes and on no line, interval or legend."""
+    if ax.get_window_extent().count_contains(box.get_points()) < 2:
+        return False
+    legend = ax.get_legend()
+    if legend is not None and box.overlaps(legend.get_window_extent()):
+        return False
+    for line in ax.lines:
+        path = line.get_path().transformed(line.get_transform())
+        if path.intersects_bbox(box, False):
+            return False
+    for collection in ax.collections:
+        for path in collection.get_paths():
+            outline = path.transformed(collection.get_transform())
+            if outline.intersects_bbox(box, True):
+                return False
+    return True

@@ -1,0 +1,353 @@
+"""Calibration in each cluster, pooled by a random-effects model, and in a new one."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import brentq
+from scipy.special import expit, ndtri
+
+from skcalib._inference.bias import bias_test
+from skcalib._inference.results import IntervalEstimate, ResultTable
+from skcalib._input.labels import check_groups
+from skcalib._input.scalars import check_confidence_level
+from skcalib._input.scored_labels import check_one_event, check_scored_labels
+from skcalib._rows.links import log_odds
+from skcalib._solvers.logistic import fit_logistic
+from skcalib._solvers.random_effects import pooled, prediction_limits
+
+_QUANTITIES = ("observed_expected", "intercept", "slope")
+_WORDS = {
+    "observed_expected": "Observed over expected events",
+    "intercept": "Calibration in the large",
+    "slope": "Calibration slope",
+}
+_FEWEST_CLUSTERS = 3
+# Beyond this an intercept is infinite for all purposes.
+_LARGEST_INTERCEPT = 50.0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CalibrationByCluster(ResultTable):
+    """Calibration of each cluster, and pooled over clusters.
+
+    Parameters
+    ----------
+    cluster : ndarray
+        Names of the clusters, sorted.
+    n, n_events : ndarray
+        Samples and events in each, by weight.
+    observed_expected, observed_expected_low, observed_expected_high : ndarray of float
+        Events per expected event, with exact limits.
+    intercept, intercept_low, intercept_high : ndarray of float
+        Calibration in the large, at slope 1.
+    slope, slope_low, slope_high : ndarray of float
+        Calibration slope.
+    reason : ndarray of str
+        Why a number is NaN; empty where none is.
+    pooled : dict of IntervalEstimate
+        Mean over clusters of "observed_expected" (on the log scale), "intercept" and
+        "slope".
+    between : dict of float
+        Standard deviation between clusters (tau); of "observed_expected" that of its
+        logarithm.
+    prediction : dict of IntervalEstimate
+        The pooled mean, with limits for the true value in a new cluster.
+    not_pooled : dict of str
+        For each quantity that is not pooled the reason; and the clusters that were left
+        out of the others.
+    confidence_level : float
+        Coverage of all limits.
+    """
+
+    cluster: np.ndarray
+    n: np.ndarray
+    n_events: np.ndarray
+    observed_expected: np.ndarray
+    observed_expected_low: np.ndarray
+    observed_expected_high: np.ndarray
+    intercept: np.ndarray
+    intercept_low: np.ndarray
+    intercept_high: np.ndarray
+    slope: np.ndarray
+    slope_low: np.ndarray
+    slope_high: np.ndarray
+    reason: np.ndarray
+    pooled: dict
+    between: dict
+    prediction: dict
+    not_pooled: dict
+    confidence_level: float
+
+    def _headline(self):
+        return f"CalibrationByCluster ({len(self)} clusters)"
+
+    def __str__(self):
+        lines = [
+            f"{len(self)} clusters with {self.n.sum():,.7g} samples and"
+            f" {self.n_events.sum():,.7g} events, {self.confidence_level:.0%} limits:"
+        ]
+        for name in _QUANTITIES:
+            lines.append(f"- {self._sentence(name)}")
+        return "\n".join(lines)
+
+    def _sentence(self, name):
+        if name not in self.pooled:
+            return f"{_WORDS[name]}: not pooled. {self.not_pooled[name]}"
+        mean, low, high = self.pooled[name]
+        _, new_low, new_high = self.prediction[name]
+        text = (
+            f"{_WORDS[name]}: {mean:.2f} ({low:.2f} to {high:.2f}) on average; in a new"
+            f" cluster {new_low:.2f} to {new_high:.2f}; between clusters tau ="
+            f" {self.between[name]:.2f}."
+        )
+        if name in self.not_pooled:
+            text = f"{text} {self.not_pooled[name]}"
+        return text
+
+
+def calibration_by_cluster(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    clusters: ArrayLike,
+    *,
+    confidence_level: float = 0.95,
+    sample_weight: ArrayLike | None = None,
+    pos_label: int | float | bool | str | None = None,
+) -> CalibrationByCluster:
+    """Calibration of a model in each hospital, on average, and in a new hospital.
+
+    Each cluster has its ratio of observed to expected events, calibration in the large
+    and slope. A random-effects model pools them. Its prediction interval says what a
+    cluster that was not in the study may find.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels.
+    y_proba : array-like of shape (n,), (n, 1) or (n, 2)
+        Probabilities in [0, 1].
+    clusters : array-like of shape (n,)
+        Cluster of each sample: its hospital, country or study. Samples of one cluster
+        are independent, given the cluster.
+    confidence_level : float, default=0.95
+        Coverage of each interval, in (0, 1).
+    sample_weight : array-like of shape (n,), default=None
+        Weights, which count as repeated samples.
+    pos_label : int, float, bool or str, default=None
+        The event; None is the greater of two labels, the second column of
+        `predict_proba`.
+
+    Returns
+    -------
+    table : CalibrationByCluster
+        One row for each cluster, and the dicts `pooled`, `between` and `prediction`.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ or are 0, a label is unknown, a score is missing or outside
+        [0, 1], there are more than two classes, or weights are negative or all zero.
+
+    See Also
+    --------
+    skcalib.metrics.calibration_by_group : Tests for a few groups that are known
+        beforehand, and are no sample of groups.
+    skcalib.evaluation.calibration_summary : All samples together, with `clusters`.
+
+    Notes
+    -----
+    The ratio of observed to expected events is pooled on the log scale, with the
+    variance sum q (1 - q) / (sum y)^2, q the scores shifted in log-odds to the observed
+    number of events. Clusters without events have no logarithm and are left out by
+    name, as are slopes of clusters with one class or separable scores. The deviation
+    between clusters is that of the largest restricted likelihood, the interval of the
+    mean Hartung and Knapp's, and the prediction interval that of the confidence
+    distribution of tau [1]_: the usual t interval covers .77 to .88 of .90 where tau is
+    small. Fewer than three clusters are not pooled.
+
+    References
+    ----------
+    .. [1] Nagashima, Noma and Furukawa (2019), Prediction intervals for random-effects
+        meta-analysis: a confidence distribution approach.
+    .. [2] Debray et al. (2017), A guide to systematic review and meta-analysis of
+        prediction model performance.
+
+    Examples
+    --------
+    Twelve hospitals, in which the log-odds are off by .3 on average and by .4 more or
+    less:
+
+    >>> import numpy as np
+    >>> from scipy.special import expit, logit
+    >>> from skcalib.evaluation import calibration_by_cluster
+    >>> rng = np.random.default_rng(0)
+    >>> hospital = np.repeat(np.arange(12), 400)
+    >>> effect = 0.3 + 0.4 * rng.normal(size=12)
+    >>> risk = rng.beta(2, 5, 4800)
+    >>> died = rng.random(4800) < expit(logit(risk) + effect[hospital])
+    >>> table = calibration_by_cluster(died, risk, hospital)
+    >>> mean, low, high = table.pooled["intercept"]
+    >>> round(mean, 2), round(table.between["intercept"], 2)
+    (0.27, 0.32)
+    >>> new = table.prediction["intercept"]
+    >>> new.low < low < high < new.high
+    True
+    """
+    level = check_confidence_level(confidence_level)
+    data = check_scored_labels(
+        y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, drop=False
+    )
+    check_one_event(data, "calibration by cluster")
+    names, codes = check_groups(clusters, len(data.scores), name="clusters")
+    rows = data.kept
+    codes = codes[rows]
+    present = np.unique(codes)
+    weight = data.sample_weight
+    if weight is None:
+        weight = np.ones(len(data.scores))
+    fits = []
+    for code in present:
+        of_cluster = rows[codes == code]
+        fits.append(
+            _ClusterFit(
+                data.scores[of_cluster],
+                data.labels[of_cluster],
+                weight[of_cluster],
+                level,
+            )
+        )
+    names = np.asarray(names)[present]
+    columns = {"cluster": names}
+    columns["n"] = _counts([fit.n for fit in fits], sample_weight)
+    columns["n_events"] = _counts([fit.n_events for fit in fits], sample_weight)
+    for quantity in _QUANTITIES:
+        intervals = np.array([fit.intervals[quantity] for fit in fits])
+        for position, suffix in enumerate(("", "_low", "_high")):
+            columns[quantity + suffix] = intervals[:, position]
+    columns["reason"] = np.array([fit.reason for fit in fits], dtype=object)
+    return CalibrationByCluster(
+        **columns, **_pooled_quantities(fits, names, level), confidence_level=level
+    )
+
+
+def _counts(values, sample_weight):
+    counts = np.array(values)
+    return counts.astype(np.intp) if sample_weight is None else counts
+
+
+class _ClusterFit:
+    """The numbers of one cluster: intervals, and what the pooling takes.
+
+    Attributes
+    ----------
+    intervals : dict
+        (estimate, low, high) by quantity.
+    pooling : dict
+        (estimate, variance) by quantity, on the scale of the pooling; only those that
+        are defined.
+    """
+
+    def __init__(self, scores, labels, weight, level):
+        self.scores = scores
+        self.labels = labels
+        self.weight = weight
+        self.z = ndtri((1 + level) / 2)
+        self.n = weight.sum()
+        self.n_events = weight @ labels
+        self.log_odds = log_odds(scores)
+        self.intervals = {}
+        self.pooling = {}
+        reasons = [self._observed_expected(level), self._intercept(), self._slope()]
+        self.reason = "; ".join(reason for reason in reasons if reason)
+
+    def _observed_expected(self, level):
+        """Set the ratio, with limits by the exact test of a common shift."""
+        expected = self.weight @ self.scores
+        mean_score = expected / self.n
+        test = bias_test(self.scores, self.n_events, level, self.weight)
+        low = (mean_score - test.high) / mean_score
+        high = (mean_score - test.low) / mean_score
+        ratio = self.n_events / expected
+        self.intervals["observed_expected"] = (ratio, low, high)
+        if self.n_events == 0:
+            return ""  # the limits are there; the logarithm is not
+        frequency = self.scores
+        if self.n_events < self.n:
+            frequency = expit(self.log_odds + self._shift())
+        variance = self.weight @ (frequency * (1 - frequency)) / self.n_events**2
+        self.pooling["observed_expected"] = (np.log(ratio), variance)
+        return ""
+
+    def _shift(self):
+        """Return the intercept at slope 1: expected events equal observed ones."""
+
+        def excess(shift):
+            return self.weight @ expit(self.log_odds + shift) - self.n_events
+
+        return brentq(excess, -_LARGEST_INTERCEPT, _LARGEST_INTERCEPT, xtol=1e-12)
+
+    def _intercept(self):
+        if self.n_events in (0, self.n):
+            self.intervals["intercept"] = (np.nan, np.nan, np.nan)
+            return "all samples are of one class"
+        shift = self._shift()
+        frequency = expit(self.log_odds + shift)
+        variance = 1 / (self.weight @ (frequency * (1 - frequency)))
+        self._set("intercept", shift, variance)
+        return ""
+
+    def _slope(self):
+        self.intervals["slope"] = (np.nan, np.nan, np.nan)
+        if self.n_events in (0, self.n):
+            return ""  # said for the intercept
+        of_events = self.log_odds[self.labels]
+        of_others = self.log_odds[~self.labels]
+        if self.log_odds.min() == self.log_odds.max():
+            return "one distinct score has no slope"
+        if of_events.min() >= of_others.max() or of_events.max() <= of_others.min():
+            return "the scores separate the classes"
+        features = np.stack((np.ones(len(self.log_odds)), self.log_odds))
+        coef = fit_logistic(lambda rows: features[:, rows], self.labels, self.weight)
+        frequency = expit(coef @ features)
+        information = features * (self.weight * frequency * (1 - frequency))
+        variance = np.linalg.inv(information @ features.T)[1, 1]
+        self._set("slope", float(coef[1]), float(variance))
+        return ""
+
+    def _set(self, quantity, estimate, variance):
+        width = self.z * np.sqrt(variance)
+        self.intervals[quantity] = (estimate, estimate - width, estimate + width)
+        self.pooling[quantity] = (estimate, variance)
+
+
+def _pooled_quantities(fits, names, level):
+    """Return pooled means, deviations, prediction limits and reasons by quantity."""
+    found = {"pooled": {}, "between": {}, "prediction": {}, "not_pooled": {}}
+    for quantity in _QUANTITIES:
+        defined = [quantity in fit.pooling for fit in fits]
+        left_out = [str(name) for name in names[~np.array(defined)]]
+        if left_out:
+            found["not_pooled"][quantity] = f"Left out: {', '.join(left_out)}."
+        if sum(defined) < _FEWEST_CLUSTERS:
+            reason = (
+                f"{sum(defined)} cluster{'s' * (sum(defined) != 1)} with an estimate:"
+                f" at least {_FEWEST_CLUSTERS} are needed."
+            )
+            found["not_pooled"][quantity] = reason
+            continue
+        pairs = [fit.pooling[quantity] for fit in fits if quantity in fit.pooling]
+        estimates, variances = np.array(pairs).T
+        mean = pooled(estimates, variances, level)
+        low, high = prediction_limits(estimates, variances, level)
+        # What is not known of the mean is not known of a new cluster either.
+        limits = np.array(
+            [mean.mean, mean.low, mean.high, min(low, mean.low), max(high, mean.high)]
+        )
+        if quantity == "observed_expected":
+            limits = np.exp(limits)
+        estimate, mean_low, mean_high, new_low, new_high = limits.tolist()
+        found["pooled"][quantity] = IntervalEstimate(estimate, mean_low, mean_high)
+        found["between"][quantity] = mean.tau
+        found["prediction"][quantity] = IntervalEstimate(estimate, new_low, new_high)
+    return found

@@ -1,0 +1,153 @@
+"""The loss that is left after recalibration."""
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+
+from skcalib._errors.proper_scores import LOSSES
+from skcalib._fitting.wrapped import (
+    check_recalibrator,
+    class_parameters,
+    fitted_clone,
+)
+from skcalib._input.scalars import check_option
+from skcalib._input.scored_labels import check_scored_labels
+from skcalib.evaluation._gain import recalibration_gain
+from skcalib.recalibrators import StackedRecalibrator
+
+
+def refinement_loss(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    loss: Literal["log", "brier"] = "log",
+    recalibrator=None,
+    cv=5,
+    sample_weight: ArrayLike | None = None,
+    pos_label: int | float | bool | str | None = None,
+    labels: ArrayLike | None = None,
+) -> float:
+    """Loss that is left after recalibration: what only a better model can lower.
+
+    A proper score is the sum of a calibration error, which recalibration removes, and
+    this part. A model that will be recalibrated anyway is best chosen, and stopped, by
+    its refinement loss.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels.
+    y_proba : array-like of shape (n,), (n, 2) or (n, K)
+        Probabilities in [0, 1], of samples that the model was not fitted on.
+    loss : {"log", "brier"}, default="log"
+        "log" is the log-loss in nats, of probabilities clipped to [2^-52, 1 - 2^-52];
+        "brier" is (s - y)^2 for two classes and the sum of it over the classes for
+        more.
+    recalibrator : estimator, default=None
+        An object with ``fit(scores, y)`` and ``predict_proba(scores)``; None means
+        ``StackedRecalibrator()``.
+    cv : int, splitter, iterable of (train, test) or None, default=5
+        Folds that predict every sample once, as in `recalibration_gain`. None fits the
+        recalibrator to the very samples that it is judged on. That suits a map with
+        one parameter, such as ``TemperatureScaling``, where epochs are compared: the
+        optimism is the same for each of them, and folds would only add noise.
+    sample_weight : array-like of shape (n,), default=None
+        Weights, which count as repeated samples.
+    pos_label : int, float, bool or str, default=None
+        The event; None is the greater of two labels, the second column of
+        `predict_proba`.
+    labels : array-like of shape (K,), default=None
+        The sorted labels of the columns.
+
+    Returns
+    -------
+    loss : float
+        Mean loss of the recalibrated probabilities, at least 0.
+
+    Raises
+    ------
+    ValueError
+        If labels and scores differ in length or are empty, a label is unknown, a score
+        is missing or outside [0, 1], or weights are negative or all zero. Also if the
+        splitter does not put every sample into exactly one test fold.
+    TypeError
+        If `recalibrator` cannot fit and predict.
+
+    See Also
+    --------
+    skcalib.evaluation.recalibration_gain : The other part, with an interval.
+    skcalib.metrics.log_loss_decomposition : Parts of the log-loss by bins.
+
+    Notes
+    -----
+    The smallest loss over all maps of the scores is the refinement. Over the maps of
+    one recalibrator it is at least as large, so that this is an upper bound, and the
+    gain a lower bound of the calibration error. Isotonic and stacked maps overfit with
+    ``cv=None``.
+
+    References
+    ----------
+    Berta, Holzmüller, Jordan and Bach (2025), Rethinking early stopping: refine, then
+    calibrate.
+
+    Examples
+    --------
+    Scores that are twice as far from 1/2 in log-odds rank as well as the truth, and
+    lose nothing once they are recalibrated:
+
+    >>> import numpy as np
+    >>> from skcalib import TemperatureScaling
+    >>> from skcalib.evaluation import refinement_loss
+    >>> from sklearn.metrics import log_loss
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.random(2000)
+    >>> y = rng.random(2000) < truth
+    >>> stretched = truth**2 / (truth**2 + (1 - truth) ** 2)
+    >>> round(log_loss(y, truth), 3), round(log_loss(y, stretched), 3)
+    (0.49, 0.553)
+    >>> round(refinement_loss(y, stretched, recalibrator=TemperatureScaling()), 3)
+    0.49
+    """
+    check_option(loss, "loss", tuple(LOSSES))
+    data = check_scored_labels(
+        y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, labels=labels
+    )
+    if cv is None:
+        losses = _in_sample_losses(data, recalibrator, LOSSES[loss])
+        return float(np.average(losses, weights=data.sample_weight))
+    before = np.average(
+        LOSSES[loss](data.scores, data.labels), weights=data.sample_weight
+    )
+    gain = recalibration_gain(
+        y_true,
+        y_proba,
+        recalibrator=recalibrator,
+        loss=loss,
+        cv=cv,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+        labels=labels,
+    )
+    return float(before - gain.estimate)
+
+
+def _in_sample_losses(data, recalibrator, loss_of):
+    """Return the loss of each sample after a fit to all of them."""
+    if recalibrator is None:
+        recalibrator = StackedRecalibrator()
+    check_recalibrator(recalibrator)
+    codes = data.labels.astype(np.intp)
+    if len(np.unique(codes)) < 2:
+        return loss_of(data.scores, data.labels)
+    columns = data.scores.reshape(len(codes), -1)
+    unfitted = clone(recalibrator)
+    unfitted.set_params(
+        **class_parameters(unfitted, np.arange(max(columns.shape[1], 2)))
+    )
+    fitted = fitted_clone(unfitted, columns, codes, data.sample_weight)
+    recalibrated = fitted.predict_proba(columns)
+    if columns.shape[1] == 1:
+        recalibrated = recalibrated[:, 1]
+    return loss_of(recalibrated, data.labels)

@@ -1,0 +1,279 @@
+"""How many samples a validation study needs."""
+
+from dataclasses import dataclass
+from math import asinh, ceil, isnan, nan, sqrt
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtri
+
+from skcalib._inference.results import ResultTable
+from skcalib._input.scalars import check_confidence_level, check_number
+from skcalib._input.scores import check_scores
+from skcalib._rows.links import clip_probability, log_odds
+
+_WORDS = {
+    "n_oe": "the ratio of observed to expected events",
+    "n_slope": "the calibration slope",
+    "n_auc": "the area under the ROC curve",
+    "n_net_benefit": "the standardised net benefit",
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ValidationSampleSize(ResultTable):
+    """Samples that a validation study needs.
+
+    Parameters
+    ----------
+    n, n_events : int
+        Number of samples that all criteria need, and the events expected among them.
+    n_oe, n_slope, n_auc, n_net_benefit : float
+        Number of samples that each criterion needs; NaN where it was not asked for, or
+        has no answer.
+    event_frequency, auc : float
+        What was assumed: the mean risk, and the area under the ROC curve.
+    """
+
+    n: int
+    n_events: int
+    n_oe: float
+    n_slope: float
+    n_auc: float
+    n_net_benefit: float
+    event_frequency: float
+    auc: float
+
+    def columns(self):
+        """Return the criteria as a table.
+
+        Returns
+        -------
+        columns : dict
+            `criterion` and `n`.
+        """
+        names = list(_WORDS)
+        return {
+            "criterion": np.array(names, dtype=object),
+            "n": np.array([getattr(self, name) for name in names], dtype=object),
+        }
+
+    def _headline(self):
+        return f"ValidationSampleSize (n={self.n:,}, n_events={self.n_events:,})"
+
+    def __str__(self):
+        needed = {name: getattr(self, name) for name in _WORDS}
+        defined = {name: n for name, n in needed.items() if not isnan(n)}
+        largest = max(defined, key=defined.get)
+        lines = [
+            f"{self.n:,} samples with about {self.n_events:,} events are needed at an"
+            f" event frequency of {self.event_frequency:.3g}; {_WORDS[largest]} needs"
+            " the most.",
+        ]
+        lines.extend(f"- {_WORDS[name]}: {n:,.0f}" for name, n in defined.items())
+        return "\n".join(lines)
+
+
+def validation_sample_size(
+    y_proba: ArrayLike,
+    *,
+    oe_width: float = 0.2,
+    slope_width: float = 0.2,
+    auc_width: float = 0.1,
+    auc: float | None = None,
+    threshold: float | None = None,
+    net_benefit_width: float = 0.2,
+    confidence_level: float = 0.95,
+) -> ValidationSampleSize:
+    """Number of samples for a validation study whose intervals are narrow enough.
+
+    Parameters
+    ----------
+    y_proba : array-like of shape (m,), (m, 1) or (m, 2)
+        A sample of the risks that are expected in the study: of a pilot study, of the
+        development data, or drawn from a distribution.
+    oe_width : float, default=0.2
+        Wanted width of the interval of the ratio of observed to expected events, at a
+        ratio of 1.
+    slope_width : float, default=0.2
+        Wanted width of the interval of the calibration slope, at a slope of 1.
+    auc_width : float, default=0.1
+        Wanted width of the interval of the area under the ROC curve.
+    auc : float, default=None
+        Expected area in (0.5, 1); None is that of a calibrated model with these risks.
+    threshold : float, default=None
+        Decision threshold in (0, 1) for the net benefit; None leaves it out.
+    net_benefit_width : float, default=0.2
+        Wanted width of the interval of the standardised net benefit, which is 1 for a
+        perfect model.
+    confidence_level : float, default=0.95
+        Coverage of each interval, in (0, 1).
+
+    Returns
+    -------
+    size : ValidationSampleSize
+        Frozen object of `n, n_events, n_oe, n_slope, n_auc, n_net_benefit`.
+
+    Raises
+    ------
+    ValueError
+        For risks outside [0, 1], risks that are all 0 or all 1, and widths that are not
+        positive.
+
+    See Also
+    --------
+    skcalib.evaluation.calibration_summary : The numbers with their intervals.
+    skcalib.guarantees.min_n_samples : Samples for a guarantee on binned probabilities.
+
+    Notes
+    -----
+    The formulas of Riley et al. [1]_ assume a calibrated model and normal limits. With
+    prevalence f, the normal quantile z and LP the log-odds of the risks p:
+
+    * O/E: ``(1 - f) / (f se^2)``, se = asinh(width / 2) / z.
+    * Slope: ``I00 / (se^2 (I00 I11 - I01^2))``, I_jk the mean of LP^(j + k) p (1 - p).
+    * Area C: the least n whose standard error, ``C (1 - C) (1 + (n/2 - 1)
+      ((1 - C) / (2 - C) + C / (1 + C))) / (n^2 f (1 - f))`` under the root, is small
+      enough.
+    * Net benefit: sensitivity and specificity are those of a calibrated model with
+      these risks.
+
+    R's `pmvalsampsize` steps through standard errors and rounds them, which gives 905
+    where the formula gives 906.
+
+    References
+    ----------
+    .. [1] Riley et al. (2021), Minimum sample size for external validation of a
+        clinical prediction model with a binary outcome.
+
+    Examples
+    --------
+    Risks of which half are .1 and half are .3:
+
+    >>> from skcalib.evaluation import validation_sample_size
+    >>> size = validation_sample_size([0.1, 0.3], oe_width=0.4)
+    >>> size.n_oe, size.n_slope, size.n_auc, size.n
+    (390.0, 6693.0, 708.0, 6693)
+
+    By hand, with asinh(.2) = .1986901:
+
+    >>> 389 < (1 - 0.2) / 0.2 * (1.959964 / 0.1986901) ** 2 < 390
+    True
+    """
+    level = check_confidence_level(confidence_level)
+    z = float(ndtri((1 + level) / 2))
+    widths = {
+        "oe_width": oe_width,
+        "slope_width": slope_width,
+        "auc_width": auc_width,
+        "net_benefit_width": net_benefit_width,
+    }
+    for name, width in widths.items():
+        check_number(width, name, above=0)
+    if auc is not None:
+        check_number(auc, "auc", above=0.5, below=1)
+    if threshold is not None:
+        check_number(threshold, "threshold", above=0, below=1)
+    scores = check_scores(y_proba, name="y_proba")
+    if scores.shape[1] > 2:
+        raise ValueError(
+            f"y_proba has {scores.shape[1]} columns, and a risk is about one event."
+        )
+    risk = scores[:, -1].astype(np.float64)
+    frequency = float(risk.mean())
+    if not 0 < frequency < 1:
+        raise ValueError(
+            f"y_proba must hold risks between 0 and 1, found a mean of {frequency:g}."
+        )
+    area = _expected_area(risk) if auc is None else float(auc)
+    needed = {
+        "n_oe": _n_oe(frequency, oe_width, z),
+        "n_slope": _n_slope(risk, slope_width, z),
+        "n_auc": _n_auc(area, frequency, auc_width, z),
+        "n_net_benefit": nan,
+    }
+    if threshold is not None:
+        needed["n_net_benefit"] = _n_net_benefit(risk, threshold, net_benefit_width, z)
+    needed = {name: _rounded_up(n) for name, n in needed.items()}
+    largest = int(np.nanmax(list(needed.values())))
+    return ValidationSampleSize(
+        n=largest,
+        n_events=round(largest * frequency),
+        **needed,
+        event_frequency=frequency,
+        auc=area,
+    )
+
+
+def _rounded_up(n):
+    # A little less, so that rounding of a whole number does not add a sample.
+    return nan if isnan(n) else float(ceil(n * (1 - 1e-12)))
+
+
+def _n_oe(frequency, width, z):
+    # exp(z se) - exp(-z se) = width, the interval of O/E = 1 on the log scale.
+    error = asinh(width / 2) / z
+    return (1 - frequency) / (frequency * error**2)
+
+
+def _n_slope(risk, width, z):
+    error = width / (2 * z)
+    linear = log_odds(clip_probability(risk))
+    information = risk * (1 - risk)
+    i00 = information.mean()
+    i01 = (linear * information).mean()
+    i11 = (linear**2 * information).mean()
+    determinant = i00 * i11 - i01**2
+    if determinant <= 1e-12 * i00 * i11:
+        return nan  # equal risks have no slope
+    return i00 / (error**2 * determinant)
+
+
+def _n_auc(area, frequency, width, z):
+    if not 0.5 <= area < 1:
+        return nan
+
+    def is_narrow(n):
+        # Newcombe (2006), with n / 2 in place of both numbers of pairs.
+        half = n / 2 - 1
+        spread = half * (1 - area) / (2 - area) + half * area / (1 + area)
+        variance = area * (1 - area) * (1 + spread)
+        variance /= n**2 * frequency * (1 - frequency)
+        return 2 * z * sqrt(variance) <= width
+
+    high = 2
+    while not is_narrow(high):
+        high *= 2
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        if is_narrow(middle):
+            high = middle
+        else:
+            low = middle
+    return float(high)
+
+
+def _n_net_benefit(risk, threshold, width, z):
+    error = width / (2 * z)
+    frequency = risk.mean()
+    positive = risk >= threshold
+    sensitivity = risk[positive].sum() / risk.sum()
+    specificity = (1 - risk[~positive]).sum() / (1 - risk).sum()
+    odds = (1 - frequency) / frequency * threshold / (1 - threshold)
+    variance = sensitivity * (1 - sensitivity) / frequency
+    variance += odds**2 * specificity * (1 - specificity) / (1 - frequency)
+    variance += odds**2 * (1 - specificity) ** 2 / (frequency * (1 - frequency))
+    return variance / error**2
+
+
+def _expected_area(risk):
+    """Return the area under the ROC curve of a calibrated model with these risks: the
+    probability that an event has a larger risk than a non-event, ties half.
+    """
+    values, of_value, count = np.unique(risk, return_inverse=True, return_counts=True)
+    events = np.bincount(of_value, risk, len(values))
+    others = count - events
+    below = np.cumsum(others) - others
+    pairs = events @ (below + others / 2)
+    return float(pairs / (events.sum() * others.sum()))

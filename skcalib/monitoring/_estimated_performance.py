@@ -1,0 +1,404 @@
+"""Performance of a model on new samples whose labels are not known yet, or not all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtri
+
+from skcalib._inference.results import ResultTable
+from skcalib._input.scalars import check_confidence_level, check_number, check_option
+from skcalib._verdicts import pvalue_words
+from skcalib.binning import BaseBinning
+from skcalib.monitoring._change import CalibrationChange, calibration_change
+from skcalib.monitoring._new_samples import KnownLabels, LabelledSamples, ResidualCurve
+from skcalib.monitoring._performance_terms import SHARES, Terms, terms_by_name
+
+# Above this share of new scores beyond the labelled ones there is no interval.
+_MOST_OUTSIDE = 0.05
+# A ratio such as recall is nearly normal if so many samples are expected below it.
+_FEWEST_IN_DENOMINATOR = 10
+_SAME_FREQUENCY = (
+    "The event frequency at a given score is the same in the new samples as in the"
+    " labelled ones. A change in the mix of features alone can break this, and scores"
+    " without labels cannot show it."
+)
+_INDEPENDENT = "Labels of new samples are independent of each other, given the scores."
+_AT_RANDOM = (
+    "Whether a label is known does not depend on the label itself, given the score."
+)
+_SAMPLED = "Labels became known independently, with the given probabilities."
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EstimatedPerformance(ResultTable):
+    """Estimated performance on new samples: one row for each metric.
+
+    Parameters
+    ----------
+    metric : ndarray of str
+        Names of the metrics. Where few labels are known, a second row of each metric,
+        "... (known labels only)", shows what these labels alone say.
+    estimate, low, high : ndarray of float
+        Estimates and confidence limits of the figures that the labels of the new
+        samples would give. Limits that the data do not determine are NaN.
+    reason : ndarray of str
+        Why limits are NaN; empty where they are not.
+    outside : float
+        Share of new scores beyond the range of the labelled ones.
+    n_labelled, n_new, n_known : int
+        Number of labelled samples, of new samples, and of new samples whose label is
+        known.
+    confidence_level : float
+        Coverage of each interval.
+    assumptions : tuple of str
+        What must hold for the figures to be right.
+    change : CalibrationChange or None
+        The labelled samples against the new samples whose label is known, None where
+        there are too few.
+    """
+
+    metric: np.ndarray
+    estimate: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    reason: np.ndarray
+    outside: float
+    n_labelled: int
+    n_new: int
+    n_known: int
+    confidence_level: float
+    assumptions: tuple
+    change: CalibrationChange | None = None
+
+    def _headline(self):
+        return (
+            f"EstimatedPerformance ({self.n_new:,} new samples, {self.n_known:,} with"
+            " a known label)"
+        )
+
+    def __str__(self):
+        lines = [
+            f"Estimated for {self.n_new:,} new samples, of which {self.n_known:,} have"
+            f" a label, from {self.n_labelled:,} labelled samples"
+            f" ({self.confidence_level:.0%} intervals):"
+        ]
+        rows = zip(
+            self.metric, self.estimate, self.low, self.high, self.reason, strict=True
+        )
+        for name, estimate, low, high, reason in rows:
+            limits = f"{low:.3f} to {high:.3f}"
+            if reason:
+                limits = f"no interval: {reason}"
+            lines.append(f"- {name}: {estimate:.3f} ({limits})")
+        if self.outside > 0:
+            lines.append(
+                f"{self.outside:.1%} of the new scores lie beyond the labelled ones."
+            )
+        lines.append("This assumes:")
+        lines.extend(f"- {assumption}" for assumption in self.assumptions)
+        if self.change is not None:
+            lines.append(
+                "Has the event frequency at a given score changed? The labels known so"
+                f" far give {pvalue_words(self.change.pvalue)}."
+            )
+        return "\n".join(lines)
+
+
+def estimated_performance(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    y_proba_new: ArrayLike,
+    *,
+    metrics: Sequence[str | Callable] = (
+        "accuracy",
+        "event_frequency",
+        "log_loss",
+        "brier_score",
+    ),
+    threshold: float = 0.5,
+    y_new: ArrayLike | None = None,
+    sampling_probability: float | ArrayLike | None = None,
+    missing: Literal["at_random"] | None = None,
+    binning: BaseBinning | int | None = None,
+    confidence_level: float = 0.9,
+    sample_weight: ArrayLike | None = None,
+    weight_type: Literal["frequency", "importance"] = "frequency",
+    clusters: ArrayLike | None = None,
+    pos_label: int | float | bool | str | None = None,
+    labels: ArrayLike | None = None,
+) -> EstimatedPerformance:
+    """Estimate the performance on new samples before their labels are known.
+
+    Labelled samples say how often events happen at each score. If that has not changed,
+    the new scores alone tell accuracy, event frequency, log-loss and Brier score, with
+    intervals that hold the error of both samples. Labels that are known already are
+    added with `y_new`.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels of the labelled samples.
+    y_proba : array-like of shape (n,), (n, 2) or (n, K)
+        Their probabilities in [0, 1]. For K > 2 classes everything is about the
+        predicted class: its probability is the score, and the event is that it is
+        right.
+    y_proba_new : array-like of shape (m,), (m, 2) or (m, K)
+        Probabilities of the new samples.
+    metrics : sequence of str and callable, default=("accuracy", "event_frequency", \
+"log_loss", "brier_score")
+        Also "precision", "recall" and "false_positive_rate" for two classes, and
+        callables ``metric(scores, labels)`` that return a value for each sample, for
+        scores (m,) and labels (m,) of 0 and 1; the estimate is the mean of the values.
+    threshold : float, default=0.5
+        Score from which on the event is predicted, for two classes.
+    y_new : array-like of shape (m,), default=None
+        Labels of the new samples, NaN or None where not known.
+    sampling_probability : float or array-like of shape (m,), default=None
+        Probability in (0, 1] with which the label of each new sample became known.
+    missing : {"at_random"}, default=None
+        Your word that unknown labels are missing at random: which labels are known does
+        not depend on the labels, given the score.
+    binning : BaseBinning, int or None, default=None
+        Bins of the labelled scores in which the mean residual is taken; None is equal
+        mass with ``ceil(2 * n**(1/3))`` bins. The threshold is always an edge.
+    confidence_level : float, default=0.9
+        Coverage of each interval, in (0, 1).
+    sample_weight : array-like of shape (n,), default=None
+        Weights of the labelled samples; see `weight_type`.
+    weight_type : {"frequency", "importance"}, default="frequency"
+        "frequency": weights count samples. "importance": each sample was seen once and
+        stands for more or fewer.
+    clusters : array-like of shape (n,), default=None
+        Clusters of the labelled samples, such as patients, which may depend on each
+        other within a cluster.
+    pos_label : int, float, bool or str, default=None
+        The event; None is the greater of two labels, the second column of
+        `predict_proba`.
+    labels : array-like of shape (K,), default=None
+        The sorted labels of the columns.
+
+    Returns
+    -------
+    performance : EstimatedPerformance
+        Table `metric, estimate, low, high, reason`, with `outside`, `assumptions` and,
+        with labels in `y_new`, `change`.
+
+    Raises
+    ------
+    ValueError
+        For labels, scores or options that do not fit together, and for unknown labels
+        in `y_new` without `sampling_probability` and without ``missing="at_random"``.
+
+    See Also
+    --------
+    skcalib.monitoring.calibration_change : Tests the assumption once labels are known.
+    skcalib.monitoring.CalibrationMonitor : Raises an alarm as labels arrive.
+
+    Notes
+    -----
+    For a metric that is linear in the label, ``A(s) + y B(s)``, the estimate is the
+    mean over new scores t of ``A(t) + B(t) f(t)``. Here f(t) is t plus the mean
+    residual y - s of the labelled samples in the bin of t, kept in [0, 1]. Its variance
+    is ``sum c_b^2 v_b / n_b`` over bins, where c_b is the sum of B in the bin over m
+    and ``v_b = f (1 - f)`` with f = (events + 1/2) / (n_b + 1), plus
+    ``sum B^2 f (1 - f) / m^2`` for the labels of the new samples. Ratios (precision,
+    recall, false positive rate) take numerator and denominator with their covariance
+    (delta method).
+
+    With known labels and their probabilities pi the estimate is the mean of
+    ``A + B (q f + (y - q f) / pi)``, the second term for known labels only: the
+    augmented inverse-probability estimate, where q in [0, 1] is chosen for least
+    variance [1]_. It is right even if the curve has changed. With
+    ``missing="at_random"`` pi is the share of known labels among samples of similar
+    score. Below 30 known labels, or 10 of the rarer kind, both figures stand side by
+    side.
+
+    Where more than 5 % of the new scores lie beyond the labelled ones there are no
+    limits.
+
+    References
+    ----------
+    .. [1] Angelopoulos, Duchi and Zrnic (2023), PPI++: efficient prediction-powered
+        inference.
+
+    Examples
+    --------
+    Last month's labels are known, those of this month are not:
+
+    >>> import numpy as np
+    >>> from skcalib.monitoring import estimated_performance
+    >>> rng = np.random.default_rng(0)
+    >>> last_month, this_month = rng.beta(2, 2, 5000), rng.beta(1, 4, 3000)
+    >>> y_last_month = rng.random(5000) < last_month**1.5
+    >>> y_this_month = rng.random(3000) < this_month**1.5  # not known yet
+    >>> expected = estimated_performance(y_last_month, last_month, this_month)
+    >>> for name, low, high in zip(expected.metric, expected.low, expected.high):
+    ...     print(f"{name}: {low:.3f} to {high:.3f}")
+    accuracy: 0.879 to 0.903
+    event_frequency: 0.093 to 0.117
+    log_loss: 0.274 to 0.318
+    brier_score: 0.080 to 0.094
+    >>> round(float(y_this_month.mean()), 3)
+    0.098
+    """
+    level = check_confidence_level(confidence_level)
+    check_option(weight_type, "weight_type", ("frequency", "importance"))
+    threshold = check_number(threshold, "threshold", at_least=0, at_most=1)
+    labelled = LabelledSamples(
+        y_true, y_proba, sample_weight, weight_type, clusters, pos_label, labels
+    )
+    scores, predicted = labelled.new_scores(y_proba_new)
+    if not labelled.is_binary:
+        # The event is "the predicted class is right", which is always predicted.
+        threshold = 0.0
+    terms = terms_by_name(metrics, scores, threshold, labelled.is_binary)
+    curve = ResidualCurve(labelled, scores, binning, threshold)
+    outside = float(np.mean((scores < labelled.lowest) | (scores > labelled.highest)))
+    known = KnownLabels(
+        y_new, scores, predicted, labelled, sampling_probability, missing
+    )
+    z = ndtri((1 + level) / 2)
+    rows = []
+    for name, metric in terms.items():
+        rows.extend(_rows_of_metric(name, metric, curve, known, outside, z))
+    columns = [np.array(column) for column in zip(*rows, strict=True)]
+    return EstimatedPerformance(
+        *columns[:4],
+        columns[4].astype(object),
+        outside=outside,
+        n_labelled=len(labelled.scores),
+        n_new=len(scores),
+        n_known=int(known.is_known.sum()),
+        confidence_level=level,
+        assumptions=_assumptions(known),
+        change=_change(labelled, scores, known),
+    )
+
+
+def _rows_of_metric(name, metric, curve, known, outside, z):
+    """Return the rows (name, estimate, low, high, reason) of one metric."""
+    if known.are_enough:
+        return [(name, *_from_scores_and_labels(name, metric, curve, known, z))]
+    rows = [(name, *_from_scores(name, metric, curve, outside, z))]
+    if known.is_known.any():
+        only = _from_labels(name, metric, known, z)
+        rows.append((f"{name} (known labels only)", *only))
+    return rows
+
+
+def _from_scores(name, metric, curve, outside, z):
+    """Return estimate, limits and reason without labels of the new samples."""
+    estimate = metric.value(curve.frequency)
+    reason = _reason_for_ratio(metric, curve.frequency)
+    if outside > _MOST_OUTSIDE:
+        reason = f"{outside:.0%} of the new scores lie beyond the labelled ones"
+    if reason:
+        return estimate, np.nan, np.nan, reason
+    _, slope = metric.linearised(curve.frequency)
+    variance = curve.variance_of_curve(slope) + curve.variance_of_labels(slope)
+    return _limits(name, estimate, np.sqrt(variance), z)
+
+
+def _from_scores_and_labels(name, metric, curve, known, z):
+    """Return the augmented inverse-probability estimate, its limits and a reason."""
+    # A ratio is linearised around the best guess of each label; a second step around
+    # the estimate itself would change it by less than a standard error's square.
+    guess = known.filled(curve.frequency)
+    reason = _reason_for_ratio(metric, guess)
+    if reason:
+        return metric.value(guess), np.nan, np.nan, reason
+    constant, slope = metric.linearised(guess)
+    by_label = slope * known.label * known.is_known / known.probability
+    by_curve = slope * curve.frequency * (known.is_known / known.probability - 1)
+    share = _best_share(by_label, by_curve)
+    terms = constant + by_label - share * by_curve
+    error = np.std(terms, ddof=1) / np.sqrt(len(terms))
+    return _limits(name, float(np.mean(terms)), error, z)
+
+
+def _from_labels(name, metric, known, z):
+    """Return what the known labels alone say: means weighted by 1 / probability."""
+    weight = known.is_known / known.probability
+    weight = weight / weight.mean()
+    weighted = Terms(metric.constant * weight, metric.slope * weight)
+    if metric.is_ratio:
+        weighted = Terms(
+            weighted.constant,
+            weighted.slope,
+            metric.denominator_constant * weight,
+            metric.denominator_slope * weight,
+        )
+    n_known = int(known.is_known.sum())
+    estimate = weighted.value(known.label)
+    reason = f"only {n_known} labels are known"
+    return estimate, np.nan, np.nan, reason
+
+
+def _limits(name, estimate, error, z):
+    low = estimate - z * error
+    high = estimate + z * error
+    if name in SHARES:
+        low = max(low, 0.0)
+        high = min(high, 1.0)
+    return estimate, float(low), float(high), ""
+
+
+def _reason_for_ratio(metric, label):
+    """Return why a ratio has no interval; empty where it has one."""
+    if not metric.is_ratio:
+        return ""
+    expected = metric.denominator(label) * len(label)
+    if expected >= _FEWEST_IN_DENOMINATOR:
+        return ""
+    return f"about {expected:.0f} samples are expected in its denominator"
+
+
+def _best_share(by_label, by_curve):
+    """Return the share of the curve's forecast that gives the least variance."""
+    centred = by_curve - by_curve.mean()
+    variance = np.mean(centred**2)
+    if variance == 0:
+        return 0.0
+    covariance = np.mean(centred * (by_label - by_label.mean()))
+    return float(np.clip(covariance / variance, 0, 1))
+
+
+def _assumptions(known):
+    if known.are_enough and known.is_known.all():
+        return (_INDEPENDENT,)
+    assumptions = [] if known.are_enough else [_SAME_FREQUENCY]
+    if known.is_known.any() and not known.is_known.all():
+        assumptions.append(_SAMPLED if known.sampled else _AT_RANDOM)
+    return (*assumptions, _INDEPENDENT)
+
+
+def _change(labelled, scores, known):
+    """Return the test of an unchanged curve with the labels known so far."""
+    if not known.are_enough:
+        return None
+    rows = known.is_known
+    after = known.label[rows] > 0
+    weights = None
+    if labelled.weight is not None:
+        weights = (labelled.weight, np.ones(int(rows.sum())))
+    clusters = None
+    if labelled.cluster is not None:
+        # The new samples are taken as clusters of their own.
+        first = labelled.cluster.max() + 1
+        clusters = (labelled.cluster, first + np.arange(int(rows.sum())))
+    return calibration_change(
+        labelled.events,
+        labelled.scores,
+        after,
+        scores[rows],
+        sample_weight=weights,
+        weight_type=labelled.weight_type,
+        clusters=clusters,
+        labels=[False, True],
+        random_state=0,
+    )

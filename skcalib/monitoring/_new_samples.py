@@ -1,0 +1,264 @@
+"""Labelled samples and new ones: event frequencies at new scores, and known labels."""
+
+import numpy as np
+
+from skcalib._input.labels import check_groups, missing_values
+from skcalib._input.scalars import check_option
+from skcalib._input.scored_labels import check_scored_labels
+from skcalib._input.scores import check_scores
+from skcalib.binning import EqualMass, check_binning
+
+# Known labels are mixed with the scores from so many on, and so many of the rarer kind.
+_FEWEST_KNOWN = 30
+_FEWEST_OF_A_KIND = 10
+# Strata that estimate the probability of being labelled hold so many known labels.
+_KNOWN_PER_STRATUM = 20
+
+
+class LabelledSamples:
+    """The labelled samples: scores of one event, whether it happened, and weights."""
+
+    def __init__(
+        self, y_true, y_proba, sample_weight, weight_type, clusters, pos_label, labels
+    ):
+        data = check_scored_labels(
+            y_true,
+            y_proba,
+            sample_weight=sample_weight,
+            pos_label=pos_label,
+            labels=labels,
+        )
+        self.classes = data.classes
+        self.is_binary = data.is_binary
+        if data.is_binary:
+            self.scores = data.scores
+            self.events = data.labels
+        else:
+            self.scores = data.confidence
+            self.events = data.predicted == data.labels
+        self.weight = data.sample_weight
+        self.weight_type = weight_type
+        self.cluster = None
+        if clusters is not None:
+            rows = data.kept
+            if sample_weight is not None:
+                # Samples of weight zero are gone already.
+                rows = np.flatnonzero(np.asarray(sample_weight, dtype=np.float64) > 0)
+            _, codes = check_groups(clusters, len(np.asarray(y_true)), name="clusters")
+            self.cluster = np.unique(codes[rows], return_inverse=True)[1]
+            if self.cluster.max() == 0:
+                raise ValueError(
+                    "clusters has one cluster only, which shows no variance. Leave"
+                    " clusters out."
+                )
+        self.lowest = self.scores.min()
+        self.highest = self.scores.max()
+
+    def new_scores(self, y_proba_new):
+        """Return the scores of the event and, for K classes, the predicted labels."""
+        scores = check_scores(y_proba_new, name="y_proba_new")
+        if not self.is_binary:
+            if scores.shape[1] != len(self.classes):
+                raise ValueError(
+                    f"y_proba_new has {scores.shape[1]} columns and y_proba has"
+                    f" {len(self.classes)}."
+                )
+            predicted = scores.argmax(axis=1)
+            return scores.max(axis=1), self.classes[predicted]
+        if scores.shape[1] > 2:
+            raise ValueError(
+                f"y_proba_new has {scores.shape[1]} columns, and y_proba is about one"
+                " event."
+            )
+        if scores.shape[1] == 1:
+            return scores[:, 0], None
+        negative, positive = self.classes
+        return scores[:, int(positive > negative)], None
+
+
+class ResidualCurve:
+    """Event frequency at new scores: the score plus the mean residual of its bin."""
+
+    def __init__(self, labelled, new_scores, binning, threshold):
+        cuts = _cuts(labelled, binning, threshold)
+        n_bins = len(cuts) + 1
+        bins = np.searchsorted(cuts, labelled.scores)
+        weight = np.ones(len(bins)) if labelled.weight is None else labelled.weight
+        total = np.bincount(bins, weight, n_bins)
+        events = np.bincount(bins, weight * labelled.events, n_bins)
+        residual = np.bincount(
+            bins, weight * (labelled.events - labelled.scores), n_bins
+        )
+        # A bin without labelled samples, beside the threshold, corrects nothing.
+        mean_residual = np.divide(
+            residual, total, out=np.zeros(n_bins), where=total > 0
+        )
+        self.new_bins = np.searchsorted(cuts, new_scores)
+        self.frequency = np.clip(new_scores + mean_residual[self.new_bins], 0, 1)
+        self.n_bins = n_bins
+        squares = weight
+        if labelled.weight_type == "importance":
+            squares = weight**2
+        square_sum = np.bincount(bins, squares, n_bins)
+        # How many samples of equal weight each bin is worth.
+        worth = np.divide(total**2, square_sum, out=np.zeros(n_bins), where=total > 0)
+        share = np.divide(events, total, out=np.full(n_bins, 0.5), where=total > 0)
+        smoothed = (share * worth + 0.5) / (worth + 1)
+        # One less, since the mean residual of the bin is estimated.
+        self.variance_of_bin = smoothed * (1 - smoothed) / np.maximum(worth - 1, 1)
+        self.smoothed = smoothed
+        self._clusters = None
+        if labelled.cluster is not None:
+            centred = labelled.events - labelled.scores - mean_residual[bins]
+            share_of_bin = weight / total[bins]
+            self._clusters = labelled.cluster, bins, centred * share_of_bin
+
+    def variance_of_curve(self, slope):
+        """Return the variance that the labelled samples bring in."""
+        coefficient = np.bincount(self.new_bins, slope, self.n_bins) / len(slope)
+        binomial = np.sum(coefficient**2 * self.variance_of_bin)
+        if self._clusters is None:
+            return binomial
+        cluster, bins, influence = self._clusters
+        sums = np.bincount(cluster, coefficient[bins] * influence)
+        n_clusters = len(sums)
+        clustered = np.sum(sums**2) * n_clusters / (n_clusters - 1)
+        return max(binomial, clustered)
+
+    def variance_of_labels(self, slope):
+        """Return the variance of the labels of the new samples, given their scores."""
+        # Smoothed, so that a bin of labelled samples without events is not taken for
+        # certain.
+        frequency = np.where(
+            (self.frequency > 0) & (self.frequency < 1),
+            self.frequency,
+            self.smoothed[self.new_bins],
+        )
+        return np.sum(slope**2 * frequency * (1 - frequency)) / len(slope) ** 2
+
+
+def _cuts(labelled, binning, threshold):
+    """Return the inner edges of the bins, the threshold among them."""
+    if binning is None:
+        n_rows = len(labelled.scores)
+        if labelled.weight is not None and labelled.weight_type == "frequency":
+            n_rows = max(1, round(float(labelled.weight.sum())))
+        binning = EqualMass(int(np.ceil(2 * n_rows ** (1 / 3) - 1e-9)))
+    strategy = check_binning(binning)
+    edges = strategy.bin_edges(labelled.scores, labelled.events, labelled.weight)
+    cuts = edges[1:-1]
+    if 0 < threshold <= 1:
+        # Bins are right-closed, and a score equal to the threshold is above it.
+        cuts = np.union1d(cuts, [np.nextafter(threshold, 0)])
+    return cuts
+
+
+class KnownLabels:
+    """Labels of new samples: which are known, and with which probability."""
+
+    def __init__(
+        self, y_new, scores, predicted, labelled, sampling_probability, missing
+    ):
+        check_option(missing, "missing", (None, "at_random"))
+        n_new = len(scores)
+        self.missing = missing
+        self.sampled = sampling_probability is not None
+        self.is_known = np.zeros(n_new, dtype=bool)
+        self.label = np.zeros(n_new)
+        self.probability = np.ones(n_new)
+        if y_new is None:
+            for name, value in (
+                ("sampling_probability", sampling_probability),
+                ("missing", missing),
+            ):
+                if value is not None:
+                    raise ValueError(
+                        f"{name} says which labels of y_new are known: give y_new."
+                    )
+            return
+        values = np.asarray(y_new)
+        if values.shape != (n_new,):
+            raise ValueError(
+                f"y_new must hold a label for each of the {n_new} rows of y_proba_new,"
+                f" found shape {values.shape}."
+            )
+        self.is_known = ~missing_values(values)
+        self._set_labels(values, predicted, labelled)
+        if self.is_known.all():
+            return
+        if self.sampled and missing is not None:
+            raise ValueError(
+                "Give sampling_probability or missing='at_random', not both."
+            )
+        if self.sampled:
+            self.probability = _checked_probability(sampling_probability, n_new)
+        elif missing == "at_random":
+            self.probability = _share_known(scores, self.is_known)
+        else:
+            raise ValueError(
+                f"y_new is unknown in {np.sum(~self.is_known)} of {n_new} rows. Labels"
+                " that arrive first are rarely a random sample: give"
+                " sampling_probability, or missing='at_random' if which labels are"
+                " known does not depend on the labels."
+            )
+
+    def _set_labels(self, values, predicted, labelled):
+        rows = np.flatnonzero(self.is_known)
+        found = values[rows]
+        known_classes = set(labelled.classes.tolist())
+        for row, label in zip(rows, found.tolist(), strict=True):
+            if label not in known_classes:
+                raise ValueError(
+                    f"y_new has the unknown label {label!r} in row {row}; the labels"
+                    f" are {labelled.classes.tolist()}."
+                )
+        if predicted is None:
+            self.label[rows] = found == labelled.classes[1]
+        else:
+            self.label[rows] = found == predicted[rows]
+
+    @property
+    def are_enough(self):
+        """Whether there are enough labels to be mixed with the scores."""
+        n_known = self.is_known.sum()
+        events = self.label[self.is_known].sum()
+        rarer = min(events, n_known - events)
+        all_known = n_known == len(self.is_known)
+        return n_known >= _FEWEST_KNOWN and (rarer >= _FEWEST_OF_A_KIND or all_known)
+
+    def filled(self, frequency):
+        """Return a guess of each label whose mean is the augmented estimate."""
+        residual = np.where(self.is_known, self.label - frequency, 0.0)
+        return frequency + residual / self.probability
+
+
+def _checked_probability(sampling_probability, n_new):
+    probability = np.asarray(sampling_probability, dtype=np.float64)
+    if probability.shape not in ((), (n_new,)):
+        raise ValueError(
+            "sampling_probability must be a number or one for each row of y_proba_new,"
+            f" found shape {probability.shape}."
+        )
+    probability = np.broadcast_to(probability, (n_new,))
+    wrong = ~((probability > 0) & (probability <= 1))
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise ValueError(
+            f"sampling_probability must lie in (0, 1], found {probability[row]} in row"
+            f" {row}."
+        )
+    return probability
+
+
+def _share_known(scores, is_known):
+    """Return the share of known labels among samples of similar score: of strata with
+    about equally many known labels.
+    """
+    n_strata = max(1, int(is_known.sum() // _KNOWN_PER_STRATUM))
+    known_scores = np.sort(scores[is_known])
+    positions = np.arange(1, n_strata) * len(known_scores) // n_strata
+    cuts = np.unique(known_scores[positions - 1]) if n_strata > 1 else np.empty(0)
+    strata = np.searchsorted(cuts, scores)
+    n_known = np.bincount(strata, is_known, len(cuts) + 1)
+    n_all = np.bincount(strata, minlength=len(cuts) + 1)
+    return (n_known / np.maximum(n_all, 1))[strata]

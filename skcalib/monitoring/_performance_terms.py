@@ -1,0 +1,137 @@
+"""Metrics of performance as terms that are linear in the label of each sample."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skcalib._input.scalars import check_option
+from skcalib._rows.links import clip_probability
+
+
+@dataclass(frozen=True)
+class Terms:
+    """A metric as a ratio of two means over samples, each linear in the label y:
+    numerator ``mean(constant + slope * y)``, and the denominator alike, or 1.
+    """
+
+    constant: np.ndarray
+    slope: np.ndarray
+    denominator_constant: np.ndarray | None = None
+    denominator_slope: np.ndarray | None = None
+
+    @property
+    def is_ratio(self):
+        return self.denominator_constant is not None
+
+    def value(self, label):
+        """Return the metric for labels, or for expected labels, of all samples."""
+        numerator = np.mean(self.constant + self.slope * label)
+        if not self.is_ratio:
+            return float(numerator)
+        denominator = self.denominator(label)
+        if denominator == 0:
+            return np.nan
+        return float(numerator / denominator)
+
+    def denominator(self, label):
+        """Return the mean below the fraction."""
+        return np.mean(self.denominator_constant + self.denominator_slope * label)
+
+    def linearised(self, label):
+        """Return constant and slope of the linear metric that equals this one, to first
+        order, around the given labels: the delta method for a ratio N / D gives
+        ``(n_i - (N / D) d_i) / D`` for each sample.
+        """
+        if not self.is_ratio:
+            return self.constant, self.slope
+        value = self.value(label)
+        denominator = self.denominator(label)
+        constant = (self.constant - value * self.denominator_constant) / denominator
+        slope = (self.slope - value * self.denominator_slope) / denominator
+        return constant + value, slope
+
+
+def _accuracy(scores, threshold):
+    predicted = scores >= threshold
+    return Terms((~predicted).astype(float), np.where(predicted, 1.0, -1.0))
+
+
+def _event_frequency(scores, _):
+    return Terms(np.zeros(len(scores)), np.ones(len(scores)))
+
+
+def _log_loss(scores, _):
+    clipped = clip_probability(scores)
+    of_non_event = -np.log1p(-clipped)
+    return Terms(of_non_event, -np.log(clipped) - of_non_event)
+
+
+def _brier_score(scores, _):
+    return Terms(scores**2, 1 - 2 * scores)
+
+
+def _precision(scores, threshold):
+    predicted = (scores >= threshold).astype(float)
+    none = np.zeros(len(scores))
+    return Terms(none, predicted, predicted, none)
+
+
+def _recall(scores, threshold):
+    predicted = (scores >= threshold).astype(float)
+    none = np.zeros(len(scores))
+    return Terms(none, predicted, none, np.ones(len(scores)))
+
+
+def _false_positive_rate(scores, threshold):
+    predicted = (scores >= threshold).astype(float)
+    every = np.ones(len(scores))
+    return Terms(predicted, -predicted, every, -every)
+
+
+_METRICS = {
+    "accuracy": _accuracy,
+    "event_frequency": _event_frequency,
+    "log_loss": _log_loss,
+    "brier_score": _brier_score,
+    "precision": _precision,
+    "recall": _recall,
+    "false_positive_rate": _false_positive_rate,
+}
+_OF_A_THRESHOLD = ("precision", "recall", "false_positive_rate")
+# Metrics that are shares: their limits are kept in [0, 1].
+SHARES = ("accuracy", "event_frequency", "brier_score", *_OF_A_THRESHOLD)
+
+
+def terms_by_name(metrics, scores, threshold, is_binary):
+    """Return the terms of each metric by its name."""
+    if isinstance(metrics, str) or callable(metrics):
+        metrics = [metrics]
+    terms = {}
+    for metric in metrics:
+        if callable(metric):
+            name = getattr(metric, "__name__", type(metric).__name__)
+            terms[name] = _terms_of_callable(metric, name, scores)
+            continue
+        check_option(metric, "metrics", tuple(_METRICS))
+        if metric in _OF_A_THRESHOLD and not is_binary:
+            raise ValueError(
+                f"{metric!r} is about one event, and y_proba has more than two classes."
+            )
+        terms[metric] = _METRICS[metric](scores, threshold)
+    if not terms:
+        raise ValueError("metrics must name at least one metric.")
+    return terms
+
+
+def _terms_of_callable(metric, name, scores):
+    values = []
+    for label in (0.0, 1.0):
+        value = np.asarray(metric(scores, np.full(len(scores), label)), dtype=float)
+        if value.shape != scores.shape or not np.isfinite(value).all():
+            raise ValueError(
+                f"{name} must return a finite value for each sample, shape"
+                f" {scores.shape}, found {value.shape}."
+            )
+        values.append(value)
+    of_non_event, of_event = values
+    return Terms(of_non_event, of_event - of_non_event)

@@ -1,0 +1,229 @@
+"""A linear trend of the bias over time: more power against slow drift than comparing
+periods one by one.
+"""
+
+import re
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skcalib._inference.results import IntervalEstimate
+from skcalib._input.labels import check_groups
+from skcalib._input.scalars import check_confidence_level, check_option
+from skcalib._input.scored_labels import check_one_event, check_scored_labels
+from skcalib._intervals.influence import Influence, cluster_codes
+from skcalib._verdicts import interval_words, level_words, pvalue_words
+
+_DAYS_PER_YEAR = 365.25
+_ISO_DATE = re.compile(r"\d{4}-\d{2}(-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?)?")
+_FEWEST_TIMES = 2
+WEIGHT_TYPES = ("frequency", "importance")
+
+
+class CalibrationTrend(NamedTuple):
+    """Result of `calibration_trend`. Printing it gives a sentence.
+
+    Parameters
+    ----------
+    slope : IntervalEstimate
+        Change of the bias (mean score minus event frequency) per `unit`.
+    unit : {"year", "unit of time"}
+        "year" for dates, "unit of time" for numbers.
+    statistic : float
+        The slope divided by its standard error under a constant bias.
+    pvalue : float
+        Two-sided p-value of "the bias has no linear trend".
+    confidence_level : float
+        Coverage of the interval.
+    """
+
+    slope: IntervalEstimate
+    unit: str
+    statistic: float
+    pvalue: float
+    confidence_level: float
+
+    def __str__(self):
+        size = interval_words(*self.slope, scale=100, unit="points")
+        return (
+            f"The bias changes by {size} per {self.unit}"
+            f" ({level_words(self.confidence_level)} interval);"
+            f" {pvalue_words(self.pvalue)} for no trend."
+        )
+
+
+def calibration_trend(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    time: ArrayLike,
+    *,
+    confidence_level: float = 0.9,
+    sample_weight: ArrayLike | None = None,
+    weight_type: Literal["frequency", "importance"] = "frequency",
+    clusters: ArrayLike | None = None,
+    pos_label: int | float | bool | str | None = None,
+) -> CalibrationTrend:
+    """Slope of the bias over time, with a test of "no trend".
+
+    The bias is the mean score minus the event frequency. A slow drift is seen sooner as
+    a trend than by comparing each period with the first one.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels.
+    y_proba : array-like of shape (n,) or (n, 2)
+        Probabilities of the event, in [0, 1].
+    time : array-like of shape (n,)
+        When each sample was scored: numbers or dates (``datetime64``, `datetime`,
+        text as YYYY-MM-DD or YYYY-MM). At least two different times.
+    confidence_level : float, default=0.9
+        Coverage of each interval, in (0, 1).
+    sample_weight : array-like of shape (n,), default=None
+        Weights of the samples; see `weight_type`.
+    weight_type : {"frequency", "importance"}, default="frequency"
+        What weights are: "frequency" counts samples, "importance" corrects for how one
+        sample was drawn.
+    clusters : array-like of shape (n,), default=None
+        Samples of one cluster (a patient, a match, a day) may depend on each other.
+    pos_label : int, float, bool or str, default=None
+        The event; None is the greater of two labels, the second column of
+        `predict_proba`.
+
+    Returns
+    -------
+    trend : CalibrationTrend
+        Named tuple `slope, unit, statistic, pvalue, confidence_level`; `slope` is a
+        named tuple `estimate, low, high`, per year for dates.
+
+    Raises
+    ------
+    ValueError
+        For times that are words or all equal, and for labels, probabilities or weights
+        that do not fit together.
+
+    See Also
+    --------
+    calibration_change : Two samples, whatever lies between them.
+    CalibrationMonitor : An alarm that may be looked at after every sample.
+
+    Notes
+    -----
+    The slope is that of the weighted least squares line through the residuals (score
+    minus label) over time. Its interval is robust to variances that differ between
+    samples: residuals are divided by one minus their leverage (HC3), and summed by
+    cluster where there are clusters, with the quantile of Student's distribution. The
+    test takes the residuals of a constant bias instead of those of the line.
+
+    References
+    ----------
+    MacKinnon and White (1985), Some heteroskedasticity-consistent covariance matrix
+    estimators with improved finite sample properties.
+
+    Examples
+    --------
+    Scores that become too low by 4 points a year:
+
+    >>> import numpy as np
+    >>> from skcalib.monitoring import calibration_trend
+    >>> rng = np.random.default_rng(0)
+    >>> year = rng.uniform(2020, 2025, 20000)
+    >>> y_proba = rng.uniform(0.1, 0.7, 20000)
+    >>> y_true = rng.random(20000) < y_proba + 0.04 * (year - 2020)
+    >>> trend = calibration_trend(y_true, y_proba, year)
+    >>> print(trend)
+    The bias changes by -4.0 points (-4.4 to -3.7) per unit of time (90 % interval); p < .001 for no trend.
+    """  # noqa: E501
+    level = check_confidence_level(confidence_level)
+    check_option(weight_type, "weight_type", WEIGHT_TYPES)
+    data = check_scored_labels(
+        y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, drop=False
+    )
+    check_one_event(data, "a trend")
+    moment, unit = _moments(time, len(data.scores))
+    weight = data.sample_weight
+    code = None
+    if clusters is not None:
+        code = check_groups(clusters, len(data.scores), name="clusters")[1]
+    residual = data.scores.astype(np.float64) - data.labels
+    if weight is not None and weight.min() == 0:
+        is_seen = weight > 0
+        residual, moment, weight = residual[is_seen], moment[is_seen], weight[is_seen]
+        code = None if code is None else code[is_seen]
+    if code is not None:
+        code = cluster_codes(code)
+    if len(np.unique(moment)) < _FEWEST_TIMES:
+        raise ValueError("time has one value only: a trend takes two times at least.")
+    estimate, of_line, of_constant = _slope(residual, moment, weight)
+    rule = {
+        "weight": weight,
+        "importance": weight_type == "importance",
+        "cluster": code,
+    }
+    low, high, _ = Influence(of_line, **rule).interval(estimate, level)
+    null = Influence(of_constant, **rule)
+    error = null.spread().standard_error
+    statistic = estimate / error if error > 0 else np.nan
+    slope = IntervalEstimate(float(estimate), float(low), float(high))
+    return CalibrationTrend(slope, unit, float(statistic), null.pvalue(estimate), level)
+
+
+def _slope(residual, moment, weight):
+    """Return the slope of the residuals over time, and its influences: of the residuals
+    of the line, and of those of a constant bias.
+    """
+    if weight is None:
+        weight = np.ones(len(residual))
+    share = weight / weight.sum()
+    centred = moment - share @ moment
+    spread = share @ centred**2
+    mean = share @ residual
+    slope = share @ (centred * (residual - mean)) / spread
+    # The leverage of each sample, of weight 1 for repeated samples: h = (1 + z^2) / n
+    one_sample = np.minimum(1.0, weight) / weight.sum()
+    leverage = one_sample * (1 + centred**2 / spread)
+    longer = 1 / np.maximum(1 - leverage, 1e-3)
+    of_line = centred * (residual - mean - slope * centred) * longer / spread
+    of_constant = centred * (residual - mean) / spread / (1 - one_sample)
+    return slope, of_line, of_constant
+
+
+def _moments(time, n_samples):
+    """Return times as floats, and their unit: years of dates."""
+    values = np.asarray(time)
+    if values.shape != (n_samples,):
+        raise ValueError(
+            f"time must have one value for each of {n_samples} samples, found shape"
+            f" {values.shape}."
+        )
+    if values.dtype.kind in "fiu":
+        moments = values.astype(np.float64)
+        if not np.isfinite(moments).all():
+            row = int(np.argmin(np.isfinite(moments)))
+            raise ValueError(f"time is missing or infinite in row {row}.")
+        return moments, "unit of time"
+    if values.dtype.kind != "M":
+        values = _dates(values)
+    if np.isnat(values).any():
+        raise ValueError(f"time is missing in row {int(np.argmax(np.isnat(values)))}.")
+    first = values.min()
+    days = (values - first) / np.timedelta64(1, "D")
+    return days / _DAYS_PER_YEAR, "year"
+
+
+def _dates(values):
+    """Return dates of objects or texts."""
+    texts = [str(value) for value in values.tolist()]
+    for row, text in enumerate(texts):
+        # The zone of an aware datetime is left out: differences of hours say nothing.
+        if not _ISO_DATE.match(text):
+            raise ValueError(
+                f"time must hold numbers or dates as YYYY-MM-DD, but row {row} is"
+                f" {text!r}: words have no order."
+            )
+    days = [_ISO_DATE.match(text)[0][:10] for text in texts]
+    try:
+        return np.array(days, dtype="datetime64[D]")
+    except ValueError as error:
+        raise ValueError(f"time holds a date that does not exist: {error}.") from error
