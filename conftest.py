@@ -1,4 +1,6 @@
-"""Doctests are collected where the packages are that they need; elsewhere they could not run."""
+"""Doctests are collected where the packages are that they need; elsewhere they could
+not run.
+"""
 
 from importlib.util import find_spec
 

@@ -1,6 +1,7 @@
 """A headless Chromium for the tests of pages.
 
-Tests are skipped where there is none; with the environment variable ``SKCALIB_REQUIRE_BROWSER=1`` that is a failure.
+Tests are skipped where there is none; with the environment variable
+``SKCALIB_REQUIRE_BROWSER=1`` that is a failure.
 """
 
 import os

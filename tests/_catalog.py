@@ -1,129 +1,80 @@
-"""What there is, in one place: the recalibrators and metrics that the tests of common properties run over."""
+"""What the tests of common properties run over: lists that are read from the registry,
+and the check of an error message.
+"""
 
 import traceback
 from contextlib import contextmanager
+from importlib import import_module
 from inspect import signature
 from pathlib import Path
 
 import numpy as np
 import pytest
+from registry import MetricEntry, RecalibratorEntry, entries_of
 
 import skcalib
-from skcalib import evaluation, metrics, recalibrators
+from skcalib import recalibrators
 from skcalib._inference.results import ResultTable
 
-# One or more instances of every public recalibrator.
-RECALIBRATORS = [
-    skcalib.BetaCalibration(),
-    skcalib.BetaCalibration("ab", smooth_targets=True, multiclass="top_label"),
-    skcalib.CautiousRecalibrator(),
-    skcalib.CautiousRecalibrator(skcalib.SplineCalibration(), cv=3),
-    skcalib.ClasswiseTemperatureScaling(),
-    skcalib.ClasswiseTemperatureScaling(max_deviation=0.1),
-    skcalib.DirichletCalibration(),
-    skcalib.EnsembleTemperatureScaling(),
-    skcalib.HistogramBinning(binning=3),
-    skcalib.HistogramBinning(binning=3, smoothing=1.0, multiclass="top_label"),
-    skcalib.IsotonicCalibration(),
-    skcalib.IsotonicCalibration(centered=True),
-    skcalib.MatrixScaling(),
-    skcalib.PlattScaling(),
-    skcalib.PlattScaling(loss="squared", smooth_targets=False),
-    skcalib.PlattScaling(multiclass="top_label"),
-    skcalib.PlattScaling(class_pooling=1.0),
-    skcalib.PriorShift(train_prior="balanced"),
-    skcalib.QuadraticScaling(),
-    skcalib.QuadraticScaling(alpha=0.1, monotone=True),
-    skcalib.QuadraticScaling(class_pooling=0),
-    skcalib.ScalingBinning(binning=3),
-    skcalib.SplineCalibration(),
-    skcalib.SplineCalibration(
-        4, roughness_penalty=0.5, monotone=True, multiclass="top_label"
-    ),
-    skcalib.StackedRecalibrator(),
-    skcalib.StackedRecalibrator(
-        [skcalib.PlattScaling(), skcalib.IsotonicCalibration()], cv=3
-    ),
-    skcalib.TemperatureScaling(),
-    skcalib.TemperatureScaling(clip=None),
-    skcalib.TemperatureScaling(loss="brier"),
-    skcalib.UniformMassBinning(n_bins=3),
-    skcalib.VectorScaling(),
-    skcalib.VennAbers(),
-    skcalib.VennAbers(max_n_knots=5, multiclass="top_label"),
-]
-# Those whose theory has no weights.
-UNWEIGHTED = (skcalib.UniformMassBinning,)
-# Those that fit with `classes=` where one of three classes has no row.
-FIT_MISSING_CLASS = (
-    skcalib.BetaCalibration,
-    skcalib.CautiousRecalibrator,
-    skcalib.ClasswiseTemperatureScaling,
-    skcalib.DirichletCalibration,
-    skcalib.HistogramBinning,
-    skcalib.IsotonicCalibration,
-    skcalib.MatrixScaling,
-    skcalib.QuadraticScaling,
-    skcalib.ScalingBinning,
-    skcalib.SplineCalibration,
-    skcalib.StackedRecalibrator,
-    skcalib.UniformMassBinning,
-    skcalib.VectorScaling,
-    skcalib.VennAbers,
-)
+_ENTRIES = entries_of(RecalibratorEntry).values()
 
-# Options that a metric of (y_true, y_proba) cannot do without, for the few rows of the tests.
-_OPTIONS = {
-    "neighborhood_calibration_error": {"n_neighbors": 2},
-    "calibration_by_group": {"n_resamples": 20, "random_state": 0},
-    "calibration_error": {"binning": 3},
-    "validity_curve": {
-        "epsilons": [0.013, 0.077, 0.239, 0.613]
-    },  # its own differ by rounding
-    "calibration_error_interval": {"binning": 3, "n_resamples": 20, "random_state": 0},
-    "calibration_test": {"n_resamples": 20, "random_state": 0},
-    "calibration_summary": {"n_resamples": 20, "random_state": 0},
-    "recalibration_gain": {"recalibrator": skcalib.PlattScaling(), "cv": 2},
-}
+# One or more instances of every public recalibrator.
+RECALIBRATORS = [instance for entry in _ENTRIES for instance in entry.instances]
+# Those whose theory has no weights.
+UNWEIGHTED = tuple(
+    type(entry.instances[0]) for entry in _ENTRIES if not entry.takes_weights
+)
+# Those that fit with `classes=` where one of three classes has no row.
+FIT_MISSING_CLASS = tuple(
+    type(entry.instances[0]) for entry in _ENTRIES if entry.fits_missing_class
+)
 
 
 def public_recalibrators():
-    classes = (getattr(skcalib, name) for name in skcalib.__all__)
+    """Return the classes of all public recalibrators."""
+    public = (getattr(skcalib, name) for name in skcalib.__all__)
     return {
         one
-        for one in classes
+        for one in public
         if isinstance(one, type) and issubclass(one, recalibrators.BaseRecalibrator)
     }
 
 
-# Those that are about one event, and have no meaning for more than two classes.
-_ONE_EVENT = ("calibration_summary",)
-
-
 def metrics_(*needs, many_classes=False):
-    """Return test parameters: functions of (y_true, y_proba, **options), those that have all the parameters named.
+    """Return test parameters: functions of (y_true, y_proba, **options), those that
+    have all the parameters named.
 
-    Functions that need more than labels and probabilities are left out, and with `many_classes` those of one event.
+    Functions that need more than labels and probabilities are left out, and with
+    `many_classes` those of one event.
     """
     found = []
-    for name in (*metrics.__all__, *evaluation.__all__):
-        if many_classes and name in _ONE_EVENT:
+    for path, entry in entries_of(MetricEntry).items():
+        if many_classes and entry.one_event:
             continue
-        metric = getattr(metrics if hasattr(metrics, name) else evaluation, name)
-        parameters = signature(metric).parameters
-        first, more = list(parameters)[:2], list(parameters.values())[2:]
-        needs_more = any(
-            one.default is one.empty and one.kind != one.VAR_KEYWORD for one in more
-        )
-        if (
-            first == ["y_true", "y_proba"]
-            and set(needs) <= set(parameters)
-            and not needs_more
-        ):
-            found.append(
-                pytest.param(_with_options(metric, _OPTIONS.get(name, {})), id=name)
-            )
+        module, _, name = path.rpartition(".")
+        metric = getattr(import_module(module), name)
+        if _takes_labels_and_probabilities(metric, needs):
+            found.append(pytest.param(_with_options(metric, entry.options), id=name))
     return found
+
+
+def _takes_labels_and_probabilities(metric, needs):
+    parameters = signature(metric).parameters
+    names = list(parameters)
+    for parameter in list(parameters.values())[2:]:
+        is_needed = parameter.default is parameter.empty
+        if is_needed and parameter.kind != parameter.VAR_KEYWORD:
+            return False
+    return names[:2] == ["y_true", "y_proba"] and set(needs) <= set(names)
+
+
+def random_metrics():
+    """Return the names of the metrics that draw."""
+    return {
+        path.rpartition(".")[2]
+        for path, entry in entries_of(MetricEntry).items()
+        if entry.is_random
+    }
 
 
 def _with_options(metric, options):
@@ -143,7 +94,9 @@ def _with_options(metric, options):
 
 @contextmanager
 def refused(exception, *words):
-    """Expect one exception, raised in our own code, whose message holds all the words."""
+    """Expect one exception, raised in our own code, whose message holds all the
+    words.
+    """
     with pytest.raises(exception) as caught:
         yield
     message = str(caught.value)

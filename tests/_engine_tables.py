@@ -49,7 +49,9 @@ every_local_engine = pytest.mark.parametrize(
 
 
 def native(engine, **columns):
-    """Return a table of columns (arrays, or lists in which None is NULL) in an engine."""
+    """Return a table of columns (arrays, or lists in which None is NULL) in an
+    engine.
+    """
     import pyarrow as pa
 
     table = pa.table({name: _arrow(values) for name, values in columns.items()})
@@ -84,12 +86,13 @@ def native(engine, **columns):
 
 
 def column(table, name, *, by):
-    """Return a column of a native table as float64, NULL as NaN, in the order of another column."""
+    """Return a column of a native table as float64, NULL as NaN, in the order of
+    another column.
+    """
     import narwhals.stable.v2 as nw
 
-    both = (
-        nw.from_native(table).lazy().select(name, by).collect()
-    )  # at once: no engine promises an order
+    # at once: no engine promises an order
+    both = nw.from_native(table).lazy().select(name, by).collect()
     values = np.array(
         [np.nan if value is None else value for value in both[name].to_list()],
         dtype=np.float64,

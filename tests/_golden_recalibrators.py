@@ -1,89 +1,27 @@
-"""One fitted recalibrator of each kind with scores and their probabilities, in `golden_recalibrators.json`.
+"""One fitted recalibrator of each kind with scores and their probabilities, in
+`golden_recalibrators.json`.
 
-``python tests/_golden_recalibrators.py`` fits and writes them anew. That is needed where a fit or the schema changes;
-tests that fail without such a change have found a fault.
+``python tests/freeze.py`` fits and writes them anew. That is needed where a fit or the
+schema changes; tests that fail without such a change have found a fault.
 """
 
 import json
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from _golden_results import agrees
+from registry import RecalibratorEntry, entries_of
+from registry._rows import FITS_PATH, NEW_LOG_ODDS, NEW_PROBA, NEW_SCORES, fit_rows
 from scipy.special import softmax
+from sklearn.base import clone
 
-import skcalib
 from skcalib.export import from_dict, to_dict
-
-PATH = Path(__file__).with_name("golden_recalibrators.json")
-# Those that float32 holds (or rounds to 0 or 1), so that both types see the same scores.
-SCORES = [
-    0.0,
-    1e-300,
-    2.0**-60,
-    2.0**-20,
-    0.0625,
-    0.25,
-    0.3125,
-    0.5,
-    0.75,
-    1 - 2.0**-20,
-    1 - 2.0**-53,
-    1.0,
-]
-LOG_ODDS = [-1e4, -40.0, -3.0, -0.125, 0.0, 2.0**-30, 0.5, 2.25, 36.5, 800.0]
-PLATT = skcalib.PlattScaling
-
-BINARY = [
-    skcalib.BetaCalibration(),
-    skcalib.CautiousRecalibrator(PLATT()),
-    skcalib.ClasswiseTemperatureScaling(max_deviation=0.5),
-    skcalib.DirichletCalibration(0.1),
-    skcalib.EnsembleTemperatureScaling(),
-    skcalib.HistogramBinning(4),
-    skcalib.IsotonicCalibration(),
-    skcalib.IsotonicCalibration(centered=True),
-    skcalib.MatrixScaling(0.1),
-    PLATT(),
-    PLATT(clip=0.01),
-    skcalib.PriorShift("balanced", 0.125),
-    skcalib.QuadraticScaling(),
-    skcalib.ScalingBinning(binning=4),
-    skcalib.SplineCalibration(5),
-    skcalib.StackedRecalibrator(cv=3),
-    skcalib.TemperatureScaling(),
-    skcalib.UniformMassBinning(4),
-    skcalib.VectorScaling(0.1),
-    skcalib.VectorScaling(0.1, center=False),
-    skcalib.VennAbers(),
-    skcalib.VennAbers(max_n_knots=6),
-]
-ON_LOG_ODDS = [
-    PLATT(),
-    skcalib.BetaCalibration(),
-    skcalib.UniformMassBinning(3),
-    skcalib.IsotonicCalibration(),
-]
-MANY_CLASSES = [
-    PLATT(),
-    PLATT(multiclass="top_label"),
-    skcalib.ClasswiseTemperatureScaling(max_deviation=0.5),
-    skcalib.DirichletCalibration(),
-    skcalib.EnsembleTemperatureScaling(),
-    skcalib.HistogramBinning(4),
-    skcalib.HistogramBinning(4, multiclass="top_label"),
-    skcalib.HistogramBinning(4, normalize=False),
-    skcalib.MatrixScaling(),
-    skcalib.PriorShift("balanced"),
-    skcalib.StackedRecalibrator(
-        [skcalib.TemperatureScaling(), skcalib.MatrixScaling()], cv=2
-    ),
-    skcalib.TemperatureScaling(),
-    skcalib.VectorScaling(),
-]
 
 
 class Golden(NamedTuple):
-    """A fitted recalibrator with scores (n, C), their groups and ids or None, and probabilities (n, K)."""
+    """A fitted recalibrator with scores (n, C), their groups and ids or None, and
+    probabilities (n, K).
+    """
 
     recalibrator: object
     scores: np.ndarray
@@ -108,108 +46,95 @@ class Golden(NamedTuple):
 
 
 def golden_recalibrators():
-    """Return all entries of the file."""
-    entries = json.loads(PATH.read_text("utf-8"))
-    return [
-        Golden(
-            from_dict(entry["document"]),
-            np.array(entry["scores"]),
-            entry["groups"],
-            entry["ids"],
-            np.array(entry["probabilities"]),
-            entry["document"],
-        )
-        for entry in entries
-    ]
+    """Return all frozen fits."""
+    return [golden for some in golden_by_name().values() for golden in some]
 
 
-def _fitted():
-    """Yield (fitted recalibrator, scores, groups, ids)."""
-    rng = np.random.default_rng(0)
-    scores = np.concatenate(
-        (np.round(rng.beta(0.5, 0.8, 56) * 256) / 256, [0, 0, 1, 1])
+def golden_by_name():
+    """Return the frozen fits of each recalibrator, by its public name."""
+    frozen = json.loads(FITS_PATH.read_text("utf-8"))["fits"]
+    return {name: [_golden(fit) for fit in fits] for name, fits in frozen.items()}
+
+
+def _golden(fit):
+    return Golden(
+        from_dict(fit["document"]),
+        np.array(fit["scores"]),
+        fit["groups"],
+        fit["ids"],
+        np.array(fit["probabilities"]),
+        fit["document"],
     )
-    y = np.where(rng.random(len(scores)) < scores**1.5, "yes", "no")
-    for recalibrator in BINARY:
-        yield recalibrator.fit(scores, y), np.array(SCORES)[:, None]
-    log_odds = np.round(rng.normal(size=60) * 64) / 32
-    for recalibrator in ON_LOG_ODDS:
-        fitted = recalibrator.set_params(input="logit").fit(
-            log_odds, rng.random(60) < 1 / (1 + np.exp(-log_odds))
-        )
-        yield fitted, np.array(LOG_ODDS)[:, None]
-    yield from _of_groups(scores, y)
-    logits = rng.normal(size=(80, 3)) * 2
-    classes = (logits / 2 + rng.gumbel(size=logits.shape)).argmax(axis=1)
-    new = np.array(
-        [
-            [0.5, 0.25, 0.25],
-            [0.125, 0.5, 0.375],
-            [0, 0, 1],
-            [0, 0.5, 0.5],
-            [2.0**-20, 2.0**-20, 1 - 2.0**-19],
+
+
+def fits_of(entry, rows):
+    """Yield what an entry freezes: a fitted recalibrator, scores, groups and ids."""
+    for recalibrator in entry.two_classes:
+        fitted = clone(recalibrator).fit(rows.scores, rows.y)
+        yield fitted, NEW_SCORES, None, None
+    for recalibrator in entry.log_odds:
+        fitted = clone(recalibrator).set_params(input="logit")
+        fitted.fit(rows.log_odds, rows.y_of_log_odds)
+        yield fitted, NEW_LOG_ODDS, None, None
+    for recalibrator in entry.three_classes:
+        fitted = clone(recalibrator).fit(softmax(rows.logits, axis=1), rows.label)
+        yield fitted, NEW_PROBA, None, None
+    if entry.more_fits is not None:
+        yield from entry.more_fits(rows)
+
+
+def write():
+    """Fit all of them, and write the file. Fits that agree with it keep their digits,
+    so that the diff shows what has changed.
+    """
+    stored = json.loads(FITS_PATH.read_text("utf-8"))
+    rows = stored["rows"]
+    texts = []
+    for name, entry in entries_of(RecalibratorEntry).items():
+        frozen = stored["fits"].get(name, [])
+        documents = [
+            _kept_if_same(_document(*fit), frozen) for fit in fits_of(entry, fit_rows())
         ]
-    )
-    features = np.array([[0.25, 1], [0.75, 0]])
-    multicalibrated = skcalib.MulticalibratedRecalibrator(
-        PLATT(), features=1, max_rounds=0
-    )
-    yield (
-        multicalibrated.fit(np.column_stack((scores, np.arange(len(y)) % 2)), y),
-        features,
-    )
-    for recalibrator in MANY_CLASSES:
-        yield recalibrator.fit(softmax(logits, axis=1), classes), new
-    scaled = skcalib.MatrixScaling(input="logit").fit(logits, classes)
-    yield (
-        scaled,
-        np.array([[0.5, -1.25, 3], [0, 0, 0], [90, -90, 0], [1002, 1000, 1001]]),
-    )
-
-
-def _of_groups(scores, y):
-    groups = np.array(["north", "o'south", "east"])[np.arange(len(y)) % 3]
-    fitted = skcalib.GroupwiseRecalibrator(PLATT(), min_group_size=20, shrinkage=5).fit(
-        scores, y, groups=groups
-    )
-    new = np.repeat([0.125, 0.5, 0.75], 3)[:, None]
-    yield fitted, new, np.tile(fitted.groups_, 3).tolist()
-    yield (
-        skcalib.GroupwiseRecalibrator(min_group_size=5).fit(scores, y),
-        np.array(SCORES)[:, None],
-    )
-    sites = np.array(["a", "b"])[np.arange(len(y)) % 2]
-    for inner in (skcalib.IsotonicCalibration(), skcalib.StackedRecalibrator(cv=2)):
-        fitted = skcalib.GroupwiseRecalibrator(inner, min_group_size=20).fit(
-            scores, y, groups=sites
+        lines = ",\n".join(
+            json.dumps(document, allow_nan=False) for document in documents
         )
-        yield fitted, new, ["a", "b", "never seen"] * 3
-    tied = np.round(scores * 4) / 4
-    randomised = skcalib.UniformMassBinning(5, randomize=True, random_state=0).fit(
-        tied, y
+        texts.append(f"{json.dumps(name)}: [\n{lines}\n]")
+    fits = ",\n".join(texts)
+    FITS_PATH.write_text(
+        f'{{"rows": {json.dumps(rows)},\n"fits": {{\n{fits}\n}}}}\n', "utf-8"
     )
-    on_cuts = np.repeat(np.unique(tied), 4)[:, None]
-    yield randomised, on_cuts, None, list(range(len(on_cuts)))
-    yield randomised, on_cuts, None, [f"row's {k}" for k in range(len(on_cuts))]
 
 
-def _write():
-    entries = []
-    for fitted, scores, *given in _fitted():
-        groups, ids = (*given, None, None)[:2]
-        options = Golden(fitted, scores, groups, ids, None, None).options
-        entries.append(
-            {
-                "document": to_dict(fitted),
-                "scores": scores.tolist(),
-                "groups": groups,
-                "ids": ids,
-                "probabilities": fitted.predict_proba(scores, **options).tolist(),
-            }
-        )
-    lines = ",\n".join(json.dumps(entry, allow_nan=False) for entry in entries)
-    PATH.write_text(f"[\n{lines}\n]\n", "utf-8")
+def _kept_if_same(found, frozen):
+    """Return the frozen fit that agrees with one."""
+    for fit in frozen:
+        if agrees(_without_chance(found), _without_chance(fit)):
+            return fit
+    return found
 
 
-if __name__ == "__main__":
-    _write()
+# What differs from fit to fit: versions, times, the seed of a fit without one.
+_CHANCE = {"provenance_", "seconds_", "_seed"}
+
+
+def _without_chance(value):
+    if isinstance(value, dict):
+        return {
+            name: _without_chance(inner)
+            for name, inner in value.items()
+            if name not in _CHANCE
+        }
+    if isinstance(value, list):
+        return [_without_chance(inner) for inner in value]
+    return value
+
+
+def _document(fitted, scores, groups, ids):
+    options = Golden(fitted, scores, groups, ids, None, None).options
+    return {
+        "document": to_dict(fitted),
+        "scores": scores.tolist(),
+        "groups": groups,
+        "ids": ids,
+        "probabilities": fitted.predict_proba(scores, **options).tolist(),
+    }

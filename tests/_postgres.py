@@ -1,4 +1,6 @@
-"""A PostgreSQL server of the tests' own: in a temporary folder, without a network, gone afterwards."""
+"""A PostgreSQL server of the tests' own: in a temporary folder, without a network, gone
+afterwards.
+"""
 
 import os
 import shutil
@@ -9,7 +11,9 @@ from pathlib import Path
 
 
 def programs():
-    """Return the folder with initdb and pg_ctl, None where PostgreSQL is not installed."""
+    """Return the folder with initdb and pg_ctl, None where PostgreSQL is not
+    installed.
+    """
     found = shutil.which("pg_ctl")
     folders = (
         [Path(found).resolve().parent]
@@ -21,7 +25,9 @@ def programs():
 
 @contextmanager
 def server(folder):
-    """Start a server with the programs of a folder; yield the arguments of `psycopg.connect`."""
+    """Start a server with the programs of a folder; yield the arguments of
+    `psycopg.connect`.
+    """
     home = Path(tempfile.mkdtemp(prefix="pg"))
     # PostgreSQL does not run as root: Debian's package has a user for it.
     user = (

@@ -1,6 +1,8 @@
-"""Plain slow twins of the library: loops over rows and bins, written from the formulas and not from the code.
+"""Plain slow twins of the library: loops over rows and bins, written from the formulas
+and not from the code.
 
-A weight is a number of repeated rows everywhere: twins that need whole rows (`repeated`) make them.
+A weight is a number of repeated rows everywhere: twins that need whole rows
+(`repeated`) make them.
 """
 
 import math
@@ -16,12 +18,16 @@ def repeated(weights, *arrays):
 
 
 def bin_of(score, edges):
-    """Bins are right-closed, the first one on both sides: the bin is the number of inner edges below the score."""
+    """Bins are right-closed, the first one on both sides: the bin is the number of
+    inner edges below the score.
+    """
     return sum(float(score) > float(edge) for edge in edges[1:-1])
 
 
 def equal_mass_edges(scores, n_bins, weights=None):
-    """Cut i of B is the smallest score whose cumulative weight reaches i W / B; the edge lies halfway to the next."""
+    """Cut i of B is the smallest score whose cumulative weight reaches i W / B; the
+    edge lies halfway to the next.
+    """
     weights = [1] * len(scores) if weights is None else weights
     mass = {}
     for score, weight in zip(scores, weights, strict=True):
@@ -103,9 +109,9 @@ def normal_absolute_moment(mean, variance, order):
     sd = math.sqrt(variance)
     if sd == 0:
         return abs(mean) ** order
-    density = lambda z: (
+    density = lambda z: (  # noqa: E731
         abs(mean + sd * z) ** order * math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
-    )  # noqa: E731
+    )
     kink = [-mean / sd] if abs(mean) < 12 * sd else None
     return quad(density, -12, 12, points=kink, epsabs=0, epsrel=1e-12, limit=200)[0]
 
@@ -213,7 +219,9 @@ def temperature_loss(inverse, logits, codes, weights=None, loss="log"):
 
 
 def minimum(function, low, high, steps=200):
-    """Return the minimiser of a unimodal function of one variable: golden-section search."""
+    """Return the minimiser of a unimodal function of one variable: golden-section
+    search.
+    """
     ratio = (math.sqrt(5) - 1) / 2
     for _ in range(steps):
         a, b = high - ratio * (high - low), low + ratio * (high - low)

@@ -1,4 +1,6 @@
-"""What all tests share: each recalibrator in turn; hypothesis draws the same examples every time."""
+"""What all tests share: each recalibrator in turn; hypothesis draws the same examples
+every time.
+"""
 
 import os
 
@@ -9,6 +11,7 @@ from hypothesis import HealthCheck, settings
 from sklearn.base import clone
 
 from skcalib import CautiousRecalibrator
+from skcalib.metrics._registry import METRICS
 
 _COMMON = {
     "deadline": None,
@@ -16,14 +19,15 @@ _COMMON = {
     "suppress_health_check": [HealthCheck.too_slow],
 }
 settings.register_profile("quick", derandomize=True, max_examples=40, **_COMMON)
-settings.register_profile(
-    "search", max_examples=2000, **_COMMON
-)  # HYPOTHESIS_PROFILE=search pytest ...
+# HYPOTHESIS_PROFILE=search pytest ...
+settings.register_profile("search", max_examples=2000, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
 def _each(recalibrators):
-    """Each recalibrator; the one that fits a stack once more for each of its folds takes the time of all the others."""
+    """Each recalibrator; the one that fits a stack once more for each of its folds
+    takes the time of all the others.
+    """
     for one in recalibrators:
         cautious = isinstance(one, CautiousRecalibrator) and one.recalibrator is None
         yield (
@@ -31,6 +35,19 @@ def _each(recalibrators):
             if cautious
             else pytest.param(one, id=repr(one))
         )
+
+
+# pyright reads it; pytest has nothing to collect there.
+collect_ignore = ["typing_samples.py"]
+
+
+@pytest.fixture(autouse=True)
+def _metrics_stay_as_they_are():
+    """Take a metric that a test has registered out of the table again."""
+    before = dict(METRICS)
+    yield
+    METRICS.clear()
+    METRICS.update(before)
 
 
 @pytest.fixture(params=_each(RECALIBRATORS))

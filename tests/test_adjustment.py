@@ -1,4 +1,6 @@
-"""Adjusted p-values against the probabilities of all outcomes, and the level of whole families."""
+"""Adjusted p-values against the probabilities of all outcomes, and the level of whole
+families.
+"""
 
 from itertools import product
 
@@ -64,9 +66,8 @@ def test_the_least_adjusted_pvalue_is_its_probability():
     for row, ks in zip(pvalues[::7], outcomes[::7], strict=True):
         adjusted = adjusted_pvalues(row, distributions)
         expected = probability[least <= row.min() + 1e-12].sum()
-        assert adjusted.min() == pytest.approx(max(expected, row.min())), (
-            ks
-        )  # never below the p-value itself
+        # never below the p-value itself
+        assert adjusted.min() == pytest.approx(max(expected, row.min())), ks
         assert np.all(adjusted <= holm(row) + 1e-12)
         assert np.all(adjusted >= row - 1e-12)
         assert np.all(np.diff(adjusted[np.argsort(row, kind="stable")]) >= 0)
@@ -81,7 +82,9 @@ def test_continuous_pvalues_are_adjusted_by_sidak():
     ("n", "n_groups", "rare"), [(500, 10, False), (500, 10, True), (600, 30, True)]
 )
 def test_level_of_a_family(n, n_groups, rare):
-    """The exact probability that a calibrated family is rejected, from the distributions of its p-values."""
+    """The exact probability that a calibrated family is rejected, from the
+    distributions of its p-values.
+    """
     rng = np.random.default_rng(0)
     scores, codes = rng.beta(1, 60 if rare else 3, n), np.arange(n) % n_groups
     distributions = [pvalue_distribution(scores[codes == k]) for k in range(n_groups)]

@@ -1,4 +1,6 @@
-"""``alpha="auto"``: the path by its definition, what it gains, weights, classes without rows, many classes."""
+"""``alpha="auto"``: the path by its definition, what it gains, weights, classes without
+rows, many classes.
+"""
 
 import numpy as np
 import pytest
@@ -6,7 +8,7 @@ from _twins import repeated
 from scipy.special import softmax
 
 from skcalib import DirichletCalibration, MatrixScaling, VectorScaling
-from skcalib.recalibrators import _alpha_path
+from skcalib._fitting import ridge_path
 
 METHODS = [DirichletCalibration, MatrixScaling, VectorScaling]
 PATHS = {
@@ -18,7 +20,9 @@ over_methods = pytest.mark.parametrize("method", METHODS)
 
 
 def sample(n=300, n_classes=3, spread=1.0, seed=0):
-    """Logits of a model, and labels of a map of them that differs from temperature scaling by `spread`."""
+    """Logits of a model, and labels of a map of them that differs from temperature
+    scaling by `spread`.
+    """
     rng = np.random.default_rng(seed)
     logits = 1.5 * rng.normal(size=(n, n_classes))
     matrix = np.eye(n_classes) + spread * np.random.default_rng(9).normal(
@@ -33,7 +37,9 @@ def log_loss(model, logits, y):
 
 
 def _chosen(losses, least):
-    """Return the last step of the path whose loss is lower by `least` than that of the step it replaces."""
+    """Return the last step of the path whose loss is lower by `least` than that of the
+    step it replaces.
+    """
     best = 0
     for index, loss in enumerate(losses):
         best = index if loss < losses[best] - least else best
@@ -84,7 +90,7 @@ def test_is_weak_where_that_predicts_better(method):
 
 @over_methods
 def test_more_classes_leave_out_a_fold(method, monkeypatch):
-    monkeypatch.setattr(_alpha_path, "_MOST_CLASSES_LEFT_OUT_ROW_BY_ROW", 4)
+    monkeypatch.setattr(ridge_path, "_MOST_CLASSES_LEFT_OUT_ROW_BY_ROW", 4)
     logits, y = sample(3000, n_classes=5)
     auto = method("auto", input="logit").fit(logits, y)
     assert auto.alpha_ < 0.1
@@ -97,7 +103,7 @@ def test_more_classes_leave_out_a_fold(method, monkeypatch):
 @over_methods
 @pytest.mark.parametrize("most_classes", [2, 16])
 def test_weights_are_repeated_rows(method, most_classes, monkeypatch):
-    monkeypatch.setattr(_alpha_path, "_MOST_CLASSES_LEFT_OUT_ROW_BY_ROW", most_classes)
+    monkeypatch.setattr(ridge_path, "_MOST_CLASSES_LEFT_OUT_ROW_BY_ROW", most_classes)
     logits, y = sample(200)
     weights = np.random.default_rng(2).integers(0, 4, len(y))
     weighted = method("auto", input="logit").fit(logits, y, weights)
@@ -165,15 +171,13 @@ def test_scores_a_few_ulps_apart(method, n_classes, ulps):
     found = method(alpha="auto").fit(scores, y).predict_proba(scores)
     np.testing.assert_allclose(found.sum(axis=1), 1)
     loss = -np.log(found[np.arange(60), y]).mean()
-    assert (
-        np.log(n_classes) - 0.1 < loss <= np.log(n_classes) + 1e-6
-    )  # hardly anything is learned from rounding
+    # hardly anything is learned from rounding
+    assert np.log(n_classes) - 0.1 < loss <= np.log(n_classes) + 1e-6
 
 
 def test_few_rows_a_class_keep_the_strongest_ridge():
     logits, y = sample(89, spread=2.0)
     assert MatrixScaling(input="logit").fit(logits, y).alpha_ == 1
-    many = MatrixScaling(input="logit").fit(
-        logits, y, np.full(89, 30.0)
-    )  # weights count as rows
+    # weights count as rows
+    many = MatrixScaling(input="logit").fit(logits, y, np.full(89, 30.0))
     assert many.alpha_ < 1

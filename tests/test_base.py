@@ -1,8 +1,9 @@
-"""What every recalibrator shares: labels, shapes and types of scores, weights, composition, extension."""
+"""What every recalibrator shares: labels, shapes and types of scores, weights,
+composition, extension.
+"""
 
 import pickle
 import warnings
-from numbers import Real
 
 import joblib
 import numpy as np
@@ -33,7 +34,6 @@ from skcalib import (
     StackedRecalibrator,
     TemperatureScaling,
 )
-from skcalib._input.sklearn_private import Interval
 from skcalib.binning import BaseBinning, EqualMass, EqualWidth
 from skcalib.metrics import calibration_error, reliability_curve
 from skcalib.recalibrators import BinaryRecalibrator, LogitRecalibrator
@@ -55,9 +55,10 @@ def _many(n=240, n_classes=3):
 
 _STACKS = (CautiousRecalibrator, StackedRecalibrator)
 
-# Those whose map does not depend on the scale of the scores, at the training scores. Centered knots are means. Ties
-# that the softmax splits by rounding are no ties any more for Venn-Abers. Stacks predict scores that lie between knots.
-# Cautious ones choose by a threshold.
+# Those whose map does not depend on the scale of the scores, at the training scores.
+# Centered knots are means. Ties that the softmax splits by rounding are no ties any
+# more for Venn-Abers. Stacks predict scores that lie between knots. Cautious ones
+# choose by a threshold.
 SCALE_FREE = [
     one
     for one in RECALIBRATORS
@@ -164,7 +165,8 @@ def test_one_and_two_columns_are_the_same_problem(recalibrator):
 
 @pytest.mark.parametrize("original", SCALE_FREE, ids=repr)
 def test_logits_are_probabilities_on_another_scale(original, sample):
-    # Methods on probabilities see the softmax; those on the scale that is given see the same order for two classes.
+    # Methods on probabilities see the softmax; those on the scale that is given see the
+    # same order for two classes.
     scores, y = sample
     recalibrator = clone(original)
     scores = np.clip(scores, 0.01, 0.99)
@@ -393,9 +395,8 @@ def test_one_vs_rest_is_a_binary_fit_a_class(model):
         np.testing.assert_allclose(raw[:, k], alone, atol=1e-12)
     normalized = clone(model).fit(scores, y).predict_proba(scores)
     np.testing.assert_allclose(normalized, raw / raw.sum(axis=1, keepdims=True))
-    calibration_error(
-        y, raw, multiclass="marginal", binning=5
-    )  # accepts rows that do not sum to 1
+    # accepts rows that do not sum to 1
+    calibration_error(y, raw, multiclass="marginal", binning=5)
 
 
 @pytest.mark.parametrize(
@@ -424,7 +425,8 @@ def test_top_label_calibrates_the_confidence_and_keeps_the_decision(model):
 
 
 def test_top_label_keeps_the_decision_where_the_spread_would_change_it():
-    # Right in 1 of 4 cases at .6: the class predicted gets 1/4 and the other of two that matter more.
+    # Right in 1 of 4 cases at .6: the class predicted gets 1/4 and the other of two
+    # that matter more.
     scores = np.tile([0.6, 0.3, 0.1], (4, 1))
     model = HistogramBinning(1, multiclass="top_label", classes=[0, 1, 2]).fit(
         scores, [0, 1, 1, 2]
@@ -508,9 +510,8 @@ def test_labels_that_could_mean_other_columns():
     with refused(ValueError, "2 classes", "classes="):
         PlattScaling().fit(proba[:, 0], np.zeros(60, int))
     many = np.random.default_rng(0).dirichlet(np.ones(1000), 300)
-    labels = (
-        np.arange(300).astype(np.uint8) % 200
-    )  # a type that cannot hold the classes
+    # a type that cannot hold the classes
+    labels = np.arange(300).astype(np.uint8) % 200
     assert TemperatureScaling().fit(many, labels).classes_.tolist() == list(range(1000))
 
 
@@ -687,37 +688,6 @@ class Offset(BinaryRecalibrator):
 
     def _predict_binary(self, log_odds):
         return expit(log_odds + self.offset_)
-
-
-def test_a_parameter_may_be_a_field():
-    class Pulled(Offset, positional=("pull",)):
-        """One with a parameter of its own, beside fitted attributes that have a type."""
-
-        pull: [Interval(Real, 0, 1, closed="both")] = 1.0
-
-        def _predict_binary(self, log_odds):
-            return expit(log_odds + self.pull * self.offset_)
-
-    class Typed(Pulled):
-        offset_: float
-
-    scores, y = _binary()
-    model = clone(Typed(0.0, input="probability")).fit(scores, y)
-    np.testing.assert_allclose(model.predict_proba(scores)[:, 1], scores)
-    assert list(model.get_params()) == [
-        "classes",
-        "input",
-        "multiclass",
-        "normalize",
-        "pull",
-    ]
-    assert repr(Typed(pull=0.5)) == "Typed(pull=0.5)"
-    with pytest.raises(
-        ValueError, match="'pull' parameter of Typed must be a float in the range"
-    ):
-        Typed(pull=3).fit(scores, y)
-    with pytest.raises(ValueError, match="'input' parameter of Typed"):
-        Typed(input="odds").fit(scores, y)
 
 
 class Thirds(BaseBinning):

@@ -1,4 +1,6 @@
-"""Beta calibration against a general-purpose solver under the constraints, and the refit of its authors."""
+"""Beta calibration against a general-purpose solver under the constraints, and the
+refit of its authors.
+"""
 
 import math
 
@@ -106,8 +108,9 @@ def test_equal_slopes_are_platt_scaling():
 
 
 def test_scores_that_follow_beta_distributions_are_mended_exactly():
-    # Beta(4, 1) for the events, Beta(2, 3) for the others: the likelihood ratio is s^2 / (1 - s)^-2 up to a constant,
-    # so that a = 4 - 2 and b = 3 - 1 (Kull et al., Section 3).
+    # Beta(4, 1) for the events, Beta(2, 3) for the others: the likelihood ratio is s^2
+    # / (1 - s)^-2 up to a constant, so that a = 4 - 2 and b = 3 - 1 (Kull et al.,
+    # Section 3).
     rng = np.random.default_rng(0)
     y = np.arange(200_000) % 2
     scores = np.where(y == 1, rng.beta(4, 1, len(y)), rng.beta(2, 3, len(y)))
@@ -158,9 +161,8 @@ def test_smoothed_targets_serve_a_missing_class_and_separable_rows():
     # Targets of 1/5 and 4/5: as Platt's, the map stays between sensible odds.
     assert 0.05 < separable.min() < 0.3 < 0.7 < separable.max() < 0.95
     one_class = BetaCalibration(classes=[0, 1]).fit(scores, np.ones(6, int))
-    np.testing.assert_allclose(
-        one_class.predict_proba(scores)[:, 1], 7 / 8, atol=1e-6
-    )  # (6 + 1) / (6 + 2)
+    # (6 + 1) / (6 + 2)
+    np.testing.assert_allclose(one_class.predict_proba(scores)[:, 1], 7 / 8, atol=1e-6)
     with refused(ValueError, "BetaCalibration", "class 0"):
         BetaCalibration(smooth_targets=False, classes=[0, 1]).fit(
             scores, np.ones(6, int)

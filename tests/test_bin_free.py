@@ -32,7 +32,9 @@ def kolmogorov_smirnov_twin(scores, labels, weights):
 
 
 def neighborhood_twin(scores, labels, n_neighbors, norm):
-    """Neighbours are all rows as near as the n_neighbors-th nearest one, the row itself included."""
+    """Neighbours are all rows as near as the n_neighbors-th nearest one, the row itself
+    included.
+    """
     powers = []
     for s in scores:
         radius = sorted(abs(s - t) for t in scores)[n_neighbors - 1]
@@ -74,22 +76,24 @@ def test_neighborhood_equals_the_loop(ties, norm):
 
 
 def test_golden_cases():
-    # KS: y - s adds up to -.2, -.6, -.2, 0 over four rows. Ties as one: .5 (1 of 2) and .9 (0 of 1): 0, then -.9 of 3.
+    # KS: y - s adds up to -.2, -.6, -.2, 0 over four rows. Ties as one: .5 (1 of 2) and
+    # .9 (0 of 1): 0, then -.9 of 3.
     assert kolmogorov_smirnov_calibration_error(
         [0, 0, 1, 1], [0.2, 0.4, 0.6, 0.8]
     ) == pytest.approx(0.15)
     assert kolmogorov_smirnov_calibration_error(
         [1, 0, 0], [0.5, 0.5, 0.9]
     ) == pytest.approx(0.3)
-    # Two nearest: .1 and .2 see (0, 1), .7 sees (.7, .8), .8 the same: |.1-.5| + |.2-.5| + |.7-1| + |.8-1| = 1.2.
+    # Two nearest: .1 and .2 see (0, 1), .7 sees (.7, .8), .8 the same: |.1-.5| +
+    # |.2-.5| + |.7-1| + |.8-1| = 1.2.
     y, s = [0, 1, 1, 1], [0.1, 0.2, 0.7, 0.8]
     assert neighborhood_calibration_error(y, s, n_neighbors=2) == pytest.approx(0.3)
     # The largest row: .1 against 1/2.
     assert neighborhood_calibration_error(
         y, s, n_neighbors=2, norm=np.inf
     ) == pytest.approx(0.4)
-    # .25 and .75 are equally far from .5: three neighbours where two were asked for, |.5 - 2/3|; the ends see .5 and
-    # themselves: |.25 - 1/2|, |.75 - 1|.
+    # .25 and .75 are equally far from .5: three neighbours where two were asked for,
+    # |.5 - 2/3|; the ends see .5 and themselves: |.25 - 1/2|, |.75 - 1|.
     error = neighborhood_calibration_error([0, 1, 1], [0.25, 0.5, 0.75], n_neighbors=2)
     assert error == pytest.approx((1 / 4 + 1 / 6 + 1 / 4) / 3)
 
@@ -195,7 +199,8 @@ def test_kuiper_equals_the_loop_and_bounds_kolmogorov_smirnov(ties):
 
 
 def test_kuiper_by_hand():
-    # y - s = -.2, .6, -.6, .2: cumulative -.2, .4, -.2, 0; from the lowest to the highest .6, of four rows
+    # y - s = -.2, .6, -.6, .2: cumulative -.2, .4, -.2, 0; from the lowest to the
+    # highest .6, of four rows
     assert kuiper_calibration_error(
         [0, 1, 0, 1], [0.2, 0.4, 0.6, 0.8]
     ) == pytest.approx(0.15)

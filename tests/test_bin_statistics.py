@@ -99,7 +99,7 @@ def test_only_the_moments_that_are_asked_for(order, moments):
     scores = np.sort(rng.random(300)) if "sorted" in order else rng.random(300)
     labels, weight = (
         rng.random(300) < scores,
-        rng.random(300) if "weighted" in order else None,
+        (rng.random(300) if "weighted" in order else None),
     )
     every = bin_statistics(scores, labels, EDGES, weight)
     some = bin_statistics(scores, labels, EDGES, weight, moments=moments)
@@ -256,9 +256,8 @@ def test_sums_in_place_of_rows(call, weighted):
         rows = {"sample_weight": weights} if weighted else {}
         statistics = reliability_curve(labels, scores, binning=7, **rows)
         expected = call(labels, scores, binning=FixedEdges(statistics.edges), **rows)
-        np.testing.assert_allclose(
-            call(statistics), expected, rtol=1e-9, atol=1e-12
-        )  # sums in another order
+        # sums in another order
+        np.testing.assert_allclose(call(statistics), expected, rtol=1e-9, atol=1e-12)
         assert reliability_curve(statistics) is statistics
 
 
@@ -309,7 +308,9 @@ def test_what_needs_rows_refuses_sums_by_name(call):
 
 
 def _of_labels_and_probabilities():
-    """Return all public functions that need labels and probabilities and nothing else, by name."""
+    """Return all public functions that need labels and probabilities and nothing else,
+    by name.
+    """
     pytest.importorskip("matplotlib")
     found = {}
     for module in (metrics, evaluation, decisions, displays):
@@ -458,9 +459,8 @@ def test_no_rows_at_all():
     by_hand = BinStatistics(
         **{name: [0, 0] if name != "edges" else value for name, value in SOUND.items()}
     )
-    part = BinStatistics.from_predictions(
-        [], [], SOUND["edges"]
-    )  # an empty part of the rows
+    # an empty part of the rows
+    part = BinStatistics.from_predictions([], [], SOUND["edges"])
     for empty in (by_hand, part):
         assert repr(empty) == "BinStatistics(n_bins=2, n_rows=0)"
         assert BinStatistics(**SOUND).merge(empty).weight.tolist() == SOUND["weight"]
@@ -500,7 +500,8 @@ def test_rows_of_weight_zero_do_not_count():
 
 
 def test_numbers_of_tables_pass():
-    # What `from_predictions` makes is sound itself, in any precision and with points and weights.
+    # What `from_predictions` makes is sound itself, in any precision and with points
+    # and weights.
     for dtype in (np.float64, np.float32):
         for scores, labels, weights in _shapes():
             for weight in (None, weights, weights * 1e-6):
@@ -518,11 +519,11 @@ def test_frame_and_text():
     statistics = BinStatistics(**SOUND)
     frame = statistics.to_frame()
     assert frame.columns.tolist() == [
-        "lower_edge", "upper_edge", "count", "weight", "share", "mean_score", "event_frequency",
+        "lower_edge", "upper_edge", "count", "weight", "share", "mean_score", "event_frequency",  # noqa: E501
     ]  # fmt: skip
     assert frame["upper_edge"].tolist() == [0.5, 1]
     assert frame["mean_score"].tolist() == pytest.approx([0.3, 0.8])
     assert (
-        repr(statistics)
-        == "BinStatistics(n_bins=2, n_rows=14, mean_score=0.49697, event_frequency=0.545455)"
+        repr(statistics) == "BinStatistics(n_bins=2, n_rows=14, mean_score=0.49697,"
+        " event_frequency=0.545455)"
     )

@@ -1,4 +1,6 @@
-"""Binning strategies against plain loops, and the one rule that assigns a score to a bin."""
+"""Binning strategies against plain loops, and the one rule that assigns a score to a
+bin.
+"""
 
 import math
 
@@ -18,9 +20,9 @@ from skcalib.binning import (
     MonotonicSweep,
     PoolAdjacentViolators,
     UniqueScores,
-    assign_bins,
     check_binning,
 )
+from skcalib.binning._base import assign_bins
 
 _RNG = np.random.default_rng(0)
 TIED = _RNG.integers(0, 101, 300) / 100
@@ -89,7 +91,8 @@ def test_equal_mass_with_weights(scores, n_bins):
 
 @pytest.mark.parametrize("scale", [1 / 3, 0.1, 1e-9, 1e9])
 def test_equal_mass_does_not_depend_on_the_scale_of_the_weights(scale):
-    # Sums of w / 3 or w / 10 miss i W / B by rounding: a cut must still count as reached.
+    # Sums of w / 3 or w / 10 miss i W / B by rounding: a cut must still count as
+    # reached.
     weights = 1.0 + np.arange(300) % 4
     for n_bins in (2, 5, 10):
         expected = EqualMass(n_bins).bin_edges(TIED, sample_weight=weights)
@@ -113,7 +116,8 @@ def test_a_trillion_bins_are_one_a_score():
 
 
 def test_equal_mass_never_splits_ties():
-    # 6 of 8 rows tied: the cuts at 2, 4 and 6 rows of 8 fall on .5, .5 and .5: one edge is left.
+    # 6 of 8 rows tied: the cuts at 2, 4 and 6 rows of 8 fall on .5, .5 and .5: one edge
+    # is left.
     scores = np.array([0.5] * 6 + [0.7, 0.9])
     assert EqualMass(4).bin_edges(scores).tolist() == [0, 0.6, 1]
 
@@ -155,7 +159,8 @@ def test_fixed_edges_rise_from_zero_to_one(edges):
 
 
 def test_minimum_mass_merges_neighbours():
-    # .1 .3 | .6 .65 .7 | .9 in fifths: 1, 1, 0, 3, 1 rows. At least 2: {1, 1}, {0, 3}, and the last 1 joins.
+    # .1 .3 | .6 .65 .7 | .9 in fifths: 1, 1, 0, 3, 1 rows. At least 2: {1, 1}, {0, 3},
+    # and the last 1 joins.
     scores = np.array([0.1, 0.3, 0.65, 0.7, 0.75, 0.9])
     np.testing.assert_allclose(
         MinimumMass(EqualWidth(5), min_weight=2).bin_edges(scores), [0, 0.4, 1]
@@ -297,7 +302,7 @@ def test_support_of_log_odds():
 # What users give to `bin_edges`
 
 STRATEGIES = [
-    EqualMass(3), EqualWidth(3), FixedEdges([0, 0.4, 1]), InformationPreserving(3), MinimumMass(min_weight=2),
+    EqualMass(3), EqualWidth(3), FixedEdges([0, 0.4, 1]), InformationPreserving(3), MinimumMass(min_weight=2),  # noqa: E501
     MonotonicSweep(), PoolAdjacentViolators(), UniqueScores(),
 ]  # fmt: skip
 every_strategy = pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)

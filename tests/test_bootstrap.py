@@ -1,4 +1,6 @@
-"""The basic bootstrap, for a metric that is not of this library: against a bootstrap of rows, and what it promises."""
+"""The basic bootstrap, for a metric that is not of this library: against a bootstrap of
+rows, and what it promises.
+"""
 
 from functools import partial
 
@@ -27,7 +29,7 @@ def sample(n=400, power=1.6, seed=0):
 def test_limits_are_those_of_resampled_rows(clustered):
     labels, scores = sample(200)
     clusters, rng = (
-        np.repeat(np.arange(40), 5) if clustered else np.arange(200),
+        (np.repeat(np.arange(40), 5) if clustered else np.arange(200)),
         np.random.default_rng(1),
     )
     members = [np.flatnonzero(clusters == c) for c in np.unique(clusters)]
@@ -64,9 +66,8 @@ def test_any_function_of_labels_and_scores():
     mirrored = calibration_error_interval(
         labels, scores, metric=negative, n_resamples=200, random_state=0
     )
-    assert mirrored == pytest.approx(
-        (-brier.estimate, -brier.high, -brier.low)
-    )  # nothing is cut off at 0
+    # nothing is cut off at 0
+    assert mirrored == pytest.approx((-brier.estimate, -brier.high, -brier.low))
     auc = calibration_error_interval(
         labels, scores, metric=roc_auc_score, n_resamples=20, n_jobs=2, random_state=0
     )

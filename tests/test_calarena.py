@@ -1,4 +1,6 @@
-"""Our recalibrators in the form of the public benchmark CalArena, run by a small copy of what it does."""
+"""Our recalibrators in the form of the public benchmark CalArena, run by a small copy
+of what it does.
+"""
 
 import inspect
 
@@ -10,7 +12,9 @@ from benchmarks.arena.calarena import CUSTOM_CALIBRATORS, CalArenaCalibrator
 
 
 def _one_experiment(factory, p_cal, y_cal, p_test, y_test):
-    """What the benchmark does: a fresh calibrator, fitted, predicts; its (n, K) rows are scored by label."""
+    """What the benchmark does: a fresh calibrator, fitted, predicts; its (n, K) rows
+    are scored by label.
+    """
     calibrator = factory()
     assert calibrator.fit(p_cal, y_cal) is None
     predicted = calibrator.predict_proba(p_test)
@@ -81,7 +85,8 @@ def test_the_registry_has_fresh_calibrators_of_every_default_recalibrator():
         if inspect.isclass(one)
         and issubclass(one, skcalib.recalibrators.BaseRecalibrator)
     }
-    # The base; what needs groups, features or a known prior has no place in a benchmark of scores and labels.
+    # The base; what needs groups, features or a known prior has no place in a benchmark
+    # of scores and labels.
     special = {
         "BaseRecalibrator",
         "GroupwiseRecalibrator",

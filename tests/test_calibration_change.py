@@ -18,6 +18,7 @@ from skcalib.metrics import (
     calibration_error_interval,
 )
 from skcalib.monitoring import calibration_change
+from skcalib.monitoring._change import _Lines
 
 INTERVALS = [
     "shift",
@@ -55,16 +56,40 @@ def _cells(before, after):
     )
 
 
-def _statistic(cells, residuals, is_after):
+def _about_a_line(scores, residuals, weight, second):
+    """Return the second sample's excess about a line that is fitted by least squares,
+    its weight and, if the curve is the same, its variance without that of the weights.
+    """
+    design = np.stack((np.ones(len(scores)), scores - scores.mean()), axis=1)
+    if np.ptp(scores) < 1e-9:
+        design = design[:, :1]
+    root = np.sqrt(weight)[:, None]
+    fitted = [
+        design @ np.linalg.lstsq(root * design, root[:, 0] * values)[0]
+        for values in (residuals, second.astype(float))
+    ]
+    rest, coefficient = residuals - fitted[0], second - fitted[1]
+    effective = weight.sum() - design.shape[1] * np.sum(weight**2) / weight.sum()
+    return (
+        np.sum((weight * rest)[second]),
+        np.sum((weight * coefficient)[second]),
+        np.sum(weight * rest**2) / effective * np.sum((weight * coefficient) ** 2),
+        rest,
+    )
+
+
+def _statistic(cells, scores, residuals, is_after):
     total, low, high, variance = 0.0, 0.0, 0.0, 0.0
     for cell in sorted(set(cells.tolist())):
-        own = residuals[cells == cell]
-        second = is_after[cells == cell]
-        n, n1 = len(own), second.sum()
-        total += np.sum(own[second] - own.mean())
+        rows = cells == cell
+        excess, weight, of_excess, _ = _about_a_line(
+            scores[rows], residuals[rows], np.ones(rows.sum()), is_after[rows]
+        )
+        if weight < 1e-9:
+            continue
+        total += excess
         low, high = min(low, total), max(high, total)
-        if 0 < n1 < n:
-            variance += n1 * (n - n1) / n * own.var(ddof=1)
+        variance += of_excess
     return (high - low) / sqrt(variance)
 
 
@@ -74,20 +99,23 @@ def test_the_pvalue_is_that_of_permutations_within_cells(tied):
     change = calibration_change(
         y_before, before, y_after, after, n_resamples=2000, random_state=0
     )
-    cells, residuals = (
-        _cells(before, after),
-        np.concatenate((y_before - before, y_after - after)),
-    )
+    cells, scores = _cells(before, after), np.concatenate((before, after))
+    residuals = np.concatenate((y_before - before, y_after - after))
     is_after = np.arange(600) >= 300
-    assert change.statistic == pytest.approx(_statistic(cells, residuals, is_after))
+    assert change.statistic == pytest.approx(
+        _statistic(cells, scores, residuals, is_after)
+    )
     rng = np.random.default_rng(0)
     drawn = []
     for _ in range(400):
         permuted = residuals.copy()
         for cell in set(cells.tolist()):
             own = np.flatnonzero(cells == cell)
-            permuted[own] = rng.permutation(permuted[own])
-        drawn.append(_statistic(cells, permuted, is_after))
+            rest = _about_a_line(
+                scores[own], residuals[own], np.ones(len(own)), is_after[own]
+            )[3]
+            permuted[own] = rng.permutation(rest)
+        drawn.append(_statistic(cells, scores, permuted, is_after))
     share = np.mean(np.array(drawn) >= change.statistic - 1e-9)
     assert change.pvalue == pytest.approx(
         share, abs=4 * sqrt(max(share * (1 - share), 0.01) / 400)
@@ -96,19 +124,19 @@ def test_the_pvalue_is_that_of_permutations_within_cells(tied):
 
 def test_the_shift_by_hand():
     y_before, before, y_after, after = _samples(300, 0.5)
-    cells = _cells(before, after)
-    weights, differences, variances = [], [], []
+    cells, scores = _cells(before, after), np.concatenate((before, after))
+    residuals = np.concatenate((y_before - before, y_after - after))
+    is_after = np.arange(600) >= 300
+    excesses, weights, variances = [], [], []
     for cell in set(cells.tolist()):
-        first, second = (
-            (y_before - before)[cells[:300] == cell],
-            (y_after - after)[cells[300:] == cell],
+        rows = cells == cell
+        excess, weight, variance, _ = _about_a_line(
+            scores[rows], residuals[rows], np.ones(rows.sum()), is_after[rows]
         )
-        n0, n1 = len(first), len(second)
-        if n0 and n1:
-            n = n0 + n1
-            weights.append(n0 * n1 / n)
-            differences.append(second.mean() - first.mean())
-            variances.append(n1 * n0 / n * np.var(np.append(first, second), ddof=1))
+        if weight > 1e-9:
+            excesses.append(excess)
+            weights.append(weight)
+            variances.append(variance)
     change = calibration_change(
         y_before,
         before,
@@ -118,7 +146,7 @@ def test_the_shift_by_hand():
         n_resamples=9,
         random_state=0,
     )
-    estimate = np.average(differences, weights=weights)
+    estimate = sum(excesses) / sum(weights)
     margin = norm.ppf(0.9) * sqrt(sum(variances)) / sum(weights)
     assert change.shift == pytest.approx(
         (estimate, estimate - margin, estimate + margin)
@@ -153,7 +181,8 @@ def test_each_part_is_the_public_one():
 
 
 def test_an_estimate_outside_its_interval():
-    # The plugin error .3 lies above [.1, .2]: the difference of the limits counts from .2 = .2 - 0 on.
+    # The plugin error .3 lies above [.1, .2]: the difference of the limits counts from
+    # .2 = .2 - 0 on.
     found, _ = square_and_add(
         IntervalEstimate(0.3, 0.1, 0.2), IntervalEstimate(0.0, 0.0, 0.05)
     )
@@ -274,7 +303,9 @@ def test_wrong_input_is_named():
 
 
 def _other_shares(seed, n=1000):
-    """Two clusters of calibrated scores, of which the second sample has other shares."""
+    """Two clusters of calibrated scores, of which the second sample has other
+    shares.
+    """
     rng = np.random.default_rng(seed)
     parts = []
     for share in (0.1, 0.88):  # the gap lies in the middle of a cell
@@ -335,9 +366,8 @@ def test_level_and_coverage(tied):
         rejected += change.pvalue <= 0.05
         differences = change.shift, change.bias_difference, change.error_difference
         covered += [one.low <= 0 <= one.high for one in differences]
-    assert (
-        rejected <= 16
-    )  # more than this of 150 has a chance of .4 % at a level of .05
+    # more than this of 150 has a chance of .4 % at a level of .05
+    assert rejected <= 16
     assert np.all(covered / runs >= 0.83)  # .86 less one and a half standard errors
 
 
@@ -399,17 +429,13 @@ def test_importance_weights_by_hand():
     total, weight, variance = 0.0, 0.0, 0.0
     for cell in sorted(set(cells)):
         rows = np.array(cells) == cell
-        own, r, second = w[rows], residual[rows], is_after[rows]
-        mean, n0, n1 = np.average(r, weights=own), own[~second].sum(), own[second].sum()
-        if n0 == 0 or n1 == 0:
-            continue
-        total += np.sum(own[second] * (r[second] - mean))
-        weight += n0 * n1 / (n0 + n1)
-        coefficient = np.where(second, own * n0, -own * n1) / (n0 + n1)
-        unbiased = np.sum(own * (r - mean) ** 2) / (
-            own.sum() - np.sum(own**2) / own.sum()
+        excess, of_weight, of_variance, _ = _about_a_line(
+            scores[rows], residual[rows], w[rows], is_after[rows]
         )
-        variance += unbiased * np.sum(coefficient**2)
+        if of_weight > 1e-9:
+            total += excess
+            weight += of_weight
+            variance += of_variance
     margin = norm.ppf(0.95) * sqrt(variance) / weight
     assert found.shift == pytest.approx(
         (total / weight, total / weight - margin, total / weight + margin)
@@ -453,7 +479,8 @@ def test_clusters_of_one_row_are_none_and_repeated_rows_count_once():
         > 1.5 * (plain.shift.high - plain.shift.low) / 2 * 0.9
     )
     assert repeated.shift.estimate == pytest.approx(plain.shift.estimate, abs=0.02)
-    # The same patients before and after: what they share cancels, so that the shift is known better.
+    # The same patients before and after: what they share cancels, so that the shift is
+    # known better.
     rng = np.random.default_rng(0)
     patient = np.repeat(np.arange(40), 10)
     scores = rng.uniform(0.2, 0.8, 400)
@@ -501,7 +528,88 @@ def test_level_and_coverage_of_weights_and_clusters(kind):
             )
         rejected += pvalue <= 0.05
         missed += not shift.low <= 0 <= shift.high
-    assert (
-        rejected <= 26
-    )  # more than this of 300 has a chance of .3 % at a level of .05
+    # more than this of 300 has a chance of .3 % at a level of .05
+    assert rejected <= 26
     assert missed <= 45  # of .3 % at .1
+
+
+# --- Two groups of scores, whose shares change ----------------------------------------
+
+
+def _two_groups(rng, shares, n, offset=-0.1):
+    """Scores about .1 and .9, of which the upper are too high by .1 in both samples."""
+    is_high = rng.random(2 * n) < np.repeat(shares, n)
+    scores = np.where(is_high, 0.85, 0.05) + 0.1 * rng.random(2 * n)
+    labels = rng.random(2 * n) < scores + np.where(is_high, offset, 0)
+    return labels[:n], scores[:n], labels[n:], scores[n:]
+
+
+def test_a_cell_across_a_gap_compares_equal_scores_only():
+    """By hand: one cell of 20 rows, at .1 and at .9. The residuals of the upper ones
+    are lower by .1 in both samples, and only the shares differ.
+    """
+    lines = _Lines.of_sums(
+        n=np.array([[10.0], [10.0]]),
+        score=np.array([[9 * 0.1 + 0.9], [0.1 + 9 * 0.9]]),
+        score_squared=np.array([[9 * 0.01 + 0.81], [0.01 + 9 * 0.81]]),
+        residual=np.array([[-0.1], [-0.9]]),
+        residual_score=np.array([[-0.09], [-0.81]]),
+    )
+    assert lines.slope == pytest.approx([-0.125])
+    assert lines.excess == pytest.approx([0], abs=1e-12)
+    # 9 and 1 rows at the lower score, 1 and 9 at the upper: 2 x 9 / 10 of 5
+    assert lines.weight == pytest.approx([1.8])
+    # Where each sample has its own score nothing is told.
+    apart = _Lines.of_sums(
+        n=np.array([[10.0], [10.0]]),
+        score=np.array([[1.0], [9.0]]),
+        score_squared=np.array([[0.1], [8.1]]),
+        residual=np.array([[0.0], [-1.0]]),
+        residual_score=np.array([[0.0], [-0.9]]),
+    )
+    assert apart.weight.tolist() == apart.excess.tolist() == [0]
+
+
+@pytest.mark.parametrize("n_samples", [40, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("shares", [(0.1, 0.88), (0.95, 0.05)])
+def test_changed_shares_are_no_change_of_the_curve(shares, n_samples):
+    rejected, covered = 0, 0
+    for seed in range(n_samples):
+        rng = np.random.default_rng(seed)
+        found = calibration_change(
+            *_two_groups(rng, shares, 1000), n_resamples=99, random_state=seed
+        )
+        rejected += found.pvalue <= 0.05
+        covered += found.shift.low <= 0 <= found.shift.high
+    # with cells that span the gap: .112 and .318, covered .83 and .68
+    assert rejected / n_samples <= 0.05 + 2.5 * np.sqrt(0.0475 / n_samples)
+    assert covered / n_samples >= 0.9 - 2.5 * np.sqrt(0.09 / n_samples)
+
+
+def test_bins_across_a_gap_compare_equal_scores_as_well():
+    rng = np.random.default_rng(1)
+    y_before, before, y_after, after = _two_groups(rng, (0.95, 0.05), 4000)
+    bins = [
+        BinStatistics.from_predictions(y, scores, [0, 1])
+        for y, scores in ((y_before, before), (y_after, after))
+    ]
+    found = calibration_change(*bins, n_resamples=99, random_state=0)
+    assert found.pvalue > 0.05
+    assert found.shift.low <= 0 <= found.shift.high
+
+
+def test_two_clusters_have_no_interval_of_the_shift():
+    rng = np.random.default_rng(2)
+    scores = rng.random(400)
+    labels = rng.random(400) < scores
+    found = calibration_change(
+        labels[:200],
+        scores[:200],
+        labels[200:],
+        scores[200:],
+        clusters=(np.zeros(200), np.ones(200)),
+        n_resamples=19,
+        random_state=0,
+    )
+    assert np.isnan(found.shift.low)
+    assert "worth 2 of equal size" in found.shift.reason

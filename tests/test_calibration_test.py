@@ -1,4 +1,6 @@
-"""Tests of calibration: closed forms by hand, resampling against its definition. Levels: test_validity.py."""
+"""Tests of calibration: closed forms by hand, resampling against its definition.
+Levels: test_validity.py.
+"""
 
 import math
 import time
@@ -74,20 +76,21 @@ def test_hosmer_lemeshow_equals_the_loop(weighted):
 
 
 def test_hosmer_lemeshow_by_hand():
-    # Two bins of ten rows: (5 - 2)^2 / (2 * .8) + (8 - 8)^2 / ... = 5.625 on two degrees of freedom: exp(-5.625 / 2).
+    # Two bins of ten rows: (5 - 2)^2 / (2 * .8) + (8 - 8)^2 / ... = 5.625 on two
+    # degrees of freedom: exp(-5.625 / 2).
     scores = np.repeat([0.2, 0.8], 10)
     labels = np.r_[np.ones(5), np.zeros(5), np.ones(8), np.zeros(2)]
     found = calibration_test(
         labels, scores, method="hosmer_lemeshow", binning=UniqueScores()
     )
     assert found == pytest.approx((5.625, math.exp(-5.625 / 2)))
-    assert found == calibration_test(
-        labels, scores, method="hosmer_lemeshow"
-    )  # ten bins merge to the two scores
+    # ten bins merge to the two scores
+    assert found == calibration_test(labels, scores, method="hosmer_lemeshow")
 
 
 def test_resampling_pvalue_is_that_of_the_binomial():
-    # One distinct score s and the statistic |mean label - s|: the number of events is binomial.
+    # One distinct score s and the statistic |mean label - s|: the number of events is
+    # binomial.
     labels = np.arange(60) < 24
     scores = np.full(60, 0.3)
     extreme = np.abs(np.arange(61) - 18) >= 6
@@ -113,7 +116,8 @@ def test_the_default_statistic_is_the_sweep():
         assert found.statistic == pytest.approx(
             sweep_calibration_error(labels, scores, sample_weight=weight)
         )
-    # The same test through the general path: other random numbers, the same distribution.
+    # The same test through the general path: other random numbers, the same
+    # distribution.
     quick = calibration_test(labels, scores, n_resamples=1000, random_state=0)
     general = calibration_test(
         labels,
@@ -210,7 +214,8 @@ def test_asymptotic_and_resampled_pvalues_agree():
 
 
 def test_clusters_of_equal_rows_are_one_row_each():
-    # Ten copies of each row: as independent rows they are ten times as certain as the 150 clusters that they are.
+    # Ten copies of each row: as independent rows they are ten times as certain as the
+    # 150 clusters that they are.
     labels, scores, _ = sample(150, power=1.3, seed=2)
     clusters = np.repeat(np.arange(150), 10)
     labels, scores = np.repeat(labels, 10), np.repeat(scores, 10)
@@ -229,7 +234,9 @@ def test_clusters_of_equal_rows_are_one_row_each():
 
 
 def dependent(seed, n_clusters=20, size=20, scores=None, correlation=0.3):
-    """Calibrated labels that depend on each other within clusters; the default scores are .02 and .98."""
+    """Calibrated labels that depend on each other within clusters; the default scores
+    are .02 and .98.
+    """
     rng = np.random.default_rng(seed)
     clusters = np.repeat(np.arange(n_clusters), size)
     scores = (
@@ -285,7 +292,9 @@ def test_few_events_in_clusters_warn():
 
 
 def test_any_metric_has_clusters():
-    """Ten copies of each row: the resampled p-value is that of 100 rows, not of 1,000."""
+    """Ten copies of each row: the resampled p-value is that of 100 rows, not of
+    1,000.
+    """
     rng = np.random.default_rng(0)
     scores = rng.random(100)
     labels = rng.random(100) < scores**1.2
@@ -295,9 +304,8 @@ def test_any_metric_has_clusters():
     ten = calibration_test(*rows, clusters=np.arange(1000) // 10, **options).pvalue
     assert ten > 0.02
     assert ten == pytest.approx(one, abs=0.1)
-    assert (
-        calibration_test(*rows, **options).pvalue == 0.005
-    )  # as independent rows they are ten times as sure
+    # as independent rows they are ten times as sure
+    assert calibration_test(*rows, **options).pvalue == 0.005
 
 
 @pytest.mark.slow
@@ -359,7 +367,8 @@ def test_sums_of_bins_in_place_of_rows():
 
 
 def test_ten_million_rows_cost_about_one_sort():
-    # 999 draws of 4,096 cells; the rows are sorted once. 400,000 here: well under the seconds of 999 sorts.
+    # 999 draws of 4,096 cells; the rows are sorted once. 400,000 here: well under the
+    # seconds of 999 sorts.
     rng = np.random.default_rng(0)
     scores = rng.random(400_000)
     labels = rng.random(400_000) < scores
@@ -384,7 +393,8 @@ def test_miscalibrated_scores_are_found():
 
 
 def test_spiegelhalter_is_blind_to_errors_that_balance():
-    # P(y | s) = s^a: the integral of (s^a - s)(1 - 2 s) over [0, 1], which z is made of, is 0 for a = 2 and small near.
+    # P(y | s) = s^a: the integral of (s^a - s)(1 - 2 s) over [0, 1], which z is made
+    # of, is 0 for a = 2 and small near.
     labels, scores, _ = sample(1000, power=2)
     assert calibration_test(labels, scores, method="spiegelhalter").pvalue > 0.05
     assert calibration_test(labels, scores, random_state=0).pvalue == 1 / 1000
@@ -436,9 +446,8 @@ def test_many_classes():
             ).pvalue
             <= 0.02
         )
-        if (
-            "sample_weight" not in options
-        ):  # a row that is counted twice is not two labels
+        # a row that is counted twice is not two labels
+        if "sample_weight" not in options:
             assert (
                 calibration_test(
                     calibrated, proba, n_resamples=99, random_state=0, **options

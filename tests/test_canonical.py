@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from _catalog import refused
 
-from skcalib.metrics import _canonical as canonical
+from skcalib._errors import kernel
+from skcalib._input.scored_labels import check_scored_labels
 from skcalib.metrics import (
     calibration_error_interval,
     calibration_test,
@@ -38,12 +39,15 @@ def _twin(y, proba, bandwidth):
 
 
 def test_sanity_values():
-    """Equal rows, labels 0 and 1: <(.5, -.5), (-.5, .5)> = -.5. Three rows: by hand, formulas page."""
+    """Equal rows, labels 0 and 1: <(.5, -.5), (-.5, .5)> = -.5. Three rows: by hand,
+    formulas page.
+    """
     assert kernel_calibration_error([0, 1], [[0.5, 0.5]] * 2) == pytest.approx(
         -0.5, abs=1e-12
     )
     proba = [[0.5, 0.3, 0.2], [0.5, 0.3, 0.2], [0.2, 0.2, 0.6]]
-    # Pairs: (1, 2): e0 - p, e1 - p: -.62 + .38 -> .38 - .8 = -.42; TV .4 to the third row.
+    # Pairs: (1, 2): e0 - p, e1 - p: -.62 + .38 -> .38 - .8 = -.42; TV .4 to the third
+    # row.
     inner = (
         -0.42,
         (0.5 * -0.2 + -0.3 * -0.2 + -0.2 * 0.4),
@@ -60,8 +64,8 @@ def test_sanity_values():
 @pytest.mark.parametrize("bandwidth", [None, 0.3])
 def test_value_is_that_of_the_pairs(n_classes, bandwidth, monkeypatch):
     y, proba = _rows(31, n_classes)
-    monkeypatch.setattr(canonical, "_ROWS", 4)  # several blocks, the last ones cut
-    monkeypatch.setattr(canonical, "_COLUMNS", 5)
+    monkeypatch.setattr(kernel, "_ROWS", 4)  # several blocks, the last ones cut
+    monkeypatch.setattr(kernel, "_COLUMNS", 5)
     found = kernel_calibration_error(y, proba, bandwidth=bandwidth or "median")
     assert found == pytest.approx(_twin(y, proba, bandwidth), abs=1e-12)
     if n_classes == 2:
@@ -74,7 +78,7 @@ def test_integer_weights_are_repeated_rows(monkeypatch):
     y, proba = _rows(40, 3)
     weight = np.random.default_rng(1).integers(0, 4, 40)
     for most in (512, 10):
-        monkeypatch.setattr(canonical, "_LANDMARKS", most)
+        monkeypatch.setattr(kernel, "_LANDMARKS", most)
         found = kernel_calibration_error(y, proba, sample_weight=weight)
         again = kernel_calibration_error(
             np.repeat(y, weight), np.repeat(proba, weight, axis=0)
@@ -85,8 +89,9 @@ def test_integer_weights_are_repeated_rows(monkeypatch):
 def test_statistic_of_the_test_is_the_error_while_all_rows_are_landmarks():
     y, proba = _rows(50, 3)
     drawn, _ = _rows(50, 3, seed=3)
-    data = canonical.check_scored_labels(y, proba)
-    found = canonical.kernel_statistics(data, [(drawn, None, {})], bandwidth=0.4)
+    data = check_scored_labels(y, proba)
+    error = kernel.KernelError(bandwidth=0.4)
+    found = error.drawn_statistics(data, [(drawn, None, {})], importance=False)
     expected = [
         50 * 49 * kernel_calibration_error(labels, proba, bandwidth=0.4)
         for labels in (y, drawn)
@@ -134,7 +139,9 @@ def test_refusals():
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "n_classes"), [(60, 2), (100, 3), (150, 10), (600, 4)])
 def test_level(n, n_classes):
-    """Of 300 calibrated samples 15 are expected below .05; 26 are 3 standard errors more."""
+    """Of 300 calibrated samples 15 are expected below .05; 26 are 3 standard errors
+    more.
+    """
     rejected = 0
     for seed in range(300):
         options = {

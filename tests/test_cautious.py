@@ -1,4 +1,6 @@
-"""CautiousRecalibrator: what it chooses, the evidence it shows, and the gain that a stack measures."""
+"""CautiousRecalibrator: what it chooses, the evidence it shows, and the gain that a
+stack measures.
+"""
 
 import numpy as np
 import pytest
@@ -12,10 +14,10 @@ from skcalib import (
     StackedRecalibrator,
     TemperatureScaling,
 )
+from skcalib._fitting.folds import cross_validation_folds
 from skcalib.evaluation import recalibration_gain
 from skcalib.export import from_dict, to_dict, to_sql
-from skcalib.recalibrators._folds import cross_validation_folds
-from skcalib.recalibrators._stacked import Uncalibrated
+from skcalib.recalibrators._uncalibrated import Uncalibrated
 
 
 def _rows(n, slope, seed=0, n_classes=2):
@@ -104,7 +106,8 @@ def test_the_gain_of_a_stack_by_a_plain_loop(n_classes):
 
 
 def test_a_probability_of_zero_is_lifted_though_no_such_event_was_seen():
-    # The stack saves nothing on these rows, and the next event at a score of 0 would cost 36 nats.
+    # The stack saves nothing on these rows, and the next event at a score of 0 would
+    # cost 36 nats.
     rng = np.random.default_rng(1)
     scores = np.r_[np.zeros(150), rng.uniform(0.05, 0.95, 100), np.ones(150)]
     y = (rng.random(400) < scores).astype(int)
@@ -133,9 +136,8 @@ def test_log_odds_and_ways_out():
     np.testing.assert_allclose(
         kept.predict_proba(log_odds)[:, 1], expit(log_odds), rtol=1e-9
     )
-    assert (
-        to_sql(kept).split("/*")[0] == to_sql(kept.chosen_).split("/*")[0]
-    )  # what follows says where it comes from
+    # what follows says where it comes from
+    assert to_sql(kept).split("/*")[0] == to_sql(kept.chosen_).split("/*")[0]
 
 
 @pytest.mark.slow

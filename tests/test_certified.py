@@ -1,4 +1,6 @@
-"""Certificates in company: what an estimator around a recalibrator, a search or a class of one's own does to them."""
+"""Certificates in company: what an estimator around a recalibrator, a search or a class
+of one's own does to them.
+"""
 
 import json
 import pickle
@@ -61,9 +63,8 @@ def test_none_inside_a_recalibrated_classifier(options, reason, recalibrator):
         inner = inner[-1] if hasattr(inner, "steps") else inner
         with refused(ValueError, "No certificate", reason, "FrozenEstimator"):
             inner.certificate()
-    inner.fit(
-        np.linspace(0, 1, 200), np.arange(200) % 2
-    ).certificate()  # a new fit has one
+    # a new fit has one
+    inner.fit(np.linspace(0, 1, 200), np.arange(200) % 2).certificate()
 
 
 def test_one_inside_a_recalibrated_classifier_of_a_frozen_model():
@@ -108,7 +109,7 @@ def test_none_inside_what_changes_the_forecasts():
 
 
 def _of_groups(n=900, seed=0):
-    """Return scores, labels and groups: in "b" the event is rarer than the score says."""
+    """Return scores, labels and groups: in "b" the event is rarer than the score says."""  # noqa: E501
     rng = np.random.default_rng(seed)
     group = np.array(["a", "b", "c"])[rng.integers(0, 3, n)]
     scores = rng.random(n)
@@ -168,7 +169,9 @@ def test_merged_and_mixed_groups_have_none(options, groups):
 @pytest.mark.parametrize("kind", ["conditional", "marginal"])
 @pytest.mark.parametrize("interval", ["theorem", "clopper_pearson"])
 def test_the_union_over_groups_holds(kind, interval):
-    """Fails in at most .3 of samples at level .7: uniform scores, so that event frequencies of bins are known."""
+    """Fails in at most .3 of samples at level .7: uniform scores, so that event
+    frequencies of bins are known.
+    """
     missed, n_runs = 0.0, 60
     for seed in range(n_runs):
         scores, y, group = _of_groups(n=360, seed=seed)

@@ -1,8 +1,11 @@
-"""The picture of a change: what is drawn are differences at equal scores, with intervals that cover."""
+"""The picture of a change: what is drawn are differences at equal scores, with
+intervals that cover.
+"""
 
 import numpy as np
 import pytest
 
+from skcalib._verdicts import pvalue_words
 from skcalib.binning import FixedEdges
 from skcalib.metrics import BinStatistics
 from skcalib.monitoring import calibration_change
@@ -59,7 +62,7 @@ def test_points_are_differences_of_residuals_in_common_bins():
     change = calibration_change(*samples, **QUICK)
     assert display.change.pvalue == change.pvalue
     assert display.ax_.get_title(loc="left").endswith(
-        f"same curve: p = {change.pvalue:.2g}"
+        f"same curve: {pvalue_words(change.pvalue)}"
     )
 
 

@@ -1,4 +1,6 @@
-"""Claims of the pages that no other test checks: figures that two pages share, counts, orders, computations."""
+"""Claims of the pages that no other test checks: figures that two pages share, counts,
+orders, computations.
+"""
 
 import re
 import tomllib
@@ -12,12 +14,12 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline
 from sklearn.utils.fixes import parse_version
 
-import skcalib
 from benchmarks.estimator_means import _ERRORS, mean
 from benchmarks.levels.page import read_rows
 from skcalib import (
@@ -39,14 +41,16 @@ from skcalib.metrics import (
     calibration_error_interval,
     calibration_test,
 )
-from skcalib.monitoring import CalibrationMonitor
+from skcalib.monitoring import CalibrationMonitor, estimated_performance
 
 ROOT = Path(__file__).parents[1]
 ROWS = read_rows(ROOT / "benchmarks/levels/rows.jsonl").values()
 
 
 def _page(name):
-    """Return the text of a page with single spaces, so that lines can be broken anywhere."""
+    """Return the text of a page with single spaces, so that lines can be broken
+    anywhere.
+    """
     path = ROOT / "README.md" if name == "README" else ROOT / "doc" / f"{name}.md"
     return " ".join(path.read_text("utf-8").split())
 
@@ -76,7 +80,7 @@ def _row(page, start):
     ]
 
 
-# --- Figures that two pages share -----------------------------------------------------------------------------
+# --- Figures that two pages share -----------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -112,15 +116,15 @@ def test_the_guide_quotes_whole_estimators():
         )
     )
     assert (
-        "Its mean log-loss is .494. That of scikit-learn's best form is .506, and that of the bare models 1.642"
-        in _page("pipelines")
+        "Its mean log-loss is .494. That of scikit-learn's best form is .506, and that"
+        " of the bare models 1.642" in _page("pipelines")
     )
     assert (ours[0], theirs[0], bare[0]) == (0.494, 0.506, 1.642)
     assert round(240 * ours[2] / 100) == 1  # harmed: 1 of 240
     arena = _page("arena")
     assert (
-        "worse than the bare model by more than noise in 1 of 240 cases. scikit-learn's forms are in 8 to 90"
-        in arena
+        "worse than the bare model by more than noise in 1 of 240 cases. scikit-learn's"
+        " forms are in 8 to 90" in arena
     )
     shares = [
         float(one)
@@ -136,8 +140,8 @@ def test_the_guide_quotes_levels():
         100 * row.measured for row in ROWS if row.promise == "naive search: precision"
     ]
     assert (
-        f"broke it in {min(naive):.0f} to {max(naive):.0f} % of samples, and in more than 10 % of them for "
-        in _page("which_threshold")
+        f"broke it in {min(naive):.0f} to {max(naive):.0f} % of samples, and in more"
+        " than 10 % of them for " in _page("which_threshold")
     )
     assert f"{sum(one > 10 for one in naive)} of {len(naive)} kinds of data" in _page(
         "which_threshold"
@@ -160,8 +164,8 @@ def test_the_guide_quotes_levels():
 
 def test_the_guide_quotes_scale():
     assert (
-        "an equal-mass table takes 4 seconds, a fit of Platt scaling 4, a fit of isotonic calibration 17"
-        in _page("large_tables")
+        "an equal-mass table takes 4 seconds, a fit of Platt scaling 4, a fit of"
+        " isotonic calibration 17" in _page("large_tables")
     )
     found = [
         _row("scale", name)[0]
@@ -190,14 +194,14 @@ def test_means_of_errors(position):
         assert mean(error, 200, power, 0.06) == pytest.approx(told, abs=0.012)
 
 
-# --- Small computations ---------------------------------------------------------------------------------------
+# --- Small computations ---------------------------------------------------------------
 
 
 def test_rows_that_a_certified_error_needs():
     text = _page("which_threshold")
     assert (
-        "needs at least 45 rows without an error. It needs 77 rows with one error, 105 with two, and 184 with five"
-        in text
+        "needs at least 45 rows without an error. It needs 77 rows with one error, 105"
+        " with two, and 184 with five" in text
     )
     for n, errors in ((45, 0), (77, 1), (105, 2), (184, 5)):
         assert binom.cdf(errors, n, 0.05) <= 0.1 < binom.cdf(errors, n - 1, 0.05)
@@ -205,8 +209,8 @@ def test_rows_that_a_certified_error_needs():
 
 def test_how_tolerance_grows_with_bins_and_falls_with_rows():
     assert (
-        "Twice the bins need about 1.5 times the tolerance. Four times the rows halve it."
-        in _page("how_many_bins")
+        "Twice the bins need about 1.5 times the tolerance. Four times the rows"
+        " halve it." in _page("how_many_bins")
     )
     for n, n_bins in ((5000, 10), (20_000, 20)):
         assert conditional_epsilon(n, 2 * n_bins) / conditional_epsilon(
@@ -239,7 +243,7 @@ def test_an_interval_excludes_0_exactly_if_the_test_rejects_at_half_its_level():
     assert len(set(excluded)) == 2
 
 
-# --- Pages whose code runs ------------------------------------------------------------------------------------
+# --- Pages whose code runs ------------------------------------------------------------
 
 
 def test_figures_of_how_many_bins():
@@ -257,9 +261,8 @@ def test_figures_of_how_many_bins():
     )
     found = names["verification"]
     assert (
-        f"The estimate is {found.estimate:.3f} and its upper bound {found.upper_bound:.3f}".replace(
-            " 0.", " ."
-        )
+        f"The estimate is {found.estimate:.3f} and its upper bound"
+        f" {found.upper_bound:.3f}".replace(" 0.", " .")
         in text
     )
     assert found.verified
@@ -339,6 +342,35 @@ def test_the_table_of_drift():
         assert _row("drift", quantity) == pytest.approx(values, abs=6e-4)
 
 
+def test_figures_of_after_the_release():
+    page = (ROOT / "doc" / "after_release.md").read_text("utf-8")
+    names = {}
+    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(block, names)  # noqa: S102
+    spring = estimated_performance(
+        names["defaulted"], names["scores"], names["spring"], metrics="event_frequency"
+    )
+    autumn = names["expected"]
+    found = [
+        names["defaulted"].mean(),
+        spring.estimate[0],
+        spring.low[0],
+        spring.high[0],
+        names["defaulted_in_spring"].mean(),
+        autumn.estimate[1],
+        autumn.low[1],
+        autumn.high[1],
+        names["defaulted_in_autumn"].mean(),
+        names["audited"].low[0],
+        names["audited"].high[0],
+        names["audited"].change.pvalue,
+        log_loss(names["outcome"], names["stream"]),
+        log_loss(names["outcome"], np.concatenate(names["issued"])),
+    ]
+    for number in found:
+        assert f"{number:.3f}".lstrip("0") in page
+
+
 def test_the_first_interval_of_which_error():
     told = re.search(
         r"The error is (\.\d+), and with 90 % confidence between (\.\d+) and (\.\d+)\.",
@@ -357,7 +389,9 @@ def test_log_losses_of_many_classes():
 
 
 def test_how_often_a_calibrated_model_is_recalibrated():
-    """About half the time, and by little: the rule asks for half a standard error of gain."""
+    """About half the time, and by little: the rule asks for half a standard error of
+    gain.
+    """
     moved = []
     for seed in range(12):
         rng = np.random.default_rng(seed)
@@ -385,7 +419,7 @@ def test_alarms_of_the_other_monitors():
     )
 
 
-# --- What the tables of methods say ---------------------------------------------------------------------------
+# --- What the tables of methods say ---------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -449,19 +483,6 @@ def test_the_default_of_the_one_liner():
     assert model.gain_.low <= model.gain_.estimate <= model.gain_.high
 
 
-def test_number_of_recalibrators():
-    from skcalib.recalibrators import BaseRecalibrator
-
-    public = [getattr(skcalib, name) for name in skcalib.__all__]
-    methods = [
-        one
-        for one in public
-        if isinstance(one, type) and issubclass(one, BaseRecalibrator)
-    ]
-    assert "`StackedRecalibrator` and fifteen more" in _page("README")
-    assert len(methods) == 3 + 15
-
-
 def test_versions_of_the_installation():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     text = _page("installation")
@@ -504,6 +525,6 @@ def test_number_of_fits_with_and_without_memory(tmp_path):
     assert counted == [114, 24]
     text = _page("pipelines")
     assert (
-        "108 fits, and 6 more at the end. With it there are 6 for each fold and 6 at the end: 24."
-        in text
+        "108 fits, and 6 more at the end. With it there are 6 for each fold and 6 at"
+        " the end: 24." in text
     )

@@ -1,4 +1,6 @@
-"""``class_pooling="auto"``: the path by its definition, what it gains, weights, logits and their probabilities."""
+"""``class_pooling="auto"``: the path by its definition, what it gains, weights, logits
+and their probabilities.
+"""
 
 import numpy as np
 import pytest
@@ -6,8 +8,8 @@ from _twins import repeated
 from scipy.special import softmax
 
 from skcalib import BetaCalibration, PlattScaling, QuadraticScaling
-from skcalib.recalibrators import _partial_pooling
-from skcalib.recalibrators._partial_pooling import ClassProblems
+from skcalib._fitting import partial_pooling
+from skcalib._fitting.partial_pooling import ClassProblems
 
 METHODS = [BetaCalibration, QuadraticScaling, PlattScaling]
 PATH = [1, 0.3, 0.1, 0.03]
@@ -15,7 +17,9 @@ over_methods = pytest.mark.parametrize("method", METHODS)
 
 
 def sample(n=300, n_classes=3, spread=1.0, seed=0):
-    """Probabilities of a model, and labels of maps that differ between the classes by `spread`."""
+    """Probabilities of a model, and labels of maps that differ between the classes by
+    `spread`.
+    """
     rng = np.random.default_rng(seed)
     logits = 1.5 * rng.normal(size=(n, n_classes))
     own = 0.7 + spread * np.linspace(-0.6, 0.6, n_classes)
@@ -124,7 +128,8 @@ def test_is_weak_where_that_predicts_better(method):
     assert auto.class_pooling_ < 1
     fresh, labels = sample(1500, n_classes=5, seed=1)
     assert log_loss(auto, fresh, labels) <= log_loss(held, fresh, labels)
-    # One temperature for all classes: nothing to gain, and the fit is the one of the strongest ridge exactly.
+    # One temperature for all classes: nothing to gain, and the fit is the one of the
+    # strongest ridge exactly.
     proba, y = sample(1500, n_classes=5, spread=0)
     auto, held = (
         method(class_pooling="auto").fit(proba, y),
@@ -137,7 +142,7 @@ def test_is_weak_where_that_predicts_better(method):
 @over_methods
 def test_many_classes_keep_the_strongest(method, monkeypatch):
     proba, y = sample(1500, n_classes=5)
-    monkeypatch.setattr(_partial_pooling, "_MOST_CLASSES", 4)
+    monkeypatch.setattr(partial_pooling, "_MOST_CLASSES", 4)
     assert method(class_pooling="auto").fit(proba, y).class_pooling_ == 1
 
 
@@ -170,15 +175,15 @@ def test_is_the_default():
     )
     proba, y = sample()
     assert PlattScaling(loss="squared").fit(proba, y).class_pooling_ == 0
-    assert (
-        PlattScaling().fit(proba[:89], y[:89]).class_pooling_ == 1
-    )  # fewer than 30 rows a class
+    # fewer than 30 rows a class
+    assert PlattScaling().fit(proba[:89], y[:89]).class_pooling_ == 1
 
 
 @over_methods
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_logits_and_their_probabilities_with_sure_forecasts(method, dtype):
-    # Next to 1 a probability loses what it leaves to the others, but its row holds them.
+    # Next to 1 a probability loses what it leaves to the others, but its row holds
+    # them.
     rng = np.random.default_rng(0)
     logits = 12 * rng.normal(size=(400, 4))
     y = (0.3 * logits + rng.gumbel(size=logits.shape)).argmax(axis=1)

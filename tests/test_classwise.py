@@ -1,4 +1,6 @@
-"""Class-wise temperature scaling against separate fits and a grid search over plain losses."""
+"""Class-wise temperature scaling against separate fits and a grid search over plain
+losses.
+"""
 
 import numpy as np
 import pytest
@@ -11,7 +13,9 @@ from skcalib.recalibrators import _classwise
 
 
 def _sample(n=300, n_classes=3, seed=0):
-    """Logits that are too small for the first predicted classes and too large for the last."""
+    """Logits that are too small for the first predicted classes and too large for the
+    last.
+    """
     rng = np.random.default_rng(seed)
     logits = rng.normal(scale=2, size=(n, n_classes))
     true_inverse = np.linspace(2.5, 0.3, n_classes)[logits.argmax(axis=1), None]
@@ -79,7 +83,8 @@ def test_objective_is_that_of_a_fine_grid_search(max_deviation, n_classes):
     model = _fit(logits, y, max_deviation)
     inverse, shared = model.inverse_temperature_, model.shared_inverse_temperature_
     assert np.all(np.abs(inverse - shared) <= max_deviation + 1e-12)
-    # Every class's loss on one grid; around each centre of the grid its least value in the window.
+    # Every class's loss on one grid; around each centre of the grid its least value in
+    # the window.
     step = 0.0005
     grid = np.arange(step, 6, step)
     reach = int(round(max_deviation / step))
@@ -111,8 +116,9 @@ def test_more_deviation_never_fits_worse():
 
 
 def test_the_example_by_hand():
-    # Log-odds of +-L with L = 2 log 3, right in 30 of 40 and in 36 of 40 rows: alone the optima are alpha L = log 3 and
-    # log 9. At a distance of .2 from each other, 40 (sigma(a L) - 3/4) + 40 (sigma((a + .2) L) - 9/10) = 0.
+    # Log-odds of +-L with L = 2 log 3, right in 30 of 40 and in 36 of 40 rows: alone
+    # the optima are alpha L = log 3 and log 9. At a distance of .2 from each other, 40
+    # (sigma(a L) - 3/4) + 40 (sigma((a + .2) L) - 9/10) = 0.
     size = 2 * np.log(3)
     log_odds, y = np.repeat([size, -size], 40), np.repeat([1, 0, 0, 1], [30, 10, 36, 4])
     slope = lambda a: expit(a * size) - 0.75 + expit((a + 0.2) * size) - 0.9  # noqa: E731
@@ -150,9 +156,10 @@ def test_bounds_hold_and_decisions_stay(max_deviation):
     rng = np.random.default_rng(0)
     logits = rng.normal(scale=3, size=(120, 4))
     predicted = logits.argmax(axis=1)
+    # all right, all wrong, noise
     y = np.where(
         predicted == 0, 0, np.where(predicted == 1, 2, rng.integers(0, 4, 120))
-    )  # all right, all wrong, noise
+    )
     for bounds in ((1e-2, 1e2), (0.5, 2.0), (1.0, 1.0)):
         model = _fit(logits, y, max_deviation, bounds=bounds)
         everything = np.append(
@@ -176,15 +183,16 @@ def test_bounds_hold_and_decisions_stay(max_deviation):
 def test_decisions_stay_where_probabilities_round():
     logits, y = _sample()
     model = _fit(logits, y, np.inf, bounds=(1e-2, 1e-2))
-    close = np.array(
-        [[1.0, np.nextafter(1.0, 2.0), 0.0]]
-    )  # a hundredth of them is the same float
+    # a hundredth of them is the same float
+    close = np.array([[1.0, np.nextafter(1.0, 2.0), 0.0]])
     assert model.predict(close).tolist() == [1]
 
 
 def test_sure_and_right_beyond_rounding_ends_on_the_bound():
-    # exp(-800 alpha) is 0: neither slope nor curvature is left, and the loss still falls.
-    logits = np.array([[800.0, 0, 0]] * 5 + [[0, 3.0, 0]] * 4 + [[0, 0, 2.0]] * 4)
+    # exp(-690 alpha) is 0 from alpha = 1.1 on, where the other classes have theirs:
+    # neither slope nor curvature is left, and the loss still falls. With a gap of more
+    # than 700 the other classes would be impossible.
+    logits = np.array([[690.0, 0, 0]] * 5 + [[0, 0.3, 0]] * 4 + [[0, 0, 0.2]] * 4)
     y = np.array([0] * 5 + [1, 1, 1, 2] + [2, 2, 2, 0])
     assert _fit(logits, y, np.inf).inverse_temperature_[0] == 100
 
@@ -195,7 +203,8 @@ def test_classes_never_predicted_take_the_shared_value():
     for gamma in (0.1, np.inf):
         model = _fit(logits[rows], y[rows], gamma)
         assert model.inverse_temperature_[2] == model.shared_inverse_temperature_
-    # Rows without a preference say nothing either: the first class is predicted for them alone.
+    # Rows without a preference say nothing either: the first class is predicted for
+    # them alone.
     logits, y = (
         np.array([[0.0, 0, 0]] * 6 + [[0, 2, 0]] * 4 + [[0, 0, 2]] * 4),
         np.arange(14) % 3,
@@ -223,7 +232,9 @@ def test_integer_weights_are_repeated_rows():
 
 
 def _warranted(logits, y, shared):
-    """Return the rule for "auto", row by row: the moment estimate of the spread over twice the standard error."""
+    """Return the rule for "auto", row by row: the moment estimate of the spread over
+    twice the standard error.
+    """
     slopes, curvatures = {}, {}
     for row, label in zip(logits, y, strict=True):
         share = np.exp(shared * row) / np.exp(shared * row).sum()
@@ -286,7 +297,8 @@ def test_plenty_of_rows_are_not_bound():
 
 
 def test_classes_that_do_not_differ_keep_together():
-    # The moment estimate is unbiased before it is cut at 0: half of the time it is 0, and small the other half.
+    # The moment estimate is unbiased before it is cut at 0: half of the time it is 0,
+    # and small the other half.
     deviations = []
     for seed in range(40):
         rng = np.random.default_rng(seed)
@@ -314,7 +326,8 @@ def test_two_classes_that_differ_are_apart_with_a_few_hundred_rows():
 
 
 def test_nothing_to_tell_classes_apart_warrants_no_deviation():
-    # One class is predicted alone; or rows without a preference; or every row right beyond rounding.
+    # One class is predicted alone; or rows without a preference; or every row right
+    # beyond rounding.
     rng = np.random.default_rng(0)
     one = np.column_stack((3 + rng.random(50), rng.random((50, 2))))
     for logits, y in (
@@ -343,7 +356,8 @@ def test_parameters_are_checked():
 
 @pytest.mark.parametrize("max_deviation", [0, 0.3, "auto", np.inf])
 def test_classes_without_errors_cost_no_more_passes(monkeypatch, max_deviation):
-    # Newton's steps toward infinity have one length: some 200 passes over the rows if the bounds are not tried.
+    # Newton's steps toward infinity have one length: some 200 passes over the rows if
+    # the bounds are not tried.
     logits, y = _sample(n=2000, n_classes=10)
     predicted = logits.argmax(axis=1)
     y = np.where(predicted < 5, predicted, y)

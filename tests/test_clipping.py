@@ -1,4 +1,6 @@
-"""The parameter `clip`: a constant, or a learned floor, for every method on log-odds and on every scale."""
+"""The parameter `clip`: a constant, or a learned floor, for every method on log-odds
+and on every scale.
+"""
 
 import numpy as np
 import pytest
@@ -6,8 +8,8 @@ from _catalog import RECALIBRATORS
 from sklearn.base import clone
 
 from skcalib import TemperatureScaling
+from skcalib._fitting.floor import learned_floor
 from skcalib._rows.links import PROBABILITY_CLIP
-from skcalib.recalibrators._clipping import learned_floor
 
 CLIPPING = [one for one in RECALIBRATORS if hasattr(one, "clip")]
 
@@ -18,7 +20,9 @@ def clipping(request):
 
 
 def forest(n=600, n_classes=2):
-    """Votes of a small forest: a fifth of them exactly 0 or 1, which are wrong in one row of twelve."""
+    """Votes of a small forest: a fifth of them exactly 0 or 1, which are wrong in one
+    row of twelve.
+    """
     rng = np.random.default_rng(0)
     votes = (
         np.stack(

@@ -1,10 +1,14 @@
-"""Models side by side: values, paired differences, tables; plain twins of the jackknife and of the variance."""
+"""Models side by side: values, paired differences, tables; plain twins of the jackknife
+and of the variance.
+"""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
 from _catalog import refused
+from scipy.special import ndtr
 from scipy.stats import ttest_rel
 from sklearn.metrics import roc_auc_score
 
@@ -103,9 +107,8 @@ def test_squares_are_means_over_pairs_with_the_jackknife():
         square("sure", rows) - square("good", rows), abs=1e-12
     )
     width = (row["difference_high"] - row["difference_low"]) / 2
-    assert width == pytest.approx(
-        1.67 * np.sqrt(variance), rel=0.02
-    )  # Student's quantile of 30 to 59 degrees
+    # Student's quantile of 30 to 59 degrees
+    assert width == pytest.approx(1.67 * np.sqrt(variance), rel=0.02)
     own = calibration_error_interval(
         y, models["sure"], metric=partial(calibration_error, squared=True, binning=4)
     )
@@ -132,9 +135,8 @@ def test_many_classes(multiclass):
         calibration_error(y, p, squared=True, binning=5, multiclass=multiclass)
         for p in proba
     ]
-    if (
-        multiclass != "pooled"
-    ):  # there pairs of one row are left out instead of their noise
+    # there pairs of one row are left out instead of their noise
+    if multiclass != "pooled":
         np.testing.assert_allclose(found.estimate[2:], values, atol=1e-12)
     assert found.difference[3] == pytest.approx(values[1] - values[0], rel=0.02)
     assert np.all(found.pvalue[[1, 3]] < 0.01)
@@ -164,7 +166,13 @@ def test_integer_weights_are_repeated_rows_and_clusters_of_copies_one_row():
     once = compare(y, models, **options)
     np.testing.assert_allclose(copies.difference, once.difference, atol=1e-3)
     np.testing.assert_allclose(copies.difference_high, once.difference_high, atol=2e-3)
-    halves = compare(y, models, sample_weight=np.full(150, 0.5), **options)
+    halves = compare(
+        y,
+        models,
+        sample_weight=np.full(150, 0.5),
+        weight_type="importance",
+        **options,
+    )
     np.testing.assert_allclose(halves.difference, once.difference, atol=1e-12)
     np.testing.assert_allclose(halves.difference_high, once.difference_high, rtol=0.02)
 
@@ -215,7 +223,7 @@ def test_table_sentences_and_holm():
             "difference_low",
             "difference_high",
         ),
-        *("pvalue", "adjusted_pvalue"),
+        *("pvalue", "adjusted_pvalue", "reason"),
     ]
     assert len(found) == 9
     first = found.pvalue[:3]
@@ -230,7 +238,22 @@ def test_table_sentences_and_holm():
     assert "sure has" not in text
     assert found._repr_html_().startswith("<table>")
     pytest.importorskip("pandas")
-    assert found.to_frame().shape == (9, 10)
+    assert found.to_frame().shape == (9, 11)
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars"])
+def test_columns_of_a_data_frame_are_models(package):
+    frames = pytest.importorskip(package, reason=f"{package} is not installed")
+    y, models = _models()
+    models = {name: models[name] for name in ("good", "sure")}
+    frame = frames.DataFrame(models)
+    options = {"metrics": "brier_score", "random_state": 0}
+    found, expected = compare(y, frame, **options), compare(y, models, **options)
+    assert found.model.tolist() == expected.model.tolist()
+    assert found.pvalue.tolist() == expected.pvalue.tolist()
+    # A p-value below .001 is said to be so, and never 0.
+    certain = replace(found, adjusted_pvalue=np.zeros(2))
+    assert "adjusted p < .001" in str(certain)
 
 
 def test_markdown_and_latex_have_the_best_in_bold():
@@ -279,7 +302,9 @@ def test_calibration_change_on_the_same_rows_names_compare():
 
 @pytest.mark.slow
 def test_paired_test_has_power_where_an_unpaired_one_has_none():
-    """A calibrated model against one that is 1.25 times too sure, 500 rows: see `doc/levels.md`."""
+    """A calibrated model against one that is 1.25 times too sure, 500 rows: see
+    `doc/levels.md`.
+    """
     paired = unpaired = 0
     for seed in range(100):
         y, models = _models(500, seed)
@@ -291,3 +316,96 @@ def test_paired_test_has_power_where_an_unpaired_one_has_none():
         unpaired += abs(found.difference[1]) > 1.96 * np.hypot(*half)
     print(paired, unpaired)
     assert paired > unpaired + 20
+
+
+# --- Weights and clusters of all kinds ------------------------------------------------
+
+
+def _equally_good(rng, n, cluster=None):
+    """Two calibrated models of y = 1{z + u + e > 0}, of which each knows z or u; with
+    clusters both know and lack parts that rows of a cluster share.
+    """
+    z, u, e = rng.normal(size=(3, n))
+    if cluster is not None:
+        shared = rng.normal(size=(3, cluster.max() + 1))[:, cluster]
+        z, u, e = np.sqrt(0.3) * shared + np.sqrt(0.7) * np.array([z, u, e])
+    y = z + u + e > 0
+    scores = {"z": ndtr(z / np.sqrt(2)), "u": ndtr(u / np.sqrt(2))}
+    return y, scores
+
+
+def _rejections(draw, n_samples=400):
+    rejected = []
+    for seed in range(n_samples):
+        y, models, options = draw(np.random.default_rng(seed))
+        found = compare(y, models, metrics="log_loss", **options)
+        rejected.append(found.pvalue[1] <= 0.05)
+    return np.mean(rejected)
+
+
+@pytest.mark.parametrize("n_samples", [60, pytest.param(400, marks=pytest.mark.slow)])
+def test_sampling_weights_keep_the_level(n_samples):
+    """One row in 50 stands for 50: as importance weights the level holds; as counts
+    it is about .7.
+    """
+
+    def draw(weight_type):
+        def sample(rng):
+            y, models = _equally_good(rng, 500)
+            weight = np.where(rng.random(500) < 0.02, 50, 1)
+            return y, models, {"sample_weight": weight, "weight_type": weight_type}
+
+        return sample
+
+    assert _rejections(draw("importance"), n_samples) < 0.05 + 2.5 * np.sqrt(
+        0.0475 / n_samples
+    )
+    assert _rejections(draw("frequency"), 30) > 0.4
+
+
+@pytest.mark.slow
+def test_unequal_clusters_keep_the_level():
+    cluster = np.repeat(np.arange(32), [150] * 2 + [10] * 30)
+
+    def sample(rng):
+        y, models = _equally_good(rng, len(cluster), cluster)
+        return y, models, {"clusters": cluster}
+
+    assert _rejections(sample) < 0.077
+
+
+def test_one_large_cluster_has_no_interval():
+    cluster = np.repeat(np.arange(101), [400] + [2] * 100)
+    y, models = _equally_good(np.random.default_rng(0), len(cluster), cluster)
+    found = compare(
+        y,
+        models,
+        metrics=["log_loss", "brier_score", SQUARE],
+        clusters=cluster,
+        n_resamples=19,
+        random_state=0,
+    )
+    second = found.model == "u"
+    assert np.isnan(found.difference_low[second]).all()
+    assert np.isnan(found.pvalue[second]).all()
+    assert all("of equal size" in reason for reason in found.reason[second])
+    assert "cannot be said: the clusters are worth" in str(found)
+    assert "nan" not in found.to_markdown()
+
+
+def test_what_all_rows_determine_has_no_width():
+    y, models = _models(60)
+    same = {"first": models["good"], "second": models["good"].copy()}
+    found = compare(y, same, metrics=["log_loss", "brier_score"])
+    assert found.difference_high.tolist() == [0, 0, 0, 0]
+    assert found.pvalue.tolist() == [1, 1, 1, 1]
+    constant = compare(
+        np.ones(30, dtype=int),
+        {"a": np.full(30, 0.9), "b": np.full(30, 0.8)},
+        metrics=["log_loss", "brier_score"],
+        labels=[0, 1],
+    )
+    assert np.isnan(constant.difference_low[[1, 3]]).all()
+    assert "the same in all rows" in constant.reason[1]
+    # 30 losses of .01 do not say that no loss is .81
+    assert constant.high[2] > 0.05

@@ -48,9 +48,8 @@ def test_bars_are_the_differences_of_the_table():
         "Platt scaling",
         "noisy_raw",
     ]
-    assert display.intervals_[0].lines[0].get_ydata().tolist() == [
-        0
-    ]  # only Platt scaling differs from the raw model
+    # only Platt scaling differs from the raw model
+    assert display.intervals_[0].lines[0].get_ydata().tolist() == [0]
     assert display.legend_.get_texts()[0].get_text() == "adjusted p < 0.05"
 
 

@@ -24,7 +24,8 @@ def test_sums_by_label_and_cell_are_kept(weighted):
         np.testing.assert_allclose(
             few[own] @ few_weight[own], z[labels == label] @ of_row[labels == label]
         )
-    # A plain loop over the rows: each goes to the cell of its position between the ends.
+    # A plain loop over the rows: each goes to the cell of its position between the
+    # ends.
     width, sums = (z.max() - z.min()) / 63.5, {}
     for value, label, one in zip(z, labels, of_row, strict=True):
         cell = int((value - z.min()) / width), bool(label)

@@ -1,4 +1,6 @@
-"""Cross-fitting: out-of-fold scores against a plain loop, and everything a pipeline asks of them."""
+"""Cross-fitting: out-of-fold scores against a plain loop, and everything a pipeline
+asks of them.
+"""
 
 import pickle
 
@@ -31,7 +33,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skcalib import CrossFittedClassifier, HistogramBinning, PlattScaling
 
-BY_DESIGN = "fit_transform gives out-of-fold scores, transform those of the model fitted on all rows"
+BY_DESIGN = (
+    "fit_transform gives out-of-fold scores, transform those of the model fitted on all"
+    " rows"
+)
 EXPECTED_FAILURES = {
     "check_transformer_general": BY_DESIGN,
     "check_transformer_data_not_an_array": BY_DESIGN,
@@ -126,7 +131,8 @@ def test_response_method_of_a_classifier_without_it():
         )
 
 
-# Splitters -----------------------------------------------------------------------------------------------------------
+# Splitters
+# --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -173,7 +179,8 @@ def test_splits_may_be_masks_and_negative_indices(binary):
 
 
 def test_a_splitter_without_a_fixed_seed_is_asked_once(binary):
-    # Asked twice, KFold(shuffle=True) would give two partitions and rows would be scored by models that saw them.
+    # Asked twice, KFold(shuffle=True) would give two partitions and rows would be
+    # scored by models that saw them.
     X, y = binary
     X = np.column_stack([X, np.arange(120)])
     nearest = DecisionTreeClassifier(random_state=0)
@@ -181,11 +188,13 @@ def test_a_splitter_without_a_fixed_seed_is_asked_once(binary):
     own = CrossFittedClassifier(nearest, cv=KFold(3, shuffle=True)).fit_transform(
         X, labels
     )[np.arange(120), labels]
-    # A fully grown tree knows the label of each row that it saw; of other rows it guesses, right about half the time.
+    # A fully grown tree knows the label of each row that it saw; of other rows it
+    # guesses, right about half the time.
     assert 0.3 < own.mean() < 0.7
 
 
-# Frozen and foreign classifiers --------------------------------------------------------------------------------------
+# Frozen and foreign classifiers
+# --------------------------------------------------------------------------------------
 
 
 class CountedFits(ClassifierMixin, BaseEstimator):
@@ -263,11 +272,14 @@ def test_columns_are_sorted_whatever_the_order_of_the_classifier(
     np.testing.assert_allclose(*scores)
 
 
-# A class missing from a training fold --------------------------------------------------------------------------------
+# A class missing from a training fold
+# --------------------------------------------------------------------------------
 
 
 def splits_without_class(y, missing):
-    """Return two folds: the first is trained without the class `missing`, which is tested there alone."""
+    """Return two folds: the first is trained without the class `missing`, which is
+    tested there alone.
+    """
     half = np.arange(len(y)) % 2 == 0
     test = half | (y == missing)
     return [
@@ -299,7 +311,8 @@ def test_a_single_class_in_a_training_fold_has_probability_one():
 
 
 def test_a_missing_class_has_the_logit_of_no_probability(iris):
-    # The softmax of its logit is below 2^-52, what log-odds are clipped to; the other logits are left alone.
+    # The softmax of its logit is below 2^-52, what log-odds are clipped to; the other
+    # logits are left alone.
     X, y = iris
     X, y = np.vstack([X, X + 9]), np.concatenate([y, y + 3])
     splits = splits_without_class(y, missing=1)
@@ -354,7 +367,8 @@ def test_one_versus_one_decisions_are_refused(iris):
         CrossFittedClassifier(SVC(decision_function_shape="ovo")).fit_transform(X, y)
 
 
-# Containers, labels and types ----------------------------------------------------------------------------------------
+# Containers, labels and types
+# --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -453,7 +467,8 @@ def test_the_same_scores_with_jobs_after_pickling_and_cloning(iris):
     np.testing.assert_array_equal(restored.transform(X), cross_fitted.transform(X))
 
 
-# Passed columns ------------------------------------------------------------------------------------------------------
+# Passed columns
+# --------------------------------------------------------------------------------------
 
 
 def classifier_of_numbers():
@@ -569,7 +584,8 @@ def test_a_frame_with_two_columns_of_one_name_is_refused(binary):
         cross_fitted.fit_transform(frame, y)
 
 
-# Names and output containers -----------------------------------------------------------------------------------------
+# Names and output containers
+# --------------------------------------------------------------------------------------
 
 
 def test_one_name_a_score(binary, iris):
@@ -616,12 +632,15 @@ def test_names_reach_the_end_of_a_pipeline(iris):
     ]
 
 
-# Metadata ------------------------------------------------------------------------------------------------------------
+# Metadata
+# --------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def grouped():
-    """Groups of eight rows with the same features and label: a tree knows the label of a group that it has seen."""
+    """Groups of eight rows with the same features and label: a tree knows the label of
+    a group that it has seen.
+    """
     generator = np.random.default_rng(0)
     groups = np.tile(np.arange(30), 8)
     return (
@@ -774,13 +793,15 @@ def test_weights_that_are_none(weight, binary):
         CrossFittedClassifier(GaussianNB()).fit_transform(*binary, sample_weight=weight)
 
 
-# Searches ------------------------------------------------------------------------------------------------------------
+# Searches
+# --------------------------------------------------------------------------------------
 
 
 def test_a_cached_search_fits_the_classifier_cv_plus_one_times_a_split(
     binary, tmp_path
 ):
-    # Two outer splits and the refit on all rows, each 4 folds + 1 = 15 fits, for 1 candidate as for 6.
+    # Two outer splits and the refit on all rows, each 4 folds + 1 = 15 fits, for 1
+    # candidate as for 6.
     X, y = binary
     for binnings in ([2], [2, 3, 4, 5, 6, 7]):
         CountedFits.fits.clear()
@@ -825,7 +846,8 @@ def test_a_search_over_the_classifier(binary):
     assert search.best_params_["crossfittedclassifier__estimator__C"] == 1.0
 
 
-# Bad input -----------------------------------------------------------------------------------------------------------
+# Bad input
+# --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,8 @@ def test_marks_are_the_errors_and_end_where_the_curve_does():
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", [(1, 1), (0.5, 20), (5, 0.1)], ids=str)
 def test_a_calibrated_model_stays_inside_the_band(shape):
-    # 90 % wanted; 150 runs have a standard error of 2.4 points; few events make the band a little wide
+    # 90 % wanted; 150 runs have a standard error of 2.4 points; few events make the
+    # band a little wide
     rng = np.random.default_rng(0)
     inside = 0
     for _ in range(150):

@@ -1,4 +1,6 @@
-"""Decision curves and risk against coverage draw the numbers that they are named after."""
+"""Decision curves and risk against coverage draw the numbers that they are named
+after.
+"""
 
 import numpy as np
 import pytest
@@ -44,8 +46,8 @@ def test_decision_curves():
     found = net_benefit(Y, SCORES, thresholds=[0.155])
     texts = [text.get_text() for text in display.legend_.get_texts()]
     assert (
-        texts[0]
-        == f"one: {found.net_benefit[0]:.3f} ({found.low[0]:.3f} to {found.high[0]:.3f})"
+        texts[0] == f"one: {found.net_benefit[0]:.3f} ({found.low[0]:.3f} to"
+        f" {found.high[0]:.3f})"
     )
     assert {"treat all", "treat none", "90 % interval"} <= set(texts)
 
@@ -70,7 +72,8 @@ def test_risk_against_coverage():
     by_hand = np.cumsum(wrong) / np.arange(1, 801)
     assert np.interp(0.5, x, y) == pytest.approx(by_hand[399])
     assert y[-1] == pytest.approx(wrong.mean())
-    found = certified_threshold(Y, SCORES, promise="error_when_answered", target=0.1)
+    columns = np.column_stack((1 - SCORES, SCORES))
+    found = certified_threshold(Y, columns, promise="error_when_answered", target=0.1)
     assert display.points_[0].get_xdata()[0] == found.accepted
     assert display.points_[0].get_ydata()[0] == found.n_wrong / found.n_accepted
     assert list(display.target_line_.get_ydata()) == [0.1, 0.1]

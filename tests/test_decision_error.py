@@ -15,7 +15,9 @@ from skcalib.metrics import (
 
 
 def _twin(y, s, recalibrated, weight=None):
-    """Return the largest cost, over each score, each recalibrated score and the next number above it."""
+    """Return the largest cost, over each score, each recalibrated score and the next
+    number above it.
+    """
     weight = np.ones(len(s)) if weight is None else weight
     best = 0.0
     for t in sorted({*s, *recalibrated}):
@@ -64,7 +66,9 @@ def test_value_of_bins_need_not_be_monotone():
 
 
 def test_sanity_values():
-    """Gupta and Ramdas, Example 1: .9 (.3 - .2) just above .2. One bin over uniform scores: 1/16 at 1/4."""
+    """Gupta and Ramdas, Example 1: .9 (.3 - .2) just above .2. One bin over uniform
+    scores: 1/16 at 1/4.
+    """
     y, s = [1] * 27 + [0] * 63 + [1] * 6 + [0] * 4, [0.2] * 90 + [0.8] * 10
     found, threshold = decision_calibration_error(y, s, return_threshold=True)
     assert found == pytest.approx(0.09, abs=1e-9)
@@ -74,8 +78,9 @@ def test_sanity_values():
     found, threshold = decision_calibration_error(
         y, s, binning=1, return_threshold=True
     )
-    # Cost at t below 1/2: the mean of (1/2 - t) over s < t, t (1/2 - t), which is 1/16 at 1/4; above 1/2 its mirror.
-    # Just above the 5,000th score, 1/4 - 1/40,000, these are a quarter of the rows: 1/4 (1/4 + 1/40,000).
+    # Cost at t below 1/2: the mean of (1/2 - t) over s < t, t (1/2 - t), which is 1/16
+    # at 1/4; above 1/2 its mirror. Just above the 5,000th score, 1/4 - 1/40,000, these
+    # are a quarter of the rows: 1/4 (1/4 + 1/40,000).
     assert found == pytest.approx(1 / 16 + 1 / 160_000, abs=1e-9)
     assert min(threshold, 1 - threshold) == pytest.approx(1 / 4, abs=1e-4)
 
@@ -113,7 +118,8 @@ def test_interval_and_test_recalibrate_each_draw():
     }
     found = calibration_error_interval(y, s, **options)
     assert 0 < found.low < found.high
-    # max over t of t sqrt(t) - t^2 - (t^1.5 - t^3) / 3, the mean of t - s^2 over s^2 < t <= s:
+    # max over t of t sqrt(t) - t^2 - (t^1.5 - t^3) / 3, the mean of t - s^2 over s^2 <
+    # t <= s:
     t = np.linspace(0, 1, 1001)
     truth = np.max(t * (np.sqrt(t) - t) - (t**1.5 - t**3) / 3)
     assert found.low <= truth <= found.high
@@ -128,7 +134,9 @@ def test_interval_and_test_recalibrate_each_draw():
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", ["uniform", "tenths", "rare"])
 def test_level_and_coverage(shape):
-    """200 samples: 10 rejections expected at .05, 19 are 3 s.e.; of 60 intervals 6 miss at .9, 13 are 3 s.e."""
+    """200 samples: 10 rejections expected at .05, 19 are 3 s.e.; of 60 intervals 6 miss
+    at .9, 13 are 3 s.e.
+    """
     rejected = missed = 0
     t = np.linspace(0, 1, 2001)
     truth = np.max(t * (np.sqrt(t) - t) - (t**1.5 - t**3) / 3)

@@ -39,7 +39,8 @@ def mean_score(score, forecasts, labels, weights):
     [(brier_decomposition, brier), (log_loss_decomposition, log)],
 )
 def test_corp_is_the_difference_of_three_mean_scores(decomposition, score, weighted):
-    # Dimitriadis et al.: S of the forecast, of its isotonic recalibration, of the base rate.
+    # Dimitriadis et al.: S of the forecast, of its isotonic recalibration, of the base
+    # rate.
     scores, labels, weights = sample()
     w = weights.tolist() if weighted else [1] * len(scores)
     fit = isotonic(scores, labels, w)
@@ -70,9 +71,8 @@ def test_binned_brier_is_murphy(binning):
         s, y = sum(w * s for s, _, w in rows) / n, sum(w * y for _, y, w in rows) / n
         miscalibration += n / total * (s - y) ** 2
         discrimination += n / total * (y - base_rate) ** 2
-        score += (
-            sum(w * (s - y) ** 2 for _, y, w in rows) / total
-        )  # of the forecast that says the bin's mean score
+        # of the forecast that says the bin's mean score
+        score += sum(w * (s - y) ** 2 for _, y, w in rows) / total
     found = brier_decomposition(labels, scores, binning=binning, sample_weight=weights)
     assert found == pytest.approx(
         (miscalibration, discrimination, base_rate * (1 - base_rate)), abs=1e-12
@@ -128,7 +128,8 @@ def test_parts_are_not_negative_and_vanish_where_they_should():
     for decomposition in (brier_decomposition, log_loss_decomposition):
         for binning in (None, EqualMass(5), UniqueScores()):
             assert min(decomposition(labels, scores, binning=binning)) > -1e-12
-        # The isotonic fit has nothing to gain from itself; a monotone map changes its discrimination not at all.
+        # The isotonic fit has nothing to gain from itself; a monotone map changes its
+        # discrimination not at all.
         fit = isotonic(scores, labels)
         recalibrated = decomposition(labels, np.array([fit[s] for s in scores]))
         assert recalibrated.miscalibration == pytest.approx(0, abs=1e-12)
@@ -153,7 +154,8 @@ def test_many_classes():
     rng = np.random.default_rng(4)
     proba = rng.dirichlet(np.ones(3), 200)
     labels = np.array([rng.choice(3, p=row) for row in proba])
-    # The Brier score of K classes is the sum of the one-vs-rest scores, the marginal decomposition their mean.
+    # The Brier score of K classes is the sum of the one-vs-rest scores, the marginal
+    # decomposition their mean.
     marginal = brier_decomposition(labels, proba, multiclass="marginal")
     assert 3 * marginal.score == pytest.approx(
         np.sum((proba - np.eye(3)[labels]) ** 2) / 200

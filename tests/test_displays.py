@@ -1,4 +1,6 @@
-"""The drawn data of the displays, and what can be said about their looks without looking."""
+"""The drawn data of the displays, and what can be said about their looks without
+looking.
+"""
 
 import re
 import subprocess
@@ -37,7 +39,6 @@ from skcalib.metrics import (
     calibration_error,
     calibration_error_interval,
     expected_calibration_error,
-    mean_validity_curve,
     reliability_curve,
     validity_curve,
 )
@@ -85,14 +86,13 @@ def _assert_tidy(display):
     assert box.y1 < height + 0.03
 
 
-# --- ReliabilityDisplay: the numbers ------------------------------------------------------------------------
+# --- ReliabilityDisplay: the numbers --------------------------------------------------
 
 
 def test_lines_end_where_next_to_no_rows_are():
     y, scores = _scores(2000)
-    heaps = np.where(
-        scores < 0.5, 0.1 * scores, 1 - 0.1 * (1 - scores)
-    )  # all rows below .05 or above .95
+    # all rows below .05 or above .95
+    heaps = np.where(scores < 0.5, 0.1 * scores, 1 - 0.1 * (1 - scores))
     alone = (
         ReliabilityDisplay.from_predictions(y, heaps, binning=10, random_state=0)
         .lines_[0]
@@ -104,9 +104,8 @@ def test_lines_end_where_next_to_no_rows_are():
     three = ReliabilityDisplay.from_predictions(
         y, scores, binning=EqualWidth(3), random_state=0
     )
-    assert np.isfinite(
-        three.lines_[0].get_xydata()
-    ).all()  # far apart, with rows between
+    # far apart, with rows between
+    assert np.isfinite(three.lines_[0].get_xydata()).all()
 
 
 def test_a_logarithmic_number_of_rows_says_so():
@@ -182,9 +181,8 @@ def test_names_with_a_colon_stay_whole_in_a_small_legend():
 
 def test_histogram_of_one_high_bar_is_logarithmic():
     y, scores = _scores(1000)
-    heaped = np.where(
-        np.arange(1000) < 960, 0.0, scores
-    )  # the bars of the others would be one or two rows high
+    # the bars of the others would be one or two rows high
+    heaped = np.where(np.arange(1000) < 960, 0.0, scores)
     for chosen, scale in ((scores, "linear"), (heaped, "symlog")):
         display = ReliabilityDisplay.from_predictions(
             y, chosen, random_state=0, metric=None
@@ -201,9 +199,8 @@ def test_histogram_of_one_high_bar_is_logarithmic():
 
 def test_default_bins_spread_over_the_axis_and_the_rows():
     rng = np.random.default_rng(0)
-    sure = np.concatenate(
-        (rng.random(500), 1 - rng.random(20_000) / 1000)
-    )  # a network that is nearly always sure
+    # a network that is nearly always sure
+    sure = np.concatenate((rng.random(500), 1 - rng.random(20_000) / 1000))
     bins = ReliabilityDisplay.from_predictions(
         np.ones_like(sure, bool), sure, labels=[0, 1], random_state=0
     ).curves[0]
@@ -266,7 +263,8 @@ def test_consistency_band_is_binomial():
 @pytest.mark.slow
 @pytest.mark.parametrize("binning", [EqualMass(8), PoolAdjacentViolators()], ids=repr)
 def test_consistency_band_keeps_calibrated_models_inside(binning):
-    # at least 90 % at each score; 60 sets at 4 places that depend on each other: a standard error of about .03
+    # at least 90 % at each score; 60 sets at 4 places that depend on each other: a
+    # standard error of about .03
     inside = []
     for seed in range(60):
         y, scores = _scores(400, seed)
@@ -414,7 +412,7 @@ def test_second_plot_recomputes_nothing(monkeypatch):
     np.testing.assert_array_equal(display.lines_[0].get_xydata(), first.get_xydata())
 
 
-# --- ReliabilityDisplay: classes, groups, models ------------------------------------------------------------
+# --- ReliabilityDisplay: classes, groups, models --------------------------------------
 
 
 def test_from_estimator_equals_from_predictions():
@@ -494,11 +492,8 @@ def test_groups_are_panels_also_those_with_one_class_or_row():
     display = ReliabilityDisplay.from_predictions(
         y, scores, groups=groups, order="error", random_state=0
     )
-    assert [curve.panel for curve in display.curves] == [
-        "b",
-        "a",
-        "c",
-    ]  # c has no error and comes last
+    # c has no error and comes last
+    assert [curve.panel for curve in display.curves] == ["b", "a", "c"]
     assert display.curves[-1].error is None
     part = reliability_curve(
         y[groups == "a"],
@@ -569,7 +564,7 @@ def test_display_on_top_of_another():
     assert sum(ax.get_legend() is not None for ax in display.figure_.axes) == 1
 
 
-# --- ReliabilityDisplay: looks ------------------------------------------------------------------------------
+# --- ReliabilityDisplay: looks --------------------------------------------------------
 
 
 @pytest.mark.parametrize("histogram", [True, False])
@@ -636,7 +631,9 @@ def test_long_names_are_shortened_in_the_legend_of_given_axes():
 @pytest.mark.parametrize(("n_rows", "n_columns"), [(1, 2), (2, 3)])
 def test_a_diagram_fills_the_axes_that_are_given(n_rows, n_columns, layout):
     y, scores = _scores(300)
-    figure, axes = plt.subplots(n_rows, n_columns, layout=layout)
+    # Without a layout the place is kept where words have room beside other axes.
+    spaces = {} if layout else {"wspace": 0.7, "hspace": 0.7}
+    figure, axes = plt.subplots(n_rows, n_columns, layout=layout, gridspec_kw=spaces)
     place = axes.flat[1].get_position()
     display = ReliabilityDisplay.from_predictions(
         y, scores, name="a model", random_state=0, ax=axes.flat[1]
@@ -710,9 +707,8 @@ def test_user_settings_are_respected():
     with plt.style.context("dark_background"):
         display = ReliabilityDisplay.from_predictions(y, scores, random_state=0)
         assert display.figure_.get_facecolor()[:3] == (0, 0, 0)
-        assert (
-            display.consistency_bands_[0].get_facecolor()[0][:3].max() < 0.5
-        )  # a dark grey on black
+        # a dark grey on black
+        assert display.consistency_bands_[0].get_facecolor()[0][:3].max() < 0.5
     assert (
         ReliabilityDisplay.from_predictions(y, scores, random_state=0)
         .lines_[0]
@@ -801,9 +797,8 @@ def test_extreme_data_are_drawn(y, scores, options, binning):
     _assert_tidy(display)
     curve = display.curves[0]
     assert np.all(np.isfinite(np.concatenate(curve.consistency)))
-    assert (
-        len(curve.consistency.scores) >= 2
-    )  # visible also where all scores are the same
+    # visible also where all scores are the same
+    assert len(curve.consistency.scores) >= 2
     assert curve.histogram.weight.sum() == len(y)
 
 
@@ -812,14 +807,12 @@ def test_a_million_rows_are_quick():
     rng = np.random.default_rng(0)
     scores = rng.beta(0.7, 1.5, size=10**6)
     y = rng.random(10**6) < scores
-    ReliabilityDisplay.from_predictions(
-        y[:100], scores[:100], random_state=0
-    )  # imports and fonts
+    # imports and fonts
+    ReliabilityDisplay.from_predictions(y[:100], scores[:100], random_state=0)
     start = time.process_time()
     ReliabilityDisplay.from_predictions(y, scores, random_state=0)
-    assert (
-        time.process_time() - start < 2
-    )  # .5 s on a machine that has nothing else to do
+    # .5 s on a machine that has nothing else to do
+    assert time.process_time() - start < 2
 
 
 @pytest.mark.parametrize(
@@ -893,14 +886,8 @@ def test_pictures_of_the_user_guide():
         r"{image} pictures/(\w+)\.png",
         (guide / "displays.md").read_text(encoding="utf-8"),
     )
-    others = {
-        "cumulative",
-        "groups",
-        "segments",
-        "change",
-        "murphy",
-        "monitor",
-    }  # of guide_pictures.py
+    # of guide_pictures.py
+    others = {"cumulative", "groups", "segments", "change", "murphy", "monitor"}
     assert set(shown) - others == set(module.pictures)
     assert all((guide / "pictures" / f"{name}.png").exists() for name in shown)
 
@@ -918,7 +905,7 @@ def test_importing_displays_does_not_import_matplotlib():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-# --- ValidityDisplay ----------------------------------------------------------------------------------------
+# --- ValidityDisplay ------------------------------------------------------------------
 
 
 def test_validity_of_one_sample_is_the_exact_step_function():
@@ -958,11 +945,14 @@ def test_validity_over_repeats_with_the_guarantee():
         samples, kind="both", n_samples=500, n_bins=5, epsilons=np.linspace(0, 0.3, 61)
     )
     for curve, conditional in zip(display.curves, (False, True), strict=True):
-        epsilons, mean, deviation = mean_validity_curve(
-            samples, epsilons=curve.epsilons, conditional=conditional
+        each = [
+            validity_curve(*one, epsilons=curve.epsilons, conditional=conditional)[1]
+            for one in samples
+        ]
+        np.testing.assert_array_equal(curve.validity, np.mean(each, axis=0))
+        np.testing.assert_allclose(
+            curve.standard_error, np.std(each, axis=0, ddof=1) / np.sqrt(8), atol=1e-15
         )
-        np.testing.assert_array_equal(curve.validity, mean)
-        np.testing.assert_array_equal(curve.standard_error, deviation)
     assert len(display.bands_) == 2
     for line, promised in zip(
         display.guarantee_lines_, (marginal_epsilon, conditional_epsilon), strict=True
@@ -991,6 +981,11 @@ def test_validity_of_a_recalibrator_and_bad_options():
         y[300:], model.predict_proba(scores[300:])[:, 1]
     )
     np.testing.assert_array_equal(display.curves[0].validity, validity)
+    with pytest.warns(UserWarning, match="300 of 300 scores are distinct.*a binned"):
+        ValidityDisplay.from_predictions(y[:300], scores[:300])
+    binned = ValidityDisplay.from_predictions(y[:300], scores[:300], binning=10)
+    assert len(binned.curves[0].epsilons) == 11  # the bins and 0
+    scores = scores.round(2)
     with pytest.raises(ValueError, match="kind must be one of 'marginal'"):
         ValidityDisplay.from_predictions(y, scores, kind="joint")
     with pytest.raises(ValueError, match="belong together"):
@@ -1016,7 +1011,7 @@ class _AsItIs(HistogramBinning):
         return scores
 
 
-# --- BinCountDisplay ----------------------------------------------------------------------------------------
+# --- BinCountDisplay ------------------------------------------------------------------
 
 
 def test_bin_counts_by_guarantee():
@@ -1079,9 +1074,8 @@ def test_bin_counts_on_data_are_cross_validated():
     # Two bins tell less apart than ten do.
     assert curve.sharpness[0] < curve.sharpness[1]
     assert curve.chosen in (10, 20)
-    first, second, third = squares.mean(
-        axis=1
-    )  # drawn are means with the neighbours, which count half as much
+    # drawn are means with the neighbours, which count half as much
+    first, second, third = squares.mean(axis=1)
     smooth = np.array(
         [
             (2 * first + second) / 3,
@@ -1123,16 +1117,15 @@ def test_bin_counts_of_many_classes():
         for k in range(3)
     ]
     mean = np.mean([curve.squared_error for curve in each])
-    assert marginal.curves[0].squared_error[0] == pytest.approx(
-        mean, abs=0.01
-    )  # folds are stratified differently
+    # folds are stratified differently
+    assert marginal.curves[0].squared_error[0] == pytest.approx(mean, abs=0.01)
     with pytest.raises(ValueError, match="n_bins must be from 1 to 6"):
         BinCountDisplay.from_estimator(model, X, y, n_bins=[2, 100])
     with pytest.raises(ValueError, match="10 rows in 5 folds are too few"):
         BinCountDisplay.from_predictions([0, 1] * 5, np.linspace(0, 1, 10))
 
 
-# --- EstimatorBiasDisplay -----------------------------------------------------------------------------------
+# --- EstimatorBiasDisplay -------------------------------------------------------------
 
 
 def test_estimator_bias():
@@ -1200,3 +1193,17 @@ def test_displays_without_weights_say_so(display):
     y, scores = _scores(300)
     with pytest.raises(TypeError, match=f"{display.__name__} takes no sample_weight"):
         display.from_predictions(y, scores, sample_weight=np.ones(300))
+
+
+@pytest.mark.parametrize(
+    ("keyword", "write"),
+    [
+        ("color", 'line_kw={"color": ...}'),
+        ("lw", 'line_kw={"linewidth": ...}'),
+        ("linestyle", 'line_kw={"linestyle": ...}'),
+    ],
+)
+def test_keywords_of_matplotlib_lead_to_the_artist(keyword, write):
+    y, scores = _scores(100)
+    with pytest.raises(TypeError, match=re.escape(f"write {write}")):
+        ReliabilityDisplay.from_predictions(y, scores, metric=None, **{keyword: 2})

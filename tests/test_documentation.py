@@ -1,4 +1,6 @@
-"""The documentation holds together: its code runs, its links lead somewhere, its pictures are made by code."""
+"""The documentation holds together: its code runs, its links lead somewhere, its
+pictures are made by code.
+"""
 
 import re
 import runpy
@@ -45,7 +47,9 @@ NEEDS = {
 
 
 def _blocks(page):
-    """Return the Python blocks of a page that stand at the margin: those of a list are steps, which a test takes."""
+    """Return the Python blocks of a page that stand at the margin: those of a list are
+    steps, which a test takes.
+    """
     return re.findall(
         r"^```python\n(.*?)^```", page.read_text("utf-8"), flags=re.S | re.M
     )
@@ -95,7 +99,9 @@ def test_pages_that_are_run_elsewhere():
 
 
 def test_commands_of_the_pages_start():
-    """Each `python -m benchmarks.name` beside a figure is a module that can be imported and has a main function."""
+    """Each `python -m benchmarks.name` beside a figure is a module that can be imported
+    and has a main function.
+    """
     named = {
         name
         for page in PAGES
@@ -128,7 +134,7 @@ def test_the_first_example_stands_in_one_file():
     assert lines[start - 1 : stop] == first.splitlines()
 
 
-# --- Links ----------------------------------------------------------------------------------------------------
+# --- Links ----------------------------------------------------------------------------
 
 
 def _without_code(page):
@@ -136,7 +142,9 @@ def _without_code(page):
 
 
 def _anchors(page):
-    """Return the anchors of a page: its headings as GitHub and MyST write them, and explicit targets."""
+    """Return the anchors of a page: its headings as GitHub and MyST write them, and
+    explicit targets.
+    """
     text = _without_code(page)
     headings = re.findall(r"^#+ (.*)$", text, flags=re.M)
     slugs = {
@@ -172,7 +180,9 @@ def test_links(page):
 
 
 def _contents(text):
-    """Yield the pages that the tables of contents of a page list: a line is a page, or ``title <page>``."""
+    """Yield the pages that the tables of contents of a page list: a line is a page, or
+    ``title <page>``.
+    """
     for block in re.findall(r"^```\{toctree\}\n(.*?)^```", text, flags=re.S | re.M):
         for line in block.splitlines():
             if line and not line.startswith(":"):
@@ -210,11 +220,8 @@ def test_guide_and_examples_know_each_other():
     assert {path.stem for path in (DOC / "gallery").glob("plot_*.py")} == set().union(
         *named.values()
     )
-    without = {
-        "scores",
-        "scikit_learn",
-        "coming_from",
-    }  # these explain, and have no example of their own
+    # these explain, and have no example of their own
+    without = {"scores", "scikit_learn", "coming_from"}
     assert {page for page, examples in named.items() if not examples} == without
 
 
@@ -233,9 +240,8 @@ def test_evidence_pages_begin_with_a_summary():
         )
     )
     assert len(evidence) == 5
-    for page in set(evidence) - {
-        "speed"
-    }:  # the summary of speed is written with its tables
+    # the summary of speed is written with its tables
+    for page in set(evidence) - {"speed"}:
         _, title, summary, *_ = re.split(
             r"^#+ ", (DOC / f"{page}.md").read_text("utf-8"), flags=re.M
         )
@@ -264,7 +270,7 @@ def test_titles_are_the_same_in_the_guide_and_on_the_page():
             assert text.startswith(f"# {title}\n") or page == "changelog", page
 
 
-# --- Pictures and examples ------------------------------------------------------------------------------------
+# --- Pictures and examples ------------------------------------------------------------
 
 
 def test_pictures_are_made_by_code_and_shown():

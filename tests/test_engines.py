@@ -1,4 +1,8 @@
-"""The contract of tables, on every engine: edges and counts are NumPy's, sums agree to rounding."""
+"""The contract of tables, on every engine: edges and counts are NumPy's, sums agree to
+rounding.
+"""
+
+from functools import partial
 
 import numpy as np
 import pytest
@@ -90,9 +94,8 @@ def rows():
     score = np.concatenate(list(shapes().values()))
     kind = np.repeat(list(shapes()), [len(values) for values in shapes().values()])
     label = (rng.random(len(score)) < score).astype(np.int64)
-    weight = (
-        rng.integers(0, 9, len(score)) / 8
-    )  # sums are exact; a weight of 0 is no row
+    # sums are exact; a weight of 0 is no row
+    weight = rng.integers(0, 9, len(score)) / 8
     order = rng.permutation(len(score))
     return {
         "p": score[order],
@@ -148,7 +151,9 @@ def test_bin_statistics_are_those_of_numpy(engine, weight):
 
 
 def damaged():
-    """Return columns in which every kind of invalid row occurs, and what they are counted as."""
+    """Return columns in which every kind of invalid row occurs, and what they are
+    counted as.
+    """
     score = [
         0.5,
         None,
@@ -315,8 +320,8 @@ def test_labels_of_other_kinds(engine):
             table.bin_statistics,
             table.weighted_scores,
             table.kuiper,
-            lambda: table.fit(PlattScaling()),
-        ):  # noqa: B023
+            partial(table.fit, PlattScaling()),
+        ):
             with refused(
                 ValueError,
                 f"pos_label={pos_label!r} does not occur in the column {label!r}",
@@ -634,7 +639,9 @@ def test_settled_cells_are_pooled_and_the_map_is_that_of_all_rows(
 
 
 def class_rows():
-    """Return columns of three classes, with ties, missing and invalid rows, and the valid rows as arrays."""
+    """Return columns of three classes, with ties, missing and invalid rows, and the
+    valid rows as arrays.
+    """
     rng = np.random.default_rng(3)
     scores = rng.dirichlet([0.5, 0.7, 1.0], 300)
     scores[:20] = [0.4, 0.4, 0.2]
@@ -758,9 +765,8 @@ def test_scores_that_cannot_be_divided_are_fetched(monkeypatch):
 @pytest.mark.parametrize("shape", ["spread", "concentrated", "near 1"])
 @pytest.mark.slow
 def test_parametric_fits_of_many_rows(shape, monkeypatch):
-    monkeypatch.setattr(
-        "skcalib.engines._histogram._MOST_FETCHED", 20_000
-    )  # many more are split
+    # many more are split
+    monkeypatch.setattr("skcalib.engines._histogram._MOST_FETCHED", 20_000)
     rng = np.random.default_rng(5)
     scores = rng.beta(0.4, 1.5, 100000)
     labels = (rng.random(len(scores)) < scores**1.4).astype(int)

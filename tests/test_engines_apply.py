@@ -76,7 +76,9 @@ def training_rows():
 
 
 def table_rows(fitted=()):
-    """Return scores at and around everything that a map depends on, and invalid ones; and an identifier."""
+    """Return scores at and around everything that a map depends on, and invalid ones;
+    and an identifier.
+    """
     rng = np.random.default_rng(1)
     special = [
         0.0,
@@ -177,7 +179,9 @@ WITH_FLOOR = [
 
 
 def votes(seed=3):
-    """Return scores like those of a forest, with wrong labels at 0 and 1: they pay for a floor."""
+    """Return scores like those of a forest, with wrong labels at 0 and 1: they pay for
+    a floor.
+    """
     rng = np.random.default_rng(seed)
     scores = np.round(rng.beta(0.4, 0.4, 800) * 20) / 20
     return scores, (rng.random(800) < 0.06 + 0.88 * scores).astype(int)
@@ -254,9 +258,8 @@ def test_each_group_has_its_own_map(engine, recalibrator):
         np.concatenate((clean, rough, clean[:7])),
         np.concatenate((y_clean, y_rough, y_clean[:7])),
     )
-    groups = np.repeat(
-        [4, 7, 9], [len(clean), len(rough), 7]
-    )  # the last is too small for a map of its own
+    # the last is too small for a map of its own
+    groups = np.repeat([4, 7, 9], [len(clean), len(rough), 7])
     model = GroupwiseRecalibrator(recalibrator, groups=None, shrinkage=100.0).fit(
         scores, y, groups=groups
     )

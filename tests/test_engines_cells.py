@@ -1,4 +1,6 @@
-"""Cells of scores in an engine: their numbers rise with the score, and their bounds hold their scores."""
+"""Cells of scores in an engine: their numbers rise with the score, and their bounds
+hold their scores.
+"""
 
 import numpy as np
 import pytest
@@ -9,7 +11,11 @@ pd = pytest.importorskip("pandas")
 
 import narwhals.stable.v2 as nw  # noqa: E402
 
-from skcalib.engines._histogram import coarse_cell, coarse_place, fine_cell  # noqa: E402
+from skcalib.engines._histogram import (  # noqa: E402
+    coarse_cell,
+    coarse_place,
+    fine_cell,
+)  # noqa: E402
 from skcalib.engines._native import fetched  # noqa: E402
 
 pytestmark = [

@@ -1,4 +1,6 @@
-"""From `fit` to `apply` by segment: what one returns the other takes, on every engine."""
+"""From `fit` to `apply` by segment: what one returns the other takes, on every
+engine.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,6 @@
-"""Segments of every type, on every engine: no row is lost, no two segments merge, whatever Python makes of a value."""
+"""Segments of every type, on every engine: no row is lost, no two segments merge,
+whatever Python makes of a value.
+"""
 
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -26,22 +28,31 @@ pytestmark = [
 
 N, K = 300, 4
 MOMENT = datetime(2024, 10, 27, 0, 30, tzinfo=UTC)
-# What SQL makes of the number `k` of a segment. The hour of the time zone's change occurs twice.
+# What SQL makes of the number `k` of a segment. The hour of the time zone's change
+# occurs twice.
 SQL_TYPES = {
     "zone": "TIMESTAMPTZ '2024-10-27 00:00:00+00' + k * INTERVAL 30 MINUTE",
     "decimal": "CAST('9000000000000.00' || k AS DECIMAL(18, 3))",
     "wide decimal": "CAST('12345678901234567890.000000000' || k AS DECIMAL(38, 10))",
     "hugeint": "CAST(9007199254740993 AS HUGEINT) * 4096 + k",
     "nanoseconds": "make_timestamp_ns(1700000000000000000 + k)",
-    "double": "CASE k WHEN 0 THEN -1.5 WHEN 1 THEN 0.1 + 0.2 WHEN 2 THEN 0.3 ELSE 5e-324 END",
-    "zeros": "CASE WHEN k < 2 THEN 0.0::DOUBLE * (CASE WHEN i % 2 = 0 THEN 1 ELSE -1 END) ELSE k END",
+    "double": (
+        "CASE k WHEN 0 THEN -1.5 WHEN 1 THEN 0.1 + 0.2 WHEN 2 THEN 0.3 ELSE 5e-324 END"
+    ),
+    "zeros": (
+        "CASE WHEN k < 2 THEN 0.0::DOUBLE * (CASE WHEN i % 2 = 0 THEN 1 ELSE -1 END)"
+        " ELSE k END"
+    ),
     "float": "(0.1 * k)::FLOAT",
     "date": "DATE '2024-01-01' + k::INT",
     "infinite": "[DATE '-infinity', 'infinity', '9999-12-31', '2024-01-01'][k + 1]",
     "late": "TIMESTAMP '2024-01-01' + to_years((k * 50000)::INT)",
     "interval": "to_days(k::INT)",
     "time": "TIME '10:00:00' + to_microseconds(k)",
-    "text": "CASE k WHEN 0 THEN '' WHEN 1 THEN 'it''s, \"é\"' WHEN 2 THEN chr(0) || 'a' ELSE '01' END",
+    "text": (
+        "CASE k WHEN 0 THEN '' WHEN 1 THEN 'it''s, \"é\"' WHEN 2 THEN chr(0) || 'a'"
+        " ELSE '01' END"
+    ),
     "bool": "k > 1",
     "enum": "CAST('abcd'[k + 1] AS ENUM ('d', 'c', 'b', 'a'))",
     "uhugeint": "340282366920938463463374607431768211455::UHUGEINT - k::UHUGEINT",
@@ -152,9 +163,8 @@ def test_other_engines(engine, kind):
         return  # benchmarks/fuzz_engines.py tries them
     score, label, segment = rows()
     values = ARROW_TYPES[kind]
-    segment = np.array([values.index(value) for value in values])[
-        segment
-    ]  # what Python takes for one is one
+    # what Python takes for one is one
+    segment = np.array([values.index(value) for value in values])[segment]
     name, *parameters = kind.rstrip(")").split("(")
     parameters = [text.strip(" '") for text in ",".join(parameters).split(",") if text]
     arrow_type = getattr(pa, name)(
@@ -167,10 +177,12 @@ def test_other_engines(engine, kind):
 
 def test_several_columns_of_segments_and_missing_values():
     connection = in_duckdb(
-        "CASE k WHEN 3 THEN NULL ELSE CAST('9000000000000.00' || k AS DECIMAL(18, 3)) END"
+        "CASE k WHEN 3 THEN NULL ELSE CAST('9000000000000.00' || k AS DECIMAL(18,"
+        " 3)) END"
     )
     connection.execute(
-        "CREATE TABLE doubly AS SELECT *, CASE WHEN p > 0.9 THEN NULL ELSE rowid % 2 END AS h FROM predictions"
+        "CREATE TABLE doubly AS SELECT *, CASE WHEN p > 0.9 THEN NULL ELSE rowid % 2"
+        " END AS h FROM predictions"
     )
     table = PredictionTable(
         connection.table("doubly"), label="y", score="p", by=["g", "h"]
@@ -190,7 +202,10 @@ def test_several_columns_of_segments_and_missing_values():
 
 @pytest.mark.parametrize("name", ["l", "s", "m", "b", "bits", "u"])
 def test_types_that_cannot_name_segments_are_refused(name):
-    columns = "[1] AS l, {'a': 1} AS s, MAP {'a': 1} AS m, 'a'::BLOB AS b, '10'::BIT AS bits, uuid() AS u"
+    columns = (
+        "[1] AS l, {'a': 1} AS s, MAP {'a': 1} AS m, 'a'::BLOB AS b, '10'::BIT AS bits,"
+        " uuid() AS u"
+    )
     data = duckdb.connect().sql(f"SELECT 0.5 AS p, 1 AS y, {columns} FROM range(3)")
     with pytest.raises(
         ValueError, match=f"by='{name}' is a column of .*cast it to text"
@@ -235,7 +250,8 @@ def test_a_table_that_changes_between_two_passes_is_refused(
     if job == "isotonic in parts":
         if by and change == "new segment":
             pytest.skip(
-                "the table changes after its segments were counted: rows of another one are not looked at"
+                "the table changes after its segments were counted: rows of another one"
+                " are not looked at"
             )
         for name, value in {
             "_CELLS": 8,
@@ -330,7 +346,10 @@ def test_a_label_that_does_not_occur(engine):
     ):
         with pytest.raises(
             ValueError,
-            match="pos_label='Yes' does not occur in the column 'y', whose labels are 'no', 'yes'",
+            match=(
+                "pos_label='Yes' does not occur in the column 'y', whose labels are"
+                " 'no', 'yes'"
+            ),
         ):
             run()
     assert (

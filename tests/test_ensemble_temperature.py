@@ -1,4 +1,6 @@
-"""Ensemble temperature scaling: the weights against a fine grid, and what it keeps of temperature scaling."""
+"""Ensemble temperature scaling: the weights against a fine grid, and what it keeps of
+temperature scaling.
+"""
 
 import numpy as np
 import pytest
@@ -82,7 +84,8 @@ def test_keeps_the_order_of_the_classes():
 
 
 def test_one_hot_scores_stay_finite():
-    # Certain, and wrong in 3 of 20: temperature and doubt together say 17/20 (two classes).
+    # Certain, and wrong in 3 of 20: temperature and doubt together say 17/20 (two
+    # classes).
     scores = np.repeat([0.0, 1.0], 20)
     y = np.tile(np.arange(20) < 3, 2) ^ (scores > 0.5)
     model = EnsembleTemperatureScaling().fit(scores, y)

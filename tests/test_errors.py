@@ -153,13 +153,14 @@ def test_many_classes(n_classes, multiclass, method, norm):
     assert calibration_error(codes, proba, **options) == pytest.approx(
         expected, abs=1e-9
     )
-    names = np.array(["d", "c", "b", "a"])[
-        :n_classes
-    ]  # columns in the order of the labels, reversed
+    # columns in the order of the labels, reversed
+    names = np.array(["d", "c", "b", "a"])[:n_classes]
     assert calibration_error(names[codes], proba[:, ::-1], **options) == pytest.approx(
-        expected
-        if multiclass == "marginal"
-        else calibration_error(n_classes - 1 - codes, proba[:, ::-1], **options),
+        (
+            expected
+            if multiclass == "marginal"
+            else calibration_error(n_classes - 1 - codes, proba[:, ::-1], **options)
+        ),
         abs=1e-9,
     )
 
@@ -221,9 +222,8 @@ def test_a_class_of_weight_zero_is_left_out_of_the_largest_error():
 
 def test_class_weight_of_two_classes_goes_by_label():
     y, s = _sample("continuous")
-    proba = np.column_stack(
-        (s**2, s)
-    )  # rows that do not sum to 1: each class has an error of its own
+    # rows that do not sum to 1: each class has an error of its own
+    proba = np.column_stack((s**2, s))
     alone = [calibration_error(y == k, proba[:, k]) for k in (0, 1)]
     assert abs(alone[0] - alone[1]) > 0.05
     for k in (0, 1):
@@ -290,7 +290,8 @@ def test_squared_is_the_signed_square(kind, method):
 
 
 def test_squared_may_be_negative():
-    # 4 of 8 events at a score of 1/2: the plugin square is 0, and (1/2)(1/2) / 7 is noise.
+    # 4 of 8 events at a score of 1/2: the plugin square is 0, and (1/2)(1/2) / 7 is
+    # noise.
     y, s = np.arange(8) % 2, np.full(8, 0.5)
     assert calibration_error(y, s, squared=True) == pytest.approx(-1 / 28)
     assert calibration_error(y, s) == 0
@@ -341,7 +342,8 @@ def test_absolute_moment_of_a_normal(order):
 
 
 def test_debiased_norms_2_and_nearly_2_differ_as_documented():
-    # One bin, 5 of 10 at .5: variance / (n - 1) against variance / n, .25 / 9 and .25 / 10.
+    # One bin, 5 of 10 at .5: variance / (n - 1) against variance / n, .25 / 9 and .25 /
+    # 10.
     y, s = np.arange(10) % 2, np.full(10, 0.6)
     assert calibration_error(y, s, binning=1, squared=True) == pytest.approx(
         0.01 - 0.25 / 9

@@ -16,9 +16,8 @@ def test_from_a_certificate_to_a_dated_alarm(capsys):
     n_different = int(
         re.search(r"6,000 rows have (\d+) different scores", capsys.readouterr().out)[1]
     )
-    assert (
-        n_different < 600
-    )  # the ties are many: without randomize=True there is no certificate
+    # the ties are many: without randomize=True there is no certificate
+    assert n_different < 600
     assert 0 < certificate.epsilon < 0.1
     assert largest_difference <= 1e-12
     table = monitors.table_

@@ -1,4 +1,6 @@
-"""The jobs and recipes of `doc/examples` run as a whole, and end with what they promise."""
+"""The jobs and recipes of `doc/examples` run as a whole, and end with what they
+promise.
+"""
 
 import json
 import runpy
@@ -66,9 +68,8 @@ def test_a_drift_in_one_segment_gets_its_date(tmp_path):
     assert alarm in ("2025-04", "2025-05")
     assert changed == {"cards": None, "loans": "2025-04", "mortgages": None}
     assert table.n_rows.sum() == 24 * 1500
-    assert json.loads((tmp_path / "monitors.json").read_text("utf-8"))[
-        "schema"
-    ]  # what the service reads next month
+    # what the service reads next month
+    assert json.loads((tmp_path / "monitors.json").read_text("utf-8"))["schema"]
 
 
 @pytest.mark.slow

@@ -1,4 +1,6 @@
-"""The recipe for lm-evaluation-harness reads what the harness writes, and its maps run outside Python."""
+"""The recipe for lm-evaluation-harness reads what the harness writes, and its maps run
+outside Python.
+"""
 
 import ast
 import json
@@ -47,7 +49,9 @@ def write(folder, *samples, name="samples_arc_easy_2025-11-03T10-15-00.123456.js
 
 
 def plain(paths):
-    """The same files, value by value: the log-likelihood is the first element of a pair or of a pair's text."""
+    """The same files, value by value: the log-likelihood is the first element of a pair
+    or of a pair's text.
+    """
     rows = []
     for path in paths:
         for line in path.read_text("utf-8").strip().split("\n"):
@@ -158,7 +162,9 @@ def test_the_subject_is_any_key(tmp_path):
 
 
 def test_a_label_of_ones_own(tmp_path):
-    """Of winogrande the options differ in the context, and the target is the text that they share."""
+    """Of winogrande the options differ in the context, and the target is the text that
+    they share.
+    """
     one = sample(
         [-1.0, -2.0],
         "was late.",
@@ -238,7 +244,9 @@ kinds = pytest.mark.parametrize("kind", KINDS, ids=str)
 
 
 def fitted(kind, tmp_path):
-    """Return a fitted recalibrator, rows it has not seen (also wrong ones), their groups and probabilities."""
+    """Return a fitted recalibrator, rows it has not seen (also wrong ones), their
+    groups and probabilities.
+    """
     logits, labels, subjects = read_lm_eval(write_samples(tmp_path, n=150))
     given = {"groups": subjects} if isinstance(kind, GroupwiseRecalibrator) else {}
     model = kind.fit(logits, labels, **given)
@@ -293,7 +301,8 @@ def test_javascript(tmp_path):
         program.append(to_javascript(model, name=f"f{number}"))
         for row, subject in zip(rows, subjects.tolist(), strict=True):
             program.append(
-                f"console.log(JSON.stringify(f{number}([{', '.join(row)}], {json.dumps(subject)})))"
+                f"console.log(JSON.stringify(f{number}([{', '.join(row)}],"
+                f" {json.dumps(subject)})))"
             )
         wanted.append(expected)
         for path in tmp_path.glob("samples_*"):

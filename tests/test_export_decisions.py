@@ -1,4 +1,6 @@
-"""A certified threshold around a frozen recalibrator: SQL, ONNX and JavaScript give what `predict` gives."""
+"""A certified threshold around a frozen recalibrator: SQL, ONNX and JavaScript give
+what `predict` gives.
+"""
 
 import json
 import shutil
@@ -26,7 +28,9 @@ EVENTS = ["precision", "recall", "false_positive_rate"]
 
 
 def binary(promise, recalibrator, labels=("no", "yes"), target=0.2, **options):
-    """Return a fitted classifier, and scores at, next to and away from its threshold, and no scores."""
+    """Return a fitted classifier, and scores at, next to and away from its threshold,
+    and no scores.
+    """
     rng = np.random.default_rng(0)
     scores = rng.random(4000).round(3)
     y = np.array(labels)[(rng.random(4000) < scores).astype(int)]
@@ -38,9 +42,8 @@ def binary(promise, recalibrator, labels=("no", "yes"), target=0.2, **options):
     model.fit(scores[2000:, None], y[2000:])
     proba = recalibrator.predict_proba(scores)
     deciding = proba[:, 1] if promise in EVENTS else proba.max(axis=1)
-    if (
-        recalibrator.__class__ is PlattScaling
-    ):  # a probability that is some row's own, as an order statistic is
+    # a probability that is some row's own, as an order statistic is
+    if recalibrator.__class__ is PlattScaling:
         threshold = deciding[np.argmin(np.abs(deciding - model.threshold_))]
         object.__setattr__(model.certificate_, "threshold", threshold)
         model.threshold_ = threshold
@@ -72,7 +75,8 @@ def in_duckdb(model, rows, **options):
     duckdb = pytest.importorskip("duckdb", reason="needs duckdb")
     connection = duckdb.connect()
     connection.execute(
-        f"CREATE TABLE t ({', '.join(f'p{k} DOUBLE' for k in range(rows.shape[1]))}, n INT)"
+        f"CREATE TABLE t ({', '.join(f'p{k} DOUBLE' for k in range(rows.shape[1]))}, n"
+        " INT)"
     )
     connection.executemany(
         f"INSERT INTO t VALUES ({','.join('?' * (rows.shape[1] + 1))})",
@@ -105,9 +109,10 @@ def in_javascript(model, rows):
         pytest.skip("needs node")
     given = [[str(v) if np.isinf(v) else v for v in row] for row in rows.tolist()]
     program = (
-        f"{to_javascript(model, name='decide')}\nconst rows = {json.dumps(given)};\n"
-        "console.log(JSON.stringify(rows.map(r => r.map(v => v === '-inf' ? -Infinity : v))"
-        f".map(r => decide({'r[0]' if rows.shape[1] == 1 else 'r'}))));"
+        f"{to_javascript(model, name='decide')}\nconst rows ="
+        f" {json.dumps(given)};\nconsole.log(JSON.stringify(rows.map(r => r.map(v => v"
+        " === '-inf' ? -Infinity : v)).map(r =>"
+        f" decide({'r[0]' if rows.shape[1] == 1 else 'r'}))));"
     )
     return json.loads(
         subprocess.run(
@@ -155,6 +160,7 @@ def test_what_is_no_score():
     assert np.isnan(calibrated[:2]).all()
 
 
+@pytest.mark.filterwarnings("ignore:The event is:UserWarning")
 def test_no_threshold_answers_nothing():
     with pytest.warns(UserWarning, match="No threshold"):
         model, rows, decided = _hopeless()
@@ -221,7 +227,10 @@ def test_what_is_no_number_is_no_score_in_javascript():
         text = to_javascript(
             PlattScaling(input=input).fit(scores, rng.random(200) < expit(logits))
         )
-        program = f"{text}\nconsole.log(JSON.stringify([null, '0.5', true, [0.5], 0.5, undefined].map(calibrate)));"
+        program = (
+            f"{text}\nconsole.log(JSON.stringify([null, '0.5', true, [0.5], 0.5,"
+            " undefined].map(calibrate)));"
+        )
         done = subprocess.run(
             ["node", "-"], input=program, capture_output=True, text=True, check=True
         )

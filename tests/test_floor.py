@@ -1,4 +1,6 @@
-"""The learned floor: by a plain search over the candidates, strictly increasing, the same on every scale."""
+"""The learned floor: by a plain search over the candidates, strictly increasing, the
+same on every scale.
+"""
 
 import numpy as np
 import pytest
@@ -6,14 +8,16 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, logit, softmax
 
 from skcalib import MatrixScaling, PlattScaling, TemperatureScaling, VectorScaling
+from skcalib._fitting.floor import floored, learned_floor
 from skcalib._rows import blocks
-from skcalib.recalibrators._clipping import floored, learned_floor
 
 FLOORS = [0, 1e-5, 1e-3, 0.01, 0.03, 0.1]
 
 
 def sample(kind, n_classes, n=300, seed=0):
-    """Probabilities and labels: of a forest, which are often exactly 0, or of a model that is never sure."""
+    """Probabilities and labels: of a forest, which are often exactly 0, or of a model
+    that is never sure.
+    """
     rng = np.random.default_rng(seed)
     shape = 0.3 if kind == "votes" else 5
     scores = rng.dirichlet(np.full(n_classes, shape), n)
@@ -24,7 +28,9 @@ def sample(kind, n_classes, n=300, seed=0):
 
 
 def smoothed(y, weight, n_classes):
-    """Platt's targets (n, K): one row of each of two classes is of the other; of more classes it is one of all rows."""
+    """Platt's targets (n, K): one row of each of two classes is of the other; of more
+    classes it is one of all rows.
+    """
     total = np.bincount(y, weight, n_classes)[y] if n_classes == 2 else weight.sum()
     doubt = (1 / (total + 2) * np.ones(len(y)))[:, None]
     return np.where(
@@ -33,7 +39,9 @@ def smoothed(y, weight, n_classes):
 
 
 def by_search(scores, y, weight=None):
-    """The floor by its definition: a search for the temperature at each candidate, on the logarithms themselves."""
+    """The floor by its definition: a search for the temperature at each candidate, on
+    the logarithms themselves.
+    """
     n_classes, weight = scores.shape[1], np.ones(len(y)) if weight is None else weight
     targets = smoothed(y, weight, n_classes)
     best, best_likelihood = None, -np.inf
@@ -83,7 +91,8 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
 
 
 def test_all_floors_together_stay_below_three_tenths():
-    # Uniform labels: every larger floor is better, and the largest that 20 and 400 classes allow is taken.
+    # Uniform labels: every larger floor is better, and the largest that 20 and 400
+    # classes allow is taken.
     rng = np.random.default_rng(0)
     for n_classes, largest in (
         (2, 0.1),
@@ -231,6 +240,5 @@ def test_beyond_256_classes_fewer_rows_are_looked_at():
     y = np.where(
         rng.random(2000) < 0.3, rng.integers(0, 300, 2000), logits.argmax(axis=1)
     )
-    assert (
-        learned_floor(8 * logits, y, None, "logit") > 1e-5
-    )  # sure, and wrong in three of ten rows
+    # sure, and wrong in three of ten rows
+    assert learned_floor(8 * logits, y, None, "logit") > 1e-5

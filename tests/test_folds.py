@@ -1,4 +1,6 @@
-"""Folds: each row once, stratified, random, the same whatever the order of the rows or the way repeats are written."""
+"""Folds: each row once, stratified, random, the same whatever the order of the rows or
+the way repeats are written.
+"""
 
 import numpy as np
 import pytest
@@ -6,7 +8,7 @@ from _catalog import refused
 from scipy.special import softmax
 from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit
 
-from skcalib.recalibrators._folds import _order, cross_validation_folds
+from skcalib._fitting.folds import _order, cross_validation_folds
 
 
 def sample(n=103, n_classes=3, seed=0):
@@ -17,7 +19,9 @@ def sample(n=103, n_classes=3, seed=0):
 
 
 def contents(fold, scores, codes):
-    """What a fold trains on and predicts: rows by content with their weight, in no order."""
+    """What a fold trains on and predicts: rows by content with their weight, in no
+    order.
+    """
     parts = []
     for rows, weight in (
         (fold.train, fold.train_weight),
@@ -108,9 +112,8 @@ def test_logits_and_their_probabilities_make_the_same_folds(n_classes):
 
 def test_rows_of_fractional_weight_stay_whole():
     scores, codes = sample()
-    weight = (
-        np.random.default_rng(3).random(103) / 103
-    )  # a total far below the number of folds
+    # a total far below the number of folds
+    weight = np.random.default_rng(3).random(103) / 103
     folds = cross_validation_folds(5, scores, codes, weight)
     assert sorted(np.concatenate([fold.test for fold in folds])) == list(range(103))
     np.testing.assert_allclose(
@@ -184,9 +187,8 @@ def test_rows_are_ordered_by_all_keys(distinct):
 def test_folds_that_are_not_stratified():
     rng = np.random.default_rng(5)
     counts = []
-    for _ in range(
-        40
-    ):  # new scores, of as many events each time: the folds must not be the same at each
+    # new scores, of as many events each time: the folds must not be the same at each
+    for _ in range(40):
         scores, codes = rng.random((200, 1)), rng.permutation(np.repeat([0, 1], 100))
         folds = cross_validation_folds(5, scores, codes, stratified=False)
         assert sorted(np.concatenate([fold.test for fold in folds])) == list(range(200))
@@ -197,11 +199,12 @@ def test_folds_that_are_not_stratified():
             assert contents(one, scores, codes) == contents(
                 other, scores[order], codes[order]
             )
-    # hypergeometric: 40 of 200 rows, half of them events, have variance 40 / 4 * 160 / 199
+    # hypergeometric: 40 of 200 rows, half of them events, have variance 40 / 4 * 160 /
+    # 199
     assert np.var(counts) == pytest.approx(8.04, rel=0.3)
 
 
-def test_a_class_of_few_rows_is_in_every_training_part_of_folds_that_are_not_stratified():
+def test_a_class_of_few_rows_is_in_every_training_part_of_folds_that_are_not_stratified():  # noqa: E501
     for seed in range(30):
         scores, codes = (
             np.random.default_rng(seed).random((102, 1)),

@@ -86,9 +86,8 @@ def test_models_are_compared_in_the_same_groups():
         Y, {"before": SCORES, "after": repaired}, GROUPS, random_state=0
     )
     drawn = np.concatenate([bars.lines[0].get_xydata() for bars in display.intervals_])
-    drawn = drawn[
-        np.argsort(drawn[:, 1])
-    ]  # before and after of east, then of north, then of west
+    # before and after of east, then of north, then of west
+    drawn = drawn[np.argsort(drawn[:, 1])]
     np.testing.assert_allclose(drawn[0::2, 0], 100 * display.tables["before"].bias)
     np.testing.assert_allclose(drawn[1::2, 0], 100 * display.tables["after"].bias)
     assert drawn[2, 1] < 1 < drawn[3, 1]

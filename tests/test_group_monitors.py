@@ -1,4 +1,6 @@
-"""Monitors of groups: each is a plain monitor at its share of the level, and together they keep the level."""
+"""Monitors of groups: each is a plain monitor at its share of the level, and together
+they keep the level.
+"""
 
 import pickle
 
@@ -74,9 +76,8 @@ def test_the_changed_group_is_dated():
 
 def test_times_by_row_date_rows():
     scores = np.full(300, 0.2)
-    y = (np.arange(300) % 5 == 0) | (
-        np.arange(300) >= 100
-    )  # events only, from row 100 on
+    # events only, from row 100 on
+    y = (np.arange(300) % 5 == 0) | (np.arange(300) >= 100)
     days = np.array("2025-01-01", dtype="datetime64[D]") + np.arange(300)
     monitors = GroupMonitors().partial_fit(scores, y, np.repeat("x", 300), time=days)
     table = monitors.table_
@@ -189,7 +190,9 @@ def test_frame():
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", ["uniform", "rare", "bimodal", "sure"])
 def test_any_alarm_is_false_as_rarely_as_promised(shape):
-    """Twelve calibrated groups of unequal sizes that come and go: any alarm in at most 1 - confidence_level of runs."""
+    """Twelve calibrated groups of unequal sizes that come and go: any alarm in at most
+    1 - confidence_level of runs.
+    """
     false = 0
     for seed in range(200):
         rng = np.random.default_rng([seed, 7])

@@ -23,7 +23,8 @@ def sample(n=300, k=3, seed=0):
 
 
 def test_the_cancelling_case():
-    # Zhao et al.: two predicted classes of 100 rows, confidence .5, of which 58 and 42 are right: .08 each, 0 pooled.
+    # Zhao et al.: two predicted classes of 100 rows, confidence .5, of which 58 and 42
+    # are right: .08 each, 0 pooled.
     y_proba = np.repeat([[0.5, 0.3, 0.2], [0.3, 0.5, 0.2]], 100, axis=0)
     y_true = np.r_[np.zeros(58), np.full(42, 2), np.ones(42), np.full(58, 2)].astype(
         int
@@ -39,7 +40,8 @@ def test_the_cancelling_case():
 
 
 def test_the_printed_case_needs_a_bucket_that_holds_both_scores():
-    # Scores .4 and .6 in the middle one of three bins: +.08 in one class, -.08 in the other, nothing pooled.
+    # Scores .4 and .6 in the middle one of three bins: +.08 in one class, -.08 in the
+    # other, nothing pooled.
     y_proba = np.repeat([0.4, 0.6], 50)
     y_true = np.r_[np.ones(24), np.zeros(26), np.ones(26), np.zeros(24)]
     errors = groupwise_calibration_error(
@@ -101,7 +103,8 @@ def test_groups_by_predicted_class_of_two_classes():
         binning=EqualWidth(1),
     )
     assert both == pytest.approx(errors)
-    # Scores of the other class: |1 - .9| again, and the class that is predicted keeps its name.
+    # Scores of the other class: |1 - .9| again, and the class that is predicted keeps
+    # its name.
     other = groupwise_calibration_error(
         y_true, 1 - y_proba + [0, 0, 0.01, 0], pos_label="no", reduce=None, binning=1
     )

@@ -1,4 +1,6 @@
-"""Calibration by group against separate fits by hand, and everything that a pipeline asks of it."""
+"""Calibration by group against separate fits by hand, and everything that a pipeline
+asks of it.
+"""
 
 import pickle
 import warnings
@@ -48,7 +50,9 @@ def test_estimator_checks(estimator, check):
 
 
 def _binary(n=600, seed=0):
-    """Scores that are too low in one group, too high in another and right in a third, small one."""
+    """Scores that are too low in one group, too high in another and right in a third,
+    small one.
+    """
     rng = np.random.default_rng(seed)
     groups = np.array(["high", "low", "right"])[rng.choice(3, n, p=[0.5, 0.45, 0.05])]
     log_odds = rng.normal(scale=1.5, size=n)
@@ -287,7 +291,8 @@ def test_unseen_groups_use_the_pooled_fit_with_one_warning():
 
 
 def test_small_groups_are_merged_by_what_the_pooled_fit_leaves():
-    # Twelve sites of 30 rows: in six of them the event is rarer than the score says, in six more frequent.
+    # Twelve sites of 30 rows: in six of them the event is rarer than the score says, in
+    # six more frequent.
     rng = np.random.default_rng(0)
     site = np.repeat(np.arange(12), 30)
     scores = rng.uniform(0.2, 0.8, len(site))
@@ -313,10 +318,12 @@ def test_small_groups_are_merged_by_what_the_pooled_fit_leaves():
         .predict_proba(scores, groups=site)
     )
     pooled = PlattScaling().fit(scores, y).predict_proba(scores)
+    # 180 / 240
     np.testing.assert_allclose(
         shrunken[rows], 0.75 * expected + 0.25 * pooled[rows], atol=1e-12
-    )  # 180 / 240
-    # what is left over joins the last merged groups; too little for one part stays pooled
+    )
+    # what is left over joins the last merged groups; too little for one part stays
+    # pooled
     uneven = GroupwiseRecalibrator(
         PlattScaling(), min_group_size=150, merge_small_groups=True
     ).fit(scores, y, groups=site)
@@ -424,7 +431,9 @@ def test_integer_weights_are_repeated_rows():
 
 
 def _top_label_histogram_binning(proba, y, new, n_bins):
-    """Return the confidence of each new row by a plain loop: bins and frequencies of each predicted class."""
+    """Return the confidence of each new row by a plain loop: bins and frequencies of
+    each predicted class.
+    """
     found = np.empty(len(new))
     for k in range(proba.shape[1]):
         rows = [
@@ -458,15 +467,15 @@ def test_top_label_histogram_binning_given_the_predicted_class():
         confidence, _top_label_histogram_binning(proba, y, new, 5), atol=1e-12
     )
     np.testing.assert_array_equal(model.predict(new), new.argmax(axis=1))
-    assert np.any(
-        found.argmax(axis=1) != new.argmax(axis=1)
-    )  # the spread alone would decide otherwise
+    # the spread alone would decide otherwise
+    assert np.any(found.argmax(axis=1) != new.argmax(axis=1))
     np.testing.assert_allclose(found.sum(axis=1), 1)
 
 
 @pytest.mark.slow
 def test_top_label_calibration_holds_given_the_predicted_class():
-    # Errors of opposite sign cancel in the confidence: binning all classes together leaves them.
+    # Errors of opposite sign cancel in the confidence: binning all classes together
+    # leaves them.
     proba, y = _many(20_000)
     new, new_y = _many(20_000, seed=1)
     together, apart = (
@@ -565,10 +574,8 @@ def test_inside_a_recalibrated_classifier():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3))
     y = np.array(["a", "b", "c"])[(X + rng.normal(size=(300, 3))).argmax(axis=1)]
-    for classifier in (
-        LogisticRegression(),
-        GaussianNB(),
-    ):  # a decision function, probabilities
+    # a decision function, probabilities
+    for classifier in (LogisticRegression(), GaussianNB()):
         for method in (None, PlattScaling(), GroupwiseRecalibrator(min_group_size=10)):
             model = RecalibratedClassifierCV(
                 classifier, recalibrator=GroupwiseRecalibrator(method), cv=3
@@ -735,10 +742,11 @@ def test_ids_break_ties_by_group():
         np.testing.assert_array_equal(found[rows], expected)
         tied = found[rows & (frame["p"] == frame["p"].iloc[0]).to_numpy(), 1]
         assert len(np.unique(tied)) <= 3
+    # ties are broken
     assert (
         max(len(np.unique(found[(frame["p"] == p).to_numpy(), 1])) for p in frame["p"])
         > 2
-    )  # ties are broken
+    )
     np.testing.assert_array_equal(model.transform(X, ids=ids), found)
     np.testing.assert_array_equal(
         model.predict(X, ids=ids), model.classes_[found.argmax(axis=1)]

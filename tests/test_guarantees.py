@@ -1,4 +1,6 @@
-"""Numbers of the papers, plain twins of each bound, exact inverses, and simulations that each promise holds."""
+"""Numbers of the papers, plain twins of each bound, exact inverses, and simulations
+that each promise holds.
+"""
 
 import copy
 import pickle
@@ -12,6 +14,7 @@ from scipy.special import beta as beta_function
 from scipy.special import logsumexp
 from scipy.stats import binom, binomtest
 
+from benchmarks.papers._class_temperatures import per_class_temperature_bound
 from skcalib import guarantees
 from skcalib._intervals import binomial_interval
 from skcalib.guarantees import (
@@ -21,18 +24,19 @@ from skcalib.guarantees import (
     conditional_epsilon,
     event_frequency_interval,
     expected_error_bound,
+    grade_upper_limits,
     independent_bins_certificate,
     marginal_epsilon,
     max_n_bins,
     min_n_samples,
-    per_class_temperature_bound,
     sample_split_epsilon,
     uniform_mass_certificate,
     well_balanced_alpha,
 )
 
-# Event probability as a function of the rank of the score. Bins of order statistics depend on ranks alone, so these
-# stand for every continuous distribution of scores; steps are atoms with ties broken at random.
+# Event probability as a function of the rank of the score. Bins of order statistics
+# depend on ranks alone, so these stand for every continuous distribution of scores;
+# steps are atoms with ties broken at random.
 EVENT_PROBABILITIES = {
     "calibrated": lambda u: u,
     "coin": lambda u: np.full_like(u, 0.5),
@@ -46,17 +50,16 @@ EVENT_PROBABILITIES = {
 
 
 def algorithm_1(u, y, n_bins):
-    """Transcription of Algorithm 1 for rows of sorted scores: events and rows strictly inside, bin limits."""
+    """Transcription of Algorithm 1 for rows of sorted scores: events and rows strictly
+    inside, bin limits.
+    """
     n_repeats, n = u.shape
-    cut = [
-        -(-b * (n + 1) // n_bins) for b in range(n_bins + 1)
-    ]  # A_b = ceil(b (n + 1) / B), A_0 = 0, A_B = n + 1
-    order = np.column_stack(
-        [np.zeros(n_repeats), u, np.ones(n_repeats)]
-    )  # S_(0) = 0, S_(n + 1) = 1
-    inside = [
-        slice(cut[b], cut[b + 1] - 1) for b in range(n_bins)
-    ]  # rows A_{b-1} + 1 .. A_b - 1, counted from one
+    # A_b = ceil(b (n + 1) / B), A_0 = 0, A_B = n + 1
+    cut = [-(-b * (n + 1) // n_bins) for b in range(n_bins + 1)]
+    # S_(0) = 0, S_(n + 1) = 1
+    order = np.column_stack([np.zeros(n_repeats), u, np.ones(n_repeats)])
+    # rows A_{b-1} + 1 .. A_b - 1, counted from one
+    inside = [slice(cut[b], cut[b + 1] - 1) for b in range(n_bins)]
     positives = np.column_stack([y[:, rows].sum(axis=1) for rows in inside])
     counts = np.array([rows.stop - rows.start for rows in inside])
     boundary = np.column_stack(
@@ -67,7 +70,9 @@ def algorithm_1(u, y, n_bins):
 
 
 def mean_between(event_probability, limits):
-    """Event frequency between consecutive limits (R, B + 1), by the trapezoidal rule on a fine grid."""
+    """Event frequency between consecutive limits (R, B + 1), by the trapezoidal rule on
+    a fine grid.
+    """
     grid = np.linspace(0, 1, 200_001)
     values = event_probability(grid)
     integral = np.concatenate(
@@ -82,7 +87,9 @@ def draw(event_probability, n, n_repeats, rng):
 
 
 def assert_at_most(failures, level):
-    """The mean of `failures` does not exceed `level` by more than four standard errors."""
+    """The mean of `failures` does not exceed `level` by more than four standard
+    errors.
+    """
     failures = np.asarray(failures, dtype=float)
     standard_error = sqrt(max(level * (1 - level), failures.var()) / len(failures))
     assert failures.mean() <= level + 4 * standard_error, (failures.mean(), level)
@@ -92,7 +99,8 @@ def assert_at_most(failures, level):
 
 
 def test_numbers_of_gupta_and_ramdas():
-    # formulas, section 3; each is sqrt(log(2 B / .1) / (2 (n // B - 1))), with + B / n for the first
+    # formulas, section 3; each is sqrt(log(2 B / .1) / (2 (n // B - 1))), with + B / n
+    # for the first
     assert conditional_epsilon(2900, 10, keep_boundary=True) == pytest.approx(
         0.0992, abs=5e-5
     )
@@ -105,7 +113,8 @@ def test_numbers_of_gupta_and_ramdas():
     assert conditional_epsilon(1000, 5) == pytest.approx(0.1076, abs=5e-5)
     assert conditional_epsilon(5000, 10) == pytest.approx(0.0729, abs=5e-5)
     assert conditional_epsilon(20000, 22) == pytest.approx(0.0579, abs=5e-5)
-    # to 1e-5, by hand: sqrt(log(100) / 398), sqrt(log(200) / 998), sqrt(log(440) / 1816), sqrt(log(20) / 298)
+    # to 1e-5, by hand: sqrt(log(100) / 398), sqrt(log(200) / 998), sqrt(log(440) /
+    # 1816), sqrt(log(20) / 298)
     assert conditional_epsilon(1000, 5) == pytest.approx(0.107568, abs=1e-5)
     assert conditional_epsilon(5000, 10) == pytest.approx(0.072861, abs=1e-5)
     assert conditional_epsilon(20000, 22) == pytest.approx(0.057894, abs=1e-5)
@@ -114,18 +123,16 @@ def test_numbers_of_gupta_and_ramdas():
 
 
 def test_epsilons_at_the_ends():
-    assert conditional_epsilon(300, 1) == marginal_epsilon(
-        300, 1
-    )  # one bin: nothing to unite over
+    # one bin: nothing to unite over
+    assert conditional_epsilon(300, 1) == marginal_epsilon(300, 1)
     assert conditional_epsilon(np.int64(300), np.int32(7)) == conditional_epsilon(
         300, 7
     )
     assert marginal_epsilon(900, 9, keep_boundary=True) == pytest.approx(
         marginal_epsilon(900, 9) + 1 / 100
     )
-    assert conditional_epsilon(4, 2) == pytest.approx(
-        sqrt(log(40) / 2)
-    )  # n = 2 B: one row inside a bin
+    # n = 2 B: one row inside a bin
+    assert conditional_epsilon(4, 2) == pytest.approx(sqrt(log(40) / 2))
 
 
 @pytest.mark.parametrize("keep_boundary", [False, True])
@@ -172,9 +179,8 @@ def test_inverses_of_each_other_and_for_huge_samples():
     assert max_n_bins(n, 1e-5) == 10_000
     with pytest.raises(ValueError, match="cannot be promised"):
         max_n_bins(min_n_samples(1, 0.01) - 1, 0.01)
-    assert (
-        max_n_bins(10, 5.0) == 5
-    )  # a tolerance above 1 promises nothing, at n // 2 bins too
+    # a tolerance above 1 promises nothing, at n // 2 bins too
+    assert max_n_bins(10, 5.0) == 5
     assert min_n_samples(3, 1e-12) > 10**24
 
 
@@ -206,7 +212,8 @@ def test_interval_edges_are_exact():
         assert low[1] == low[3] == 0.0
         assert high[2] == 1.0
         assert 0 < high[1] < 1
-    # one trial without event: (1 - high) = (1 - level) / 2; three bins have rows, so the level of each is 1 - .1 / 3
+    # one trial without event: (1 - high) = (1 - level) / 2; three bins have rows, so
+    # the level of each is 1 - .1 / 3
     low, high = event_frequency_interval([0, 0, 12, 0], [0, 12, 12, 1])
     assert high[3] == pytest.approx(1 - 0.1 / 6, rel=1e-12)
     assert high[1] == pytest.approx(1 - (0.1 / 6) ** (1 / 12), rel=1e-12)
@@ -239,9 +246,8 @@ def test_exact_coverage(method, level):
         assert (coverage >= level - 1e-12).all()
         smallest.append(coverage.min())
     if method == "clopper_pearson":
-        assert (
-            smallest[-1] < level + 0.05 + (1 - level) / 2
-        )  # and not by being trivially wide
+        # and not by being trivially wide
+        assert smallest[-1] < level + 0.05 + (1 - level) / 2
 
 
 def test_exact_simultaneous_coverage():
@@ -257,9 +263,8 @@ def test_exact_simultaneous_coverage():
     )
     covers = (low <= frequency[:, None]) & (frequency[:, None] <= high)
     coverage = (binom.pmf(k, 20, frequency[:, None]) * covers).sum(axis=1)
-    assert (
-        coverage.min() ** 5 >= 0.8
-    )  # five independent bins, each with the worst frequency
+    # five independent bins, each with the worst frequency
+    assert coverage.min() ** 5 >= 0.8
 
 
 @given(st.floats(0, 1), st.floats(0.01, 1e5), st.floats(0.01, 0.999))
@@ -310,9 +315,8 @@ def test_interval_shapes_and_types():
 def test_well_balanced_alpha():
     assert well_balanced_alpha([7, 7, 7]) == 1.0
     assert well_balanced_alpha([20, 25, 30, 25]) == 1.25  # 1 / (4 * .20)
-    assert (
-        well_balanced_alpha([1, 1, 1, 5]) == 2.5
-    )  # 4 * 5 / 8, against 1 / (4 / 8) = 2
+    # 4 * 5 / 8, against 1 / (4 / 8) = 2
+    assert well_balanced_alpha([1, 1, 1, 5]) == 2.5
     assert well_balanced_alpha([3, 0, 3]) == inf
     counts = np.array([0.4, 1.2, 3.3, 0.7])
     alpha, shares = well_balanced_alpha(counts), counts / counts.sum()
@@ -351,8 +355,9 @@ def test_sample_split_epsilon_solves_its_equation(n_binning, n_estimation, n_bin
 
 
 def test_sample_split_against_the_route_through_well_balanced_bins():
-    # every mass at least 1 / (2 B); counts at least n2 / (2 B) - sqrt(n2 log(B / a1) / 2); labels by Hoeffding with a2;
-    # a1 = a2 = .05: n2 / 20 - sqrt(n2 log(200) / 2) = log(400) / .02, quadratic in sqrt(n2)
+    # every mass at least 1 / (2 B); counts at least n2 / (2 B) - sqrt(n2 log(B / a1) /
+    # 2); labels by Hoeffding with a2; a1 = a2 = .05: n2 / 20 - sqrt(n2 log(200) / 2) =
+    # log(400) / .02, quadratic in sqrt(n2)
     root = 10 * (sqrt(log(200) / 2) + sqrt(log(200) / 2 + 10 * log(400)))
     assert round(2 * root**2) == 18192  # the paper prints 17,500
     assert (
@@ -371,7 +376,8 @@ def test_binning_mse_bound():
 
 def test_classwise_temperature_bound_equals_a_loop():
     n, n_classes, deviation, (low, high), logit_range = 4000, 7, 0.3, (0.4, 3.0), 1.7
-    # log-loss of the wrong one of seven labels, logits 0 and 1.7, inverse temperature 3: log(1 + 6 e^5.1)
+    # log-loss of the wrong one of seven labels, logits 0 and 1.7, inverse temperature
+    # 3: log(1 + 6 e^5.1)
     best = loss_range = log(1 + 6 * exp(5.1))
     for i in range(40):
         for j in range(40):
@@ -406,12 +412,12 @@ def test_classwise_temperature_bound_follows_its_arguments():
         bound(deviation=0.01) < bound(deviation=0.05) < bound() <= bound(deviation=inf)
     )
     assert bound(bounds=(0.9, 1.1)) < bound() < bound(logit_range=5.0)
-    # a fixed temperature leaves Hoeffding's inequality, times the range log(1 + 6 e) of the loss
+    # a fixed temperature leaves Hoeffding's inequality, times the range log(1 + 6 e) of
+    # the loss
     fixed = log(1 + 6 * exp(1)) * sqrt(log(20) / 8000)
     assert bound(bounds=(1.0, 1.0), deviation=0.0) == pytest.approx(fixed, rel=1e-9)
-    assert bound(n=1, deviation=inf) == pytest.approx(
-        log(1 + 6 * exp(2)), rel=1e-12
-    )  # never above that range
+    # never above that range
+    assert bound(n=1, deviation=inf) == pytest.approx(log(1 + 6 * exp(2)), rel=1e-12)
 
 
 def test_per_class_temperature_bound_equals_its_parts():
@@ -499,9 +505,8 @@ def test_sample_split_epsilon_holds(name):
     )
     order = np.sort(rng.random((n_repeats, n_binning)), axis=1)
     cut = np.array([-(-b * n_binning // n_bins) for b in range(1, n_bins)])
-    edges = (
-        order[:, cut - 1] + order[:, cut]
-    ) / 2  # midpoint to the next score, as EqualMass cuts
+    # midpoint to the next score, as EqualMass cuts
+    edges = (order[:, cut - 1] + order[:, cut]) / 2
     limits = np.column_stack([np.zeros(n_repeats), edges, np.ones(n_repeats)])
     u, y = draw(EVENT_PROBABILITIES[name], n_estimation, n_repeats, rng)
     bins = (u[:, :, None] > edges[:, None, :]).sum(axis=2)
@@ -515,7 +520,9 @@ def test_sample_split_epsilon_holds(name):
 
 
 def brier_change(mass, outputs, frequency, bins):
-    """Exact increase of the Brier score when outputs are replaced by their mean in each bin."""
+    """Exact increase of the Brier score when outputs are replaced by their mean in each
+    bin.
+    """
     mean = np.bincount(bins, mass * outputs) / np.bincount(bins, mass)
     change = (mean[bins] - frequency) ** 2 - (outputs - frequency) ** 2
     return float(mass @ change)
@@ -534,7 +541,8 @@ def test_binning_costs_at_most_its_bound():
         assert brier_change(mass, outputs, frequency, bins) <= binning_mse_bound(
             bins.max() + 1, balance=balance
         )
-    # Outputs at both ends of equal-width bins, events at the upper ends only: the cost is 1 / (2 B) of at most 2 / B.
+    # Outputs at both ends of equal-width bins, events at the upper ends only: the cost
+    # is 1 / (2 B) of at most 2 / B.
     n_bins = 50
     ends = (
         np.column_stack([np.arange(n_bins), np.arange(n_bins) + 1 - 1e-9]).ravel()
@@ -553,18 +561,20 @@ def test_binning_costs_at_most_its_bound():
 @pytest.mark.slow
 @pytest.mark.parametrize("deviation", [0.0, 0.3, inf])
 def test_temperature_bound_holds_for_every_temperature(deviation):
-    # A population of 60 rows with known class probabilities: the expected loss is exact, and as the loss is a sum over
-    # classes, the largest deviation over |a_k - a_0| <= deviation is found class by class on a grid.
+    # A population of 60 rows with known class probabilities: the expected loss is
+    # exact, and as the loss is a sum over classes, the largest deviation over |a_k -
+    # a_0| <= deviation is found class by class on a grid.
     rng = np.random.default_rng(3)
     n_classes, n, bounds = 3, 400, (0.5, 2.0)
     logits = rng.uniform(0, 3, (60, n_classes))
     probability = rng.dirichlet(np.ones(n_classes), 60)
     predicted = logits.argmax(axis=1)
     grid = np.linspace(*bounds, 31)
+    # (a, row, y)
     losses = (
         logsumexp(grid[:, None, None] * logits, axis=2)[:, :, None]
         - grid[:, None, None] * logits
-    )  # (a, row, y)
+    )
     cells = np.moveaxis(losses, 0, -1).reshape(-1, len(grid))  # (row and label, a)
     of_class = np.repeat(predicted, n_classes)[:, None] == np.arange(n_classes)
     mass = (probability / 60).ravel()
@@ -572,9 +582,8 @@ def test_temperature_bound_holds_for_every_temperature(deviation):
     worst = []
     for _ in range(300):
         excess = rng.multinomial(n, mass) / n - mass
-        by_class = (
-            excess[:, None] * of_class
-        ).T @ cells  # (class, a): contribution to the deviation
+        # (class, a): contribution to the deviation
+        by_class = (excess[:, None] * of_class).T @ cells
         largest = [
             np.where(near[:, None, :], sign * by_class, -inf)
             .max(axis=2)
@@ -595,13 +604,13 @@ def test_per_class_temperature_bound_covers():
     rng = np.random.default_rng(4)
     n, bounds, shares = 600, (0.5, 2.0), np.array([0.1, 0.3, 0.6])
     grid = np.linspace(*bounds, 16)
-    logits = 3.0 * np.eye(
-        3
-    )  # one kind of row a class, so that the expected loss is exact
+    # one kind of row a class, so that the expected loss is exact
+    logits = 3.0 * np.eye(3)
+    # (a, class, y)
     losses = (
         logsumexp(grid[:, None, None] * logits, axis=2)[:, :, None]
         - grid[:, None, None] * logits
-    )  # (a, class, y)
+    )
     truth = rng.dirichlet(np.ones(3), 3)
     expected = (losses * truth).sum(axis=2)
     bound = per_class_temperature_bound(n, 3, shares.min(), bounds, logit_range=3.0)
@@ -771,9 +780,8 @@ def test_independent_bins(edges):
     )
     low, high = event_frequency_interval(positives, counts)
     np.testing.assert_array_equal((certificate.low, certificate.high), (low, high))
-    assert (
-        certificate.epsilon == 1 - low[2]
-    )  # three events of three rows: the widest interval
+    # three events of three rows: the widest interval
+    assert certificate.epsilon == 1 - low[2]
     wider = independent_bins_certificate(
         positives, counts, positives / counts, edges=edges, interval="hoeffding"
     )
@@ -797,24 +805,37 @@ def test_empty_bin_leaves_its_prediction_without_promise():
 def test_certificate_reads_as_sentences():
     text = str(uniform_mass(EVENTS, INSIDE, 99, n_candidates=4))
     assert text.startswith(
-        "Calibration certificate: conditional, by Clopper-Pearson, from 99 calibration rows in 5 bins."
+        "Calibration certificate: conditional, by Clopper-Pearson, from 99 calibration"
+        " rows in 5 bins."
     )
     for sentence in (
-        "With 90 % confidence (right for at least 90 % of calibration samples), every predicted probability differs",
+        (
+            "With 90 % confidence (right for at least 90 % of calibration samples),"
+            " every predicted probability differs"
+        ),
         "from the event frequency among the rows that receive it.",
-        "The scores come from one model that was fitted on other rows; out-of-fold scores",
-        "independent draws from one distribution, and future rows come from the same distribution",
+        (
+            "The scores come from one model that was fitted on other rows; out-of-fold"
+            " scores"
+        ),
+        (
+            "independent draws from one distribution, and future rows come from the"
+            " same distribution"
+        ),
         "The number of bins was fixed before the labels",
         "ties were broken at random",
-        "chosen by means of these rows among at most 4 candidates, all fixed beforehand",
+        (
+            "chosen by means of these rows among at most 4 candidates, all fixed"
+            " beforehand"
+        ),
     ):
         assert sentence in text
     marginal = str(
         uniform_mass(EVENTS, INSIDE, 99, kind="marginal", confidence_level=0.975)
     )
     assert (
-        "With 97.5 % confidence (right for at least 97.5 % of calibration samples and future rows"
-        in marginal
+        "With 97.5 % confidence (right for at least 97.5 % of calibration samples and"
+        " future rows" in marginal
     )
     assert "not chosen among several" in marginal
     classes = str(
@@ -852,7 +873,9 @@ def test_certificate_is_frozen_and_travels():
 
 
 def wrong_certificates(event_probability, n, n_bins, n_repeats, kind, rng, **options):
-    """How often (conditional) or for which share of future rows (marginal) the promise of each repeat is broken."""
+    """How often (conditional) or for which share of future rows (marginal) the promise
+    of each repeat is broken.
+    """
     u, y = draw(event_probability, n, n_repeats, rng)
     positives, counts, limits, _ = algorithm_1(u, y, n_bins)
     truth, mass = mean_between(event_probability, limits), np.diff(limits, axis=1)
@@ -890,9 +913,8 @@ def test_data_dependent_certificates_hold(name, kind):
 @pytest.mark.slow
 def test_independent_bins_hold():
     rng = np.random.default_rng(5)
-    edges = np.array(
-        [0.1, 0.15, 0.6]
-    )  # a random number of rows in each bin, sometimes none
+    # a random number of rows in each bin, sometimes none
+    edges = np.array([0.1, 0.15, 0.6])
     limits = np.concatenate([[0.0], edges, [1.0]])[None, :]
     mass = np.diff(limits)[0]
     for name, event_probability in EVENT_PROBABILITIES.items():
@@ -931,8 +953,9 @@ def test_independent_bins_hold():
 
 @pytest.mark.slow
 def test_choice_among_candidates_needs_to_be_declared():
-    # 25 candidates that split the rows by a coin each of its own; the one whose means are farthest from the truth's
-    # 0.5 is chosen, as one would for sharpness. Undeclared, the promise breaks far too often; declared, it holds.
+    # 25 candidates that split the rows by a coin each of its own; the one whose means
+    # are farthest from the truth's 0.5 is chosen, as one would for sharpness.
+    # Undeclared, the promise breaks far too often; declared, it holds.
     rng = np.random.default_rng(7)
     n, n_candidates, n_repeats = 200, 25, 400
     broken = {1: [], n_candidates: []}
@@ -1167,3 +1190,57 @@ def test_independent_bins_certificate_refuses(positives, counts, options, messag
 
 def test_every_public_name_is_documented_and_tested():
     assert set(guarantees.__all__) <= set(globals())
+
+
+# --- grades ---
+
+
+def test_grades_without_events():
+    """1 - .1^(1 / N) with N = 600, 500 and 300, as Pluto and Tasche print it."""
+    limits = grade_upper_limits([0, 0, 0], [100, 200, 300])
+    np.testing.assert_allclose(limits, 1 - 0.1 ** (1 / np.array([600, 500, 300])))
+    assert limits.round(5).tolist() == [0.00383, 0.00459, 0.00765]
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.999])
+@pytest.mark.parametrize(
+    ("events", "samples"),
+    [([0, 2, 1], [100, 400, 300]), ([3, 0, 0], [10, 50, 2]), ([1], [7])],
+)
+def test_the_limit_of_a_grade_against_the_binomial(events, samples, level):
+    """At the limit of a grade so few events in it and the worse ones have the
+    probability 1 - level.
+    """
+    limits = grade_upper_limits(events, samples, confidence_level=level)
+    for grade, limit in enumerate(limits):
+        n, k = sum(samples[grade:]), sum(events[grade:])
+        assert binom.cdf(k, n, limit) == pytest.approx(1 - level, rel=1e-9)
+
+
+def test_limits_of_grades_hold():
+    """Frequencies that rise from grade to grade: each limit covers, one by one."""
+    rng = np.random.default_rng(0)
+    samples, truth = np.array([200, 300, 100]), np.array([0.002, 0.004, 0.01])
+    events = rng.binomial(samples, truth, (4000, 3))
+    limits = np.array([grade_upper_limits(each, samples) for each in events])
+    covered = (limits >= truth).mean(axis=0)
+    assert (covered >= 0.9 - 3 * np.sqrt(0.09 / 4000)).all()
+
+
+def test_a_grade_that_is_all_events_has_no_limit():
+    assert grade_upper_limits([0, 5], [10, 5])[1] == 1
+
+
+@pytest.mark.parametrize(
+    ("events", "samples", "words"),
+    [
+        ([0, 0], [10, 0], "grade 1 has none"),
+        ([0.5, 0], [10, 10], "n_events must be whole"),
+        ([0, 0], [10, 10.5], "n_samples must be whole"),
+        (0, 10, "one number for each grade"),
+        ([11, 0], [10, 10], "0 <= positives <= counts"),
+    ],
+)
+def test_grades_that_are_refused(events, samples, words):
+    with pytest.raises(ValueError, match=words):
+        grade_upper_limits(events, samples)

@@ -1,4 +1,6 @@
-"""The user guide says what the library does: its snippets run, its figures on bundled data are met."""
+"""The user guide says what the library does: its snippets run, its figures on bundled
+data are met.
+"""
 
 import re
 from pathlib import Path
@@ -120,7 +122,9 @@ def _page(name):
 
 
 def _cells(text, start):
-    """Return the numbers in the cells of the row of a table that begins so; a cell without a number is None."""
+    """Return the numbers in the cells of the row of a table that begins so; a cell
+    without a number is None.
+    """
     (row,) = re.findall(rf"^\| {re.escape(start)} \|(.*)\|$", text, flags=re.M)
     return [
         float(cell) if re.fullmatch(r"\s*[\d.,]+\s*", cell) else None

@@ -1,4 +1,6 @@
-"""The guide pages on groups and drift say what the library does: their snippets run and give their figures."""
+"""The guide pages on groups and drift say what the library does: their snippets run and
+give their figures.
+"""
 
 import re
 from pathlib import Path
@@ -89,7 +91,6 @@ def test_a_normal_approximation_rejects_too_many_families():
         s = rng.beta(0.16, 9.84, (4000, n_groups, n_rows))
         y = rng.random(s.shape) < s
         z = np.abs((y - s).sum(axis=2)) / np.sqrt((s * (1 - s)).sum(axis=2))
-        rejected = (2 * norm.sf(z)).min(
-            axis=1
-        ) <= 0.05 / n_groups  # Holm rejects a group where Bonferroni does
+        # Holm rejects a group where Bonferroni does
+        rejected = (2 * norm.sf(z)).min(axis=1) <= 0.05 / n_groups
         assert rejected.mean() == pytest.approx(int(told_here) / 100, abs=0.025)

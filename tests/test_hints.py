@@ -36,9 +36,8 @@ def test_swapped_arguments(metric):
     with refused(ValueError, "y_true holds probabilities", "swapped"):
         metric(SCORES, Y)
     with refused(ValueError, "y_true holds probabilities", "swapped"):
-        metric(
-            np.append(SCORES, [0.0, 1.0]), np.append(Y, [0, 1])
-        )  # a probability may be exactly 0 or 1
+        # a probability may be exactly 0 or 1
+        metric(np.append(SCORES, [0.0, 1.0]), np.append(Y, [0, 1]))
 
 
 @pytest.mark.parametrize(
@@ -61,9 +60,8 @@ def test_labels_for_probabilities(y_proba):
     "y_proba",
     [
         SCORES,
-        PREDICTED.astype(
-            float
-        ),  # a tree, or a recalibrator with pure bins, predicts them
+        # a tree, or a recalibrator with pure bins, predicts them
+        PREDICTED.astype(float),
         np.append(PREDICTED[:-1], 0.5),  # one score in between
         np.zeros(50),
         np.column_stack((1 - PREDICTED, PREDICTED)),
@@ -126,6 +124,7 @@ def test_another_name_of_the_probabilities():
         reliability_curve(y_true=Y, y_prob=SCORES)
 
 
+@pytest.mark.filterwarnings("ignore:50 of 50 scores are distinct:UserWarning")
 @pytest.mark.parametrize(
     ("name", "params", "words"),
     [
@@ -149,7 +148,7 @@ def test_another_name_of_the_probabilities():
             {"alpha": 0.1},
             ("'alpha': write confidence_level=0.9",),
         ),
-        ("ReliabilityDisplay", {"lw": 2}, ("'lw': it has", "line_kw")),
+        ("ReliabilityDisplay", {"lw": 2}, ("'lw': write line_kw",)),
         ("ValidityDisplay", {"random_state": 0}, ("'random_state': it has",)),
     ],
 )

@@ -69,7 +69,8 @@ def test_bins_predict_their_event_frequency(binning, edges, smoothing, weighted)
 
 @every_strategy
 def test_training_scores_get_the_frequency_of_their_bin(binning, edges):
-    # A library that bins [a, b) in fit and (a, b] in transform predicts 0 for its own scores at an edge.
+    # A library that bins [a, b) in fit and (a, b] in transform predicts 0 for its own
+    # scores at an edge.
     scores, y = _sample(values=20)
     model = HistogramBinning(binning).fit(scores, y)
     bins = np.searchsorted(model.bin_edges_[1:-1], scores)
@@ -94,9 +95,8 @@ def test_smoothing_keeps_the_log_loss_finite():
         1,
     ]
     smooth = HistogramBinning(2, smoothing=1).fit(scores, y).predict_proba(scores)
-    assert log_loss(y, smooth) == pytest.approx(
-        -np.log(2.5 / 3)
-    )  # (2 + 1 / 2) / (2 + 1)
+    # (2 + 1 / 2) / (2 + 1)
+    assert log_loss(y, smooth) == pytest.approx(-np.log(2.5 / 3))
 
 
 @pytest.mark.parametrize("random_state", [None, 0])
@@ -302,7 +302,9 @@ def test_hints_are_inherited_by_a_class_of_ones_own():
 
 
 class _Shrink(BaseEstimator):
-    """A scaling family of somebody else, which knows `input` and `classes` and no base class."""
+    """A scaling family of somebody else, which knows `input` and `classes` and no base
+    class.
+    """
 
     def __init__(self, input="probability", classes=None):
         self.input = input

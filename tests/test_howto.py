@@ -1,4 +1,6 @@
-"""The how-to pages do what they say: their steps, taken one by one, add to the library."""
+"""The how-to pages do what they say: their steps, taken one by one, add to the
+library.
+"""
 
 import os
 import re
@@ -10,27 +12,87 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 import skcalib
+from skcalib._errors.binned import BinnedError
 from skcalib.binning import EqualWidth
+from skcalib.evaluation import compare
 from skcalib.metrics import (
+    Metric,
+    _registry,
     calibration_error,
     calibration_error_interval,
     calibration_test,
+    get_scorer,
+    register_metric,
     reliability_curve,
 )
 
 DOC = Path(__file__).parents[1] / "doc"
 
 
-@pytest.fixture(scope="module")
-def mean_calibration_error():
-    spec = spec_from_file_location(
-        "mean_calibration_error", DOC / "examples" / "mean_calibration_error.py"
-    )
+def _example(name):
+    spec = spec_from_file_location(name, DOC / "examples" / f"{name}.py")
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.mean_calibration_error
+    return getattr(module, name)
+
+
+@pytest.fixture
+def mean_calibration_error(monkeypatch):
+    monkeypatch.setattr(_registry, "METRICS", dict(_registry.METRICS))
+    return _example("mean_calibration_error")
+
+
+@pytest.fixture
+def overestimation_error(monkeypatch):
+    monkeypatch.setattr(_registry, "METRICS", dict(_registry.METRICS))
+    return _example("overestimation_error")
+
+
+def test_a_binned_metric_by_the_way_of_the_page(overestimation_error):
+    rng = np.random.default_rng(3)
+    scores = rng.random(400)
+    y = rng.random(400) < scores**1.5
+    for binning in (None, 5, EqualWidth(7)):
+        bins = reliability_curve(y, scores, binning=binning)
+        excess = np.maximum(bins.mean_score - bins.event_frequency, 0)
+        value = overestimation_error(y, scores, binning=binning)
+        assert value == pytest.approx(excess @ bins.share, abs=1e-15)
+        assert overestimation_error(bins) == pytest.approx(value, abs=1e-15)
+        squares = overestimation_error(y, scores, binning=binning, norm=2)
+        assert squares == pytest.approx(np.sqrt(excess**2 @ bins.share), abs=1e-15)
+    options = {"metric": overestimation_error, "n_resamples": 99, "random_state": 0}
+    found = calibration_error_interval(y, scores, binning=5, **options)
+    assert found.estimate == overestimation_error(y, scores, binning=5)
+    assert 0 < found.low < found.estimate < found.high
+    bins = reliability_curve(y, scores, binning=5)
+    assert calibration_error_interval(bins, **options) == pytest.approx(found)
+    assert calibration_test(y, scores, **options).pvalue <= 0.02
+    assert calibration_test(rng.random(400) < scores, scores, **options).pvalue > 0.05
+    with pytest.raises(TypeError, match="overestimation_error has no parameter 'bins'"):
+        calibration_error_interval(y, scores, bins=5, **options)
+
+
+def test_a_registered_metric_has_a_scorer_and_is_compared_by_name(overestimation_error):
+    X, y = np.random.default_rng(0).standard_normal((90, 3)), np.arange(90) % 3 > 0
+    model = LogisticRegression().fit(X, y)
+    proba = model.predict_proba(X)
+    scorer = get_scorer("neg_overestimation_error", binning=4)
+    assert scorer(model, X, y) == -overestimation_error(y, proba, binning=4)
+    models = {"model": proba[:, 1], "base rate": np.full(90, y.mean())}
+    options = {"metrics": ["overestimation_error"], "n_resamples": 20}
+    table = compare(y, models, random_state=0, **options)
+    assert table.estimate[0] == overestimation_error(y, proba)
+
+
+def test_a_metric_of_the_library_keeps_its_name(overestimation_error):
+    def calibration_error(y_true, y_proba):
+        return 0.0
+
+    with pytest.raises(ValueError, match="calibration_error is a metric of skcalib"):
+        register_metric(Metric(calibration_error, BinnedError))
 
 
 def test_the_metric_of_the_page(mean_calibration_error):
@@ -57,7 +119,8 @@ def test_the_metric_of_the_page(mean_calibration_error):
 def test_the_metric_of_the_page_has_the_inverted_interval_and_the_test(
     mean_calibration_error,
 ):
-    # One bin: the interval of the mean is that of the plugin error with one bin, by the same draws.
+    # One bin: the interval of the mean is that of the plugin error with one bin, by the
+    # same draws.
     rng = np.random.default_rng(1)
     scores = rng.random(300)
     y = rng.random(300) < scores**1.3
@@ -127,9 +190,13 @@ def _run(library, program):
 def test_three_files_add_a_metric(tmp_path):
     (module, _), (package, names), (table, row) = _steps("metric")
     _copy(tmp_path)
-    shutil.copy(DOC / "examples" / "mean_calibration_error.py", tmp_path / module)
+    text = (DOC / "examples" / "overestimation_error.py").read_text("utf-8")
+    text = text[: text.index("\n\nregister_metric(")]
+    (tmp_path / module).write_text(text, "utf-8")
     _exported(tmp_path, package, names)
-    _edit(tmp_path / table, "\n\nclass Metric(", names + "\n\n\nclass Metric(")
+    both = f"{names}, OverestimationError"
+    row_class = "\n\n@dataclass(frozen=True"
+    _edit(tmp_path / table, row_class, f"{both}\n{row_class}")
     _edit(
         tmp_path / table,
         "        Metric(groupwise",
@@ -138,12 +205,13 @@ def test_three_files_add_a_metric(tmp_path):
     program = """
 import numpy as np
 from sklearn.linear_model import LogisticRegression
-from skcalib.metrics import calibration_error_interval, get_scorer, get_scorer_names, mean_calibration_error
-from skcalib.metrics._table import METRICS
+from skcalib.metrics import calibration_error_interval, get_scorer, overestimation_error
 X, y = np.random.default_rng(0).standard_normal((90, 3)), np.array(["a", "b", "c"] * 30)
 model = LogisticRegression().fit(X, y)
-score = get_scorer("neg_mean_calibration_error")(model, X, y)
-print(score == -mean_calibration_error(y, model.predict_proba(X)), METRICS["mean_calibration_error"].limits == (0, 1))
+proba = model.predict_proba(X)
+score = get_scorer("neg_overestimation_error")(model, X, y)
+found = calibration_error_interval(y, proba, metric=overestimation_error, n_resamples=9)
+print(score == -overestimation_error(y, proba), found.estimate == -score)
 """
     assert _run(tmp_path, program) == ["True", "True"]
 
@@ -158,7 +226,7 @@ def test_two_files_add_a_strategy(tmp_path):
 from skcalib.binning import GeometricBins
 from skcalib.metrics import calibration_error
 print(calibration_error([0, 1], [0.1, 0.6], norm=1, method="plugin", binning=GeometricBins(4)))
-"""
+"""  # noqa: E501
     assert _run(tmp_path, program) == ["0.25"]
 
 
@@ -197,7 +265,7 @@ try:
     print(np.allclose(found, expected, rtol=0, atol=1e-12))
 except ImportError:
     print("True")
-"""
+"""  # noqa: E501
     assert _run(tmp_path, program) == ["True"] * 5
 
 
@@ -216,8 +284,31 @@ display = BiasDisplay.from_estimator(LogisticRegression().fit(X, y), X, y)
 print(abs(display.biases["LogisticRegression"][0]) < 1e-3, len(display.ax_.patches))
 display = BiasDisplay.from_predictions(y, {"a": [0.5] * 40, "b": [0.9] * 40})
 print([round(bias, 9) for bias, _, _ in display.biases.values()] == [0.0, 0.4], len(display.ax_.patches))
-"""
+"""  # noqa: E501
     assert _run(tmp_path, program) == ["True", "1", "True", "2"]
+
+
+def test_displays_are_made_of_public_names():
+    """The example imports nothing private, and each tool says what it takes and
+    returns.
+    """
+    pytest.importorskip("matplotlib")
+    validate = pytest.importorskip("numpydoc.validate").validate
+    from skcalib.displays import base
+
+    code = (DOC / "examples" / "bias_display.py").read_text("utf-8")
+    assert not re.search(r"import _|\._", code.replace("self._", ""))
+    page = (DOC / "howto_display.md").read_text("utf-8")
+    for name in base.__all__:
+        if name != "Frame":
+            assert f"`{name}`" in page, name
+        found = {
+            code for code, _ in validate(f"skcalib.displays.base.{name}")["errors"]
+        }
+        assert not found & {"GL08", "SS01", "SS03", "SS06", "PR01", "PR02", "RT01"}, (
+            name,
+            found,
+        )
 
 
 def test_what_the_page_on_engines_names_is_there():

@@ -1,4 +1,6 @@
-"""Information-preserving bins: brute force over all partitions, the promise of `max_loss`, and their use."""
+"""Information-preserving bins: brute force over all partitions, the promise of
+`max_loss`, and their use.
+"""
 
 import math
 from itertools import combinations
@@ -10,7 +12,8 @@ from sklearn.model_selection import GridSearchCV
 
 from skcalib import HistogramBinning, PlattScaling, ScalingBinning
 from skcalib._rows.sorting import DistinctScores
-from skcalib.binning import EqualMass, InformationPreserving, assign_bins
+from skcalib.binning import EqualMass, InformationPreserving
+from skcalib.binning._base import assign_bins
 from skcalib.binning._information_preserving import least_loss_cuts
 from skcalib.metrics import calibration_error
 
@@ -70,7 +73,8 @@ def test_loses_no_more_than_any_partition(seed):
 
 @pytest.mark.slow
 def test_many_scores_in_cells_lose_hardly_more_than_all_of_them():
-    # 3000 distinct scores are joined in 1000 cells; the plain program over all cuts is the reference.
+    # 3000 distinct scores are joined in 1000 cells; the plain program over all cuts is
+    # the reference.
     scores = np.sort(
         1 / (1 + np.exp(-2 * np.random.default_rng(0).standard_normal(3000)))
     )
@@ -93,8 +97,8 @@ def test_many_scores_in_cells_lose_hardly_more_than_all_of_them():
 
 
 def test_rare_scores_near_the_ends_keep_bins_of_their_own():
-    # Of 20,030 scores 15 lie next to 0 and 15 next to 1: cells of equal mass alone would join them with the middle,
-    # and lose 14 nats where the bins by hand lose 1.4.
+    # Of 20,030 scores 15 lie next to 0 and 15 next to 1: cells of equal mass alone
+    # would join them with the middle, and lose 14 nats where the bins by hand lose 1.4.
     ends = np.geomspace(1e-6, 1e-2, 15)
     scores = np.concatenate((ends, 1 - ends, np.linspace(0.45, 0.55, 20_000)))
 
@@ -192,7 +196,8 @@ def test_no_labels_are_needed_and_cuts_cover_all_scores():
 
 
 def test_scaling_binning_costs_next_to_nothing():
-    # The bins see the scaled scores: the log-loss of their means is that of the smooth map to .1 %.
+    # The bins see the scaled scores: the log-loss of their means is that of the smooth
+    # map to .1 %.
     rng = np.random.default_rng(4)
     scores = rng.beta(0.6, 1.5, 4000)
     y = rng.random(4000) < scores**1.4

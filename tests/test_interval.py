@@ -1,4 +1,6 @@
-"""Intervals by test inversion: against plain loops, exact binomial limits, and the resampling test."""
+"""Intervals by test inversion: against plain loops, exact binomial limits, and the
+resampling test.
+"""
 
 import math
 import time
@@ -13,14 +15,6 @@ from sklearn.metrics import brier_score_loss
 
 from skcalib._cells.cells import Cells
 from skcalib._cells.reductions import BinaryTask
-from skcalib._errors.bin_free import (
-    KolmogorovSmirnovPower,
-    KuiperPower,
-    NeighborhoodPower,
-)
-from skcalib._errors.kernel import KernelPower
-from skcalib._errors.smooth import SmoothPower
-from skcalib._errors.sweep import SweepPower
 from skcalib._inference.count_draws import CountDraws
 from skcalib._inference.results import IntervalEstimate
 from skcalib._intervals import binomial_interval
@@ -39,6 +33,7 @@ from skcalib.metrics import (
     smooth_calibration_error,
     sweep_calibration_error,
 )
+from skcalib.metrics._registry import METRICS as TABLE
 
 METRICS = {
     "l2": calibration_error,
@@ -49,7 +44,9 @@ METRICS = {
     "ECE": expected_calibration_error,
     "maximum": maximum_calibration_error,
     "sweep": sweep_calibration_error,
-    "sweep of equal width": partial(sweep_calibration_error, base=EqualWidth(), norm=2),
+    "sweep of equal width": partial(
+        sweep_calibration_error, binning=EqualWidth(), norm=2
+    ),
     "KDE": kde_calibration_error,
     "KS": kolmogorov_smirnov_calibration_error,
     "Kuiper": kuiper_calibration_error,
@@ -86,7 +83,8 @@ def test_every_metric(metric):
 
 @every_metric
 def test_clusters_widen(metric):
-    # Clusters of ten identical rows: as if there were a tenth of the rows, about sqrt(10) times as wide.
+    # Clusters of ten identical rows: as if there were a tenth of the rows, about
+    # sqrt(10) times as wide.
     labels, scores = (np.repeat(part, 10) for part in sample(60, power=3))
     metric = (
         metric
@@ -131,9 +129,8 @@ def test_one_score_is_clopper_and_pearson(positives, n, score, metric):
 
 def test_an_estimate_above_its_interval_says_why():
     scores = np.linspace(0.05, 0.95, 60)
-    y = (
-        np.arange(60) * 3 % 10 < 10 * scores
-    )  # as calibrated as can be: fifty bins of a row or two show noise alone
+    # as calibrated as can be: fifty bins of a row or two show noise alone
+    y = np.arange(60) * 3 % 10 < 10 * scores
     result = calibration_error_interval(
         y, scores, metric=expected_calibration_error, binning=50, random_state=0
     )
@@ -148,7 +145,8 @@ def test_an_estimate_above_its_interval_says_why():
 
 
 def test_no_event_is_not_a_point():
-    # A calibrated model with scores .002 and no event among 500: P(no event) = (1 - f)^500 = .05 at f = .006.
+    # A calibrated model with scores .002 and no event among 500: P(no event) = (1 -
+    # f)^500 = .05 at f = .006.
     found = calibration_error_interval(
         np.zeros(500),
         np.full(500, 0.002),
@@ -161,7 +159,9 @@ def test_no_event_is_not_a_point():
 
 
 def plain_interval(labels, scores, edges, n_draws, rng):
-    """Invert the test in plain loops: rows drawn one by one, a fine grid of c, the observed direction only."""
+    """Invert the test in plain loops: rows drawn one by one, a fine grid of c, the
+    observed direction only.
+    """
     bins = np.searchsorted(edges[1:-1], scores, side="left")
     n_bins = len(edges) - 1
     count = np.bincount(bins, minlength=n_bins)
@@ -223,7 +223,8 @@ def test_limits_of_the_square_are_squares():
 
 
 def test_the_default_error_of_a_sure_model_lies_inside_its_interval():
-    # Scores that vary within a bin: the papers' square takes away more noise than there is, and its root is often 0.
+    # Scores that vary within a bin: the papers' square takes away more noise than there
+    # is, and its root is often 0.
     outside = {"auto": 0, "debiased": 0}
     for seed in range(8):
         rng = np.random.default_rng(seed)
@@ -292,7 +293,8 @@ def test_many_classes(metric, options):
 
 
 def test_marginal_error_of_two_classes_is_that_of_one():
-    # Both columns have the same deviations in mirrored bins: one sample and not two, also where they are drawn.
+    # Both columns have the same deviations in mirrored bins: one sample and not two,
+    # also where they are drawn.
     labels, scores = sample(300)
     both = np.column_stack((1 - scores, scores))
     edges = FixedEdges(np.linspace(0, 1, 7))
@@ -327,7 +329,8 @@ def test_zero_is_excluded_where_the_test_rejects(name):
 
 
 def test_few_draws_are_honest():
-    # With fewer than twenty draws no value is among the most extreme 5 %: every error remains possible.
+    # With fewer than twenty draws no value is among the most extreme 5 %: every error
+    # remains possible.
     labels, scores = sample()
     for n_resamples in (1, 10, 18):
         found = calibration_error_interval(
@@ -388,7 +391,8 @@ def test_segments_are_not_clusters():
 
 
 def test_ten_thousand_rows_are_quick():
-    # 60 ms on a free machine; the cost does not grow with the rows beyond that of the error.
+    # 60 ms on a free machine; the cost does not grow with the rows beyond that of the
+    # error.
     labels, scores = sample(10_000)
     calibration_error_interval(labels, scores, random_state=0)
     start = time.process_time()
@@ -427,35 +431,33 @@ def test_bad_input():
 
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize(
-    ("power", "metric"),
+    ("name", "params"),
     [
-        (SweepPower, sweep_calibration_error),
-        (
-            partial(SweepPower, base=EqualWidth()),
-            partial(sweep_calibration_error, base=EqualWidth()),
-        ),
-        (KolmogorovSmirnovPower, kolmogorov_smirnov_calibration_error),
-        (KuiperPower, kuiper_calibration_error),
-        (NeighborhoodPower, neighborhood_calibration_error),
-        (KernelPower, kde_calibration_error),
-        (SmoothPower, smooth_calibration_error),
+        ("sweep_calibration_error", {}),
+        ("sweep_calibration_error", {"binning": EqualWidth()}),
+        ("kolmogorov_smirnov_calibration_error", {}),
+        ("kuiper_calibration_error", {}),
+        ("neighborhood_calibration_error", {}),
+        ("kde_calibration_error", {}),
+        ("smooth_calibration_error", {}),
     ],
 )
-def test_many_draws_at_once_equal_the_metric(power, metric, tied):
-    # Among the draws are labels that rise from score to score, and nearly separable ones: many bins for the sweep.
+def test_many_draws_at_once_equal_the_metric(name, params, tied):
+    # Among the draws are labels that rise from score to score, and nearly separable
+    # ones: many bins for the sweep.
     rng = np.random.default_rng(5)
     scores = np.sort(rng.integers(1, 60, 150) / 60 if tied else rng.random(150))
     draws = [rng.random(150) < scores**0.7 for _ in range(5)]
     draws += [scores > 0.4, (scores > 0.4) ^ (np.arange(150) % 149 == 70)]
-    distinct, inverse, weight = np.unique(
-        scores, return_inverse=True, return_counts=True
-    )
+    _, inverse, weight = np.unique(scores, return_inverse=True, return_counts=True)
     frequency = np.array([np.bincount(inverse, labels) / weight for labels in draws])
-    expected = [metric(labels, scores) for labels in draws]
-    tolerance = {KernelPower: 2e-3, SmoothPower: 2e-3}.get(power, 1e-12)
-    assert power(Cells.of_scores(distinct, weight, weight)).power(
-        frequency
-    ) == pytest.approx(expected, abs=tolerance)
+    row = TABLE[name]
+    expected = [row.function(labels, scores, **params) for labels in draws]
+    is_smooth = name in ("kde_calibration_error", "smooth_calibration_error")
+    power = row.error(**params).of_task(BinaryTask(scores, draws[0], None), most=150)
+    assert power.power(frequency) == pytest.approx(
+        expected, abs=2e-3 if is_smooth else 1e-12
+    )
 
 
 def calibrated_cells(weight, score, ratio=0.0):
@@ -464,7 +466,8 @@ def calibrated_cells(weight, score, ratio=0.0):
 
 
 def test_counts_have_the_moments_of_rows():
-    # Rows drawn from their own scores: mean sum s, variance sum s (1 - s), also where scores vary within a bin.
+    # Rows drawn from their own scores: mean sum s, variance sum s (1 - s), also where
+    # scores vary within a bin.
     score, ratio, n = (
         np.array([0.5, 0.02, 0.97, 0.4]),
         np.array([0.3, 0.1, 0.0, 0.5]),
@@ -515,9 +518,8 @@ def test_counts_vary_as_the_residuals_do_at_the_observed_frequency():
     assert 500 * at_scores.var() == pytest.approx(
         np.mean(scores * (1 - scores)), rel=0.05
     )
-    assert 500 * observed.var() == pytest.approx(
-        np.var(residual), rel=0.05
-    )  # twice as large
+    # twice as large
+    assert 500 * observed.var() == pytest.approx(np.var(residual), rel=0.05)
 
 
 @pytest.mark.slow

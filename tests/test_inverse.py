@@ -1,4 +1,6 @@
-"""The score that belongs to a calibrated probability: the smallest one that reaches it, and errors where none does."""
+"""The score that belongs to a calibrated probability: the smallest one that reaches it,
+and errors where none does.
+"""
 
 import numpy as np
 import pytest
@@ -107,7 +109,7 @@ def test_closed_forms():
     x, values = twin.X_thresholds_, twin.y_thresholds_
     wanted = (values[5:-5:5] + values[6:-4:5]) / 2
     first = [np.argmax(values >= p) for p in wanted]
-    expected = [x[i - 1] + (p - values[i - 1]) / (values[i] - values[i - 1]) * (x[i] - x[i - 1])
+    expected = [x[i - 1] + (p - values[i - 1]) / (values[i] - values[i - 1]) * (x[i] - x[i - 1])  # noqa: E501
                 for i, p in zip(first, wanted, strict=True)]  # fmt: skip
     assert isotonic.inverse_transform(wanted) == pytest.approx(expected, rel=1e-6)
 
@@ -118,11 +120,8 @@ def test_steps_are_met_exactly():
     )
     edge = bins.bin_edges_[1]
     found = bins.inverse_transform([0.0, 0.1, 2 / 3])
-    assert found.tolist() == [
-        0.0,
-        np.nextafter(edge, 1),
-        np.nextafter(edge, 1),
-    ]  # bins hold their upper edge
+    # bins hold their upper edge
+    assert found.tolist() == [0.0, np.nextafter(edge, 1), np.nextafter(edge, 1)]
 
 
 def test_maps_without_an_inverse():

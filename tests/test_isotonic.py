@@ -1,4 +1,6 @@
-"""Isotonic calibration against pooling adjacent violators by hand, and scikit-learn's."""
+"""Isotonic calibration against pooling adjacent violators by hand, and
+scikit-learn's.
+"""
 
 import numpy as np
 import pytest
@@ -60,7 +62,8 @@ def test_decreasing_labels_give_the_base_rate():
 
 
 def test_scale_of_logits_is_their_own():
-    # Half way on the log-odds: expit(1) does not lie half way between expit(0) and expit(2).
+    # Half way on the log-odds: expit(1) does not lie half way between expit(0) and
+    # expit(2).
     scores, y = np.array([0.0, 2.0]), np.array([0, 1])
     assert (
         IsotonicCalibration(input="logit").fit(scores, y).predict_proba([1.0])[0, 1]

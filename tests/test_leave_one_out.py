@@ -1,4 +1,6 @@
-"""The approximate leave-one-out loss: against its formula with dense matrices a row, and against fits without a row."""
+"""The approximate leave-one-out loss: against its formula with dense matrices a row,
+and against fits without a row.
+"""
 
 import numpy as np
 import pytest

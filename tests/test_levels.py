@@ -1,4 +1,6 @@
-"""The table of levels runs, and its verdicts are those of its numbers. What holds is simulated there, not here."""
+"""The table of levels runs, and its verdicts are those of its numbers. What holds is
+simulated there, not here.
+"""
 
 import json
 import re
@@ -9,14 +11,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import multinomial
 
 from benchmarks.levels.__main__ import main, measure
 from benchmarks.levels.decisions import BANDS, BROKEN
 from benchmarks.levels.page import Row, read_rows, reason_of, with_tables
 from benchmarks.levels.promises import INTERVALS, TESTS, Promise, without_noise
-from benchmarks.levels.shapes import SHAPES
+from benchmarks.levels.search import (
+    FAMILIES,
+    FOUND,
+    Family,
+    remember,
+    routing_level,
+    search,
+)
+from benchmarks.levels.shapes import SHAPES, Sample
 from benchmarks.levels.summary import SUMMARY
 from skcalib.binning import EqualMass
+from skcalib.decisions import certified_routing, certified_threshold
 from skcalib.metrics import (
     calibration_error,
     calibration_error_interval,
@@ -88,6 +100,63 @@ def test_verdicts():
     assert measure("size", never._replace(promised=0.05), shape, 5).verdict == "holds"
 
 
+def test_the_search_finds_a_broken_world():
+    """A test that rejects where more than 30 rows have a high intercept: the worst
+    world lies there, though most worlds do not.
+    """
+
+    def rejects(world, sample, seed):
+        return len(sample.scores) > 30 and world["intercept"] > 0.9
+
+    axes = ("n", "low mode", "high mode", "share of high", "concentration", "intercept")
+    family = Family("made up", "size", 0.05, axes, _draw_few, rejects)
+    worst, n_worlds = search(family, 0.1)
+    assert n_worlds > 12
+    assert worst.world["n"] > 30
+    assert worst.world["intercept"] > 0.9
+    assert np.mean(worst.kept) == 1
+    assert worst.surely() > 0.8
+    # A search from known starts begins with them.
+    again, _ = search(family, 0.0, starts=[worst.point])
+    assert again.world == worst.world
+
+
+def _draw_few(world, rng):
+    n = round(world["n"])
+    return Sample(rng.random(n), rng.random(n), rng.random(n) < 0.5)
+
+
+def test_the_exact_level_of_routing_is_that_of_all_tables():
+    n, max_loss, gains = 40, 0.1, 0.01
+    level, share = routing_level(n, max_loss, [gains])
+    assert share == gains
+    by_hand = 0.0
+    for lost in range(12):
+        for gained in range(12):
+            small = np.arange(n) >= lost
+            large = ~((np.arange(n) >= lost) & (np.arange(n) < lost + gained))
+            found = certified_routing(
+                small, large, np.full(n, 0.9), max_loss=max_loss, thresholds=[0.5]
+            ).found
+            chances = [gains + max_loss, gains, 1 - 2 * gains - max_loss]
+            table = [lost, gained, n - lost - gained]
+            by_hand += found * multinomial.pmf(table, n, chances)
+    assert level == pytest.approx(by_hand, abs=1e-5)
+    assert level <= 0.1
+
+
+def test_worlds_that_were_found_are_shapes(tmp_path, monkeypatch):
+    monkeypatch.setattr("benchmarks.levels.search.WORLDS", tmp_path / "worlds.jsonl")
+    family = next(one for one in FAMILIES if one.name == "certified precision")
+    world = family.world([0.5] * len(family.axes))
+    promise = remember(family, world)
+    row = measure(family.kind, promise, promise.shapes[0], 3)
+    assert row.shape.startswith("found: n ")
+    assert 0 <= row.measured <= 1
+    del SHAPES[promise.shapes[0]]
+    assert json.loads((tmp_path / "worlds.jsonl").read_text())["world"] == world
+
+
 ROWS = read_rows(ROOT / "benchmarks/levels/rows.jsonl")
 
 
@@ -117,34 +186,34 @@ def test_every_row_that_misses_has_a_reason():
 
 
 def _every_promise():
-    return INTERVALS + BANDS + SUMMARY + TESTS + BROKEN
+    found = [promise for promises in FOUND.values() for promise in promises]
+    return INTERVALS + BANDS + SUMMARY + TESTS + BROKEN + found
 
 
 def _share(promise, shape):
-    return (
-        f"{100 * float(f'{ROWS[promise, shape].measured:.3f}'):.1f} %"  # as on the page
-    )
+    # as on the page
+    return f"{100 * float(f'{ROWS[promise, shape].measured:.3f}'):.1f} %"
 
 
 def test_figures_of_the_guide_are_those_of_the_rows():
     text = " ".join(calibration_test.__doc__.split())
     hosmer = "Beta(1, 999), calibrated, n = 1000", "Beta(1, 19), calibrated, n = 200"
     assert (
-        f"it rejects {_share('Hosmer-Lemeshow', hosmer[0])} of calibrated models with scores from Beta(1, 999)"
-        in text
+        f"it rejects {_share('Hosmer-Lemeshow', hosmer[0])} of calibrated models with"
+        " scores from Beta(1, 999)" in text
     )
     assert f"{_share('Hosmer-Lemeshow', hosmer[1])} with Beta(1, 19)" in text
     one = "constant .01, n = 100"
     assert (
-        f"n = 100 it rejects {_share('Hosmer-Lemeshow', one)}, and with 20 uniform scores"
-        in text
+        f"n = 100 it rejects {_share('Hosmer-Lemeshow', one)}, and with 20 uniform"
+        " scores" in text
     )
     assert (
         f"20 uniform scores {_share('Hosmer-Lemeshow', 'calibrated, n = 20')}" in text
     )
     assert (
-        f"Spiegelhalter's test rejects {_share('Spiegelhalter', one)} with a constant score of .01"
-        in text
+        f"Spiegelhalter's test rejects {_share('Spiegelhalter', one)} with a constant"
+        " score of .01" in text
     )
     basic = [
         100 * (1 - row.measured) for (name, _), row in ROWS.items() if "basic" in name
@@ -156,6 +225,49 @@ def test_figures_of_the_guide_are_those_of_the_rows():
     assert f"in {span} of samples" in " ".join(
         calibration_error_interval.__doc__.split()
     )
+
+
+def test_figures_of_certificates_are_those_of_the_rows():
+    guide = " ".join((ROOT / "doc/which_threshold.md").read_text().split())
+    text = " ".join(certified_threshold.__doc__.split())
+    naive = [
+        row.measured for (name, _), row in ROWS.items() if name.startswith("naive")
+    ]
+    span = f"in {100 * min(naive):.0f} to {100 * max(naive):.0f} % of samples"
+    assert span in text
+    assert span in guide
+    n_broken = sum(share > 0.1 for share in naive)
+    assert f"for {n_broken} of {len(naive)} kinds of data" in guide
+    rng = np.random.default_rng(0)
+    scores = rng.random(500)
+    y = rng.random(500) < scores
+    said = str(certified_threshold(y, scores, promise="precision", target=0.8))
+    guided = [
+        row.measured
+        for (name, _), row in ROWS.items()
+        if name in ("error when answered", "precision")
+    ]
+    most = f"in at most {100 * max(guided):.1f} % of"
+    assert most in said
+    assert most in guide
+    platt, isotonic, cross_fitted = (
+        _worst(f"precision, {name}")
+        for name in (
+            "Platt's map of the same rows",
+            "isotonic map of the same rows",
+            "cross-fitted isotonic map",
+        )
+    )
+    assert f"Platt's map of the same rows in up to {platt}" in said
+    assert f"isotonic regression in up to {isotonic}" in said
+    options = {"promise": "precision", "target": 0.8, "fitted_on": "cross-fitted"}
+    said = str(certified_threshold(y, scores, **options))
+    assert f"broken in at most {cross_fitted} of samples" in said
+
+
+def _worst(name):
+    rows = [row.measured for (promise, _), row in ROWS.items() if promise == name]
+    return f"{100 * max(rows):.1f} %"
 
 
 def test_rows_of_a_file_are_not_simulated_again(tmp_path, capsys):

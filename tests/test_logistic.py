@@ -104,7 +104,8 @@ def test_an_offset_is_a_feature_whose_coefficient_is_one():
 
 
 def test_a_bound_that_holds_takes_no_more_steps():
-    # The slope at the upper end of a parabola, which is not negative, is 0 at the best point. It starts far from it.
+    # The slope at the upper end of a parabola, which is not negative, is 0 at the best
+    # point. It starts far from it.
     rng = np.random.default_rng(4)
     z = np.concatenate((np.repeat([-36.0, 36.0], 300), rng.uniform(-3, 3, 1400)))
     position = (z + 36) / 72

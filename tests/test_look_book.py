@@ -1,7 +1,7 @@
 """Every display at every size: no text overlaps another text or leaves the figure."""
 
 from importlib.util import module_from_spec, spec_from_file_location
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,7 @@ matplotlib = pytest.importorskip(
 )
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
+from matplotlib.offsetbox import AnchoredText  # noqa: E402
 from matplotlib.text import Text  # noqa: E402
 
 _PATH = Path(__file__).parents[1] / "doc" / "examples" / "look_book.py"
@@ -28,7 +29,9 @@ LOOK_BOOK = _look_book()
 
 
 def visible_texts(figure):
-    """Return the texts that a person sees, with their boxes in pixels: tick labels outside the limits are not drawn."""
+    """Return the texts that a person sees, with their boxes in pixels: tick labels
+    outside the limits are not drawn.
+    """
     figure.canvas.draw()
     hidden = set()
     for ax in figure.axes:
@@ -76,6 +79,38 @@ def faults(figure):
     return found
 
 
+@pytest.mark.parametrize(
+    ("names", "most", "expected"),
+    [
+        (["ab", "abcdef"], 4, ["ab", "abc…"]),
+        (["ward one", "ward two"], 6, ["war…ne", "war…wo"]),
+        # equal at both ends: cut at the beginning
+        (["aaaaaa1zzz", "aaaaaa2zzz"], 5, ["…1zzz", "…2zzz"]),
+        (["aaaaaa1zzzzz", "aaaaaa2zzzzz"], 5, ["aa… 1", "aa… 2"]),
+        (["same name", "same name"], 4, ["sam…", "sam…"]),
+    ],
+)
+def test_names_that_are_cut_stay_different(names, most, expected):
+    from skcalib.displays._words import cut_apart
+
+    assert cut_apart(names, most) == expected
+
+
+def test_rows_of_a_forest_stay_different():
+    from skcalib.displays._forest import short_names
+
+    names = [f"Hospital of the Holy Ghost, ward {number}" for number in (1, 2)]
+    short = short_names(names)
+    assert [name[-6:] for name in short] == ["ward 1", "ward 2"]
+    assert max(map(len, short)) == 28
+    (two_lines,) = short_names(["x at most 12345678 and y > 4"], separator=" and ")
+    assert two_lines == "x at most 12345678 and y > 4"
+    (two_lines,) = short_names(
+        ["age at most 12345678 and height > 4"], separator=" and "
+    )
+    assert two_lines == "age at most 12345678 and\nheight > 4"
+
+
 def test_faults_are_found():
     figure, ax = plt.subplots(figsize=(3, 3))
     ax.set(xticks=[], yticks=[])
@@ -105,6 +140,58 @@ def test_texts_have_room(name, size):
     assert not found
 
 
+def covered_curves(figure):
+    """Return the axes, by number, in which a legend lies on a curve of a display."""
+    figure.canvas.draw()
+    found = []
+    for number, ax in enumerate(figure.axes):
+        legend = ax.get_legend()
+        if legend is None:
+            continue
+        box = legend.get_window_extent()
+        for line in ax.lines:
+            if line.get_gid() == "skcalib-curve":
+                path = line.get_path().transformed(line.get_transform())
+                if path.intersects_bbox(box, False):
+                    found.append(number)
+    return found
+
+
+@pytest.mark.parametrize(
+    "size", ["default", pytest.param("slide", marks=pytest.mark.slow)]
+)
+def test_a_grid_full_of_pictures_with_long_labels(size):
+    for case, figure in LOOK_BOOK.grids([size], ["default"]):
+        assert faults(figure) == [], case
+        assert covered_curves(figure) == [], case
+        # Names that begin alike stay different.
+        for ax in figure.axes:
+            if ax.get_legend() is not None:
+                entries = [text.get_text() for text in ax.get_legend().get_texts()]
+                assert len(set(entries)) == len(entries), case
+        titles = [ax.get_title(loc="left").split("\n")[0] for ax in figure.axes]
+        assert any("…" in title and title.endswith("ward 1") for title in titles)
+        plt.close("all")
+
+
+def test_numbers_stand_inside_where_a_title_would_lie_on_the_axes_above():
+    y, models, _ = LOOK_BOOK.data()
+    figure = plt.figure(figsize=(5, 8))
+    # Axes in no grid, which no layout moves: there is room for one line of a title.
+    upper = figure.add_axes([0.2, 0.56, 0.7, 0.38])
+    lower = figure.add_axes([0.2, 0.07, 0.7, 0.4])
+    display = LOOK_BOOK.CumulativeDifferenceDisplay
+    first = display.from_predictions(y, models["net"], name="above", ax=upper)
+    second = display.from_predictions(y, models["net"], name="below", ax=lower)
+    assert first.ax_.get_title(loc="left").count("\n") == 1
+    assert second.ax_.get_title(loc="left") == "below, n = 1,200"
+    (inside,) = lower.findobj(AnchoredText)
+    assert inside.txt.get_text() == "Kuiper 6.5 % (p < .001)"
+    assert not upper.findobj(AnchoredText)
+    assert faults(figure) == []
+    plt.close("all")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [(3, 3), tuple(plt.rcParamsDefault["figure.figsize"])])
 @pytest.mark.parametrize(
@@ -120,9 +207,9 @@ def test_given_axes_without_a_layout_keep_their_words_inside(name, size):
 
 
 def test_the_dark_style_keeps_the_contrast():
-    for case, figure in LOOK_BOOK.cases(
-        ["reliability", "cumulative"], ["default"], ["dark_background"]
-    ):
+    names = ["reliability", "cumulative"]
+    alone = LOOK_BOOK.cases(names, ["default"], ["dark_background"])
+    for case, figure in chain(alone, LOOK_BOOK.grids(["slide"], ["dark_background"])):
         figure.canvas.draw()
         grey = LOOK_BOOK.seen(np.asarray(figure.canvas.buffer_rgba()) / 255, "grey")[
             ..., 0

@@ -1,4 +1,6 @@
-"""Logits in a mapped file: fits, predictions and errors take memory for blocks of rows, and not for a copy."""
+"""Logits in a mapped file: fits, predictions and errors take memory for blocks of rows,
+and not for a copy.
+"""
 
 import sys
 import tracemalloc
@@ -8,16 +10,16 @@ import pytest
 
 from benchmarks import mapped_logits
 from skcalib import MatrixScaling, TemperatureScaling, VectorScaling
+from skcalib._fitting import ridge_path
 from skcalib._solvers import softmax_regression
 from skcalib.metrics import calibration_error
-from skcalib.recalibrators import _alpha_path
 
 
 def few_are_kept(monkeypatch, most=1 << 16):
     """Let the solver and the path of ridges take few logits for too many to keep."""
     monkeypatch.setattr(softmax_regression, "MOST_KEPT", most)
-    monkeypatch.setattr(_alpha_path, "MOST_KEPT", most)
-    monkeypatch.setattr(_alpha_path, "_SAMPLE", most)
+    monkeypatch.setattr(ridge_path, "MOST_KEPT", most)
+    monkeypatch.setattr(ridge_path, "_SAMPLE", most)
 
 
 def sample(n, n_classes, seed=0):
@@ -72,14 +74,12 @@ def test_memory_is_that_of_blocks(tmp_path, monkeypatch):
     options = {"input": "logit", "classes": range(shape[1])}
     temperature, share = peak(lambda: TemperatureScaling(**options).fit(logits, labels))
     assert temperature.temperature_ == pytest.approx(2, abs=0.05)
-    assert share < 0.5, (
-        share
-    )  # a copy is 1, one in double precision 2; a part does not grow with the rows
+    # a copy is 1, one in double precision 2; a part does not grow with the rows
+    assert share < 0.5, share
     vector, share = peak(lambda: VectorScaling(**options).fit(logits, labels))
     assert vector.coef_.mean() == pytest.approx(0.5, abs=0.05)
-    assert share < 1, (
-        share
-    )  # the sample that chooses the ridge, as large as one file in forty of 4 GB
+    # the sample that chooses the ridge, as large as one file in forty of 4 GB
+    assert share < 1, share
 
     out = mapped_logits.mapped(tmp_path, "probabilities", shape, "w+")
 

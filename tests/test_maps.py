@@ -1,4 +1,6 @@
-"""Calibration maps as trees of plain pieces: what they mean is what `predict_proba` does."""
+"""Calibration maps as trees of plain pieces: what they mean is what `predict_proba`
+does.
+"""
 
 import numpy as np
 import pytest
@@ -7,8 +9,8 @@ from scipy.special import softmax
 from sklearn.base import clone
 
 import skcalib
-from skcalib.recalibrators import _maps as nodes
-from skcalib.recalibrators._map_forms import calibration_map
+from skcalib import maps as nodes
+from skcalib.maps import calibration_map
 
 every_recalibrator = pytest.mark.parametrize("recalibrator", RECALIBRATORS, ids=str)
 EXTREME = np.array(

@@ -1,4 +1,6 @@
-"""Mixture weights: the conditions of an optimum, and the slow and sure way there by expectation maximisation."""
+"""Mixture weights: the conditions of an optimum, and the slow and sure way there by
+expectation maximisation.
+"""
 
 import numpy as np
 import pytest
@@ -29,7 +31,8 @@ def draw(seed):
 
 @pytest.mark.parametrize("seed", range(60))
 def test_weights_meet_the_conditions_of_an_optimum(seed):
-    # Kuhn and Tucker: sum_i w_i L_ik / (L_i v) / sum w is 1 where v_k > 0 and at most 1 elsewhere.
+    # Kuhn and Tucker: sum_i w_i L_ik / (L_i v) / sum w is 1 where v_k > 0 and at most 1
+    # elsewhere.
     likelihoods, weight = draw(seed)
     mixture = fit_mixture_weights(likelihoods, weight)
     share = (
@@ -56,7 +59,8 @@ def test_is_where_expectation_maximisation_goes():
 
 
 def test_by_hand():
-    # Two forecasts that are certain of 3 rows and of 1 row, and exclude the others: weights 3/4 and 1/4.
+    # Two forecasts that are certain of 3 rows and of 1 row, and exclude the others:
+    # weights 3/4 and 1/4.
     likelihoods = np.array([[1.0, 0.0]] * 3 + [[0.0, 1.0]])
     np.testing.assert_allclose(fit_mixture_weights(likelihoods), [0.75, 0.25])
     np.testing.assert_allclose(

@@ -1,4 +1,6 @@
-"""The rule for searches: the best candidate within a calibration error, as a loop would choose it."""
+"""The rule for searches: the best candidate within a calibration error, as a loop would
+choose it.
+"""
 
 import pickle
 import warnings
@@ -39,8 +41,9 @@ def results(squares, objective):
 
 
 def test_best_objective_within_the_limit():
-    # limit .1^2 = .01. Means .004, .009, .02; standard errors with two folds |a - b| / 2: .001, .004, .001.
-    # Upper ends at z = 1: .005 (within), .013 (not), .021 (not); at z = 0 the second is within, and the better one.
+    # limit .1^2 = .01. Means .004, .009, .02; standard errors with two folds |a - b| /
+    # 2: .001, .004, .001. Upper ends at z = 1: .005 (within), .013 (not), .021 (not);
+    # at z = 0 the second is within, and the better one.
     cv_results = results(
         [[0.003, 0.005], [0.005, 0.013], [0.019, 0.021]], [-0.3, -0.2, -0.1]
     )
@@ -100,9 +103,8 @@ def test_in_a_search_equals_the_choice_by_hand():
         cv=3,
     )
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", UserWarning
-        )  # whether one is within is not the question here
+        # whether one is within is not the question here
+        warnings.simplefilter("ignore", UserWarning)
         search = clone(search).fit(X, y)
     squares = -np.column_stack(
         [
@@ -229,8 +231,9 @@ def test_gain_weights_are_repeated_rows():
 
 
 def test_gain_of_a_map_that_learns_the_frequencies_alone_is_that_of_fresh_rows():
-    # Stratified folds have the frequencies of the rows they test: 19 intercepts in 300 calibrated rows then seem to
-    # cost nothing. In fact each costs about half a nat in all, and as much again as what is learned is tested.
+    # Stratified folds have the frequencies of the rows they test: 19 intercepts in 300
+    # calibrated rows then seem to cost nothing. In fact each costs about half a nat in
+    # all, and as much again as what is learned is tested.
     n_classes, found = 20, []
     for seed in range(12):
         rng = np.random.default_rng(seed)
@@ -243,9 +246,8 @@ def test_gain_of_a_map_that_learns_the_frequencies_alone_is_that_of_fresh_rows()
         ).estimate
         model = clone(model).set_params(classes=range(n_classes)).fit(proba, y)
         fitted = model.predict_proba(proba)
-        found.append(
-            (gain, (proba * np.log(fitted / proba)).sum(axis=1).mean())
-        )  # the exact gain on fresh labels
+        # the exact gain on fresh labels
+        found.append((gain, (proba * np.log(fitted / proba)).sum(axis=1).mean()))
     gain, expected = np.mean(found, axis=0)
     assert expected < -0.02
     assert gain == pytest.approx(expected, rel=0.6)
@@ -284,7 +286,8 @@ def test_gain_refuses():
 @pytest.mark.slow
 @pytest.mark.parametrize("power", [1, 2])
 def test_interval_of_the_gain_covers(power):
-    # The gain of the maps that the folds made, on the true frequencies: its exact expectation for these scores.
+    # The gain of the maps that the folds made, on the true frequencies: its exact
+    # expectation for these scores.
     covered = []
     for seed in range(150):
         rng = np.random.default_rng(seed)

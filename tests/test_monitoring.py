@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from skcalib.metrics import BinStatistics
-from skcalib.monitoring import CalibrationMonitor
+from skcalib.monitoring import CalibrationMonitor, GroupMonitors
 from skcalib.monitoring._monitor import log_likelihood_ratios
 
 BETS = [
@@ -36,7 +36,9 @@ def _ratio(score, event, a, b):
 
 
 def _twin(scores, events, threshold, *, restarts=False):
-    """Return the evidence after each row, the row of the alarm and of the change, in plain loops."""
+    """Return the evidence after each row, the row of the alarm and of the change, in
+    plain loops.
+    """
     wealth, sums, left = [0.0 if restarts else 1.0] * 20, [0.0] * 20, [0] * 20
     evidence, alarm, change = [], None, None
     for row, (score, event) in enumerate(zip(scores, events, strict=True)):
@@ -75,7 +77,9 @@ def test_it_is_the_loop_over_rows_in_batches_of_any_size(ends, average_run_lengt
 
 
 def _mixture(scores, events, starts, stakes):
-    """Return the e-value of bets of these stakes that begin at these rows; the rest is kept back."""
+    """Return the e-value of bets of these stakes that begin at these rows; the rest is
+    kept back.
+    """
     ratios = np.array(
         [
             [_ratio(s, y, *bet) for bet in BETS]
@@ -338,9 +342,8 @@ def test_stable_runs_hardly_ever_alarm(shape):
                 .fit(scores, events)
                 .alarm_
             )
-    assert (
-        alarms.max() <= 11
-    )  # more than this of 100 has a chance of .4 % at a level of .05
+    # more than this of 100 has a chance of .4 % at a level of .05
+    assert alarms.max() <= 11
 
 
 @pytest.mark.slow
@@ -369,3 +372,32 @@ def test_a_shift_is_found_soon():
             delays[name].append(np.inf if row is None or row < 5000 else row - 5000)
     assert np.median(delays["process"]) < 1800
     assert np.median(delays["detector"]) < 600
+
+
+def test_a_monitor_dates_its_alarm_and_the_change():
+    rng = np.random.default_rng(0)
+    scores = rng.uniform(0.1, 0.6, 6000)
+    y = rng.random(6000) < scores + 0.15 * (np.arange(6000) >= 3000)
+    month = np.array([f"2025-{1 + k // 500:02d}" for k in range(6000)])
+    at_once = CalibrationMonitor().fit(scores, y, month)
+    batches = CalibrationMonitor()
+    assert batches.partial_fit(scores[:1], y[:1]).alarm_time_ is None
+    batches.fit(scores[:500], y[:500], month[0])
+    for start in range(500, 6000, 500):
+        rows = slice(start, start + 500)
+        batches.partial_fit(scores[rows], y[rows], time=month[start])
+    groups = GroupMonitors(CalibrationMonitor())
+    groups.partial_fit(scores, y, ["all"] * 6000, time=month)
+    for monitor in (at_once, batches):
+        assert monitor.alarm_
+        assert monitor.alarm_time_ == month[monitor.alarm_row_]
+        assert monitor.change_time_ == month[monitor.change_row_]
+    untimed = CalibrationMonitor().fit(scores, y)
+    assert (untimed.alarm_row_, untimed.alarm_time_) == (at_once.alarm_row_, None)
+    with pytest.raises(ValueError, match="time"):
+        untimed.partial_fit(scores, y, time=month[:5])
+    counts = BinStatistics.from_predictions(y, scores, np.linspace(0, 1, 11))
+    dated = CalibrationMonitor().partial_fit(counts, time="2025")
+    assert dated.alarm_time_ == "2025"
+    with pytest.raises(ValueError, match="one name or date for a BinStatistics"):
+        dated.partial_fit(counts, time=["a", "b"])

@@ -23,10 +23,12 @@ from skcalib import (
     PlattScaling,
     SplineCalibration,
 )
-from skcalib.recalibrators._feature_columns import FeatureColumns
+from skcalib._fitting.feature_columns import FeatureColumns
 
 _OWN_FAILURES = {
-    "check_sample_weight_equivalence_on_dense_data": "a leaf of the trees needs 20 rows, whatever they weigh",
+    "check_sample_weight_equivalence_on_dense_data": (
+        "a leaf of the trees needs 20 rows, whatever they weigh"
+    ),
 }
 
 
@@ -64,7 +66,9 @@ def _many(n=1500, seed=0):
 
 
 def _by_hand(X, y, X_new, n_rounds, weight=None):
-    """Newton steps on top of Platt scaling, written out; the scores go into 254 cells, the feature has fewer values."""
+    """Newton steps on top of Platt scaling, written out; the scores go into 254 cells,
+    the feature has fewer values.
+    """
     platt = PlattScaling().fit(X[:, 0], y, sample_weight=weight)
     log_odds, new = (
         logit(platt.predict_proba(rows[:, 0])[:, 1]) for rows in (X, X_new)
@@ -379,7 +383,11 @@ def test_parameters_are_checked():
 
 @pytest.mark.slow
 def test_the_trees_are_imported_when_they_are_needed():
-    code = "import sys, skcalib; print('sklearn.ensemble._hist_gradient_boosting.gradient_boosting' in sys.modules)"
+    code = (
+        "import sys, skcalib;"
+        " print('sklearn.ensemble._hist_gradient_boosting.gradient_boosting' in"
+        " sys.modules)"
+    )
     assert subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True
     ).stdout.split() == ["False"]

@@ -1,4 +1,6 @@
-"""The picture of the rounds: what is drawn are the held-out gains and the number of rounds that was chosen."""
+"""The picture of the rounds: what is drawn are the held-out gains and the number of
+rounds that was chosen.
+"""
 
 import numpy as np
 import pytest

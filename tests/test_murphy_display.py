@@ -1,4 +1,6 @@
-"""The Murphy diagram: what is drawn is the mean elementary score, and its area is the Brier score."""
+"""The Murphy diagram: what is drawn is the mean elementary score, and its area is the
+Brier score.
+"""
 
 import numpy as np
 import pytest

@@ -42,9 +42,8 @@ def test_minima_beyond_the_bounds_are_on_them(target):
 
 def test_steps_that_overshoot_are_halved():
     def slope(x):
-        return (
-            np.sign(x - 2) * np.abs(x - 2) ** 0.2
-        )  # of which Newton's step is five times too long
+        # of which Newton's step is five times too long
+        return np.sign(x - 2) * np.abs(x - 2) ** 0.2
 
     def derivatives(x):
         return slope(x), 0.2 * np.abs(x - 2) ** -0.8

@@ -87,7 +87,8 @@ def test_logits(recalibrator, n_columns):
     logits, y = many_class_rows(n_classes=max(n_columns, 2))
     logits = logits[:, 1:] - logits[:, :1] if n_columns == 1 else logits
     fitted = clone(recalibrator).set_params(input="logit").fit(logits, y)
-    # Other rows: those of the fit lie on the knots, where rounding of the softmax decides.
+    # Other rows: those of the fit lie on the knots, where rounding of the softmax
+    # decides.
     new, _ = many_class_rows(n_classes=n_columns, seed=1)
     agrees(
         fitted,

@@ -1,4 +1,6 @@
-"""The reproductions run, their verdicts can be lost, and the index of their page is complete."""
+"""The reproductions run, their verdicts can be lost, and the index of their page is
+complete.
+"""
 
 import importlib
 import json
@@ -33,6 +35,7 @@ from benchmarks.papers._intervals import (
     ratio,
     share,
 )
+from benchmarks.papers._known_models import roelofs_models
 from benchmarks.papers._networks import single_precision
 from benchmarks.papers._output import (
     markdown_rows,
@@ -49,7 +52,6 @@ from benchmarks.papers._rules import (
     labels_of,
     printed,
 )
-from skcalib.simulation import roelofs_models
 
 ROOT = Path(__file__).parents[1]
 DATA = os.environ.get("SKCALIB_DATA")
@@ -130,7 +132,9 @@ def test_intervals_end_where_the_possible_values_end():
 
 
 def test_limits_are_declared_before_anything_is_measured():
-    """A module imported anew has the same rules: they cannot come from a measurement."""
+    """A module imported anew has the same rules: they cannot come from a
+    measurement.
+    """
     for name, module in MODULES.items():
         fresh = importlib.reload(module)
         assert fresh.ROWS, name
@@ -161,7 +165,9 @@ def test_intervals_of_means_cover():
 
 
 def test_intervals_of_medians_cover():
-    """Counts tie often: their median has an interval of order statistics, which covers at least as often as wanted."""
+    """Counts tie often: their median has an interval of order statistics, which covers
+    at least as often as wanted.
+    """
     samples = np.random.default_rng(0).poisson(9, size=(1000, 41))
     assert np.mean([low <= 9 <= high for _, low, high in map(median, samples)]) >= 0.95
     assert median([7.0, 7.0, 7.0]) == (7, 7, 7)
@@ -200,7 +206,9 @@ def test_intervals_of_ratios():
 
 @pytest.mark.parametrize("shift", [0.0, 1.0])
 def test_figure_4_can_be_missed(shift):
-    """Estimates centred on the paper's figures agree in each cell; a point further up they agree in none."""
+    """Estimates centred on the paper's figures agree in each cell; a point further up
+    they agree in none.
+    """
     figures = np.array(
         [line.split() for line in roelofs_bias._FIGURE_4.strip().splitlines()],
         dtype=float,
@@ -221,7 +229,9 @@ def test_fits_by_data_set_are_in_the_order_of_the_models():
 
 
 def test_influence_of_the_data_set_is_an_f_ratio():
-    """Ten fits of three data sets; two estimates that differ by a factor have the same ratio."""
+    """Ten fits of three data sets; two estimates that differ by a factor have the same
+    ratio.
+    """
     bias = np.array([1.0, 2, 3, 2, 5, 6, 7, 6, 9, 11])
     expected = f_oneway(bias[:4], bias[4:8], bias[8:]).statistic
     assert roelofs_bias._between_over_within(
@@ -231,7 +241,9 @@ def test_influence_of_the_data_set_is_an_f_ratio():
 
 @pytest.mark.slow
 def test_a_rare_point_that_is_no_trap_is_seen(monkeypatch):
-    """Theorem 3.1 where the third point lies on the side of its label: every classifier is right there."""
+    """Theorem 3.1 where the third point lies on the side of its label: every classifier
+    is right there.
+    """
     over = "Theorem 3.1: n rows, share of samples whose classifier is over-confident"
     rows = {
         row.quantity: row
@@ -249,7 +261,9 @@ def test_a_rare_point_that_is_no_trap_is_seen(monkeypatch):
 
 
 def test_an_estimator_with_bias_is_seen(monkeypatch):
-    """Theorem 5.4 exercises the library's estimator: with the plugin in its place the estimates miss."""
+    """Theorem 5.4 exercises the library's estimator: with the plugin in its place the
+    estimates miss.
+    """
     share_close = partial(
         kumar_theory._share_close, "debiased", 256, 0.05, n=12_000, n_samples=40
     )
@@ -284,7 +298,9 @@ def test_a_method_that_changes_classes_is_seen():
 
 
 def test_rows_of_appendix_b():
-    """The text rounds 299.6 to 300, 8294 to 8000 and 9568 to 9500; the root, against a plain search."""
+    """The text rounds 299.6 to 300, 8294 to 8000 and 9568 to 9500; the root, against a
+    plain search.
+    """
     rows = {
         row.quantity.partition(": ")[2]: row.measured
         for row in judge(gupta_theory.ROWS, gupta_theory._appendix_b())
@@ -327,7 +343,9 @@ def test_single_precision_scores_saturate(tmp_path):
 
 
 def test_exact_error_of_a_step_function_is_the_plain_integral():
-    """Kumar's squared error of a fitted step function, against sums over a fine grid."""
+    """Kumar's squared error of a fitted step function, against sums over a fine
+    grid.
+    """
     for curve, low, high in (
         (kumar_synthetic.PlattCurve(2, 1), 0.0, 1.0),
         (kumar_synthetic.NoisyPlattCurve(2, 1), 0.25, 0.75),
@@ -349,7 +367,9 @@ def test_exact_error_of_a_step_function_is_the_plain_integral():
 
 
 def test_theorem_31_as_printed():
-    """At 30 n rows the claimed 9/10 is not reached, at 50 n rows it is; confidence and accuracy as stated."""
+    """At 30 n rows the claimed 9/10 is not reached, at 50 n rows it is; confidence and
+    accuracy as stated.
+    """
     rows = {
         row.quantity: row
         for row in judge(zhao_theory.ROWS, zhao_theory._theorem_31(2000))
@@ -359,7 +379,8 @@ def test_theorem_31_as_printed():
     ]
     for times, expected in ((1, 1 - np.exp(-1 / 20)), (30, 0.777), (50, 0.918)):
         row = rows[
-            f"Theorem 3.1: {'n' if times == 1 else f'{times} n'} rows, share of samples with accuracy 1"
+            f"Theorem 3.1: {'n' if times == 1 else f'{times} n'} rows, share of samples"
+            " with accuracy 1"
         ]
         assert row.low < expected < row.high
 
@@ -420,7 +441,9 @@ def test_index_is_complete_and_names_existing_rows(paper):
 
 
 def test_page_is_what_the_commands_write():
-    """Its rows exist, are judged by today's rules, and its index is the one of its tables."""
+    """Its rows exist, are judged by today's rules, and its index is the one of its
+    tables.
+    """
     text = PAGE.read_text(encoding="utf-8")
     for name, module in MODULES.items():
         section = text.partition(f"<!-- begin {name} -->")[2].partition(
@@ -558,9 +581,8 @@ def test_roelofs_fits():
     consistent = {
         quantity: row for quantity, row in rows.items() if "samples with it" in quantity
     }
-    assert (
-        len(consistent) == 38
-    )  # ten times alpha, beta and slope, and eight intercepts
+    # ten times alpha, beta and slope, and eight intercepts
+    assert len(consistent) == 38
     assert len(_differing(consistent)) <= 3
 
 

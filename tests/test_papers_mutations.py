@@ -1,12 +1,15 @@
-"""Five mutations for each command of ``benchmarks.papers``: each turns a row from "agrees" into "differs".
+"""Five mutations for each command of ``benchmarks.papers``: each turns a row from
+"agrees" into "differs".
 
-A mutation is a wrong formula in the part of the library that the command exercises. The command's own functions then
-measure a few rows anew, in a small form. Commands that need the real data are tested where `SKCALIB_DATA` names it.
+A mutation is a wrong formula in the part of the library that the command exercises. The
+command's own functions then measure a few rows anew, in a small form. Commands that
+need the real data are tested where `SKCALIB_DATA` names it.
 """
 
 import functools
 import os
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +30,7 @@ from benchmarks.papers import (
 )
 from benchmarks.papers.__main__ import PAGE
 from benchmarks.papers._index import modules
+from benchmarks.papers._known_models import roelofs_models
 from benchmarks.papers._networks import (
     ERRORS,
     RECALIBRATORS,
@@ -47,7 +51,7 @@ from skcalib import (
 )
 from skcalib.binning import EqualMass, EqualWidth
 from skcalib.metrics import calibration_error
-from skcalib.simulation import CalibrationModel, roelofs_models
+from skcalib.simulation import CalibrationModel
 
 DATA = os.environ.get("SKCALIB_DATA") and Path(os.environ["SKCALIB_DATA"])
 
@@ -77,7 +81,9 @@ def replaced(target, name, wrong):
 
 
 def added_correction(right, *args, method, **kwargs):
-    """The debiased error with the wrong sign: the plugin error and what should be taken off."""
+    """The debiased error with the wrong sign: the plugin error and what should be taken
+    off.
+    """
     plugin = right(*args, method="plugin", **kwargs)
     return (
         plugin
@@ -159,7 +165,9 @@ def of_the_next_class(model, scores, y):
 
 
 def equal_width_cuts(right, self, scores, y, sample_weight):
-    """Cuts of equal-mass bins that are of equal width between the smallest and the largest score."""
+    """Cuts of equal-mass bins that are of equal width between the smallest and the
+    largest score.
+    """
     return np.linspace(
         np.min(scores), np.max(scores), len(right(self, scores, y, sample_weight)) + 2
     )[1:-1]
@@ -169,7 +177,9 @@ def equal_width_cuts(right, self, scores, y, sample_weight):
 
 
 def rows_of(module, *steps):
-    """Return a function that measures the rows of some of a module's functions, given as (name, arguments)."""
+    """Return a function that measures the rows of some of a module's functions, given
+    as (name, arguments).
+    """
 
     @functools.wraps(rows_of)
     def measure():
@@ -219,7 +229,9 @@ def heat_rows():
 
 
 def detection_rows():
-    """Figure 8 for 400 rows: how often an error of 10 % is missed, and which estimate misses more."""
+    """Figure 8 for 400 rows: how often an error of 10 % is missed, and which estimate
+    misses more.
+    """
     model = roelofs_bias._power_model(0.05)
     metrics = {name: roelofs_bias._ESTIMATORS[name] for name in ("EW", "EM sweep")}
     rates = [
@@ -255,7 +267,9 @@ def credit_rows():
 
 @functools.cache
 def trained():
-    """Return the arguments of `figures` for two worlds and four seeds: the networks are trained once."""
+    """Return the arguments of `figures` for two worlds and four seeds: the networks are
+    trained once.
+    """
     X, y = heterogeneity._load(DATA)
     found, figures = {}, heterogeneity.figures
     for world in (("noise", 0.3), ("few", 0.05)):
@@ -302,7 +316,10 @@ def network_rows():
         )
     )
     for method in ("CTS", "VS"):
-        quantity = f"Figure 11: {network}, noisy labels, 30 %, {zhao_networks.lower_share(method, 'TS')}"
+        quantity = (
+            f"Figure 11: {network}, noisy labels, 30 %,"
+            f" {zhao_networks.lower_share(method, 'TS')}"
+        )
         measured.append((quantity, zhao_networks.share_of_classes(noise, method, "TS")))
     return verdicts(zhao_networks, measured)
 
@@ -408,9 +425,11 @@ MUTATIONS = {
                 lambda right, n, b, confidence_level=0.9, **k: right(
                     n,
                     b,
-                    confidence_level=1 - 2 * (1 - confidence_level)
-                    if confidence_level > 0.5
-                    else 0.01,
+                    confidence_level=(
+                        1 - 2 * (1 - confidence_level)
+                        if confidence_level > 0.5
+                        else 0.01
+                    ),
                     **k,
                 ),
             ),
@@ -638,7 +657,7 @@ MUTATIONS = {
                 roelofs_fits,
                 "fit_calibration_curve",
                 lambda right, *a: Namespace(
-                    table=[fit._replace(aic=fit.aic / 2) for fit in right(*a).table]
+                    table=[replace(fit, aic=fit.aic / 2) for fit in right(*a).table]
                 ),
             ),
             fit_rows,
@@ -802,7 +821,9 @@ QUICK = (FORMULAS, ALGORITHMS, DECOMPOSITIONS)
     ],
 )
 def test_a_mutation_is_flagged(command, name, monkeypatch):
-    """A row that agrees on the page, and does not differ in the small form either, differs with the mutation."""
+    """A row that agrees on the page, and does not differ in the small form either,
+    differs with the mutation.
+    """
     if getattr(modules()[command], "NEEDS_DATA", False) and not DATA:
         pytest.skip("needs the real data: set SKCALIB_DATA to its folder")
     wrong, measure = MUTATIONS[command][name]

@@ -1,4 +1,6 @@
-"""Many classes against the rest, held near one map for all: against a general-purpose solver, and on fresh rows."""
+"""Many classes against the rest, held near one map for all: against a general-purpose
+solver, and on fresh rows.
+"""
 
 import math
 import tracemalloc
@@ -34,12 +36,13 @@ over_methods = pytest.mark.parametrize("method", POOLED, ids=repr)
 
 
 def _sample(n=240, n_classes=4, seed=0, sureness=1.7, signal=2.0):
-    """Return a model's probabilities, too sure by one factor for all classes, and labels."""
+    """Return a model's probabilities, too sure by one factor for all classes, and
+    labels.
+    """
     rng = np.random.default_rng(seed)
     y = rng.permutation(np.arange(n) % n_classes)
-    scores = (
-        rng.normal(size=(n, n_classes)) + signal * np.eye(n_classes)[y]
-    )  # whose logits are signal * scores
+    # whose logits are signal * scores
+    scores = rng.normal(size=(n, n_classes)) + signal * np.eye(n_classes)[y]
     return softmax(sureness * signal * scores, axis=1), y
 
 
@@ -52,8 +55,8 @@ def _cross_entropy(mapped, targets, weights):
     return float(np.sum(weights * (np.logaddexp(0, mapped) - targets * mapped)))
 
 
-# What each method's ridge is written in: (columns of features of the scores, the slopes' scale, what the pooled fit's
-# own ridge is). Coefficients are slopes first.
+# What each method's ridge is written in: (columns of features of the scores, the
+# slopes' scale, what the pooled fit's own ridge is). Coefficients are slopes first.
 
 
 def _platt_features(s):
@@ -123,7 +126,8 @@ def test_each_parabola_is_the_minimum_of_the_written_objective(alpha, class_pool
     n, n_classes = proba.shape
     z = _log_odds(proba)
     labels = np.arange(n_classes) == y[:, None]
-    # The temperature of all problems together, for the targets of n events among n K rows.
+    # The temperature of all problems together, for the targets of n events among n K
+    # rows.
     targets = np.where(labels, (n + 1) / (n + 2), 1 / (n * (n_classes - 1) + 2))
     inverse = _minimised(lambda b: _cross_entropy(b * z, targets, 1), [0.5])[0]
     z = inverse * z
@@ -190,7 +194,8 @@ def test_great_class_pooling_is_one_map_for_all(method):
 
 @over_methods
 def test_more_rows_are_held_less(method):
-    # Where a class differs its own fit is found in the end: 200 times the rows, a fraction of the distance.
+    # Where a class differs its own fit is found in the end: 200 times the rows, a
+    # fraction of the distance.
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(3), 300)
     truth = proba ** np.array([0.5, 1, 2])
@@ -249,9 +254,8 @@ def test_no_map_of_a_class_decreases(method, class_pooling):
     for seed in range(6):
         rng = np.random.default_rng(seed)
         proba = rng.dirichlet(np.full(4, 0.3), 80)
-        y = np.append(
-            np.arange(4), rng.integers(0, 4, 76)
-        )  # at random, or the other way round
+        # at random, or the other way round
+        y = np.append(np.arange(4), rng.integers(0, 4, 76))
         if seed % 2:
             y = np.append(np.arange(4), proba[4:].argmin(axis=1))
         model = method.set_params(class_pooling=class_pooling).fit(proba, y)
@@ -307,7 +311,8 @@ def test_extreme_scores_give_finite_forecasts(method, scores):
 @pytest.mark.parametrize("sureness", [1.0, 1.7])
 @pytest.mark.slow
 def test_sixty_classes_of_twenty_rows_do_no_harm(sureness):
-    # One temperature is right for all the classes: the case in which more parameters can only do harm.
+    # One temperature is right for all the classes: the case in which more parameters
+    # can only do harm.
     harmless = [
         BetaCalibration(),
         QuadraticScaling(),
@@ -333,9 +338,8 @@ def test_sixty_classes_of_twenty_rows_do_no_harm(sureness):
         )
     ratios = np.mean(losses, axis=0)[1:] / np.mean(losses, axis=0)[0]
     assert ratios[: len(harmless)].max() < 1.01, ratios
-    assert ratios[len(harmless) :].min() > 1.04, (
-        ratios
-    )  # nothing but smoothed targets holds these classes
+    # nothing but smoothed targets holds these classes
+    assert ratios[len(harmless) :].min() > 1.04, ratios
 
 
 def test_classes_that_differ_gain():
@@ -370,9 +374,8 @@ def test_no_table_of_all_problems_is_built():
         method.fit(proba, y)
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-        assert (
-            peak < 2.8 * proba.nbytes
-        )  # the log-odds are 1, blocks the rest; features of all would be 2 or 3 more
+        # the log-odds are 1, blocks the rest; features of all would be 2 or 3 more
+        assert peak < 2.8 * proba.nbytes
 
 
 def test_logits_are_their_probabilities():

@@ -1,4 +1,6 @@
-"""`multiclass="pooled"`: all pairs of a row and a class as one problem, in which a row has one event."""
+"""`multiclass="pooled"`: all pairs of a row and a class as one problem, in which a row
+has one event.
+"""
 
 import numpy as np
 import pytest
@@ -100,7 +102,9 @@ def test_integer_weights_are_repeated_rows():
 
 
 def test_two_classes_in_one_bin_never_err():
-    """One bin holds both pairs of each row, whose residuals add up to 0: error and noise are 0, however wrong."""
+    """One bin holds both pairs of each row, whose residuals add up to 0: error and
+    noise are 0, however wrong.
+    """
     y, s = np.array([1, 1, 0, 1]), np.array([0.1, 0.2, 0.3, 0.4])
     assert calibration_error(y, s, binning=1, squared=True, **POOLED) == pytest.approx(
         0, abs=1e-15
@@ -154,7 +158,9 @@ def test_power_and_interval_with_weights(metric):
 
 @pytest.mark.parametrize("multiclass", ["marginal", "pooled"])
 def test_clusters_of_one_row_give_the_interval_without_clusters(multiclass):
-    """The classes of a row sum to 1 at any c, and the cells still have the frequencies (they once were .03 off)."""
+    """The classes of a row sum to 1 at any c, and the cells still have the frequencies
+    (they once were .03 off).
+    """
     y, proba = _rows(n=400, exponent=3)
     options = {
         "multiclass": multiclass,
@@ -218,7 +224,9 @@ def test_what_is_about_one_event_refuses():
     "metric", [calibration_error, expected_calibration_error, kuiper_calibration_error]
 )
 def test_level(metric, n_classes):
-    """Independent pairs rejected .083 at K = 2 and .02 at K = 10; of 200 samples 10 are expected, 19 are 3 s.e."""
+    """Independent pairs rejected .083 at K = 2 and .02 at K = 10; of 200 samples 10 are
+    expected, 19 are 3 s.e.
+    """
     rejected = 0
     for seed in range(200):
         y, proba = _rows(n=300, n_classes=n_classes, seed=seed)

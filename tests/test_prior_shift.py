@@ -1,4 +1,6 @@
-"""Prior shift against Bayes' rule in fractions, and the estimate of the prior against a general-purpose solver."""
+"""Prior shift against Bayes' rule in fractions, and the estimate of the prior against a
+general-purpose solver.
+"""
 
 from fractions import Fraction
 
@@ -52,6 +54,7 @@ def test_logits_are_probabilities_on_another_scale():
     np.testing.assert_allclose(softmax(logits, axis=1), proba)
 
 
+@pytest.mark.filterwarnings("ignore:The event is:UserWarning")
 def test_every_form_of_a_prior():
     scores, y = np.array([0.1, 0.4, 0.6, 0.9]), np.array(["no", "yes", "no", "no"])
     expected = PriorShift([0.5, 0.5], [0.75, 0.25]).fit(scores, y).predict_proba(scores)
@@ -62,12 +65,8 @@ def test_every_form_of_a_prior():
         {"no": 0.5, "yes": 0.5},
         np.array([0.5, 0.5]),
     ):
-        for target in (
-            0.25,
-            (0.75, 0.25),
-            {"yes": 0.25, "no": 0.75},
-            None,
-        ):  # None: 1 of 4 labels is "yes"
+        # None: 1 of 4 labels is "yes"
+        for target in (0.25, (0.75, 0.25), {"yes": 0.25, "no": 0.75}, None):
             model = PriorShift(train, target).fit(scores, y)
             np.testing.assert_allclose(
                 model.predict_proba(scores), expected, atol=1e-12
@@ -169,9 +168,8 @@ def test_without_priors_the_mean_probability_is_the_frequency(n_classes):
     )
     before = np.average(proba, axis=0, weights=weight)
     total = weight.sum()
-    np.testing.assert_allclose(
-        mean, (total * events + before) / (total + 1), atol=1e-9
-    )  # one row of the mean forecast
+    # one row of the mean forecast
+    np.testing.assert_allclose(mean, (total * events + before) / (total + 1), atol=1e-9)
 
     def loss(free):  # the same by a general minimiser
         shifted = softmax(logits + np.append(0, free), axis=1)
@@ -244,9 +242,8 @@ def test_estimate_of_sure_scores_is_a_count():
     np.testing.assert_allclose(
         estimate_target_prior(np.eye(4)[[0, 1, 1, 3]]), [0.25, 0.5, 0, 0.25], atol=1e-9
     )
-    np.testing.assert_allclose(
-        estimate_target_prior(np.full((5, 3), 1 / 3)).sum(), 1
-    )  # nothing is known
+    # nothing is known
+    np.testing.assert_allclose(estimate_target_prior(np.full((5, 3), 1 / 3)).sum(), 1)
 
 
 def test_expectation_maximisation_ends_at_the_estimate():

@@ -1,4 +1,6 @@
-"""Proper scores by row against scikit-learn's, and their scorers on labels and folds that scikit-learn's fail on."""
+"""Proper scores by row against scikit-learn's, and their scorers on labels and folds
+that scikit-learn's fail on.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,6 @@
-"""The documentation is plain: few sentences are long. ``python tests/test_prose.py`` counts them page by page."""
+"""The documentation is plain: few sentences are long. ``python tests/test_prose.py``
+counts them page by page.
+"""
 
 import re
 import sys
@@ -26,16 +28,16 @@ RIDDLES = [
 
 
 def sentences(text):
-    """Return the sentences of a page, without code, formulas, tables, lists of names, headings and directives."""
+    """Return the sentences of a page, without code, formulas, tables, lists of names,
+    headings and directives.
+    """
     text = re.sub(r"^ *```[^\n]*\n.*?^ *```$", "\n", text, flags=re.S | re.M)
-    text = re.sub(
-        r"^(:::|:[a-z-]+:|<|\().*$", "\n", text, flags=re.M
-    )  # fences, options, HTML, targets
+    # fences, options, HTML, targets
+    text = re.sub(r"^(:::|:[a-z-]+:|<|\().*$", "\n", text, flags=re.M)
     text = re.sub(r"\$\$.*?\$\$", "\n", text, flags=re.S)
     text = re.sub(r"^\s*(#|\|).*$", "\n", text, flags=re.M)
-    text = re.sub(
-        r"^\s*([-*+>]|\d+\.)\s+", "\n", text, flags=re.M
-    )  # each item of a list is a paragraph
+    # each item of a list is a paragraph
+    text = re.sub(r"^\s*([-*+>]|\d+\.)\s+", "\n", text, flags=re.M)
     text = re.sub(r"(\{\w+\})?`[^`]*`|\$[^$]*\$", "code", text)
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
     found = []
@@ -60,8 +62,15 @@ def count(page):
 
 
 def test_sentences_are_found():
-    text = "# A heading\n\nOne is `a. B`. Two\nis 0.5 long!\n\n| a. | B. |\n\n* Three.\n* Four (five. Six).\n* `A`, `B`\n"
-    text += ":::{card} A. b.\n:link: c. d.\n\nSeven.\n:::\n<details><summary>Ten.</summary>\n\n  ```text\nNo. No.\n  ```\n"
+    text = (
+        "# A heading\n\nOne is `a. B`. Two\nis 0.5 long!\n\n| a. | B. |\n\n* Three.\n*"
+        " Four (five. Six).\n* `A`, `B`\n"
+    )
+    text += (
+        ":::{card} A. b.\n:link: c."
+        " d.\n\nSeven.\n:::\n<details><summary>Ten.</summary>\n\n  ```text\nNo. No.\n "
+        " ```\n"
+    )
     found = sentences(text + "```python\nx = 1. \n```\n")
     assert found == [
         "One is code.",

@@ -10,7 +10,7 @@ from _catalog import RECALIBRATORS, UNWEIGHTED, refused
 from sklearn.base import clone
 
 import skcalib
-from skcalib._rows.blocks import row_hash
+from skcalib._rows.blocks import label_hash, row_hash
 from skcalib.binning import EqualMass
 from skcalib.export import (
     from_dict,
@@ -36,6 +36,8 @@ def test_two_fits_on_permuted_rows_have_one_hash(recalibrator):
     second = (
         clone(recalibrator).fit(scores[order].astype(np.float64), y[order]).provenance_
     )
+    # The order of the labels has a hash of its own.
+    assert first.pop("label_hash") != second.pop("label_hash")
     assert first == second
     assert (first["n_rows"], first["events"]) == (200, [200 - y.sum(), y.sum()])
     assert first["method"] == type(recalibrator).__name__
@@ -148,6 +150,28 @@ def test_provenance_that_is_not_plain_is_refused(value):
     document["fitted"]["provenance_"]["pairs"][1][1] = value
     with refused(ValueError, "provenance_"):
         from_dict(document)
+
+
+def test_the_hash_of_labels_sees_their_order_alone():
+    _, y = rows()
+    one = label_hash(y)
+    assert one == label_hash(~y) == label_hash(y.astype(np.int8)) == label_hash(3 * y)
+    assert label_hash(np.roll(y, 1)) != one
+    assert label_hash(y[:-1]) != one
+    codes = np.random.default_rng(0).integers(0, 4, 200)
+    renamed = np.array([7, 2, 5, 0])[codes]
+    assert label_hash(codes) == label_hash(renamed) != label_hash(codes[::-1])
+    # a map of the scores and names of the labels do not matter
+    scores, _ = rows()
+    fitted = skcalib.PlattScaling().fit(scores**2, np.where(y, "b", "a"))
+    assert fitted.provenance_["label_hash"] == one
+
+
+def test_provenance_of_earlier_versions_is_read():
+    document = to_dict(skcalib.PlattScaling().fit(*rows()))
+    pairs = document["fitted"]["provenance_"]["pairs"]
+    pairs[:] = [pair for pair in pairs if pair[0] != "label_hash"]
+    assert "label_hash" not in from_dict(document).provenance_
 
 
 def test_groups_and_features():

@@ -27,7 +27,9 @@ def _fit(log_odds, y, alpha=1.0, weights=None, **options):
 
 
 def _smoothed_inverse_temperature(log_odds, y, weights):
-    """Return the slope without intercept that fits Platt's targets best, by golden-section search."""
+    """Return the slope without intercept that fits Platt's targets best, by
+    golden-section search.
+    """
     positives, negatives = weights @ y, weights @ ~y
     targets = np.where(y, (positives + 1) / (positives + 2), 1 / (negatives + 2))
     low, high = 0.0, 10.0
@@ -237,7 +239,8 @@ def test_parameters_are_checked():
 
 
 def test_a_slope_that_ends_a_hair_above_its_bound_does_not_end_the_fit():
-    # After one step the upper slope is rounding above 0: a search along the others' step would never leave.
+    # After one step the upper slope is rounding above 0: a search along the others'
+    # step would never leave.
     rng = np.random.default_rng(10)
     scores = np.round(rng.beta(0.5, 0.5, 300), 2)
     y = rng.random(300) < scores**1.5
@@ -253,8 +256,10 @@ def test_a_slope_that_ends_a_hair_above_its_bound_does_not_end_the_fit():
         method="SLSQP",
         constraints={
             "type": "ineq",
-            "fun": lambda theta: (
-                theta[1] + 2 * theta[2] * np.array([z.min(), z.max()]) / spread
+            "fun": (
+                lambda theta: (
+                    theta[1] + 2 * theta[2] * np.array([z.min(), z.max()]) / spread
+                )
             ),
         },
         options={"ftol": 1e-13, "maxiter": 500},

@@ -23,8 +23,10 @@ SPREAD = {
     "sure": _RNG.beta(2.8, 0.05, N),
     "rare": _RNG.beta(0.5, 200, N),
     "hundredths": np.round(_RNG.random(N), 2),
-    "votes": (_RNG.binomial(500, _RNG.beta(0.5, 0.5, N)) / np.float32(500)).astype(
-        np.float32
+    "votes": (
+        (_RNG.binomial(500, _RNG.beta(0.5, 0.5, N)) / np.float32(500)).astype(
+            np.float32
+        )
     ),
     "saturated": np.clip(1.5 * _RNG.random(N) - 0.25, 0, 1),
     "sorted": np.sort(_RNG.random(N)),
@@ -47,7 +49,9 @@ every_shape = pytest.mark.parametrize(
 
 
 def _plain_edges(scores, n_bins, sample_weight=None):
-    """Cut i of B is the smallest score whose cumulative weight reaches i W / B; edges are midpoints."""
+    """Cut i of B is the smallest score whose cumulative weight reaches i W / B; edges
+    are midpoints.
+    """
     distinct, inverse = np.unique(scores, return_inverse=True)
     cumulative = np.cumsum(np.bincount(inverse, sample_weight))
     n_bins = min(n_bins, len(scores)) if sample_weight is None else n_bins
@@ -63,7 +67,8 @@ def _plain_edges(scores, n_bins, sample_weight=None):
 def _check(scores, n_bins, sample_weight=None):
     cuts = partial(equal_mass_cuts, n_bins=n_bins)
     near, cumulative = scores_near(scores, sample_weight, cuts)
-    # The rows that are left out change neither the order nor the cumulative weights of those that are not.
+    # The rows that are left out change neither the order nor the cumulative weights of
+    # those that are not.
     order = np.argsort(scores, kind="stable")
     weight = np.ones(len(scores)) if sample_weight is None else sample_weight
     last = np.searchsorted(scores[order], near, side="right") - 1

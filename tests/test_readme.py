@@ -51,10 +51,8 @@ def readme():
 
 def test_readme_starts_with_two_commands(readme):
     blocks = re.findall(r"```bash\n(.*?)```", readme, flags=re.S)
-    assert [len(block.splitlines()) for block in blocks] == [
-        1,
-        1,
-    ]  # `.ci/run` runs the first two lines of such blocks
+    # `.ci/run` runs the first two lines of such blocks
+    assert [len(block.splitlines()) for block in blocks] == [1, 1]
     assert "-m skcalib demo" in blocks[0]
     assert "-m pytest" in blocks[1]
     assert 'pip install ".[plot]"' in "".join(readme.splitlines()[:12])
@@ -63,7 +61,9 @@ def test_readme_starts_with_two_commands(readme):
 
 
 def test_readme_snippets_name_nothing_that_they_do_not_define(readme):
-    """Each block can be pasted alone: what it loads it has imported or assigned before."""
+    """Each block can be pasted alone: what it loads it has imported or assigned
+    before.
+    """
     for block in re.findall(r"```python\n(.*?)```", readme, flags=re.S):
         table = symtable.symtable(block, "block", "exec")
         unknown = [
@@ -75,14 +75,18 @@ def test_readme_snippets_name_nothing_that_they_do_not_define(readme):
 
 
 def _forms(estimator, frozen=False):
-    """Return the forms of scikit-learn's one-liner around an estimator, all of those around a frozen one."""
+    """Return the forms of scikit-learn's one-liner around an estimator, all of those
+    around a frozen one.
+    """
     for method in _METHODS:
         for ensemble in ["auto"] if frozen else [True, False]:
             yield CalibratedClassifierCV(estimator, method=method, ensemble=ensemble)
 
 
 def _best(forms, names):
-    """Return the least log-loss of forms that are fitted and judged on the rows of the names."""
+    """Return the least log-loss of forms that are fitted and judged on the rows of the
+    names.
+    """
     rows = [(names[f"X_{part}"], names[f"y_{part}"]) for part in ("fit", "test")]
     return min(
         log_loss(rows[1][1], form.fit(*rows[0]).predict_proba(rows[1][0]))
@@ -114,9 +118,10 @@ def test_readme_snippets_run_in_order_and_ours_is_the_best(readme, capsys):
         estimator = (
             FrozenEstimator(names["model"]) if is_fitted else FittedOnce(estimator)
         )
+        # none of them is better
         assert _best(_forms(estimator, is_fitted), names) == pytest.approx(
             best, abs=6e-4
-        )  # none of them is better
+        )
         if theirs == "forest":
             _check_search(names)
 
@@ -187,7 +192,8 @@ def test_howto_binning():
         0.5,
         1,
     ]
-    # (1/2) |.1 - 0| + (1/2) |.6 - 1| with one score in the lowest bin and one in the highest
+    # (1/2) |.1 - 0| + (1/2) |.6 - 1| with one score in the lowest bin and one in the
+    # highest
     error = calibration_error(
         [0, 1], [0.1, 0.6], norm=1, method="plugin", binning=strategy
     )

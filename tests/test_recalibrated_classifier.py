@@ -1,4 +1,6 @@
-"""RecalibratedClassifierCV against scikit-learn's, against a plain loop, and with every recalibrator."""
+"""RecalibratedClassifierCV against scikit-learn's, against a plain loop, and with every
+recalibrator.
+"""
 
 import inspect
 import pickle
@@ -6,6 +8,7 @@ import pickle
 import numpy as np
 import pytest
 from _catalog import refused
+from scipy.special import expit
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -24,6 +27,7 @@ from sklearn.model_selection import (
     LeaveOneOut,
     RepeatedStratifiedKFold,
     StratifiedKFold,
+    TimeSeriesSplit,
     cross_val_predict,
 )
 from sklearn.naive_bayes import GaussianNB
@@ -58,7 +62,8 @@ RECALIBRATORS = [
 ]
 
 
-# scikit-learn 1.6 makes checks from classes with fewer rows than the five folds, which StratifiedKFold remarks upon.
+# scikit-learn 1.6 makes checks from classes with fewer rows than the five folds, which
+# StratifiedKFold remarks upon.
 @pytest.mark.filterwarnings("ignore:The least populated class in y")
 @parametrize_with_checks(
     [
@@ -95,9 +100,11 @@ def binary():
 @pytest.fixture
 def iris():
     X, y = load_iris(return_X_y=True)
-    return StandardScaler().fit_transform(X) + np.random.default_rng(0).normal(
-        size=X.shape
-    ), y
+    return (
+        StandardScaler().fit_transform(X)
+        + np.random.default_rng(0).normal(size=X.shape),
+        y,
+    )
 
 
 @pytest.fixture
@@ -105,7 +112,8 @@ def weight():
     return np.random.default_rng(1).integers(0, 4, 300).astype(float)
 
 
-# The same as scikit-learn where both exist ---------------------------------------------------------------------------
+# The same as scikit-learn where both exist
+# ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ensemble", [True, False])
@@ -131,9 +139,8 @@ def test_the_probabilities_of_calibrated_classifier_cv(
     )
     expected = theirs.predict_proba(X[1::2])
     assert expected[:, 1].std() > 0.05
-    np.testing.assert_allclose(
-        ours.predict_proba(X[1::2]), expected, atol=1e-6
-    )  # promised: 1e-4
+    # promised: 1e-4
+    np.testing.assert_allclose(ours.predict_proba(X[1::2]), expected, atol=1e-6)
     np.testing.assert_array_equal(ours.predict(X[1::2]), theirs.predict(X[1::2]))
 
 
@@ -155,7 +162,8 @@ def test_isotonic_probabilities_of_many_folds_and_of_a_frozen_classifier(binary)
         )
 
 
-# The same as a plain loop --------------------------------------------------------------------------------------------
+# The same as a plain loop
+# --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -208,7 +216,8 @@ def test_plain_loop(data, estimator, recalibrator, request):
     assert not hasattr(shared, "gain_")
 
 
-# The default ---------------------------------------------------------------------------------------------------------
+# The default
+# --------------------------------------------------------------------------------------
 
 
 def test_the_default_is_a_cautious_recalibrator_on_probabilities(binary):
@@ -230,9 +239,8 @@ def test_the_default_is_a_cautious_recalibrator_on_probabilities(binary):
 def test_the_model_stays_as_it_is_where_nothing_is_gained():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1500, 2))
-    y = (rng.logistic(size=1500) < X.sum(axis=1)).astype(
-        int
-    )  # what logistic regression assumes
+    # what logistic regression assumes
+    y = (rng.logistic(size=1500) < X.sum(axis=1)).astype(int)
     model = RecalibratedClassifierCV(LogisticRegression()).fit(X[:500], y[:500])
     assert repr(model.chosen_).startswith("Uncalibrated(")
     assert model.gain_.low < 0
@@ -249,9 +257,8 @@ def test_sure_scores_are_recalibrated_and_the_gain_is_shown(binary):
     tree = DecisionTreeClassifier(random_state=0)
     model = RecalibratedClassifierCV(tree).fit(X[:200], y[:200])
     assert type(model.chosen_) is StackedRecalibrator
-    assert (
-        model.gain_.low > 1
-    )  # a tree's log-loss is 36 for each row that it is wrong in
+    # a tree's log-loss is 36 for each row that it is wrong in
+    assert model.gain_.low > 1
     assert len({id(pair.recalibrator) for pair in model.calibrated_classifiers_}) == 1
     assert len(model.calibrated_classifiers_) == 5
     after = log_loss(y[200:], model.predict_proba(X[200:]))
@@ -297,7 +304,8 @@ def test_integer_weights_are_repeated_rows(recalibrator, ensemble, binary, weigh
         (np.flatnonzero(a[repeated]), np.flatnonzero(~a[repeated]))
         for a in (half, ~half)
     ]
-    # GaussianNB adds the same variance either way only if the features' variance agrees.
+    # GaussianNB adds the same variance either way only if the features' variance
+    # agrees.
     estimator = GaussianNB(var_smoothing=0)
     model = RecalibratedClassifierCV(
         estimator, recalibrator=recalibrator, ensemble=ensemble
@@ -309,7 +317,8 @@ def test_integer_weights_are_repeated_rows(recalibrator, ensemble, binary, weigh
     )
 
 
-# Labels and containers -----------------------------------------------------------------------------------------------
+# Labels and containers
+# --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -400,11 +409,14 @@ def test_the_same_probabilities_with_jobs_and_after_pickling(ensemble, iris):
     )
 
 
-# What the recalibrator is told ---------------------------------------------------------------------------------------
+# What the recalibrator is told
+# --------------------------------------------------------------------------------------
 
 
 class Recorder(ClassifierMixin, BaseEstimator):
-    """A recalibrator that keeps what it is given, and predicts the event frequencies."""
+    """A recalibrator that keeps what it is given, and predicts the event
+    frequencies.
+    """
 
     def __init__(self, input="unset", classes=None):
         self.input = input
@@ -429,7 +441,9 @@ class Recorder(ClassifierMixin, BaseEstimator):
 
 
 class Outer(Recorder):
-    """A recalibrator with another one inside, whose `input` and `classes` are its own."""
+    """A recalibrator with another one inside, whose `input` and `classes` are its
+    own.
+    """
 
     def __init__(self, recalibrator):
         self.recalibrator = recalibrator
@@ -525,7 +539,8 @@ def test_a_classifier_of_scikit_learn_as_recalibrator(binary):
 
 
 def test_a_single_recalibrator_predicts_its_own_classes(iris):
-    # Spreading what top-label calibration takes from the top class may lift another above it; predict keeps the class.
+    # Spreading what top-label calibration takes from the top class may lift another
+    # above it; predict keeps the class.
     X, y = iris
     y = np.where(np.random.default_rng(1).random(len(y)) < 0.6, (y + 1) % 3, y)
     recalibrator = HistogramBinning(binning=5, multiclass="top_label")
@@ -536,7 +551,8 @@ def test_a_single_recalibrator_predicts_its_own_classes(iris):
     assert (model.predict_proba(X).argmax(axis=1) != model.predict(X)).any()
 
 
-# Missing classes -----------------------------------------------------------------------------------------------------
+# Missing classes
+# --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -553,7 +569,7 @@ def test_a_class_missing_from_the_training_rows_of_a_fold_gets_probability_zero_
     half = np.arange(150) % 2 == 0
     test = half | (y == 1)
     cv = [(np.flatnonzero(~test), np.flatnonzero(test))]
-    model = RecalibratedClassifierCV(estimator, recalibrator=recalibrator, cv=cv)
+    model = RecalibratedClassifierCV(estimator, recalibrator, cv=cv, ensemble=True)
     proba = model.fit(X, y, sample_weight=weight).predict_proba(X)
     assert (proba[:, 1] == 0).all()
     known = (y != 1) & half
@@ -566,7 +582,8 @@ def test_a_class_missing_from_the_training_rows_of_a_fold_gets_probability_zero_
 
 
 def test_a_class_rarer_than_the_folds():
-    # One row of the class 2: four of five folds are trained with it and test without it, one the other way round.
+    # One row of the class 2: four of five folds are trained with it and test without
+    # it, one the other way round.
     X = (
         np.random.default_rng(0).normal(size=(101, 2))
         + np.r_[np.repeat([[0, 0], [2, 2]], 50, axis=0), [[9, 9]]]
@@ -600,7 +617,7 @@ def test_a_fold_that_tests_new_classes_alone(iris):
         ValueError, match="cv trains fold 0 on none of the classes that it tests"
     ):
         RecalibratedClassifierCV(
-            GaussianNB(), cv=[(np.arange(100), np.arange(100, 150))]
+            GaussianNB(), cv=[(np.arange(100), np.arange(100, 150))], ensemble=True
         ).fit(X, y)
 
 
@@ -621,7 +638,8 @@ def test_leave_one_out_recalibrates_all_scores_at_once(binary):
     np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-9)
 
 
-# Frozen classifiers --------------------------------------------------------------------------------------------------
+# Frozen classifiers
+# --------------------------------------------------------------------------------------
 
 
 def test_a_frozen_classifier_is_recalibrated_on_all_rows(binary):
@@ -678,12 +696,15 @@ def test_weights_of_rows_that_a_frozen_classifier_scores(binary, weight):
     )
 
 
-# Metadata ------------------------------------------------------------------------------------------------------------
+# Metadata
+# --------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def grouped():
-    """Groups of eight rows with the same features and label: a tree knows the label of a group that it has seen."""
+    """Groups of eight rows with the same features and label: a tree knows the label of
+    a group that it has seen.
+    """
     generator = np.random.default_rng(0)
     groups = np.tile(np.arange(40), 8)
     return (
@@ -707,7 +728,8 @@ def test_groups_reach_the_splitter(ensemble, routing, grouped):
     np.testing.assert_array_equal(
         clone(model).set_params(cv=splits).fit(X, y).predict_proba(X), proba
     )
-    # The tree knows nothing of a new group, and the recalibrator must find that out. Rows alone would hide it.
+    # The tree knows nothing of a new group, and the recalibrator must find that out.
+    # Rows alone would hide it.
     recalibrator = model.calibrated_classifiers_[0].recalibrator
     assert np.ptp(recalibrator.predict_proba([[1.0, 0.0], [0.0, 1.0]])[:, 1]) < 0.5
     by_rows = (
@@ -719,7 +741,8 @@ def test_groups_reach_the_splitter(ensemble, routing, grouped):
 
 
 def test_groups_reach_the_splitter_through_a_search(grouped):
-    # Without routing a search keeps `groups` for its own splitter; the name of a pipeline's step tells them apart.
+    # Without routing a search keeps `groups` for its own splitter; the name of a
+    # pipeline's step tells them apart.
     X, y, groups = grouped
     model = make_pipeline(
         RecalibratedClassifierCV(
@@ -755,7 +778,9 @@ def test_splitters_that_repeat_or_skip_rows(grouped):
     ):
         ensemble = RecalibratedClassifierCV(tree, cv=cv).fit(X, y, **params)
         assert len(ensemble.calibrated_classifiers_) == 6
-        with pytest.raises(ValueError, match=r"exactly one test fold.*ensemble=True"):
+        with pytest.raises(
+            ValueError, match=r"must not test a row twice.*ensemble=True"
+        ):
             RecalibratedClassifierCV(tree, cv=cv, ensemble=False).fit(X, y, **params)
     with pytest.raises(ValueError, match="which that fold tests"):
         RecalibratedClassifierCV(tree, cv=[(np.arange(100), np.arange(99, 200))]).fit(
@@ -907,7 +932,8 @@ def test_parameters_of_scikit_learn_get_a_hint(binary):
     ]
 
 
-# Parameters ----------------------------------------------------------------------------------------------------------
+# Parameters
+# --------------------------------------------------------------------------------------
 
 
 def test_nested_parameters_of_the_defaults(binary):
@@ -1021,3 +1047,62 @@ def test_a_recalibrator_that_takes_columns_is_refused_by_name(recalibrator):
         ValueError, match="columns of X, but RecalibratedClassifierCV .* passthrough"
     ):
         RecalibratedClassifierCV(LogisticRegression(), recalibrator).fit(X, y)
+
+
+# --- Rows in the order of time ------------------------------------------------------
+
+
+def _time_series(n=600):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 3))
+    return X, (rng.random(n) < expit(2 * X[:, 0])).astype(int)
+
+
+@pytest.mark.parametrize("ensemble", [False, "auto"])
+def test_rows_that_are_never_tested_only_train(ensemble):
+    X, y = _time_series()
+    cv = TimeSeriesSplit(4)
+    weight = np.random.default_rng(1).uniform(0.5, 2, 600)
+    model = RecalibratedClassifierCV(
+        LogisticRegression(), PlattScaling(), cv=cv, ensemble=ensemble
+    ).fit(X, y, sample_weight=weight)
+    scores, rows = [], []
+    for train, test in cv.split(X):
+        fold = LogisticRegression().fit(X[train], y[train], weight[train])
+        scores.append(fold.decision_function(X[test]))
+        rows.append(test)
+    rows = np.concatenate(rows)
+    assert len(rows) < 600
+    platt = PlattScaling(input="logit").fit(
+        np.concatenate(scores), y[rows], weight[rows]
+    )
+    whole = LogisticRegression().fit(X, y, weight)
+    expected = platt.predict_proba(whole.decision_function(X))
+    assert len(model.calibrated_classifiers_) == 1
+    assert model.predict_proba(X) == pytest.approx(expected, rel=1e-6)
+
+
+def test_time_ordered_folds_in_any_order_and_inside_a_search():
+    X, y = _time_series()
+    splits = list(TimeSeriesSplit(3).split(X))
+    params = {"recalibrator": PlattScaling(), "ensemble": False}
+    forward = RecalibratedClassifierCV(LogisticRegression(), cv=splits, **params)
+    backward = RecalibratedClassifierCV(LogisticRegression(), cv=splits[::-1], **params)
+    expected = forward.fit(X, y).predict_proba(X)
+    assert (backward.fit(X, y).predict_proba(X) == expected).all()
+    search = GridSearchCV(
+        RecalibratedClassifierCV(LogisticRegression(), cv=TimeSeriesSplit(3)),
+        {"recalibrator": [PlattScaling(), IsotonicCalibration()]},
+        scoring="neg_brier_score",
+        cv=TimeSeriesSplit(3),
+    ).fit(X, y)
+    assert search.best_score_ > -0.25
+
+
+def test_a_row_that_is_tested_twice_is_refused_for_one_recalibrator():
+    X, y = _time_series()
+    rows = np.arange(600)
+    splits = [(rows[:300], rows[300:]), (rows[:200], rows[200:400])]
+    model = RecalibratedClassifierCV(LogisticRegression(), cv=splits, ensemble=False)
+    with pytest.raises(ValueError, match="row 300 is in 2 test folds"):
+        model.fit(X, y)

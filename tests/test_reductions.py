@@ -10,9 +10,8 @@ from skcalib._cells.reductions import binary_tasks, resolve_multiclass, spread_t
 from skcalib._input.scored_labels import check_scored_labels
 
 _RNG = np.random.default_rng(0)
-PROBA = (
-    np.round(_RNG.dirichlet(np.ones(4), 200) * 20) / 20
-)  # many ties, also between classes of a row
+# many ties, also between classes of a row
+PROBA = np.round(_RNG.dirichlet(np.ones(4), 200) * 20) / 20
 PROBA[:, 3] = 1 - PROBA[:, :3].sum(axis=1)
 PROBA = np.clip(PROBA[PROBA[:, 3] >= 0], 0, 1)
 Y = _RNG.integers(4, size=len(PROBA))
@@ -33,7 +32,8 @@ def test_tasks_of_many_classes(multiclass):
 
 @pytest.mark.parametrize("multiclass", ["top_label", "marginal"])
 def test_two_columns_are_taken_as_they_are(multiclass):
-    # 1 - .18 is not .82 in floats: the score of class 0 must not be computed from that of class 1.
+    # 1 - .18 is not .82 in floats: the score of class 0 must not be computed from that
+    # of class 1.
     proba = np.column_stack(((100 - np.arange(101)) / 100, np.arange(101) / 100))
     y = np.arange(101) // 3 % 2
     found = list(
@@ -91,7 +91,8 @@ def test_predicted_class_is_the_first_of_the_largest():
 
 
 def test_rest_is_spread_in_proportion():
-    # The predicted class gets .4; the others share .6 as .1 : .2, and as equals where they have nothing.
+    # The predicted class gets .4; the others share .6 as .1 : .2, and as equals where
+    # they have nothing.
     scores = np.array([[0.1, 0.7, 0.2], [0.0, 0.0, 1.0]])
     found = spread_top_label(scores, np.array([0.4, 0.4]))
     np.testing.assert_allclose(found, [[0.2, 0.4, 0.4], [0.3, 0.3, 0.4]])

@@ -1,4 +1,6 @@
-"""The smooth curve of a reliability diagram, the numbers in its corner, and the event that its axes name."""
+"""The smooth curve of a reliability diagram, the numbers in its corner, and the event
+that its axes name.
+"""
 
 import numpy as np
 import pytest
@@ -40,7 +42,7 @@ def _corner(ax):
     return numbers
 
 
-# --- The curve ----------------------------------------------------------------------------------------------------
+# --- The curve ------------------------------------------------------------------------
 
 
 def test_the_curve_is_that_of_the_summary():
@@ -92,9 +94,10 @@ def test_weights_are_repetitions():
         )
     for name in STATISTICS:
         assert weighted.numbers[name] == pytest.approx(repeated.numbers[name], abs=1e-7)
+    # of importance
     large = _drawn(y, scores, curve="smooth", sample_weight=np.full(80, 1000.5)).curves[
         0
-    ]  # of importance
+    ]
     plain = _drawn(y, scores, curve="smooth").curves[0]
     assert large.band.low == pytest.approx(plain.band.low)
 
@@ -125,9 +128,8 @@ def test_the_band_covers_at_each_score(n, draw, power):
     covered = np.zeros(9)
     for seed in range(runs):
         y, scores = _rows(n, seed, power, draw)
-        _, band, _ = _smooth_curve(
-            BinaryTask(scores, y, None), 0.9
-        )  # what the display draws
+        # what the display draws
+        _, band, _ = _smooth_curve(BinaryTask(scores, y, None), 0.9)
         at = np.searchsorted(band.scores, np.quantile(scores, places)).clip(
             0, len(band.scores) - 1
         )
@@ -138,7 +140,7 @@ def test_the_band_covers_at_each_score(n, draw, power):
     assert covered.min() / runs > 0.83, covered / runs
 
 
-# --- The numbers --------------------------------------------------------------------------------------------------
+# --- The numbers ----------------------------------------------------------------------
 
 
 def test_the_numbers_are_those_of_the_summary():
@@ -149,8 +151,8 @@ def test_the_numbers_are_those_of_the_summary():
     found = calibration_summary(y, scores, random_state=0)
     lines = _corner(display.ax_).get_text().split("\n")
     assert (
-        lines[2]
-        == f"slope {found.slope.estimate:.2f} ({found.slope.low:.3f} to {found.slope.high:.2f})"
+        lines[2] == f"slope {found.slope.estimate:.2f} ({found.slope.low:.3f} to"
+        f" {found.slope.high:.2f})"
     )
     assert (
         lines[-1]
@@ -227,7 +229,7 @@ def test_what_is_refused():
         _drawn(y, scores, statistics=("brier",))
 
 
-# --- The event ----------------------------------------------------------------------------------------------------
+# --- The event ------------------------------------------------------------------------
 
 
 def _names(display):

@@ -1,4 +1,6 @@
-"""The reliability diagram of sums per bin is the one of the rows that they were made of."""
+"""The reliability diagram of sums per bin is the one of the rows that they were made
+of.
+"""
 
 import numpy as np
 import pytest

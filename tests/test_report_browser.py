@@ -1,4 +1,6 @@
-"""The report in a real browser, headless Chromium: nothing fails to load, nothing scrolls sideways."""
+"""The report in a real browser, headless Chromium: nothing fails to load, nothing
+scrolls sideways.
+"""
 
 from pathlib import Path
 
@@ -63,7 +65,8 @@ def test_report_in_a_browser(browser, page, width):
         entry for entry in browser.get_log("browser") if entry["level"] != "INFO"
     ] == []
     scrolled, visible = browser.execute_script(
-        "window.scrollTo(10000, 0); return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+        "window.scrollTo(10000, 0); return [document.documentElement.scrollWidth,"
+        " document.documentElement.clientWidth]"
     )
     assert scrolled <= visible
     assert browser.execute_script("return window.scrollX") == 0
@@ -74,7 +77,8 @@ def test_report_in_a_browser(browser, page, width):
         assert len(picture.get_attribute("alt")) > 40
         complete, natural_width, natural_height, shown_width, shown_height = (
             browser.execute_script(
-                "const i = arguments[0]; return [i.complete, i.naturalWidth, i.naturalHeight, i.width, i.height]",
+                "const i = arguments[0]; return [i.complete, i.naturalWidth,"
+                " i.naturalHeight, i.width, i.height]",
                 picture,
             )
         )
@@ -119,13 +123,13 @@ def test_report_of_classes_in_a_browser(browser, tmp_path, width):
     set_width(browser, width)
     browser.get(Path(output).as_uri())
     scrolled, visible = browser.execute_script(
-        "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+        "return [document.documentElement.scrollWidth,"
+        " document.documentElement.clientWidth]"
     )
     assert scrolled <= visible
     assert len(browser.find_elements("css selector", ".grid img")) == 4
-    for box in browser.find_elements(
-        "class name", "scroll"
-    ):  # a table that is cut says how to see the rest
+    # a table that is cut says how to see the rest
+    for box in browser.find_elements("class name", "scroll"):
         whole, shown = browser.execute_script(
             "return [arguments[0].scrollWidth, arguments[0].clientWidth]", box
         )

@@ -1,7 +1,10 @@
-"""Reports of several classes, one score column a class: reading, matching of labels, numbers, page."""
+"""Reports of several classes, one score column a class: reading, matching of labels,
+numbers, page.
+"""
 
 import json
 import re
+from dataclasses import asdict
 from importlib.util import find_spec
 
 import numpy as np
@@ -22,6 +25,7 @@ from skcalib._report._sentences import (
 )
 from skcalib._report._statistics import MEAN_ABSOLUTE
 from skcalib._report._table import read_table
+from skcalib._verdicts import verdict
 from skcalib.evaluation import recalibration_gain
 from skcalib.metrics import (
     calibration_error,
@@ -122,7 +126,7 @@ def test_numbers_of_classes_are_those_of_the_library(file):
         gains
     )
     assert model["summary"].startswith(
-        "The model is too sure of its predicted classes by "
+        "Do not use the probabilities of the predicted classes as they are: "
     )
     assert numbers["certificates"]  # of the predicted class
 
@@ -151,7 +155,8 @@ def test_classes_are_matched_by_name_and_by_order(tmp_path):
     )
     np.testing.assert_array_equal(y, (codes_by_name + 1) % 3)
     np.testing.assert_allclose(by_order, by_name[:, [2, 0, 1]])
-    # a pattern finds the columns of numbers as classes 0, 1, 2, and --classes renames them in the file's order
+    # a pattern finds the columns of numbers as classes 0, 1, 2, and --classes renames
+    # them in the file's order
     columns = ["p_0", "p_1", "p_2"]
     numbered = _write(
         tmp_path / "c.csv", codes, scores, labels=[0, 1, 2], columns=columns
@@ -334,15 +339,14 @@ def test_page_of_classes(tmp_path, capsys):
         str(output),
     ]
     assert main(command) == 0
-    assert (
-        "p_*: The model is too sure of its predicted classes" in capsys.readouterr().out
-    )
+    said = capsys.readouterr().out
+    assert "probabilities of the predicted classes" in said
     text = output.read_text(encoding="utf-8")
     assert "<h2>By class</h2>" in text
     assert text.count("Reliability diagram of the class") == 3
     assert (
-        "The scores of a row were divided by their sum, which was off by 0.0001 at most."
-        in text
+        "The scores of a row were divided by their sum, which was off by 0.0001 at"
+        " most." in text
     )
     assert (
         "multiclass=&quot;top_label&quot;" in text or 'multiclass="top_label"' in text
@@ -356,37 +360,45 @@ def test_page_of_classes(tmp_path, capsys):
 
 def test_sentences_of_classes():
     size = {"estimate": 0.031, "low": 0.02, "high": 0.04, "bias": -0.02}
+    off = asdict(verdict(-0.03, (-0.038, -0.022), 900, 0.02))
+    unclear = asdict(verdict(-0.02, (-0.05, 0.01), 900, 0.02))
     rows = [
         {
             "class": f"c{k}",
             **size,
-            "adjusted_pvalue": 0.02 * k,
+            "verdict": off if k < 3 else unclear,
             "adjusted_error_pvalue": 0.01 * k,
         }
         for k in range(10)
     ]
-    assert class_sentence(rows[:1]) == (
-        "1 of 1 classes has an error that is more than noise. The largest is that of class c0: 3.1 %, averaged over "
-        "all rows, also those of other classes; its probabilities are too low by 2.0 points on average."
+    assert (
+        class_sentence(rows[:1])
+        == "1 of 1 classes has an error that chance does not explain. The largest is"
+        " that of class c0: 3.1 points (2.0 to 4.0), averaged over all samples, also"
+        " those of other classes; its probabilities are 3.0 points too low (2.2 to 3.8)"
+        " on average."
     )
-    assert class_sentence(rows[3:]) == (
-        "2 of 7 classes have an error that is more than noise: c3, c4. The largest is that of class c3: 3.1 %, "
-        "averaged over all rows, also those of other classes."
+    assert (
+        class_sentence(rows[3:])
+        == "2 of 7 classes have an error that chance does not explain: c3, c4. The"
+        " largest is that of class c3: 3.1 points (2.0 to 4.0), averaged over all"
+        " samples, also those of other classes."
     )
     assert (
         class_sentence(rows[5:])
-        == "No class of 5 has an error that is more than noise."
+        == "No class of 5 has an error that chance does not explain."
     )
     assert (
         rest_sentence(rows[5:])
-        == "The other 5 classes have errors from 3.1 to 3.1 %; none of these are more than noise."
+        == "The other 5 classes have errors from 3.1 to 3.1 points; none of these are"
+        " more than chance explains."
     )
-    assert "; 1 of these is more than noise." in rest_sentence(rows[4:])
-    assert certificate_sentence(
-        [{"n_bins": 10, "conditional": 0.0512}], of_classes=True
-    ) == (
-        "For example, with 10 bins each recalibrated probability lies within 5.12 percentage points of the frequency "
-        "with which the predicted class is right in its bin."
+    assert "; 1 of these is more than chance explains." in rest_sentence(rows[4:])
+    assert (
+        certificate_sentence([{"n_bins": 10, "conditional": 0.0512}], of_classes=True)
+        == "For example, with 10 bins each recalibrated probability lies within 5.12"
+        " percentage points of the frequency with which the predicted class is right"
+        " in its bin."
     )
     assert (
         certificate_sentence([{"n_bins": 10, "conditional": 1.0}], of_classes=False)

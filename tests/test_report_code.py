@@ -1,4 +1,6 @@
-"""The code of a report's advice runs on the rows of the file, and fits what was advised."""
+"""The code of a report's advice runs on the rows of the file, and fits what was
+advised.
+"""
 
 import numpy as np
 import pytest
@@ -36,132 +38,189 @@ def _frame():
     return frame
 
 
-def _fitted(
-    path,
-    recalibrator,
-    *,
-    name="score",
-    segments=(),
-    n_segments=0,
-    since=None,
-    **columns,
+ADVICE = {"segments": [], "others": None, "since": None, "column": None}
+
+
+def _calibrated(
+    path, monkeypatch, recalibrator, *, name="score", n_segments=0, **given
 ):
-    """Return the frame, and what the code of an advice fits to it; None where there is no code."""
-    frame = _frame()
-    frame.to_csv(path, index=False)
-    table = read_table(
-        path, **{"label": "y", "scores": ["score"], "positive": "yes", **columns}
-    )
-    advice = {"recalibrator": recalibrator, "segments": list(segments), "since": since}
-    code = advice_code(
-        table, {"name": name, "advice": advice, "segments": [{}] * n_segments}
-    )
+    """Return the frame of the file, and what the code of an advice writes for new
+    scores; None where there is no code.
+    """
+    advice = {**ADVICE, "recalibrator": recalibrator}
+    for key in ("segments", "others", "since"):
+        if key in given:
+            advice[key] = given.pop(key)
+    frame = given.pop("frame", None)
+    if frame is None:
+        frame = _frame()
+    separator = given.pop("separator", ",")
+    frame.to_csv(path, index=False, sep=separator)
+    columns = {"label": "y", "scores": ["score"], "positive": "yes", **given}
+    table = read_table(path, **columns)
+    if advice["segments"]:
+        advice["column"] = table.segment_name
+    rows = [{"column": table.segment_name}] * n_segments
+    model = {"name": name, "advice": advice, "segments": rows}
+    code = advice_code(table, model)
     if code is None:
         return frame, None
-    names = {"df": pd.read_csv(path)}
-    exec(code, names)
-    return frame, names["fitted"]
+    monkeypatch.chdir(path.parent)
+    new = frame.iloc[::-1].drop(columns=["y", "class"])
+    new.to_csv("new_scores.csv", index=False, sep=separator)
+    exec(code, {})
+    calibrated = pd.read_csv("calibrated.csv").iloc[::-1]
+    assert len(calibrated) == len(frame)
+    return frame, calibrated.filter(like="calibrated").to_numpy().squeeze()
 
 
-def _assert_same(fitted, expected, scores, **options):
-    assert type(fitted) is type(expected)
-    given = (np.asarray(scores)[:50],)
-    expected, found = (
-        expected.predict_proba(*given, **options),
-        fitted.predict_proba(*given, **options),
-    )
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+def _assert_same(found, fitted, scores, **options):
+    expected = fitted.predict_proba(scores, **options)
+    if expected.shape[1] == 2:
+        expected = expected[:, 1]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
 
 
 @pytest.fixture
 def path(tmp_path):
-    return str(tmp_path / "rows.csv")
+    return tmp_path / "rows.csv"
 
 
-@pytest.mark.filterwarnings("ignore:X does not have valid feature names:UserWarning")
-class TestCode:
-    def test_one_map(self, path):
-        frame, fitted = _fitted(path, "PlattScaling", name="A", names=["A"])
-        _assert_same(
-            fitted,
-            PlattScaling().fit(frame["score"], frame["y"] == "yes"),
-            frame["score"],
-        )
-        frame, fitted = _fitted(
-            path, "PlattScaling", label="minus", positive=None, weight="w"
-        )
-        expected = PlattScaling().fit(
-            frame["score"], frame["minus"] == 1, sample_weight=frame["w"]
-        )
-        _assert_same(fitted, expected, frame["score"])
-
-    @pytest.mark.parametrize(
-        ("time", "since", "kept"),
-        [
-            ("month", "2025-08", lambda frame: frame["month"] >= "2025-08"),
-            (
-                "wave",
-                "wave 10",
-                lambda frame: frame["wave"].isin(["wave 10", "wave 11"]),
-            ),
-            ("period", "10", lambda frame: frame["period"] >= 10),
-        ],
+def test_one_map(path, monkeypatch):
+    frame, found = _calibrated(path, monkeypatch, "PlattScaling", name="A", names=["A"])
+    fitted = PlattScaling().fit(frame["score"], frame["y"] == "yes")
+    _assert_same(found, fitted, frame["score"])
+    frame, found = _calibrated(
+        path, monkeypatch, "PlattScaling", label="minus", positive=None, weight="w"
     )
-    def test_rows_since(self, path, time, since, kept):
-        frame, fitted = _fitted(path, "PriorShift", time=time, since=since)
-        frame = frame[kept(frame)]
-        assert 50 < len(frame) < N
-        _assert_same(
-            fitted,
-            PriorShift().fit(frame["score"], frame["y"] == "yes"),
-            frame["score"],
-        )
-
-    @pytest.mark.parametrize(
-        "own", [['b "1"'], ["a", "c"], ["a", "c", "d"], ["a", 'b "1"', "c", "d"]]
+    fitted = PlattScaling().fit(
+        frame["score"], frame["minus"] == 1, sample_weight=frame["w"]
     )
-    def test_maps_by_segment(self, path, own):
-        name = "GroupwiseRecalibrator(PriorShift())"
-        frame, fitted = _fitted(path, name, segment="site", segments=own, n_segments=4)
-        groups = [
-            site if site in own or len(own) > 2 else "others" for site in frame["site"]
-        ]
-        expected = GroupwiseRecalibrator(PriorShift()).fit(
-            frame["score"], frame["y"] == "yes", groups=groups
-        )
-        assert sorted(fitted.groups_) == sorted(set(groups))
-        _assert_same(fitted, expected, frame["score"], groups=groups[:50])
+    _assert_same(found, fitted, frame["score"])
 
-    def test_segments_that_are_numbers(self, path):
-        name = "GroupwiseRecalibrator(PriorShift())"
-        frame, fitted = _fitted(
-            path, name, segment="number", segments=["2"], n_segments=3
-        )
-        assert sorted(fitted.groups_) == ["2", "others"]
-        assert fitted.group_sizes_.tolist() == [
-            (frame["number"] == 2).sum(),
-            (frame["number"] != 2).sum(),
-        ]
 
-    def test_classes_in_the_order_of_their_labels(self, path):
-        given = {"label": "class", "positive": None, "scores": ["p_*"], "name": "p_*"}
-        assert (
-            _fitted(path, "TemperatureScaling", **given)[1] is None
-        )  # no row of the class x
-        frame = _frame().rename(columns={"p_x": "p_8"})
-        frame["class"] = np.random.default_rng(0).choice([8, 9, 10], N)
-        frame.to_csv(path, index=False)
-        table = read_table(path, label="class", scores=["p_*"])
-        advice = {"recalibrator": "TemperatureScaling", "segments": [], "since": None}
-        names = {"df": pd.read_csv(path)}
-        exec(
-            advice_code(table, {"name": "p_*", "advice": advice, "segments": []}), names
-        )
-        scores = frame[["p_8", "p_9", "p_10"]]
-        assert names["fitted"].classes_.tolist() == [8, 9, 10]
-        _assert_same(
-            names["fitted"], TemperatureScaling().fit(scores, frame["class"]), scores
-        )
+def test_another_separator_and_parquet(path, monkeypatch):
+    frame, found = _calibrated(path, monkeypatch, "PlattScaling", separator=";")
+    fitted = PlattScaling().fit(frame["score"], frame["y"] == "yes")
+    _assert_same(found, fitted, frame["score"])
+    frame.to_parquet(path.with_suffix(".parquet"))
+    table = read_table(
+        path.with_suffix(".parquet"), label="y", scores=["score"], positive="yes"
+    )
+    advice = {**ADVICE, "recalibrator": "PlattScaling"}
+    code = advice_code(table, {"name": "score", "advice": advice, "segments": []})
+    frame.to_csv("new_scores.csv", index=False)
+    exec(code, {})
+    found = pd.read_csv("calibrated.csv")["calibrated"]
+    _assert_same(found, fitted, frame["score"])
 
-    def test_nothing_advised(self, path):
-        assert _fitted(path, None)[1] is None
+
+@pytest.mark.parametrize(
+    ("time", "since", "is_later"),
+    [
+        ("month", "2025-08", lambda frame: frame["month"] >= "2025-08"),
+        ("wave", "wave 10", lambda frame: frame["wave"].isin(["wave 10", "wave 11"])),
+        ("period", "10", lambda frame: frame["period"] >= 10),
+    ],
+)
+def test_rows_since(path, monkeypatch, time, since, is_later):
+    frame, found = _calibrated(path, monkeypatch, "PriorShift", time=time, since=since)
+    later = frame[is_later(frame)]
+    assert 50 < len(later) < N
+    fitted = PriorShift().fit(later["score"], later["y"] == "yes")
+    _assert_same(found, fitted, frame["score"])
+
+
+@pytest.mark.parametrize(
+    "own", [['b "1"'], ["a", "c"], ["a", "c", "d"], ["a", 'b "1"', "c", "d"]]
+)
+def test_maps_by_segment_where_the_others_share_one(path, monkeypatch, own):
+    frame, found = _calibrated(
+        path,
+        monkeypatch,
+        "GroupwiseRecalibrator(PriorShift())",
+        segment="site",
+        segments=own,
+        others="shared",
+        n_segments=4,
+    )
+    groups = [
+        site if site in own or len(own) > 2 else "others" for site in frame["site"]
+    ]
+    fitted = GroupwiseRecalibrator(PriorShift()).fit(
+        frame["score"], frame["y"] == "yes", groups=groups
+    )
+    _assert_same(found, fitted, frame["score"], groups=groups)
+
+
+@pytest.mark.parametrize("own", [['b "1"'], ["a", "c"]])
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_only_the_segments_that_need_it_are_fitted(path, monkeypatch, own, weight):
+    frame, found = _calibrated(
+        path,
+        monkeypatch,
+        "GroupwiseRecalibrator(PriorShift())",
+        segment="site",
+        segments=own,
+        others="unchanged",
+        n_segments=4,
+        weight=weight,
+    )
+    expected = frame["score"].to_numpy().copy()
+    for name in own:
+        rows = (frame["site"] == name).to_numpy()
+        part = frame[rows]
+        fitted = PriorShift().fit(
+            part["score"],
+            part["y"] == "yes",
+            sample_weight=None if weight is None else part["w"],
+        )
+        expected[rows] = fitted.predict_proba(part["score"])[:, 1]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
+
+
+def test_segments_that_are_numbers_missing_or_crossed(path, monkeypatch):
+    frame = _frame()
+    frame["number"] = frame["number"].where(frame["number"] != 3)
+    for segment, own, is_own in (
+        ("number", "(missing)", frame["number"].isna()),
+        ("number", "2.0", frame["number"] == 2),
+        (
+            ["number", "site"],
+            "number = 2.0, site = a",
+            (frame["number"] == 2) & (frame["site"] == "a"),
+        ),
+    ):
+        frame, found = _calibrated(
+            path,
+            monkeypatch,
+            "GroupwiseRecalibrator(PriorShift())",
+            frame=frame,
+            segment=segment,
+            segments=[own],
+            others="unchanged",
+            n_segments=3,
+        )
+        part = frame[is_own]
+        fitted = PriorShift().fit(part["score"], part["y"] == "yes")
+        expected = np.where(
+            is_own, fitted.predict_proba(frame["score"])[:, 1], frame["score"]
+        )
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
+
+
+def test_classes_in_the_order_of_their_labels(path, monkeypatch):
+    given = {"label": "class", "positive": None, "scores": ["p_*"], "name": "p_*"}
+    # no row of the class x
+    assert _calibrated(path, monkeypatch, "TemperatureScaling", **given)[1] is None
+    frame = _frame().rename(columns={"p_x": "p_8"})
+    frame["class"] = np.random.default_rng(0).choice([8, 9, 10], N)
+    frame, found = _calibrated(
+        path, monkeypatch, "TemperatureScaling", frame=frame, **given
+    )
+    scores = frame[["p_8", "p_9", "p_10"]]
+    _assert_same(found, TemperatureScaling().fit(scores, frame["class"]), scores)
+
+
+def test_nothing_advised(path, monkeypatch):
+    assert _calibrated(path, monkeypatch, None)[1] is None

@@ -54,7 +54,9 @@ def test_a_glob_is_all_its_files(log, capsys):
 
 @pytest.fixture
 def large(tmp_path):
-    """A file with segments and times, in which the scores of the third month have changed."""
+    """A file with segments and times, in which the scores of the third month have
+    changed.
+    """
     rng = np.random.default_rng(0)
     n = 3000
     score = rng.random(n)

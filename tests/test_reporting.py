@@ -15,7 +15,9 @@ _BLOCKS = re.compile(
 
 
 def outputs():
-    """Yield what each block of the page prints, and what the page says, both without line breaks."""
+    """Yield what each block of the page prints, and what the page says, both without
+    line breaks.
+    """
     names = {}
     for code, said in _BLOCKS.findall(PAGE.read_text(encoding="utf-8")):
         printed = io.StringIO()
@@ -28,7 +30,7 @@ def test_the_sentences_are_those_that_come_out():
     pyplot = pytest.importorskip("matplotlib.pyplot")  # the page draws once
     found = list(outputs())
     pyplot.close("all")
-    assert len(found) == 7
+    assert len(found) == 10
     for printed, said in found:
         assert printed.split() == said.split()
 

@@ -1,4 +1,6 @@
-"""Two quick looks at the input against their plain forms: scores of many columns, and integer labels."""
+"""Two quick looks at the input against their plain forms: scores of many columns, and
+integer labels.
+"""
 
 import numpy as np
 import pytest

@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from _catalog import refused
+from scipy import stats
 
 from skcalib import PriorShift, binning, guarantees, metrics, simulation
 from skcalib._input.scalars import (
@@ -24,10 +25,8 @@ LABELS, SCORES = np.arange(40) % 3 == 0, np.linspace(0.01, 0.99, 40)
     "value", [0, -1, 1.0, 2.5, True, "3", None, np.nan, 10**30, [3]]
 )
 def test_not_an_int(value):
-    for kind in (
-        ValueError,
-        TypeError,
-    ):  # as scikit-learn's own error for a parameter, it is both
+    # as scikit-learn's own error for a parameter, it is both
+    for kind in (ValueError, TypeError):
         with refused(kind, "n_rows must be an int of at ", "found " + repr(value)):
             check_int(value, "n_rows")
 
@@ -136,9 +135,9 @@ COUNTS = {
         lambda n: metrics.calibration_error(LABELS, SCORES, binning=n),
     ],
     "n_simulations": [
-        lambda n: next(iter(simulation.roelofs_models().values())).estimates(
-            metrics.expected_calibration_error, 20, n
-        )
+        lambda n: simulation.CalibrationModel(
+            stats.uniform(), simulation.PowerCurve(2)
+        ).estimates(metrics.expected_calibration_error, 20, n)
     ],
     "n_neighbors": [
         lambda n: metrics.neighborhood_calibration_error(LABELS, SCORES, n_neighbors=n)
@@ -175,8 +174,8 @@ TEXTS = {
     "predictions": lambda: guarantees.independent_bins_certificate(
         [1], [3], ["0.5"], edges="fixed"
     ),
-    "edges of FixedEdges": lambda: binning.FixedEdges(["0", "0.5", "1"]).bin_edges(
-        SCORES
+    "edges of FixedEdges": (
+        lambda: binning.FixedEdges(["0", "0.5", "1"]).bin_edges(SCORES)
     ),
     "edges": lambda: metrics.BinStatistics.from_predictions(LABELS, SCORES, ["0", "1"]),
     "target_prior": lambda: PriorShift("balanced", ["0.5", "0.5"]).fit(SCORES, LABELS),

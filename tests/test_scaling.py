@@ -1,4 +1,6 @@
-"""Platt scaling against a logistic regression on the log-odds, and the conditions of a minimum by hand."""
+"""Platt scaling against a logistic regression on the log-odds, and the conditions of a
+minimum by hand.
+"""
 
 import math
 
@@ -139,7 +141,8 @@ def test_extreme_probabilities_are_clipped_at_both_ends():
 
 
 def test_platts_targets_count_weights():
-    # All scores equal: the fit is the mean target, of 3 events and 1 other (weights 1): (3 * 4/5 + 1/3) / 4.
+    # All scores equal: the fit is the mean target, of 3 events and 1 other (weights 1):
+    # (3 * 4/5 + 1/3) / 4.
     model = PlattScaling().fit([0.3] * 4, [1, 1, 1, 0])
     assert model.predict_proba([0.3])[0, 1] == pytest.approx((3 * 4 / 5 + 1 / 3) / 4)
     weighted = PlattScaling().fit([0.3] * 2, [1, 0], [3, 1])
@@ -156,7 +159,8 @@ def test_platts_targets_count_weights():
     ],
 )
 def test_one_score_gives_the_base_rate_whatever_its_rounding(model, score):
-    # The weighted mean of equal scores misses them by an ulp: a slope on that difference would be 1e15.
+    # The weighted mean of equal scores misses them by an ulp: a slope on that
+    # difference would be 1e15.
     for scores in (
         [score, score],
         [score, np.nextafter(score, 1)] if score != 0.5 else [0.5, 0.5],
@@ -194,7 +198,8 @@ def test_squared_loss_is_the_other_minimum():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_two_columns_know_how_far_a_probability_is_from_1(dtype):
-    # 1 - 1e-20 is 1 in floating point, and 1 - 1e-9 in single precision: the other column still knows.
+    # 1 - 1e-20 is 1 in floating point, and 1 - 1e-9 in single precision: the other
+    # column still knows.
     rng = np.random.default_rng(0)
     z = np.concatenate((rng.normal(0, 6, 200), [20.0, 25.0, 30.0, -20.0, -30.0]))
     y = (rng.random(205) < expit(0.5 * z)).astype(int)

@@ -90,7 +90,8 @@ def test_one_score_only_has_exact_sums():
 def test_a_relation_of_another_connection():
     connection = duckdb.connect()
     connection.execute(
-        "CREATE TABLE log AS SELECT i / 1000 AS p, i % 2 AS y, i % 3 AS g FROM range(1000) t(i)"
+        "CREATE TABLE log AS SELECT i / 1000 AS p, i % 2 AS y, i % 3 AS g FROM"
+        " range(1000) t(i)"
     )
     by_g = PredictionTable(
         connection.table("log"), label="y", score="p", by="g"

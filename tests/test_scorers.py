@@ -1,4 +1,6 @@
-"""Scorers: by name, with labels of any type, on folds in which a class is missing, inside searches."""
+"""Scorers: by name, with labels of any type, on folds in which a class is missing,
+inside searches.
+"""
 
 import pickle
 
@@ -22,7 +24,7 @@ from skcalib.metrics import (
     get_scorer,
     get_scorer_names,
 )
-from skcalib.metrics._table import scorers
+from skcalib.metrics._registry import scorers
 
 X, Y = make_classification(400, n_features=6, random_state=0)
 X3, Y3 = make_classification(
@@ -139,9 +141,8 @@ def test_a_class_missing_from_the_test_fold(name):
 def test_a_class_missing_from_the_training_fold(name):
     seen = Y3 != 1
     model = LogisticRegression().fit(X3[seen], np.array(["a", "b", "c"])[Y3[seen]])
-    proba = np.insert(
-        model.predict_proba(X3), 1, 0, axis=1
-    )  # no probability for the class never seen
+    # no probability for the class never seen
+    proba = np.insert(model.predict_proba(X3), 1, 0, axis=1)
     metric, defaults = scorers()[name]
     expected = metric(Y3, proba, **defaults, **OPTIONS.get(name, {}))
     assert _scorer(name)(model, X3, np.array(["a", "b", "c"])[Y3]) == pytest.approx(
@@ -169,7 +170,8 @@ def test_the_positive_class_may_be_chosen():
 
 
 def test_scorers_do_not_share_a_column():
-    # scikit-learn's cache of several scorers keeps the column of the first one's positive class
+    # scikit-learn's cache of several scorers keeps the column of the first one's
+    # positive class
     scoring = {
         "zero": make_scorer(
             expected_calibration_error, response_method="predict_proba", pos_label=0

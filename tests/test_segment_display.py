@@ -1,4 +1,6 @@
-"""The forest plot of segments: what is drawn is the table, worst first, for one model or several."""
+"""The forest plot of segments: what is drawn is the table, worst first, for one model
+or several.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,6 @@
-"""The test of segments against loops over rows: their words, their statistics, the step-down, its level and power."""
+"""The test of segments against loops over rows: their words, their statistics, the
+step-down, its level and power.
+"""
 
 from itertools import product
 
@@ -8,9 +10,9 @@ from _catalog import refused
 from scipy.special import expit, logit
 from scipy.stats import norm
 
-from skcalib._inference.segment_columns import split_column
-from skcalib._inference.segments import _step_down
 from skcalib.metrics import calibration_by_group, segment_calibration_test
+from skcalib.metrics._segment_columns import split_column
+from skcalib.metrics._segment_test import _step_down
 
 
 def _table(n=800, seed=0):
@@ -25,9 +27,8 @@ def _table(n=800, seed=0):
     return rng.random(n) < scores, scores, X
 
 
-_BEYOND_FLOATS = [
-    2**53 + 1 + k % 4 for k in range(400)
-]  # floats hold the even ones only
+# floats hold the even ones only
+_BEYOND_FLOATS = [2**53 + 1 + k % 4 for k in range(400)]
 
 
 @pytest.mark.parametrize(
@@ -48,9 +49,11 @@ def test_integers_that_floats_would_round(form):
             "beside a negative number": -(2**63),
         }[form]
         values = [
-            other
-            if value is None
-            else value + 2**63 * (form == "beside a negative number")
+            (
+                other
+                if value is None
+                else value + 2**63 * (form == "beside a negative number")
+            )
             for value in values
         ]
         column = np.array(values, dtype=object)
@@ -60,9 +63,11 @@ def test_integers_that_floats_would_round(form):
             f"x is {None}" if text == "x is missing" else text.replace(" = ", " == ")
         )
         rows = [
-            value is None
-            if text == "x is missing"
-            else value is not None and eval(conditions, {"x": value})
+            (
+                value is None
+                if text == "x is missing"
+                else value is not None and eval(conditions, {"x": value})
+            )
             for value in values
         ]
         np.testing.assert_array_equal(rows, codes == code)
@@ -98,7 +103,9 @@ def _selected(words, X):
 
 
 def _statistic(y, scores, all_scores):
-    """Return the range of the cumulative residuals over cells of the mid-ranks of all scores, in plain loops."""
+    """Return the range of the cumulative residuals over cells of the mid-ranks of all
+    scores, in plain loops.
+    """
     n = len(all_scores)
     cells = {}
     for label, score in zip(y, scores, strict=True):
@@ -176,7 +183,8 @@ def test_the_result_is_that_of_the_first_segment():
 def test_step_down_by_hand():
     observed = np.array([3.0, 2.0, 1.0])
     drawn = np.array([[0.5, 2.5, 0.1], [3.5, 0.0, 0.0], [0.0, 0.2, 1.5]])
-    # first: one of the maxima 2.5, 3.5, 1.5 reaches 3; second: of 2.5, 0, 1.5 one reaches 2; third: of .1, 0, 1.5 one
+    # first: one of the maxima 2.5, 3.5, 1.5 reaches 3; second: of 2.5, 0, 1.5 one
+    # reaches 2; third: of .1, 0, 1.5 one
     assert _step_down(observed, drawn).tolist() == [2 / 4, 2 / 4, 2 / 4]
     assert _step_down(observed, drawn[[0, 0, 0]]).tolist() == [1 / 4, 1, 1]
 
@@ -436,9 +444,8 @@ def test_level_over_all_segments(n, n_columns, shape):
             rng.random(n) < scores, scores, X, n_resamples=99, random_state=seed
         )
         rejected += result.pvalue <= 0.05
-    assert (
-        rejected <= 20
-    )  # more than this of 200 has a chance of .1 % at a level of .05
+    # more than this of 200 has a chance of .1 % at a level of .05
+    assert rejected <= 20
 
 
 @pytest.mark.slow
@@ -487,7 +494,9 @@ def test_whole_weights_are_repeated_rows():
 
 
 def _dependent(seed, n_clusters=40, size=15):
-    """Calibrated scores whose labels depend on each other within clusters, as one column does."""
+    """Calibrated scores whose labels depend on each other within clusters, as one
+    column does.
+    """
     rng = np.random.default_rng(seed)
     cluster = np.repeat(np.arange(n_clusters), size)
     scores = rng.beta(1, 3, len(cluster))
@@ -517,7 +526,7 @@ def test_importance_weights_by_loops():
     kept = np.arange(200) != 7
     worth = weight * weight.sum() / np.sum(weight**2)
     for name, n, mean, frequency, statistic in zip(
-        found.segments.segment, found.segments.n, found.segments.mean_score, found.segments.event_frequency,
+        found.segments.segment, found.segments.n, found.segments.mean_score, found.segments.event_frequency,  # noqa: E501
         found.segments.statistic, strict=True,
     ):  # fmt: skip
         rows = kept & ((side == name[-1]) | (name == "all rows"))
@@ -525,9 +534,8 @@ def test_importance_weights_by_loops():
         assert n == rows.sum()
         assert mean == pytest.approx(np.average(scores[rows], weights=weight[rows]))
         assert frequency == pytest.approx(np.average(y[rows], weights=weight[rows]))
-        edges = np.floor(
-            64 * (np.argsort(np.argsort(scores[kept])) + 0.5) / 199
-        )  # cells of all rows
+        # cells of all rows
+        edges = np.floor(64 * (np.argsort(np.argsort(scores[kept])) + 0.5) / 199)
         cell = dict(zip(np.flatnonzero(kept), edges, strict=True))
         total, sums = 0.0, {}
         for row in order:
@@ -568,9 +576,8 @@ def test_level_of_skewed_weights():
                 y, scores, X, n_resamples=99, random_state=seed, **weights
             ).pvalue
         )
-    assert (
-        np.mean(np.array(pvalues) <= 0.05) <= 0.107
-    )  # more than 16 of 150 has a chance of .4 % at a level of .05
+    # more than 16 of 150 has a chance of .4 % at a level of .05
+    assert np.mean(np.array(pvalues) <= 0.05) <= 0.107
     assert np.mean(np.array(pvalues) <= 0.5) >= 0.35
 
 

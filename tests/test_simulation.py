@@ -1,4 +1,6 @@
-"""Simulated scores with a known truth: true errors against closed forms, samples against their law, fits."""
+"""Simulated scores with a known truth: true errors against closed forms, samples
+against their law, fits.
+"""
 
 from functools import partial
 
@@ -10,6 +12,7 @@ from scipy.optimize import minimize
 from scipy.special import betainc, betaln, digamma, expit
 
 from benchmarks.papers._curves import NoisyPlattCurve
+from benchmarks.papers._known_models import roelofs_models
 from skcalib import PlattScaling
 from skcalib.binning import EqualMass, EqualWidth
 from skcalib.metrics import calibration_error, expected_calibration_error
@@ -20,9 +23,8 @@ from skcalib.simulation import (
     PowerCurve,
     fit_calibration_curve,
     fit_score_distribution,
-    roelofs_models,
 )
-from skcalib.simulation._quadrature import ScoreLaw
+from skcalib.simulation._quadrature import ScoreLaw, _lobatto
 
 PLUGIN = partial(calibration_error, norm=2, method="plugin", binning=EqualWidth(15))
 
@@ -32,12 +34,54 @@ def _beta_moment(a, b, r, q=0.0):
     return np.exp(betaln(a + r, b + q) - betaln(a, b))
 
 
+# --- the quadrature ---
+
+
+def test_nodes_of_five_points_in_closed_form():
+    """Abramowitz and Stegun, 25.4.32: 0 and +-sqrt(3 / 7), weights 32/45, 49/90 and
+    1/10.
+    """
+    nodes, weights = _lobatto(5)
+    inner = np.sqrt(3 / 7)
+    np.testing.assert_allclose(nodes, [-1, -inner, 0, inner, 1], rtol=2e-9, atol=1e-15)
+    np.testing.assert_allclose(weights, [0.1, 49 / 90, 32 / 45, 49 / 90, 0.1])
+
+
+@pytest.mark.parametrize("n_nodes", [3, 7, 11, 16])
+def test_the_quadrature_is_real_and_exact_for_polynomials(n_nodes):
+    """n Gauss-Lobatto nodes integrate x^k exactly up to k = 2 n - 3."""
+    nodes, weights = _lobatto(n_nodes)
+    assert nodes.dtype == weights.dtype == np.float64
+    nodes = nodes / (1 - 1e-9)  # the ends were moved inside
+    for power in range(2 * n_nodes - 2):
+        exact = (1 - (-1) ** (power + 1)) / (power + 1)
+        assert weights @ nodes**power == pytest.approx(exact, abs=1e-13)
+    # one degree more is not integrated exactly
+    power = 2 * n_nodes - 2
+    assert abs(weights @ nodes**power - 2 / (power + 1)) > 1e-9
+
+
+def test_no_roots_by_a_companion_matrix(monkeypatch):
+    """NumPy 2.5 gives complex roots there."""
+
+    def complex_roots(self):
+        return np.zeros(self.degree(), dtype=np.complex128)
+
+    monkeypatch.setattr(np.polynomial.Legendre, "roots", complex_roots)
+    _lobatto.cache_clear()
+    model = CalibrationModel(stats.uniform(), PowerCurve(2))
+    # E |S - S^2| = 1/2 - 1/3
+    assert model.true_calibration_error(norm=1) == pytest.approx(1 / 6, rel=1e-9)
+    _lobatto.cache_clear()
+
+
 # --- the true error ---
 
 
 @pytest.mark.parametrize("d", [1, 2, 3.5])
 def test_true_error_of_uniform_scores_and_a_power(d):
-    # integral of (s - s^d)^2 = 1/3 - 2/(d + 2) + 1/(2 d + 1), and of s - s^d = 1/2 - 1/(d + 1)
+    # integral of (s - s^d)^2 = 1/3 - 2/(d + 2) + 1/(2 d + 1), and of s - s^d = 1/2 -
+    # 1/(d + 1)
     model = CalibrationModel(stats.uniform(), PowerCurve(d))
     assert model.true_calibration_error() == pytest.approx(
         (1 / 3 - 2 / (d + 2) + 1 / (2 * d + 1)) ** 0.5, abs=1e-10
@@ -83,8 +127,8 @@ def test_true_error_with_the_link_logflip(name):
     assert model.true_calibration_error() == pytest.approx(truth**0.5, abs=1e-10)
 
 
-# mpmath 1.4, 40 digits: Gauss-Legendre over u = (1 - s)^b above s = 1/2 and over v = s^a below, split at the scores at
-# which T(s) = s.
+# mpmath 1.4, 40 digits: Gauss-Legendre over u = (1 - s)^b above s = 1/2 and over v =
+# s^a below, split at the scores at which T(s) = s.
 HIGH_PRECISION = {
     "resnet110_SD_c10": (0.053185689606024, 0.10153211708456),
     "resnet_wide32_c10": (0.056237864457644, 0.10126454678655),
@@ -104,7 +148,9 @@ def test_true_error_against_40_digits(name):
 
 
 def _error_by_density(a, b, curve, norm):
-    """The plain twin: scipy's quad over u = (1 - s)^b and v = s^a, in which the density is bounded."""
+    """The plain twin: scipy's quad over u = (1 - s)^b and v = s^a, in which the density
+    is bounded.
+    """
 
     def upper(u):
         complement = u ** (1 / b)
@@ -147,7 +193,8 @@ def test_true_error_of_a_calibrated_model_is_zero():
 
 
 def test_true_error_of_a_binned_model():
-    # Gupta and Ramdas, Example 1: l1 = .9 .1 + .1 .2 = .11, l2^2 = .9 .01 + .1 .04 = .013.
+    # Gupta and Ramdas, Example 1: l1 = .9 .1 + .1 .2 = .11, l2^2 = .9 .01 + .1 .04 =
+    # .013.
     scores = stats.rv_discrete(values=([0.2, 0.8], [0.9, 0.1]))
     model = CalibrationModel(scores, lambda s: np.where(s < 0.5, 0.3, 0.6))
     assert model.true_calibration_error(1) == pytest.approx(0.11)
@@ -159,7 +206,8 @@ def test_true_error_of_a_binned_model():
 
 
 def test_true_error_sees_jumps():
-    # T = .2 below .37 and .6 above: integral of (s - .2)^2 is (.17^3 + .2^3) / 3, of (s - .6)^2 (.4^3 + .23^3) / 3.
+    # T = .2 below .37 and .6 above: integral of (s - .2)^2 is (.17^3 + .2^3) / 3, of (s
+    # - .6)^2 (.4^3 + .23^3) / 3.
     model = CalibrationModel(stats.uniform(), lambda s: np.where(s < 0.37, 0.2, 0.6))
     truth = (0.17**3 + 0.2**3 + 0.4**3 + 0.23**3) / 3
     assert model.true_calibration_error() == pytest.approx(truth**0.5, abs=1e-10)
@@ -170,10 +218,8 @@ def test_true_error_of_a_noisy_curve_with_and_without_its_breakpoints(n_cells):
     noisy, smooth = NoisyPlattCurve(2, 1, n_cells=n_cells), PlattCurve(2, 1)
     cells = zip(noisy.breakpoints[:-1], noisy.breakpoints[1:], strict=True)
     total = 0.0
-    for (
-        low,
-        high,
-    ) in cells:  # 20 Gauss-Legendre nodes a cell, in which the curve is smooth
+    # 20 Gauss-Legendre nodes a cell, in which the curve is smooth
+    for low, high in cells:
         nodes, weights = np.polynomial.legendre.leggauss(20)
         points = (low + high) / 2 + (high - low) / 2 * nodes
         total += weights @ (points - noisy(points)) ** 2 * (high - low) / 2 / 0.5
@@ -222,7 +268,8 @@ def test_sample_has_the_law_of_the_scores_to_the_last_digit():
     scores, complement = ScoreLaw(stats.beta(a, b)).sample(
         100_000, np.random.default_rng(0)
     )
-    # E log(1 - S) = digamma(b) - digamma(a + b), about -21: half of it comes from scores that round to 1.
+    # E log(1 - S) = digamma(b) - digamma(a + b), about -21: half of it comes from
+    # scores that round to 1.
     error = np.log(complement).std() / len(scores) ** 0.5
     assert np.log(complement).mean() == pytest.approx(
         digamma(b) - digamma(a + b), abs=4 * error
@@ -244,7 +291,8 @@ def test_sample_gives_labels_by_the_curve():
     assert scores.min() >= 0
     assert scores.max() == 1
     assert set(np.unique(y)) == {0, 1}
-    # Where the score reads 1 its complement still counts: T lies between expit(-.3 + .05 * 37.4) and 1.
+    # Where the score reads 1 its complement still counts: T lies between expit(-.3 +
+    # .05 * 37.4) and 1.
     complement = stats.beta(0.05, 2.8).ppf(
         np.linspace(0, betainc(0.05, 2.8, 2.0**-54), 20_001)[1:]
     )
@@ -253,9 +301,8 @@ def test_sample_gives_labels_by_the_curve():
     assert y[at_one].mean() == pytest.approx(
         expected, abs=4 * 0.3 / at_one.sum() ** 0.5
     )
-    assert (
-        expected < 0.97
-    )  # so that labels drawn for a score of exactly 1 would have been caught
+    # so that labels drawn for a score of exactly 1 would have been caught
+    assert expected < 0.97
 
 
 @pytest.mark.parametrize(
@@ -322,14 +369,15 @@ def test_progress_goes_to_stderr_where_asked(capfd):
 def test_detection_rate():
     metric = partial(calibration_error, norm=2, method="plugin", binning=EqualMass(10))
     rate = {
-        d: CalibrationModel(stats.uniform(), PowerCurve(d)).detection_rate(
-            metric, 200, 400, random_state=0
+        d: (
+            CalibrationModel(stats.uniform(), PowerCurve(d)).detection_rate(
+                metric, 200, 400, random_state=0
+            )
         )
         for d in (1, 1.5, 2.5)
     }
-    assert (
-        abs(rate[1] - 0.05) < 4 * (0.05 * 0.95 * 2 / 400) ** 0.5
-    )  # threshold and rate each have a sampling error
+    # threshold and rate each have a sampling error
+    assert abs(rate[1] - 0.05) < 4 * (0.05 * 0.95 * 2 / 400) ** 0.5
     assert rate[1] < rate[1.5] < rate[2.5]
     assert rate[2.5] > 0.95
     strict = CalibrationModel(stats.uniform(), PowerCurve(1.5)).detection_rate(
@@ -338,7 +386,8 @@ def test_detection_rate():
     assert strict["m"] < rate[1.5]
 
 
-# Roelofs et al., Figure 4: bias in % of the equal-width l2 error for resnet110_c10, (bins, n).
+# Roelofs et al., Figure 4: bias in % of the equal-width l2 error for resnet110_c10,
+# (bins, n).
 FIGURE_4 = {(2, 200): -4.34, (16, 800): -1.12, (64, 400): 3.32}
 
 
@@ -377,9 +426,8 @@ def test_beta_fit_of_scores_that_round_to_the_ends(a, b):
         np.mean(estimates, axis=0),
         np.std(estimates, axis=0, ddof=1) / 20**0.5,
     )
-    assert (
-        np.abs(mean - (a, b)) < 4 * error + 0.005 * np.array([a, b])
-    ).all()  # maximum likelihood is biased by 1/n
+    # maximum likelihood is biased by 1/n
+    assert (np.abs(mean - (a, b)) < 4 * error + 0.005 * np.array([a, b])).all()
 
 
 def test_beta_fit_is_symmetric_and_knows_its_dtype():
@@ -600,9 +648,8 @@ def test_models_of_the_paper():
     )
     assert "beta(2.7752, 0.0478)" in repr(models["resnet110_c10"])
     scores = np.linspace(0, 1, 101)
-    for model in (
-        models.values()
-    ):  # overconfident networks: the curve rises, and ends below the score
+    # overconfident networks: the curve rises, and ends below the score
+    for model in models.values():
         probability = model.calibration_curve(scores)
         assert (np.diff(probability) >= 0).all()
         assert probability[95] < scores[95]

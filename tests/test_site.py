@@ -1,4 +1,6 @@
-"""The site that ``python -m sphinx -W -b html doc doc/_build`` built last, in headless Chromium at three widths."""
+"""The site that ``python -m sphinx -W -b html doc doc/_build`` built last, in headless
+Chromium at three widths.
+"""
 
 import runpy
 from pathlib import Path
@@ -46,7 +48,7 @@ return {
   cut: cut, h1: size('h1'), h2: size('h2'), h3: size('h3'),
   missing: [...article.querySelectorAll('img')].filter(i => i.complete && i.naturalWidth === 0).map(i => i.src),
 };
-"""
+"""  # noqa: E501
 
 
 def _pages():
@@ -85,9 +87,10 @@ def faults(browser, path):
 def test_faults_are_found(browser, tmp_path):
     path = tmp_path / "page.html"
     path.write_text(
-        '<body><div class="bd-article"><h1 style="font-size: 10px">a</h1><h2>b</h2><pre style="white-space: pre">'
-        f'{"x" * 300}</pre><img src="lost.png"><table><td style="overflow-wrap: anywhere; width: 1px; display: block">'
-        "seventeen letters</td></table></div></body>"
+        '<body><div class="bd-article"><h1 style="font-size:'
+        f' 10px">a</h1><h2>b</h2><pre style="white-space: pre">{"x" * 300}</pre><img'
+        ' src="lost.png"><table><td style="overflow-wrap: anywhere; width: 1px;'
+        ' display: block">seventeen letters</td></table></div></body>'
     )
     set_width(browser, 390)
     assert [one.split(":")[0].split(" ")[0] for one in faults(browser, path)][

@@ -1,4 +1,6 @@
-"""Pipelines with a recalibrator become one graph; converted models are joined to the graph of a recalibrator."""
+"""Pipelines with a recalibrator become one graph; converted models are joined to the
+graph of a recalibrator.
+"""
 
 import runpy
 from pathlib import Path
@@ -54,9 +56,8 @@ def test_a_pipeline_in_one_call(recalibrator, n_classes, dtype):
     model = skl2onnx.to_onnx(pipeline, X[:1], options={"zipmap": False})
     labels, probabilities = run(model, X=X)
     expected = pipeline.predict_proba(X)
-    assert (
-        np.mean(np.abs(probabilities - expected) < 1e-5) > 0.99
-    )  # where a score lies on a step, rounding decides
+    # where a score lies on a step, rounding decides
+    assert np.mean(np.abs(probabilities - expected) < 1e-5) > 0.99
     assert np.mean(labels == pipeline.predict(X)) > 0.99
 
 

@@ -1,4 +1,6 @@
-"""Calibration slope and intercept against a general-purpose fit, and their intervals."""
+"""Calibration slope and intercept against a general-purpose fit, and their
+intervals.
+"""
 
 import numpy as np
 import pytest
@@ -43,7 +45,8 @@ def test_equals_a_general_purpose_fit(weighted):
 
 
 def test_golden_cases():
-    # 10 of 40 events at s = 1/2: log(1/3); information 40 * 3/16 = 7.5, so 1.6449 / sqrt(7.5) = .6006 either way.
+    # 10 of 40 events at s = 1/2: log(1/3); information 40 * 3/16 = 7.5, so 1.6449 /
+    # sqrt(7.5) = .6006 either way.
     labels = np.r_[np.zeros(15), np.ones(5), np.zeros(15), np.ones(5)]
     scores = np.r_[np.full(20, 0.5), np.full(20, 0.5 + 1e-9)]
     found = calibration_slope_intercept(labels, scores).intercept

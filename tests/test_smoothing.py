@@ -28,9 +28,8 @@ def images(scores, reach):
 def kde_twin(scores, labels, weights, norm, bandwidth, grid=GRID):
     density, events = np.zeros_like(grid), np.zeros_like(grid)
     for mirrored in images(scores, 1):
-        u = (grid[:, None] - mirrored) / (
-            3 * bandwidth
-        )  # the triweight kernel has variance 1/9
+        # the triweight kernel has variance 1/9
+        u = (grid[:, None] - mirrored) / (3 * bandwidth)
         kernel = np.where(np.abs(u) < 1, (1 - u**2) ** 3, 0)
         density += kernel @ weights
         events += kernel @ (weights * labels)
@@ -72,9 +71,8 @@ def test_kde_equals_the_direct_sum(norm, ties):
     assert kde_calibration_error(
         labels, scores, norm=norm, sample_weight=weights
     ) == pytest.approx(twin, rel=1e-4)
-    twin = kde_twin(
-        scores, labels, np.ones(150), norm, 0.3
-    )  # as wide as the unit interval: reflected more than once
+    # as wide as the unit interval: reflected more than once
+    twin = kde_twin(scores, labels, np.ones(150), norm, 0.3)
     assert kde_calibration_error(
         labels, scores, norm=norm, bandwidth=0.3
     ) == pytest.approx(twin, rel=1e-4)
@@ -106,7 +104,9 @@ def test_smooth_error_is_the_fixed_point_of_the_direct_sum(ties):
 
 
 def fractional_parts(n, power):
-    """Scores in (.05, .95) and labels with P(y | s) = s^power, both from irrational rotations."""
+    """Scores in (.05, .95) and labels with P(y | s) = s^power, both from irrational
+    rotations.
+    """
     index = np.arange(n)
     scores = 0.05 + 0.9 * ((index * 0.6180339887498949 + 0.5) % 1)
     return scores, (index * 0.7548776662466927 + 0.25) % 1 < scores**power
@@ -123,7 +123,8 @@ def fractional_parts(n, power):
     ],
 )
 def test_smooth_error_agrees_with_the_reference_implementation(n, power, reference):
-    # relplot 1.0.3, smECE(f, y). It looks for sigma in ten bisections, hence 3 %; refined to thirty it is within .2 %.
+    # relplot 1.0.3, smECE(f, y). It looks for sigma in ten bisections, hence 3 %;
+    # refined to thirty it is within .2 %.
     scores, labels = fractional_parts(n, power)
     assert smooth_calibration_error(labels, scores) == pytest.approx(
         reference, rel=0.03
@@ -131,7 +132,8 @@ def test_smooth_error_agrees_with_the_reference_implementation(n, power, referen
 
 
 def test_smooth_error_is_never_above_the_unsmoothed_one():
-    # Blasiok and Nakkiran: smoothing contracts. Holds for scores at 0 and 1 too, where an image is easily lost.
+    # Blasiok and Nakkiran: smoothing contracts. Holds for scores at 0 and 1 too, where
+    # an image is easily lost.
     rng = np.random.default_rng(3)
     for _ in range(50):
         scores = rng.choice([0.0, 0.01, 0.5, 0.99, 1.0], 60)

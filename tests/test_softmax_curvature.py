@@ -1,4 +1,6 @@
-"""The curvature of softmax regression: by second differences, and the solution of systems with it."""
+"""The curvature of softmax regression: by second differences, and the solution of
+systems with it.
+"""
 
 import numpy as np
 import pytest
@@ -52,12 +54,8 @@ def test_hessian_by_second_differences(affine_map, weighted):
 
 @pytest.mark.parametrize("right", [np.arange(4.0), np.arange(8.0).reshape(4, 2)])
 def test_damped_solution_of_a_singular_matrix_solves_where_it_can_be_solved(right):
-    factor = np.random.default_rng(0).normal(size=(3, 4)) * [
-        1,
-        1e3,
-        1e-3,
-        0,
-    ]  # the last direction has no curvature
+    # the last direction has no curvature
+    factor = np.random.default_rng(0).normal(size=(3, 4)) * [1, 1e3, 1e-3, 0]
     matrix = factor.T @ factor
     found = damped_solution(matrix.copy(), matrix @ right)
     np.testing.assert_allclose(matrix @ found, matrix @ right, rtol=1e-6, atol=1e-9)
@@ -69,9 +67,8 @@ def test_a_flag_that_blas_raises_for_finite_numbers_is_no_warning():
     class Flagged(DiagonalMap):
         @staticmethod
         def adjoint(residual, features):
-            np.subtract(
-                np.float32(np.inf), np.float32(np.inf)
-            )  # raises the flag, and its result is not used
+            # raises the flag, and its result is not used
+            np.subtract(np.float32(np.inf), np.float32(np.inf))
             return DiagonalMap.adjoint(residual, features)
 
     options = {"centre": centre, "penalty": np.full(len(centre), 0.1)}

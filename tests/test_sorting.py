@@ -73,11 +73,8 @@ def test_lookup_is_searchsorted(edges, dtype):
         ]
     )
     expected = np.searchsorted(edges[1:-1], scores, side="left")
-    for every in (
-        scores,
-        scores[:10],
-        np.resize(scores, 10**6),
-    ):  # with a table, without, and with the largest
+    # with a table, without, and with the largest
+    for every in (scores, scores[:10], np.resize(scores, 10**6)):
         np.testing.assert_array_equal(BinLookup(edges, every)(scores), expected)
         assert BinLookup(edges, every)(scores[:0]).tolist() == []
 

@@ -1,4 +1,6 @@
-"""The speed benchmark runs, and its answers are those of the peers that are always installed. Nothing is timed."""
+"""The speed benchmark runs, and its answers are those of the peers that are always
+installed. Nothing is timed.
+"""
 
 import json
 import subprocess
@@ -82,7 +84,8 @@ def test_one_job_as_a_table():
 
 
 def test_floors_do_the_work():
-    # The floors of the binned errors compute the error itself, but for ties at an edge, of which there are none here.
+    # The floors of the binned errors compute the error itself, but for ties at an edge,
+    # of which there are none here.
     from benchmarks.speed import floors, problems
     from skcalib.metrics import calibration_error, expected_calibration_error
 
@@ -123,9 +126,8 @@ def test_shapes_are_a_second_axis():
             == pytest.approx(ratios[row["worst"]])
         )
         assert row["bytes_a_row"] > 0
-    assert (
-        "constant" not in rows["slope and intercept"]["seconds"]
-    )  # one score has no slope
+    # one score has no slope
+    assert "constant" not in rows["slope and intercept"]["seconds"]
     assert rows["slope and intercept"]["in_fits"] > 0
 
 
@@ -141,7 +143,9 @@ def test_shapes_as_a_table_of_a_page():
 
 
 def _shapes(*arguments):
-    """Run three small jobs; the exit status says whether a limit was missed, which is not tested."""
+    """Run three small jobs; the exit status says whether a limit was missed, which is
+    not tested.
+    """
     jobs = [
         "--job",
         "equal-width ECE",

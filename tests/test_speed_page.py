@@ -8,7 +8,10 @@ from benchmarks.speed.jobs import JOBS, Target
 from benchmarks.speed.page import FAMILIES, conditions, missed, with_tables
 from benchmarks.speed.run import Measured
 
-MARKS = "before\n<!-- measured: made by `python -m benchmarks.speed --page` -->\nold\n<!-- end of the tables -->after\n"
+MARKS = (
+    "before\n<!-- measured: made by `python -m benchmarks.speed --page` -->\nold\n<!--"
+    " end of the tables -->after\n"
+)
 
 
 NONE = Target()
@@ -61,7 +64,8 @@ def test_each_job_belongs_to_one_family():
     ],
 )
 def test_what_is_missed(target, expected):
-    # Of the peers that compute the same the quickest takes as long as ours; one that does not takes half of that.
+    # Of the peers that compute the same the quickest takes as long as ours; one that
+    # does not takes half of that.
     rows = [
         row(peer="quick", peer_s=2.0, target=target),
         row(peer="slow", peer_s=10.0, target=target),
@@ -108,12 +112,12 @@ def test_the_page_holds_what_was_measured():
     assert "1970-01-01" in page
     assert "a load of 1.5" in page
     assert (
-        "| sweep | 10 x 3 | 2.00 | 2.00 |  | <= 1.5 x floor, 1 x peers: misses 1.5 floors |"
-        in page
+        "| sweep | 10 x 3 | 2.00 | 2.00 |  | <= 1.5 x floor, 1 x peers: misses 1.5"
+        " floors |" in page
     )
     assert (
-        "quick .500 (a temperature of higher log-loss: 0.6250, ours 0.5000), slow 4.00 | 1 x peers: met |"
-        in page
+        "quick .500 (a temperature of higher log-loss: 0.6250, ours 0.5000), slow 4.00"
+        " | 1 x peers: met |" in page
     )
     assert "| Platt, Beta | 2.00 | .500 to 4.00 | 1 of 2 | 1 of 1 |" in page
     behind = page.split("## What is behind")[1]

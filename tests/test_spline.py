@@ -1,4 +1,6 @@
-"""Spline calibration: the objective written plainly, exact leave-one-out, knots, tails, monotone fits."""
+"""Spline calibration: the objective written plainly, exact leave-one-out, knots, tails,
+monotone fits.
+"""
 
 import math
 
@@ -21,14 +23,17 @@ def sample(n=300, seed=0):
 
 
 def objective(values, knots, z, y, weights, inverse_temperature, roughness_penalty):
-    """Log-loss, curvature integral and ridge of the natural spline through (knots, values), term by term."""
+    """Log-loss, curvature integral and ridge of the natural spline through (knots,
+    values), term by term.
+    """
     spline = CubicSpline(knots, values, bc_type="natural")
     total = 0.0
     for x, label, weight in zip(z, y, weights, strict=True):
         inside = min(max(x, knots[0]), knots[-1])
         eta = float(spline(inside) + spline(inside, 1) * (x - inside))
         total += weight * (math.log1p(math.exp(-abs(eta))) + max(eta, 0) - label * eta)
-    # d^2 g / d(bz)^2 = g'' / b^2 and d(bz) = b dz: the integral of g''^2 over z, divided by b^3
+    # d^2 g / d(bz)^2 = g'' / b^2 and d(bz) = b dz: the integral of g''^2 over z,
+    # divided by b^3
     pieces = zip(knots, knots[1:], strict=False)
     bend = (
         sum(quad(lambda x: float(spline(x, 2)) ** 2, a, b)[0] for a, b in pieces)
@@ -59,9 +64,8 @@ def test_fit_is_the_minimum_of_the_objective(roughness_penalty, weighted):
         return objective(values, model.knots_, z, y, weights, b, roughness_penalty)
 
     lowest = at(model.knot_log_odds_)
-    for j in range(
-        5
-    ):  # the derivative vanishes in every coordinate, and the objective rises
+    # the derivative vanishes in every coordinate, and the objective rises
+    for j in range(5):
         step = 1e-3 * np.eye(5)[j]
         up, down = at(model.knot_log_odds_ + step), at(model.knot_log_odds_ - step)
         assert min(up, down) > lowest
@@ -196,7 +200,8 @@ def test_tails_are_straight_in_the_log_odds():
 
 
 def test_knots_are_quantiles():
-    # Four knots of ten scores: the first, the smallest with 1/3 and 2/3 of the rows (4 and 7 of 10), the last.
+    # Four knots of ten scores: the first, the smallest with 1/3 and 2/3 of the rows (4
+    # and 7 of 10), the last.
     z = np.arange(10.0)
     assert _quantile_knots(z, z > 5, None, 4).tolist() == [0, 3, 6, 9]
     assert _quantile_knots(np.repeat(z, 3), np.repeat(z > 5, 3), None, 4).tolist() == [
@@ -260,10 +265,8 @@ def test_a_model_that_ranks_the_wrong_way_round():
         (np.linspace(0.01, 0.99, 30), np.arange(30) > 14),  # separable
         (np.repeat([0.0, 1.0], 10), np.arange(20) % 10 < 2),  # exact zeros and ones
         (np.full(12, 0.3), np.arange(12) < 5),  # one score
-        (
-            np.array([0.3, 0.3 + 1e-13] * 10),
-            np.arange(20) % 3 == 0,
-        ),  # two that hardly differ
+        # two that hardly differ
+        (np.array([0.3, 0.3 + 1e-13] * 10), np.arange(20) % 3 == 0),
         (np.array([0.2]), np.array([True])),  # one row
         (np.linspace(0.1, 0.9, 9), np.ones(9, dtype=bool)),  # one class
     ],

@@ -1,4 +1,6 @@
-"""SQL: the expressions run in DuckDB and give what `predict_proba` gives; NULL for what is no score."""
+"""SQL: the expressions run in DuckDB and give what `predict_proba` gives; NULL for what
+is no score.
+"""
 
 import numpy as np
 import pytest
@@ -33,7 +35,9 @@ NOT_SCORES = [None, np.nan, -1e-300, -0.5, np.nextafter(1, 2), 2.0, np.inf, -np.
 
 
 def run(expressions, columns):
-    """Return what DuckDB makes of expressions of columns (a dict): float64 (n, number of expressions), NaN for NULL."""
+    """Return what DuckDB makes of expressions of columns (a dict): float64 (n, number
+    of expressions), NaN for NULL.
+    """
     given = {name: pyarrow.array(list(values)) for name, (_, values) in columns.items()}
     n_rows = len(next(iter(given.values())))
     connection = duckdb.connect()
@@ -54,7 +58,9 @@ def run(expressions, columns):
 
 
 def run_scores(expressions, scores, names="p"):
-    """Return what DuckDB makes of rows of scores (n,) or (n, K) in columns of these names."""
+    """Return what DuckDB makes of rows of scores (n,) or (n, K) in columns of these
+    names.
+    """
     columns = np.array(scores, dtype=object).reshape(len(scores), -1).T
     return run(
         expressions,
@@ -81,7 +87,9 @@ def _many_class_rows(n=300, n_classes=4, seed=0):
 
 
 def _scores_at(fitted):
-    """Return scores at, just below and just above the places where a map may break, and some others."""
+    """Return scores at, just below and just above the places where a map may break, and
+    some others.
+    """
     named = ("bin_edges_", "score_knots_")
     breaks = np.concatenate(
         [np.ravel(getattr(fitted, name)) for name in named if hasattr(fitted, name)]
@@ -333,7 +341,9 @@ def test_tables_of_pieces(recalibrator, input):
 
 
 def test_no_step_lies_between_forecasts_that_differ_by_rounding():
-    """Engines round EXP and LN in other ways than NumPy: a step there would give such scores another bin."""
+    """Engines round EXP and LN in other ways than NumPy: a step there would give such
+    scores another bin.
+    """
     scores = np.round(np.random.default_rng(0).random(300), 1)
     scores = np.concatenate((scores, np.nextafter(scores, -1), np.nextafter(scores, 2)))
     scores = np.clip(scores, 0, 1)
@@ -347,7 +357,9 @@ def test_no_step_lies_between_forecasts_that_differ_by_rounding():
 
 
 def test_equal_width_bins_of_log_odds():
-    """The steps are log-odds, so that no engine computes a probability: also as a table."""
+    """The steps are log-odds, so that no engine computes a probability: also as a
+    table.
+    """
     scores, y = _two_class_rows()
     z = np.round(8 * scores - 4, 1)
     fitted = skcalib.HistogramBinning(EqualWidth(6), input="logit").fit(z, y)

@@ -1,4 +1,6 @@
-"""The sigmoid of least squared loss: no lower minimum on a dense grid, and none beside it on many rows."""
+"""The sigmoid of least squared loss: no lower minimum on a dense grid, and none beside
+it on many rows.
+"""
 
 import numpy as np
 import pytest
@@ -13,7 +15,9 @@ def loss(coef, x, labels, weight=1.0):
 
 
 def lowest_on_a_grid(x, labels, weight):
-    """The least loss over slopes in half octaves, both signs, and middles between and beyond the rows."""
+    """The least loss over slopes in half octaves, both signs, and middles between and
+    beyond the rows.
+    """
     distinct = np.unique(x)
     places = np.r_[
         np.linspace(x.min() - 1, x.max() + 1, 201), (distinct[1:] + distinct[:-1]) / 2

@@ -1,4 +1,6 @@
-"""Stacks: the weights written plainly, what they choose, harm, hard samples, options and refusals."""
+"""Stacks: the weights written plainly, what they choose, harm, hard samples, options
+and refusals.
+"""
 
 import time
 
@@ -23,8 +25,8 @@ from skcalib import (
     TemperatureScaling,
     VennAbers,
 )
-from skcalib.recalibrators import _member_fits
-from skcalib.recalibrators._stacked import Uncalibrated
+from skcalib._fitting import member_fits
+from skcalib.recalibrators._uncalibrated import Uncalibrated
 
 
 def sample(n=300, seed=0, slope=0.5):
@@ -210,7 +212,7 @@ def test_a_verbose_fit_that_takes_long_is_not_silent(capsys, monkeypatch):
             super()._fit_scores(scores, codes, sample_weight)
 
     monkeypatch.setattr("skcalib._progress._SECONDS", 0.0)
-    monkeypatch.setattr(_member_fits, "_LONGEST_SILENCE", 0.01)
+    monkeypatch.setattr(member_fits, "_LONGEST_SILENCE", 0.01)
     stack = StackedRecalibrator([Slow()], verbose=True, cv=2).fit(*sample(60))
     lines = [line for line in capsys.readouterr().err.splitlines() if "Slow" in line]
     assert "all rows, member 2 of 2: Slow, 0 s" in lines[0]
@@ -283,8 +285,9 @@ def test_logits_and_their_probabilities(n_classes):
 
 @pytest.mark.slow
 def test_is_near_the_best_member_and_never_far_from_the_scores():
-    # Four kinds of distortion, 20 samples of 250 rows each, scored on 20,000 fresh rows: the mean log-loss is at most
-    # .005 nats above the best single member of that distortion, and no sample is worse than no calibration by .02.
+    # Four kinds of distortion, 20 samples of 250 rows each, scored on 20,000 fresh
+    # rows: the mean log-loss is at most .005 nats above the best single member of that
+    # distortion, and no sample is worse than no calibration by .02.
     bends = {
         "calibrated": lambda z: z,
         "over-confident": lambda z: 0.4 * z,
@@ -364,7 +367,8 @@ def test_members_take_the_input_and_the_labels_of_the_stack():
     assert set(stack.predict(z)) == {"no", "yes"}
 
 
-# Each in well under a minute, finite, and without a warning (warnings are errors in these tests).
+# Each in well under a minute, finite, and without a warning (warnings are errors in
+# these tests).
 rng_ = np.random.default_rng(4)
 HARD = {
     "30 rows": sample(30),
@@ -423,14 +427,16 @@ def test_150_classes_take_seconds():
 
 
 def test_a_fold_that_sees_one_class_only_weighs_nothing():
-    # The only event is in one of five folds: its rows count alike for all members, the other rows do not.
+    # The only event is in one of five folds: its rows count alike for all members, the
+    # other rows do not.
     scores, y = np.linspace(0.1, 0.9, 20), (np.arange(20) == 19).astype(int)
     stack = StackedRecalibrator(
         [TemperatureScaling()],
         cv=[(np.arange(10), np.arange(10, 20))[::s] for s in (1, -1)],
     )
     stack.fit(scores[:, None], y)
-    # Fold 1 trains on rows 0-9, all of one class, and predicts rows 10-19 as they are. Fold 2 is fitted.
+    # Fold 1 trains on rows 0-9, all of one class, and predicts rows 10-19 as they are.
+    # Fold 2 is fitted.
     as_they_are = np.where(y == 1, scores, 1 - scores)
     fitted = (
         TemperatureScaling().fit(scores[10:], y[10:]).predict_proba(scores[:10])[:, 0]

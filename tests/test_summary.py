@@ -1,15 +1,20 @@
-"""The summary of a model: each number against a plain twin, its interval, and what is said where it has no value."""
+"""The summary of a model: each number against a plain twin, its interval, and what is
+said where it has no value.
+"""
 
 import math
 
 import numpy as np
 import pytest
 from _catalog import refused
+from scipy.optimize import brentq
 from scipy.special import expit, logit
+from scipy.stats import gamma
 from scipy.stats import t as student
 
 from skcalib._errors.bin_free import loess_weights
-from skcalib._inference.influence import half_width
+from skcalib._intervals.influence import Influence
+from skcalib._intervals.rare import area_limits
 from skcalib.evaluation import calibration_summary
 from skcalib.metrics import calibration_slope_intercept
 
@@ -34,11 +39,13 @@ def sample(n=60, seed=0):
     return rng.random(n) < scores**1.5, scores, rng.integers(0, 4, n)
 
 
-# --- Plain twins, from the formulas -------------------------------------------------------------------------------
+# --- Plain twins, from the formulas ---------------------------------------------------
 
 
 def loess_twin(scores, frequency, weights, at):
-    """A parabola by least squares over the nearest scores that hold three quarters of the rows, rounded down."""
+    """A parabola by least squares over the nearest scores that hold three quarters of
+    the rows, rounded down.
+    """
     near = sorted((abs(s - at), w) for s, w in zip(scores, weights, strict=True))
     held, width = 0.0, None
     for distance, w in near:
@@ -47,7 +54,7 @@ def loess_twin(scores, frequency, weights, at):
             width = distance
             break
     rows = [(s, f, w * (1 - (abs(s - at) / width) ** 3) ** 3)
-            for s, f, w in zip(scores, frequency, weights, strict=True) if abs(s - at) < width]  # fmt: skip
+            for s, f, w in zip(scores, frequency, weights, strict=True) if abs(s - at) < width]  # fmt: skip  # noqa: E501
     design = np.array([[1, s - at, (s - at) ** 2] for s, _, _ in rows]) * np.sqrt(
         [[k] for *_, k in rows]
     )
@@ -70,13 +77,13 @@ def influence_twins(labels, scores):
 
     auc = sum(wins(a, b) for a in ones for b in zeros) / (len(ones) * len(zeros))
     return {
-        "observed_expected": (ratio, [(y - ratio * s) * n / events for s, y in zip(scores, labels, strict=True)]),
+        "observed_expected": (ratio, [(y - ratio * s) * n / events for s, y in zip(scores, labels, strict=True)]),  # noqa: E501
         "brier_score": (brier, [loss - brier for loss in losses]),
-        "scaled_brier_score": (1 - brier / v, [(brier - loss) / v + brier * (1 - 2 * f) * (y - f) / v**2
-                                               for loss, y in zip(losses, labels, strict=True)]),
+        "scaled_brier_score": (1 - brier / v, [(brier - loss) / v + brier * (1 - 2 * f) * (y - f) / v**2  # noqa: E501
+                                               for loss, y in zip(losses, labels, strict=True)]),  # noqa: E501
         "auc": (auc, [
-            (np.mean([wins(s, b) for b in zeros]) - auc) * n / math.sqrt(len(ones) * (len(ones) - 1)) if y
-            else (np.mean([wins(a, s) for a in ones]) - auc) * n / math.sqrt(len(zeros) * (len(zeros) - 1))
+            (np.mean([wins(s, b) for b in zeros]) - auc) * n / math.sqrt(len(ones) * (len(ones) - 1)) if y  # noqa: E501
+            else (np.mean([wins(a, s) for a in ones]) - auc) * n / math.sqrt(len(zeros) * (len(zeros) - 1))  # noqa: E501
             for s, y in zip(scores, labels, strict=True)
         ]),
     }  # fmt: skip
@@ -93,6 +100,65 @@ def width_twin(influence, level=0.95):
     )
 
 
+def ratio_limits_twin(labels, scores, estimate, influence):
+    """Bisection of the tails of the number of events, from its whole distribution, for
+    a common shift of the log-odds; longer where y - (O/E) s varies more than events.
+    """
+    k = int(labels.sum())
+
+    def mass(delta):
+        probability = np.ones(1)
+        for q in expit(logit(scores) + delta):
+            probability = np.convolve(probability, [1 - q, q])
+        return probability
+
+    def mean(delta):
+        return expit(logit(scores) + delta).mean() / scores.mean()
+
+    centre = brentq(lambda d: expit(logit(scores) + d).sum() - k, -20, 20)
+    low = mean(brentq(lambda d: mass(d)[k:].sum() - 0.025, -20, centre))
+    high = mean(brentq(lambda d: mass(d)[: k + 1].sum() - 0.025, centre, 20))
+    q = expit(logit(scores) + centre)
+    residual = labels - estimate * scores
+    stretch = max(math.sqrt(np.sum(residual**2) / np.sum(q * (1 - q))), 1)
+    return estimate - stretch * (estimate - low), estimate + stretch * (high - estimate)
+
+
+def brier_limits_twin(labels, scores, estimate, influence):
+    """Quantiles of gamma laws with the mean and variance of the sum of losses, with one
+    more row of the largest loss above.
+    """
+    n, variance = len(labels), np.sum(np.square(influence))
+    total, largest = n * estimate, max(scores.max(), 1 - scores.min()) ** 2
+    low = gamma.ppf(0.025, total**2 / variance, scale=variance / total)
+    total, variance = total + largest, variance + largest**2
+    high = gamma.ppf(0.975, total**2 / variance, scale=variance / total)
+    return low / n, high / n
+
+
+def area_limits_twin(labels, scores, estimate, influence):
+    """Newcombe's method 5, longer where DeLong's variance is larger."""
+    m, n = labels.sum(), np.sum(~labels)
+
+    def variance(t):
+        rest = (m + n) / 2 - 1
+        return t * (1 - t) * (1 + rest * ((1 - t) / (2 - t) + t / (1 + t))) / (m * n)
+
+    delong = np.sum(np.square(influence)) / len(labels) ** 2
+    z = 1.959963985 * math.sqrt(max(delong / variance(estimate), 1))
+    return tuple(
+        brentq(lambda t: abs(estimate - t) - z * math.sqrt(variance(t)), *ends)
+        for ends in ((1e-9, estimate), (estimate, 1 - 1e-9))
+    )
+
+
+LIMIT_TWINS = {
+    "observed_expected": ratio_limits_twin,
+    "brier_score": brier_limits_twin,
+    "auc": area_limits_twin,
+}
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_numbers_and_limits_are_those_of_plain_twins(seed):
     labels, scores, _ = sample(seed=seed)
@@ -100,16 +166,14 @@ def test_numbers_and_limits_are_those_of_plain_twins(seed):
     for name, (estimate, influence) in influence_twins(
         labels.tolist(), scores.tolist()
     ).items():
-        here, width = getattr(found, name), width_twin(influence)
-        limits = (estimate - width, estimate + width)
-        if name == "observed_expected":
-            limits = (estimate * math.exp(-width), estimate * math.exp(width))
-        elif name == "auc":
-            limits = expit(
-                logit(estimate)
-                + np.array((-1, 1)) * width / (estimate * (1 - estimate))
-            )
-        assert here == pytest.approx((estimate, *limits), abs=1e-9)
+        here = getattr(found, name)
+        assert here.estimate == pytest.approx(estimate, abs=1e-9)
+        if name == "scaled_brier_score":
+            width = width_twin(influence)
+            limits = (estimate - width, estimate + width)
+        else:
+            limits = LIMIT_TWINS[name](labels, scores, estimate, influence)
+        assert here[1:] == pytest.approx(limits, abs=1e-6), name
     both = calibration_slope_intercept(labels, scores, confidence_level=0.95)
     assert (found.slope, found.intercept) == (both.slope, both.intercept)
 
@@ -147,20 +211,25 @@ def test_distances_are_those_of_a_plain_local_parabola(seed):
 
 
 def test_the_smooth_curve_meets_the_published_example_of_r():
-    # example(loess) of R: stopping distances of 50 cars, `cars.lo <- loess(dist ~ speed, cars)`, and what predict
-    # prints at the speeds where R computes the curve. In between it interpolates: 49.824812 at 18, without 50.067148.
+    # example(loess) of R: stopping distances of 50 cars,
+    # `cars.lo <- loess(dist ~ speed, cars)`, and what predict prints at the speeds
+    # where R computes the curve. In between it interpolates: 49.824812 at 18, without
+    # 50.067148.
     speed = np.repeat(
         [4, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 22, 23, 24, 25],
         [2, 2, 1, 1, 3, 2, 4, 4, 4, 3, 2, 3, 4, 3, 5, 1, 1, 4, 1],
     )
-    distance = "2 10 4 22 16 10 18 26 34 17 28 14 20 24 28 26 34 34 46 26 36 60 80 20 26 54 32 40 32 40 50 42 56 76 84 "
+    distance = (
+        "2 10 4 22 16 10 18 26 34 17 28 14 20 24 28 26 34 34 46 26 36 60 80 20 26 54 32"
+        " 40 32 40 50 42 56 76 84 "
+    )
     distance += "36 46 68 32 48 52 56 64 66 54 70 92 93 120 85"
     distance = np.array(distance.split(), dtype=float)
     places, place, count = np.unique(speed, return_inverse=True, return_counts=True)
     curve = loess_weights(places.astype(float), count.astype(float)) @ (
         np.bincount(place, distance) / count
     )
-    published = {8: 15.281082, 10: 21.865315, 12: 29.350386, 13: 33.230660, 14: 37.167935, 15: 41.205226, 17: 48.355889,
+    published = {8: 15.281082, 10: 21.865315, 12: 29.350386, 13: 33.230660, 14: 37.167935, 15: 41.205226, 17: 48.355889,  # noqa: E501
                  19: 51.986702, 22: 68.569313}  # fmt: skip
     assert curve[np.isin(places, list(published))] == pytest.approx(
         list(published.values()), abs=5e-7
@@ -180,7 +249,7 @@ def test_the_smooth_curve_keeps_parabolas_and_goes_through_few_scores():
     )
 
 
-# --- Sanity, weights, clusters ------------------------------------------------------------------------------------
+# --- Sanity, weights, clusters --------------------------------------------------------
 
 
 def test_twice_as_many_events_as_expected():
@@ -237,7 +306,8 @@ def test_clusters_and_importance():
         one, two, three = (getattr(found, name) for found in (alone, paired, weighted))
         assert two.estimate == pytest.approx(one.estimate, abs=1e-9)
         assert three.estimate == pytest.approx(one.estimate, abs=1e-9)
-        # Repeated rows tell nothing new, and equal weights nothing at all. Those of the slope alone are Wald's.
+        # Repeated rows tell nothing new, and equal weights nothing at all. Those of the
+        # slope alone are Wald's.
         assert [each.high - each.low for each in (two, three)] == pytest.approx(
             [one.high - one.low] * 2, rel=0.2
         ), name
@@ -245,19 +315,140 @@ def test_clusters_and_importance():
         calibration_summary(labels, scores, clusters=np.zeros(200), **QUICK)
 
 
-def test_the_width_of_clusters_is_that_of_their_sums():
-    influence, cluster = np.array([1.0, -1, 2, -2]), np.array([0, 0, 1, 2])
-    # Sums 0, 2, -2: variance of their sum 8 * 3 / 2; kurtosis 3 * 32 / 64 < 5 / 3, so min(9, 2) degrees of freedom.
-    assert half_width(influence, 0.9, cluster=cluster) == pytest.approx(
-        student.ppf(0.95, 2) * math.sqrt(12) / 4
+def test_the_variance_of_clusters_by_hand():
+    """Clusters of 2, 1, 1 and 1 rows with the sums 0, 2, -2 and 0, jackknifed.
+
+    The sums are divided by 1 - 2/5 and 1 - 1/5: 0, 2.5, -2.5, 0. The mean square of the
+    rows is 10/5 = 2, so that the squared sums 8 are as many as 4 independent rows have:
+    fewer than 5, and the correlation is 0. Then the variances are as 2, 1, 1, 1.
+    """
+    values = np.array([1.0, -1, 2, -2, 0])
+    error, degrees, reason = Influence(
+        values, cluster=np.array([0, 0, 1, 2, 3])
+    ).spread()
+    assert reason == ""
+    assert error == pytest.approx(math.sqrt(2 * 2.5**2) / 5)
+    assert degrees == pytest.approx(5**2 / 7)
+    # Sums 4 and -4 of two rows each and 0: all from pairs, so that the correlation is 1
+    # and the variances are as 4, 4, 4.
+    same = Influence(np.array([2.0, 2, -2, -2, 0, 0]), cluster=np.arange(6) // 2)
+    assert same.spread().degrees == pytest.approx(3)
+    # Two clusters, or one that outweighs the others, tell nothing.
+    for cluster in ([0, 0, 0, 1, 1, 1], [0, 0, 0, 0, 1, 2]):
+        found = Influence(np.arange(6) - 2.5, cluster=np.array(cluster))
+        assert np.isnan(found.half_width(0.9)[0])
+        assert "of equal size" in found.spread().reason
+    assert np.isnan(Influence(np.zeros(9)).half_width(0.9)[0])
+
+
+def test_published_limits_of_areas():
+    for counts, area, limits in (
+        ((10, 10), 1.0, (0.800, 1)),
+        ((3, 997), 1.0, (0.708, 1)),
+        ((5, 100), 0.75, (0.490, 0.897)),
+    ):
+        assert area_limits(area, *counts, 0.95) == pytest.approx(limits, abs=6e-4)
+
+
+def test_rows_that_do_not_determine_a_number():
+    """100 events of 100 rows at .99: Clopper and Pearson's .9638 to 1, over .99."""
+    all_events = calibration_summary([1] * 100, [0.99] * 100, labels=[0, 1], **QUICK)
+    assert all_events.observed_expected == pytest.approx(
+        (1 / 0.99, 0.9735, 1 / 0.99), abs=1e-4
     )
-    assert half_width(np.zeros(3), 0.9) == 0
+    assert all_events.brier_score.high > 0.03
+    separable = calibration_summary(
+        [0] * 10 + [1] * 10, np.linspace(0.1, 0.9, 20), **QUICK
+    )
+    assert separable.auc == pytest.approx((1, 0.8002, 1), abs=1e-3)
+    assert separable.dxy == pytest.approx((1, 0.6004, 1), abs=1e-3)
+    few = calibration_summary([0] * 40 + [1] * 4, np.linspace(0.1, 0.9, 44), **QUICK)
+    assert np.isnan(few.scaled_brier_score.low)
+    assert few.reasons["scaled_brier_score"] == "fewer than 10 events"
+    assert "No interval: scaled_brier_score (fewer than 10 events)" in str(few)
+    assert "(no interval)" in str(few)
+    labels, scores, _ = sample(200)
+    two = calibration_summary(labels, scores, clusters=np.arange(200) < 100, **QUICK)
+    for name in ("observed_expected", "slope", "intercept", "brier_score", "auc"):
+        assert np.isnan(getattr(two, name).low)
+        assert "worth 2 of equal size" in two.reasons[name]
+
+
+def test_no_interval_of_zero_width():
+    rng = np.random.default_rng(5)
+    for _ in range(150):
+        n = int(rng.integers(2, 25))
+        scores = rng.choice([0.01, 0.2, 0.5, 0.99], n)
+        labels = rng.integers(0, 2, n) * rng.integers(0, 2)
+        found = calibration_summary(labels, scores, labels=[0, 1], **QUICK)
+        for name in ("observed_expected", "brier_score", "scaled_brier_score", "auc"):
+            estimate, low, high = getattr(found, name)
+            if np.isnan(low):
+                assert found.reasons[name]
+            else:
+                assert high - low > 1e-3, (name, labels, scores)
+                assert low <= estimate <= high
+
+
+def test_numbers_of_val_prob():
+    """Six rows, with the logistic regression by R: slope 1.7415, U:Chi-sq .38903,
+    U:p .8232; the likelihood ratio of the probabilities themselves is that of
+    .8 x .4 x .4 x .8 x .7 x .7 over 2^-6.
+    """
+    found = calibration_summary(
+        [0, 1, 0, 1, 1, 0], [0.2, 0.4, 0.6, 0.8, 0.7, 0.3], **QUICK
+    )
+    assert found.slope.estimate == pytest.approx(1.7415, abs=1e-4)
+    assert found.unreliability == pytest.approx((0.38903 - 2) / 6, abs=1e-5)
+    assert found.joint_pvalue == pytest.approx(0.8232, abs=1e-4)
+    ratio = 2 * math.log(0.8 * 0.4 * 0.4 * 0.8 * 0.7 * 0.7 * 64)
+    assert found.nagelkerke_r2 == pytest.approx(
+        (1 - math.exp(-ratio / 6)) / (1 - 2**-2), abs=1e-6
+    )
+    assert found.dxy.estimate == pytest.approx(2 * found.auc.estimate - 1)
+
+
+def test_the_joint_test_of_dependent_rows_is_close_to_the_other():
+    rng = np.random.default_rng(6)
+    scores = rng.random(400)
+    labels = rng.random(400) < expit(0.4 + 0.8 * logit(scores))
+    plain = calibration_summary(labels, scores, **QUICK).joint_pvalue
+    clustered = calibration_summary(
+        labels, scores, clusters=np.arange(400), **QUICK
+    ).joint_pvalue
+    weighted = calibration_summary(
+        labels,
+        scores,
+        sample_weight=np.full(400, 0.2),
+        weight_type="importance",
+        **QUICK,
+    ).joint_pvalue
+    assert plain < 0.05
+    assert [clustered, weighted] == pytest.approx([plain] * 2, abs=0.02)
+
+
+def test_scores_of_exactly_0_and_1_are_said():
+    rng = np.random.default_rng(7)
+    scores = np.round(rng.random(300), 1)
+    labels = rng.random(300) < 0.1 + 0.8 * scores
+    with pytest.warns(UserWarning, match="exactly 0 or 1: their clipping"):
+        found = calibration_summary(labels, scores, **QUICK)
+    inner = (scores > 0) & (scores < 1)
+    alone = calibration_summary(labels[inner], scores[inner], **QUICK)
+    assert found.n_extreme == np.sum(~inner)
+    assert found.inner_slope == pytest.approx(tuple(alone.slope))
+    assert found.joint_pvalue == pytest.approx(alone.joint_pvalue)
+    assert found.slope.estimate < found.inner_slope.estimate
+    assert "scores are exactly 0 or 1" in str(found)
+    assert alone.inner_slope == alone.slope
+    assert alone.n_extreme == 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["clusters", "importance"])
 def test_slopes_of_clusters_and_weights_cover(kind):
-    # Rows are events with the probability of a normal variable below z: the true slope is that of very many rows.
+    # Rows are events with the probability of a normal variable below z: the true slope
+    # is that of very many rows.
     truth = _probit_limits()
     rng, covered = np.random.default_rng(1), np.zeros(2)
     for _ in range(200):
@@ -286,7 +477,7 @@ def _probit_limits():
     return [one.estimate for one in calibration_slope_intercept(labels, expit(z))]
 
 
-# --- What has no value, and how it looks --------------------------------------------------------------------------
+# --- What has no value, and how it looks ----------------------------------------------
 
 
 def test_what_is_not_defined_is_said():
@@ -294,14 +485,14 @@ def test_what_is_not_defined_is_said():
     undefined = {name for name in NAMES if np.isnan(getattr(found, name).estimate)}
     assert (
         undefined
-        == set(found.reasons)
+        == set(found.reasons) - {"joint_pvalue"}
         == {"observed_expected", "intercept", "slope", "scaled_brier_score", "auc"}
     )
     assert "one class only" in str(found)
     assert "no event is observed" in str(found)
     assert "nan" not in str(found)
     separate = calibration_summary([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9], **QUICK)
-    assert list(separate.reasons) == ["slope"]
+    assert list(separate.reasons) == ["slope", "scaled_brier_score", "joint_pvalue"]
     assert separate.auc.estimate == 1
     never = calibration_summary([0, 1, 0], [0.0, 0.0, 0.0], **QUICK)
     assert never.reasons["observed_expected"] == "no event is expected"

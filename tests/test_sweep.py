@@ -32,7 +32,9 @@ def rises(values):
 
 
 def sweep_edges(scores, labels, weights, base):
-    """Try 2, 3, ... bins, at most one a distinct score; with frequencies that rise throughout end at one a score."""
+    """Try 2, 3, ... bins, at most one a distinct score; with frequencies that rise
+    throughout end at one a score.
+    """
     distinct = unique_score_edges(scores)
     if base == "mass" and rises(frequencies(scores, labels, distinct, weights)):
         return distinct
@@ -98,7 +100,8 @@ def test_equals_the_plain_loop(base, weighted, kind):
 
 
 def test_a_golden_case():
-    # Two bins: (0 0 1), (1 0 1): 1/3, 2/3. Three: (0 0), (1 1), (0 1) fall from 1 to 1/2. So two bins:
+    # Two bins: (0 0 1), (1 0 1): 1/3, 2/3. Three: (0 0), (1 1), (0 1) fall from 1 to
+    # 1/2. So two bins:
     # |.2 - 1/3| / 2 + |.7 - 2/3| / 2 = 1/15 + 1/60 = 1/12.
     y, s = [0, 0, 1, 1, 0, 1], [0.1, 0.2, 0.3, 0.6, 0.7, 0.8]
     assert sweep_calibration_error(y, s) == pytest.approx(1 / 12, abs=1e-12)
@@ -128,7 +131,8 @@ def test_labels_without_inversion_end_at_one_bin_a_score():
 
 
 def test_weights_that_do_not_add_up_exactly_do_not_invent_inversions():
-    # Pure bins are tied at 0 and at 1 whatever the weights; .1 + .2 != .3 must not count as a fall.
+    # Pure bins are tied at 0 and at 1 whatever the weights; .1 + .2 != .3 must not
+    # count as a fall.
     rng = np.random.default_rng(1)
     scores = np.sort(rng.random(3000))
     weights = rng.random(3000) * 10.0 ** rng.integers(-8, 8, 3000)
@@ -138,7 +142,8 @@ def test_weights_that_do_not_add_up_exactly_do_not_invent_inversions():
 
 @pytest.mark.parametrize("base", [EqualMass(), EqualWidth()])
 def test_one_inversion_among_many_rows_is_not_quadratic(base):
-    # Every bin count up to thousands is monotone here: the plain loop looks at n bins for each of them.
+    # Every bin count up to thousands is monotone here: the plain loop looks at n bins
+    # for each of them.
     n = 20_000
     scores = np.sort(np.random.default_rng(2).random(n))
     labels = np.arange(n) > n // 2
@@ -196,3 +201,14 @@ def test_refuses_other_bases():
         sweep_calibration_error([0, 1], [0.2, 0.4], base=UniqueScores())
     with pytest.raises(ValueError, match="pass y"):
         MonotonicSweep().bin_edges(np.array([0.2, 0.4]))
+
+
+def test_bins_of_the_sweep_error_are_its_binning():
+    rng = np.random.default_rng(4)
+    scores = rng.random(200)
+    y = rng.random(200) < scores
+    found = sweep_calibration_error(y, scores, binning=EqualWidth())
+    assert found == sweep_calibration_error(y, scores, base=EqualWidth())
+    assert found != sweep_calibration_error(y, scores)
+    with refused(ValueError, "former name of binning"):
+        sweep_calibration_error(y, scores, binning=EqualMass(), base=EqualMass())

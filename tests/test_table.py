@@ -1,11 +1,17 @@
-"""The table of metrics: each calibration error has its row, its limits and its scorers."""
+"""The table of metrics: each calibration error has its row, its limits and its
+scorers.
+"""
+
+from inspect import signature
 
 import numpy as np
 import pytest
 
 from skcalib import metrics
-from skcalib._errors.power import Power
-from skcalib.metrics._table import METRICS, metric_of, scorers
+from skcalib._cells.reductions import BinaryTask
+from skcalib._errors.error import CalibrationError
+from skcalib._errors.power import ErrorPower
+from skcalib.metrics._registry import METRICS, metric_of, scorers
 
 ERRORS = [name for name in metrics.__all__ if name.endswith("calibration_error")]
 every_row = pytest.mark.parametrize("name", METRICS)
@@ -13,8 +19,8 @@ every_row = pytest.mark.parametrize("name", METRICS)
 
 def test_every_error_has_a_row():
     assert ERRORS
-    assert set(ERRORS) == set(METRICS), (
-        "each exported error needs a row in skcalib/metrics/_table.py"
+    assert set(ERRORS) <= set(METRICS), (
+        "each exported error needs a row in skcalib/metrics/_registry.py"
     )
     for name, row in METRICS.items():
         assert row.function is getattr(metrics, name)
@@ -28,7 +34,7 @@ def test_the_interval_stays_inside_the_limits(name):
     scores = rng.random(60)
     labels = rng.random(60) < scores
     low, high = METRICS[name].limits
-    if METRICS[name].power is None:
+    if not METRICS[name].error().has_interval:
         return
     found = metrics.calibration_error_interval(
         labels, scores, metric=METRICS[name].function, n_resamples=30, random_state=0
@@ -37,20 +43,27 @@ def test_the_interval_stays_inside_the_limits(name):
 
 
 @every_row
-def test_a_binned_row_names_the_defaults_of_its_function(name):
+def test_an_error_has_the_parameters_and_the_defaults_of_its_function(name):
     row, rng = METRICS[name], np.random.default_rng(2)
-    if "binning" not in row.defaults:
-        return
+    of_rows = {"y_true", "y_proba", "sample_weight", "pos_label", "labels"}
+    of_function = dict(signature(row.function).parameters)
+    of_error = signature(row.error).parameters
+    # the threshold of the decision error is no part of the number
+    expected = set(of_function) - of_rows - {"return_threshold"}
+    assert expected <= set(of_error)
+    for parameter in expected:
+        assert of_error[parameter].default == of_function[parameter].default
     scores = rng.random(300)
     labels = rng.random(300) < scores
-    options = {option: row.defaults[option] for option in ("norm", "binning", "method")}
-    if "groups" in row.defaults:
-        options |= {"groups": "predicted_class", "reduce": "max"}
-        assert row.function(labels, scores) == row.function(labels, scores, **options)
-    else:
-        assert row.function(labels, scores) == metrics.calibration_error(
-            labels, scores, **options
-        )
+    assert row.error().value(labels, scores) == row.function(labels, scores)
+
+
+@every_row
+def test_an_error_is_frozen(name):
+    error = METRICS[name].error()
+    with pytest.raises(AttributeError):
+        error.multiclass = "marginal"
+    assert type(error).__name__ in repr(error)
 
 
 @every_row
@@ -59,14 +72,17 @@ def test_value_interval_and_test_come_from_the_power_of_the_row(name):
     scores = rng.random(200)
     labels = rng.random(200) < scores**2
     options = {"metric": row.function, "n_resamples": 30, "random_state": 0}
-    if (
-        name == "kernel_calibration_error"
-    ):  # canonical: the only one with a test and no interval
+    # canonical: the only one with a test and no interval
+    if name == "kernel_calibration_error":
         assert metrics.calibration_test(labels, scores, **options).pvalue < 0.05
         return
-    assert issubclass(row.power, Power), (
-        f"{name}: a row needs the power that its interval and test come from"
+    error = row.error()
+    assert isinstance(error, CalibrationError), (
+        f"{name}: a row needs the error that its interval and test come from"
     )
+    task = BinaryTask(scores, labels, None)
+    for most in (None, 50):
+        assert isinstance(error.of_task(task, most), ErrorPower)
     found = metrics.calibration_error_interval(
         labels, scores, interval="inverted", **options
     )

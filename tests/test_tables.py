@@ -1,10 +1,13 @@
-"""How results look in a notebook and in a terminal: short, right, and with HTML that is escaped."""
+"""How results look in a notebook and in a terminal: short, right, and with HTML that is
+escaped.
+"""
 
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
+from skcalib import metrics
 from skcalib._inference.results import IntervalEstimate
 from skcalib.guarantees import independent_bins_certificate
 from skcalib.metrics import (
@@ -47,7 +50,9 @@ RESULTS = _results()
 
 
 class _Balanced(HTMLParser):
-    """Collects the tags and the text, and fails where a tag is closed that is not open."""
+    """Collects the tags and the text, and fails where a tag is closed that is not
+    open.
+    """
 
     def __init__(self):
         super().__init__()
@@ -122,9 +127,10 @@ def test_records_show_four_digits_and_stay_tuples():
 
 def test_a_certificate_is_sentences_in_a_notebook_and_one_line_elsewhere():
     certificate = RESULTS["certificate"]
-    assert repr(certificate) == (
-        "CalibrationCertificate(epsilon=0.0503, confidence_level=0.9, kind='conditional', n_samples=400, n_bins=2, "
-        "interval='Clopper-Pearson')"
+    assert (
+        repr(certificate)
+        == "CalibrationCertificate(epsilon=0.0503, confidence_level=0.9,"
+        " kind='conditional', n_samples=400, n_bins=2, interval='Clopper-Pearson')"
     )
     words = " ".join(_parsed(certificate).words)
     assert all(
@@ -142,3 +148,40 @@ def test_headlines_of_segments_and_change():
         == f"CalibrationChange (n_before=150, n_after=150, pvalue={change.pvalue:.3g})"
     )
     assert "pvalue=" in _parsed(change).words[0]
+
+
+def test_results_that_were_tuples_unpack_in_order_and_have_a_frame():
+    rng = np.random.default_rng(0)
+    scores = rng.random(400)
+    y = rng.random(400) < scores**2
+    test = metrics.calibration_test(y, scores, n_resamples=49, random_state=0)
+    statistic, pvalue = test
+    assert (statistic, pvalue) == (test.statistic, test.pvalue) == test
+    assert test[0] == statistic
+    assert len({test, (statistic, pvalue)}) == 1
+    assert test.to_frame().columns.tolist() == ["statistic", "pvalue"]
+    assert "not calibrated (p = 0.02)" in str(test)
+    parts = metrics.brier_decomposition(y, scores)
+    miscalibration, discrimination, uncertainty = parts
+    assert parts.score == miscalibration - discrimination + uncertainty
+    assert len(parts.to_frame().columns) == 3
+    worst = metrics.decision_calibration_error(y, scores, return_threshold=True)
+    error, threshold = worst
+    assert error == metrics.decision_calibration_error(y, scores)
+    assert worst.to_frame().threshold[0] == threshold
+    curve = metrics.validity_curve(y, scores, binning=5)
+    epsilons, validity = curve
+    assert curve.to_frame().validity.tolist() == validity.tolist()
+    assert len(curve) == len(epsilons) == 6
+    by_group = metrics.groupwise_calibration_error(
+        y, scores, groups=np.arange(400) % 3, reduce=None
+    )
+    assert isinstance(by_group, dict)
+    assert by_group.to_frame().group.tolist() == [0, 1, 2]
+    segments = metrics.segment_calibration_test(
+        y, scores, scores[:, None] > 0.5, n_resamples=9, random_state=0
+    )
+    statistic, pvalue, table = segments
+    assert segments.to_frame().segment[0] == table.segment[0]
+    for result in (test, parts, worst, curve, by_group, segments):
+        assert "<table" in result._repr_html_()

@@ -1,5 +1,7 @@
 """Temperature scaling against a golden-section search over plain losses."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from _catalog import refused
@@ -129,9 +131,7 @@ def test_a_metric_may_be_the_loss(weighted):
 
 def test_calibration_error_as_the_loss_is_at_most_that_of_log_loss():
     logits, y = _sample(400)
-    error = lambda y_true, y_proba: expected_calibration_error(
-        y_true, y_proba, labels=[0, 1, 2]
-    )  # noqa: E731
+    error = partial(expected_calibration_error, labels=[0, 1, 2])
     by_error = TemperatureScaling(loss=error, input="logit").fit(logits, y)
     by_log = TemperatureScaling(input="logit").fit(logits, y)
     assert error(y, by_error.predict_proba(logits)) <= error(
@@ -167,7 +167,9 @@ def test_weights_are_repeated_rows():
 
 
 def _doubtful_loss(inverse, logits, y, weights=None):
-    """Return the log-loss of Platt's targets: a row more of the other class, for K > 2 of all rows, is wrong."""
+    """Return the log-loss of Platt's targets: a row more of the other class, for K > 2
+    of all rows, is wrong.
+    """
     weights = np.ones(len(y)) if weights is None else weights
     n_classes, loss = logits.shape[1], 0.0
     for row, label, weight in zip(inverse * logits, y, weights, strict=True):
@@ -265,7 +267,8 @@ def test_loss_is_checked(loss):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_many_rows_start_from_a_sample_and_end_where_few_would(weighted, dtype):
-    # 9,000 rows: the start is a sample of every fourth; the root of the slope over all rows is the twin.
+    # 9,000 rows: the start is a sample of every fourth; the root of the slope over all
+    # rows is the twin.
     logits, y = _sample(9_000, temperature=1.7, dtype=dtype)
     weights = (
         np.random.default_rng(1).integers(1, 4, len(y))
@@ -335,7 +338,8 @@ def test_single_precision_only_gets_close(n, scale):
 
 
 def test_single_precision_of_tiny_logits_has_an_inverse_temperature_beyond_its_range():
-    # Right in all rows, with the share 1/92 of doubt: the odds of the true class are 182.
+    # Right in all rows, with the share 1/92 of doubt: the odds of the true class are
+    # 182.
     logits, y = (
         np.float32(1e-38) * np.eye(3, dtype=np.float32)[np.arange(90) % 3],
         np.arange(90) % 3,
@@ -358,7 +362,8 @@ def test_separable_single_precision_is_doubted_and_always_wrong_ends_at_the_boun
 
 @pytest.mark.parametrize("seed", range(30))
 def test_the_brier_score_has_no_lower_minimum_elsewhere(seed):
-    # Rows of very different spread: one minimum for the sure rows, another for the others.
+    # Rows of very different spread: one minimum for the sure rows, another for the
+    # others.
     rng = np.random.default_rng(seed)
     n, n_classes = rng.choice([5, 8, 15, 40]), rng.choice([2, 3, 5])
     logits = rng.normal(size=(n, n_classes)) * np.exp(rng.normal(0, 2, (n, 1)))

@@ -1,4 +1,6 @@
-"""Uniform-mass binning: Algorithms 1 and 2 of Gupta and Ramdas (2021), and what is certified."""
+"""Uniform-mass binning: Algorithms 1 and 2 of Gupta and Ramdas (2021), and what is
+certified.
+"""
 
 import math
 import warnings
@@ -22,7 +24,9 @@ from skcalib.guarantees import conditional_epsilon, marginal_epsilon, max_n_bins
 
 
 def algorithm_1(scores, labels, n_bins, keep_boundary=False):
-    """Transcribe Algorithm 1 for distinct scores: the cuts, the bin means, and the predictor."""
+    """Transcribe Algorithm 1 for distinct scores: the cuts, the bin means, and the
+    predictor.
+    """
     n = len(scores)
     order = sorted(range(n), key=lambda i: scores[i])
     s = [0.0] + [scores[i] for i in order] + [1.0]
@@ -62,8 +66,8 @@ def test_equals_the_transcription_on_distinct_scores(n_bins, keep_boundary):
 
 
 def test_five_rows_by_hand():
-    # n = 5, B = 2: A_1 = ceil(6 / 2) = 3, so .5 cuts; .1, .2 -> (0 + 1) / 2 and .7, .9 -> 1. ZE adds the cut's 0 to the
-    # bin below.
+    # n = 5, B = 2: A_1 = ceil(6 / 2) = 3, so .5 cuts; .1, .2 -> (0 + 1) / 2 and .7, .9
+    # -> 1. ZE adds the cut's 0 to the bin below.
     scores, labels = [0.1, 0.2, 0.5, 0.7, 0.9], [0, 1, 0, 1, 1]
     assert UniformMassBinning(2).fit(scores, labels).predict_proba([0.49, 0.5])[
         :, 1
@@ -74,7 +78,8 @@ def test_five_rows_by_hand():
 
 
 def test_a_boundary_row_moves_a_value_by_no_more_than_the_certificate_allows():
-    # Corollary 1: the kept row adds 1 / floor(n / B) at most, since a bin has floor(n / B) - 1 rows inside.
+    # Corollary 1: the kept row adds 1 / floor(n / B) at most, since a bin has floor(n /
+    # B) - 1 rows inside.
     for n, n_bins in ((20, 10), (997, 31), (53, 7)):
         scores, labels = distinct_problem(n, seed=n)
         values = [
@@ -89,7 +94,18 @@ def test_a_boundary_row_moves_a_value_by_no_more_than_the_certificate_allows():
 def test_a_boundary_row_among_ties():
     scores, labels = (
         np.repeat([0.1, 0.4, 0.9], [3, 4, 3]),
-        [0, 0, 1, 0, 1, 0, 1, 1, 1, 0],
+        [
+            0,
+            0,
+            1,
+            0,
+            1,
+            0,
+            1,
+            1,
+            1,
+            0,
+        ],
     )
     model = UniformMassBinning(3, keep_boundary=True).fit(scores, labels)
     order = np.random.default_rng(0).permutation(10)
@@ -102,9 +118,8 @@ def test_a_boundary_row_among_ties():
 
 def test_randomized_equals_algorithm_1_without_ties():
     scores, labels = distinct_problem(400)
-    new = np.linspace(
-        0, 1, 1001
-    )  # none of them equals a cut, where the bin would be drawn
+    # none of them equals a cut, where the bin would be drawn
+    new = np.linspace(0, 1, 1001)
     plain = UniformMassBinning(7).fit(scores, labels).predict_proba(new)
     drawn = (
         UniformMassBinning(7, randomize=True, random_state=1)
@@ -115,7 +130,8 @@ def test_randomized_equals_algorithm_1_without_ties():
 
 
 def test_randomized_is_the_limit_of_small_perturbations():
-    # Algorithm 2 with delta = 1e-6 added to the scores by the same keys that break the ties.
+    # Algorithm 2 with delta = 1e-6 added to the scores by the same keys that break the
+    # ties.
     rng = np.random.default_rng(3)
     scores, labels = rng.integers(5, size=500) / 4, rng.integers(2, size=500)
     model = UniformMassBinning(8, randomize=True, random_state=5).fit(scores, labels)
@@ -125,7 +141,8 @@ def test_randomized_is_the_limit_of_small_perturbations():
 
 
 def test_randomized_predictions_of_tied_scores_are_drawn_in_proportion():
-    # 600 equal scores in 6 bins: a new row falls into each bin with probability near 1/6
+    # 600 equal scores in 6 bins: a new row falls into each bin with probability near
+    # 1/6
     labels = np.random.default_rng(0).integers(2, size=600)
     model = UniformMassBinning(6, randomize=True, random_state=0).fit(
         np.full(600, 0.3), labels
@@ -136,11 +153,11 @@ def test_randomized_predictions_of_tied_scores_are_drawn_in_proportion():
     multiplicity = [
         np.sum(model.bin_values_ == value) for value in np.unique(model.bin_values_)
     ]
-    # standard deviation of a bin's share: sqrt(1/6 * 5/6 / 600) = .015 from the cuts (they are drawn, too)
+    # standard deviation of a bin's share: sqrt(1/6 * 5/6 / 600) = .015 from the cuts
+    # (they are drawn, too)
     np.testing.assert_allclose(shares, np.array(multiplicity) / 6, atol=0.06)
-    assert (
-        drawn != model.predict_proba(new)[:, 1]
-    ).mean() > 0.5  # each call draws anew
+    # each call draws anew
+    assert (drawn != model.predict_proba(new)[:, 1]).mean() > 0.5
     by_id = model.predict_proba(new, ids=range(60_000))
     np.testing.assert_array_equal(
         by_id[::-1], model.predict_proba(new, ids=range(60_000)[::-1])
@@ -151,7 +168,8 @@ def test_randomized_predictions_of_tied_scores_are_drawn_in_proportion():
 
 
 def test_keys_are_those_of_the_formula():
-    # The first 13 hexadecimal digits of md5(salt + ":" + id), divided by 16^13: printf 'salt:17' | md5sum
+    # The first 13 hexadecimal digits of md5(salt + ":" + id), divided by 16^13: printf
+    # 'salt:17' | md5sum
     assert (
         row_keys("salt", [17, "17"]).tolist() == [int("e5ce2790bee3a", 16) / 16**13] * 2
     )
@@ -190,8 +208,9 @@ def test_ids_are_routed_through_a_pipeline():
 
 
 def test_the_promise_holds_for_rows_that_are_served_one_at_a_time():
-    # Three scores, four bins: a bin holds rows of two scores, and promises their mean. With one key for all rows each
-    # score falls into one bin only, and is off by up to the distance of the scores.
+    # Three scores, four bins: a bin holds rows of two scores, and promises their mean.
+    # With one key for all rows each score falls into one bin only, and is off by up to
+    # the distance of the scores.
     rng = np.random.default_rng(0)
     frequency = np.array([0.1, 0.5, 0.9])
     scores = rng.choice(frequency, 16_000)
@@ -213,9 +232,8 @@ def test_the_promise_holds_for_rows_that_are_served_one_at_a_time():
         )
 
     assert promised < 0.03
-    assert (
-        largest_error(range(1_500)) < promised + 0.015
-    )  # the error of a mean of some 350 rows
+    # the error of a mean of some 350 rows
+    assert largest_error(range(1_500)) < promised + 0.015
     assert largest_error(["the same"] * 1_500) > 0.1
 
 
@@ -289,12 +307,13 @@ def test_log_odds_give_the_bins_of_their_probabilities():
     assert logit.bin_edges_[[0, -1]].tolist() == [-np.inf, np.inf]
 
 
-# ------------------------------------------------------------------------------------------------ certificates
+# ------------------------------------------------------------------------- certificates
 
 
 def test_certificates_have_the_theorems_tolerance():
     scores, labels = distinct_problem(2900)
-    # formulas: Corollary 1 at (2900, .1, 10) is .0992; Theorem 3 with m = 289: sqrt(log(200) / 578) = .09574
+    # formulas: Corollary 1 at (2900, .1, 10) is .0992; Theorem 3 with m = 289:
+    # sqrt(log(200) / 578) = .09574
     assert UniformMassBinning(10, keep_boundary=True).fit(
         scores, labels
     ).certificate().epsilon == pytest.approx(0.0992, abs=5e-5)

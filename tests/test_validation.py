@@ -86,8 +86,6 @@ def test_metric_refuses_weights_of_another_length(metric):
 
 @with_labels
 def test_metric_of_one_class_needs_to_be_told_the_other(metric):
-    with refused(ValueError, "y_true", "one class only (1)", "labels=[0, 1]"):
-        metric(np.ones(8, dtype=int), SCORES)
     with refused(
         ValueError, "y_true", "one class only ('yes')", "labels=[other, 'yes']"
     ):
@@ -113,6 +111,10 @@ def test_a_positive_label_that_no_row_has_is_refused(metric):
 
 def test_metric_of_one_class_works_with_labels():
     truth = np.mean(1 - SCORES)  # one bin: all events
+    found = expected_calibration_error(np.ones(8), SCORES, binning=1)
+    assert found == pytest.approx(truth)
+    found = expected_calibration_error(np.zeros(8, dtype=int), SCORES, binning=1)
+    assert found == pytest.approx(np.mean(SCORES))
     assert expected_calibration_error(
         np.ones(8), SCORES, labels=[0, 1], binning=1
     ) == pytest.approx(truth)
@@ -134,8 +136,9 @@ def test_metric_refuses_more_classes_than_columns(metric):
 
 @pytest.mark.parametrize("metric", metrics_("labels", many_classes=True))
 def test_metric_refuses_to_guess_which_class_is_missing(metric):
-    with refused(ValueError, "y_true has 2 classes (0, 1)", "3 classes", "labels="):
-        metric(Y, SCORES3)
+    with refused(ValueError, "y_true has 2 classes (1, 2)", "3 classes", "labels="):
+        metric(Y + 1, SCORES3)
+    metric(Y, SCORES3)  # column numbers, as in `fit`
     metric(Y, SCORES3, labels=[0, 1, 2])
 
 
@@ -214,9 +217,10 @@ def test_debiased_error_leaves_out_at_most_a_twentieth():
     # 40 rows in (0, .5], one or two alone in bins of their own above
     scores = np.concatenate((np.full(40, 0.3), [0.8, 0.95]))
     labels = np.arange(42) % 2
+    # 1 of 41
     calibration_error(
         labels, scores, binning=EqualWidth(10), sample_weight=np.r_[np.ones(41), 0]
-    )  # 1 of 41
+    )
     calibration_error(labels, scores, binning=EqualWidth(10))  # 2 of 42 are 4.8 %
     with refused(ValueError, "5.1 % of the weight"):  # 2 of 39
         calibration_error(labels[3:], scores[3:], binning=EqualWidth(10))
@@ -653,7 +657,8 @@ def test_labels_of_the_other_byte_order(metric):
 
 
 def test_a_float32_row_that_misses_one_by_more_than_rounding_is_normalised():
-    # 1e-6 is the limit: a row within it stays as it is, a row beyond it is divided by its sum
+    # 1e-6 is the limit: a row within it stays as it is, a row beyond it is divided by
+    # its sum
     for excess, is_kept in ((5e-7, True), (4e-6, False)):
         scores = np.array([[0.5, 0.5 + excess], [0.25, 0.75]], dtype=np.float32)
         found = check_scores(scores, name="X")

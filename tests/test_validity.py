@@ -1,6 +1,7 @@
 """Monte Carlo: do the promises hold as often as they say?
 
-Frequencies of a simulation of R runs at level p are compared with p minus three standard errors, sqrt(p (1 - p) / R).
+Frequencies of a simulation of R runs at level p are compared with p minus three
+standard errors, sqrt(p (1 - p) / R).
 """
 
 import numpy as np
@@ -20,7 +21,8 @@ LOWEST = LEVEL - 3 * np.sqrt(LEVEL * (1 - LEVEL) / N_RUNS)
 
 
 class Population:
-    """Scores with a known curve, addressed by their mass coordinate m in [0, 1]: score(m) increases.
+    """Scores with a known curve, addressed by their mass coordinate m in [0, 1]:
+    score(m) increases.
 
     A pair (score, key) of an atom is the coordinate P(S < score) + key P(S = score).
     """
@@ -46,7 +48,9 @@ class Population:
         return (low + keys * (high - low)) / len(self.grid)
 
     def bins(self, masses):
-        """Return the probability and the event frequency of the bins between the coordinates."""
+        """Return the probability and the event frequency of the bins between the
+        coordinates.
+        """
         ends = np.concatenate(([0], masses, [1]))
         probability = np.diff(ends)
         events = np.diff(np.interp(ends, self.grid, self.integral))
@@ -78,9 +82,8 @@ def test_certificates_of_uniform_mass_binning_hold(name, interval):
         probability, truth = population.bins(
             population.mass(model.bin_edges_[1:-1], model._cut_key_)
         )
-        gap = np.nan_to_num(
-            np.abs(model.bin_values_ - truth)
-        )  # a bin without mass receives no row
+        # a bin without mass receives no row
+        gap = np.nan_to_num(np.abs(model.bin_values_ - truth))
         certificate = model.certificate(LEVEL, interval=interval)
         conditional.append(gap.max() <= certificate.epsilon)
         slack.append(gap.max() / certificate.epsilon)
@@ -89,7 +92,8 @@ def test_certificates_of_uniform_mass_binning_hold(name, interval):
             @ (gap <= model.certificate(LEVEL, "marginal", interval=interval).epsilon)
         )
     print(
-        f"{name}, {interval}: epsilon could have been {np.quantile(slack, LEVEL):.2f} times as large"
+        f"{name}, {interval}: epsilon could have been {np.quantile(slack, LEVEL):.2f}"
+        " times as large"
     )
     assert np.mean(conditional) >= LOWEST
     assert np.mean(marginal) >= LOWEST
@@ -114,7 +118,8 @@ def test_certificates_of_independent_bins_hold(name, model):
 
 
 def test_choice_among_candidates_needs_their_number():
-    # The best-looking of 4 models, each certified: with n_candidates the promise survives the choice.
+    # The best-looking of 4 models, each certified: with n_candidates the promise
+    # survives the choice.
     population = POPULATIONS["s_shaped"]
     rng = np.random.default_rng(2)
     held = []
@@ -131,8 +136,9 @@ def test_choice_among_candidates_needs_their_number():
 
 
 def test_points_inside_a_bin_are_independent_draws_given_its_ends():
-    # Lemmas 1 and 2: given the cuts a < b, uniform scores strictly between them are uniform on (a, b), and the labels
-    # among them binomial with the bin's event frequency.
+    # Lemmas 1 and 2: given the cuts a < b, uniform scores strictly between them are
+    # uniform on (a, b), and the labels among them binomial with the bin's event
+    # frequency.
     population = POPULATIONS["uniform"]
     rng = np.random.default_rng(3)
     positions, levels = [], []
@@ -145,7 +151,8 @@ def test_points_inside_a_bin_are_independent_draws_given_its_ends():
         _, truth = population.bins(population.mass(model.bin_edges_[1:-1], None))
         events, count = labels[inside].sum(), inside.sum()
         assert count == model.bin_counts_[2]
-        # randomised probability integral transform of a binomial count: uniform if the lemma is right
+        # randomised probability integral transform of a binomial count: uniform if the
+        # lemma is right
         at_most = stats.binom.cdf([events - 1, events], count, truth[2])
         levels.append(rng.uniform(*at_most))
     assert stats.kstest(np.concatenate(positions), "uniform").pvalue > 0.01
@@ -153,9 +160,10 @@ def test_points_inside_a_bin_are_independent_draws_given_its_ends():
 
 
 def test_cross_fitting_breaks_the_promise_and_one_model_keeps_it():
-    # A model that only learns the base rate, leave-one-out: the rows with an event are scored a little lower than the
-    # others, for their event is missing from the training set. Binning learns this reversed order by heart; the model
-    # fitted on everything scores in between.
+    # A model that only learns the base rate, leave-one-out: the rows with an event are
+    # scored a little lower than the others, for their event is missing from the
+    # training set. Binning learns this reversed order by heart; the model fitted on
+    # everything scores in between.
     rng = np.random.default_rng(4)
     n, n_runs = 200, 30
     X = np.zeros((n, 1))
@@ -174,9 +182,8 @@ def test_cross_fitting_breaks_the_promise_and_one_model_keeps_it():
             binning = UniformMassBinning(4, randomize=True, random_state=run).fit(
                 scores, labels
             )
-            gap = abs(
-                binning.predict_proba(new_score)[0, 1] - 0.5
-            )  # every row's event frequency is 1/2
+            # every row's event frequency is 1/2
+            gap = abs(binning.predict_proba(new_score)[0, 1] - 0.5)
             held.append(gap <= binning.certificate(LEVEL).epsilon)
     assert np.mean(one_model) >= LEVEL
     assert np.mean(cross_fitted) < 0.5

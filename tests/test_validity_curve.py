@@ -1,4 +1,6 @@
-"""Validity curves against a plain loop, and their area against the calibration error."""
+"""Validity curves against a plain loop, and their area against the calibration
+error.
+"""
 
 import tracemalloc
 
@@ -6,7 +8,7 @@ import numpy as np
 import pytest
 
 from skcalib.binning import EqualWidth, UniqueScores
-from skcalib.metrics import calibration_error, mean_validity_curve, validity_curve
+from skcalib.metrics import calibration_error, validity_curve
 
 
 def plain_validity(y, s, epsilon, weight):
@@ -66,22 +68,9 @@ def test_many_classes_are_about_the_predicted_one():
     assert validity.tolist() == [0.0, 1.0]
 
 
-def test_mean_over_repeats_with_its_deviation(binned):
-    y, s, _ = binned
-    halves = [(y[:200], s[:200]), (y[200:], s[200:])]
-    epsilons, mean, deviation = mean_validity_curve(halves, epsilons=[0.05, 0.1])
-    curves = np.array([validity_curve(*half, epsilons=epsilons)[1] for half in halves])
-    np.testing.assert_allclose(mean, curves.mean(axis=0))
-    # two values a, b: standard deviation |a - b| / sqrt(2), of the mean |a - b| / 2
-    np.testing.assert_allclose(deviation, abs(curves[0] - curves[1]) / 2)
-    assert mean_validity_curve(halves[:1], epsilons=[0.1])[2].tolist() == [0.0]
-
-
 def test_bad_input():
     with pytest.raises(ValueError, match="epsilons must be"):
         validity_curve([0, 1], [0.2, 0.8], epsilons=[0.2, 0.1])
-    with pytest.raises(ValueError, match="samples is empty"):
-        mean_validity_curve([], epsilons=[0.1])
     with pytest.raises(ValueError, match="multiclass must be"):
         validity_curve([0, 1], [0.2, 0.8], multiclass="marginal")
 

@@ -1,7 +1,8 @@
-"""Monte Carlo of intervals by test inversion and of tests with clusters: they cover, and keep their level.
+"""Monte Carlo of intervals by test inversion and of tests with clusters: they cover,
+and keep their level.
 
-`benchmarks/levels` simulates more shapes of data. Frequencies of R runs at level p scatter by sqrt(p (1 - p) / R),
-which is 1.9 % for coverage at .9 in 250 runs.
+`benchmarks/levels` simulates more shapes of data. Frequencies of R runs at level p
+scatter by sqrt(p (1 - p) / R), which is 1.9 % for coverage at .9 in 250 runs.
 """
 
 from functools import partial
@@ -35,7 +36,9 @@ BINNED = {
 
 
 def error_without_noise(scores, truth, edges, norm):
-    """Return the plugin error of the bins if each row had its true probability as label."""
+    """Return the plugin error of the bins if each row had its true probability as
+    label.
+    """
     bins = np.searchsorted(edges[1:-1], scores, side="left")
     count = np.bincount(bins, minlength=len(edges) - 1)
     gap = np.abs(np.bincount(bins, scores - truth, len(count)) / np.maximum(count, 1))
@@ -69,7 +72,8 @@ def test_binned_intervals_cover(name, n, n_bins, power):
             scores, scores**power, binning.bin_edges(scores), norm
         )
         covered += low - 1e-12 <= truth <= high + 1e-12
-    # The largest of few gaps is covered less often, as doc/levels.md says: .83 with 3 bins and 200 rows.
+    # The largest of few gaps is covered less often, as doc/levels.md says: .83 with 3
+    # bins and 200 rows.
     assert covered / RUNS >= (0.8 if name == "maximum" and n_bins == 3 else 0.86)
 
 
@@ -156,7 +160,8 @@ def test_verify_is_wrong_as_often_as_it_says(n_bins):
     ],
 )
 def test_clustered_tests_keep_their_level(options):
-    # 40 clusters of 20 rows, all too high or all too low in a cluster: calibrated on average.
+    # 40 clusters of 20 rows, all too high or all too low in a cluster: calibrated on
+    # average.
     rng = np.random.default_rng(1)
     clusters = np.repeat(np.arange(40), 20)
     rejected = naive = 0

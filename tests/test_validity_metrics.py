@@ -1,4 +1,5 @@
-"""Monte Carlo of the metrics: do intervals cover, do tests keep their level, which errors are biased.
+"""Monte Carlo of the metrics: do intervals cover, do tests keep their level, which
+errors are biased.
 
 Frequencies of R runs at level p scatter by sqrt(p (1 - p) / R).
 """
@@ -27,7 +28,9 @@ SCORES = {
 
 
 def binned_error(edges, power):
-    """Exact l2 error of the bins for a uniform score and P(y | s) = s^power: means over (a, b] are integrals."""
+    """Exact l2 error of the bins for a uniform score and P(y | s) = s^power: means over
+    (a, b] are integrals.
+    """
     low, high = edges[:-1], edges[1:]
     width = high - low
     score = (high**2 - low**2) / (2 * width)
@@ -36,8 +39,9 @@ def binned_error(edges, power):
 
 
 def test_the_interval_covers_clustered_rows():
-    # 60 clusters of 25 rows with P(y | s) = s^1.6 (1 +- .9 (1 - s)), one sign a cluster: s^1.6 on average. Taken as
-    # independent, the rows look more certain than they are, and the debiased error is too large.
+    # 60 clusters of 25 rows with P(y | s) = s^1.6 (1 +- .9 (1 - s)), one sign a
+    # cluster: s^1.6 on average. Taken as independent, the rows look more certain than
+    # they are, and the debiased error is too large.
     rng = np.random.default_rng(1)
     covered = {"clusters": 0, "rows": 0}
     cluster = np.repeat(np.arange(60), 25)
@@ -71,18 +75,19 @@ def test_the_interval_covers_clustered_rows():
         ("three", 2000),
     ],
 )
-@pytest.mark.filterwarnings(
-    "ignore:method='hosmer_lemeshow'"
-)  # small counts are the point here
+# small counts are the point here
+@pytest.mark.filterwarnings("ignore:method='hosmer_lemeshow'")
 def test_level_of_the_tests(kind, n):
-    # Level .05 of 1000 runs: +- 2 % is 2.9 standard errors; discrete statistics (heavy ties) may reject less often.
+    # Level .05 of 1000 runs: +- 2 % is 2.9 standard errors; discrete statistics (heavy
+    # ties) may reject less often.
     rng = np.random.default_rng(n)
     rejected = dict.fromkeys(("resampling", "spiegelhalter", "hosmer_lemeshow"), 0)
     for run in range(1000):
         scores = SCORES[kind](rng, n)
         labels = rng.random(n) < scores
         for method in rejected:
-            # 39 labels drawn: .05 is attained exactly, by being among the two largest of forty.
+            # 39 labels drawn: .05 is attained exactly, by being among the two largest
+            # of forty.
             result = calibration_test(
                 labels, scores, method=method, n_resamples=39, random_state=run
             )
@@ -91,7 +96,8 @@ def test_level_of_the_tests(kind, n):
     for method in ("resampling", "spiegelhalter"):
         assert (0 if tied else 0.03) <= rejected[method] / 1000 <= 0.07
     print(kind, n, rejected)
-    # Chi-squared is a poor approximation where bins expect next to no failure: said in the docstring.
+    # Chi-squared is a poor approximation where bins expect next to no failure: said in
+    # the docstring.
     assert rejected["hosmer_lemeshow"] / 1000 <= (0.1 if kind == "confident" else 0.07)
 
 
@@ -129,7 +135,8 @@ def test_the_sweep_is_the_least_biased_of_the_plugin_errors():
 
 
 def test_the_signed_square_is_unbiased():
-    # Calibrated: the mean of the debiased square is 0 within 3 standard errors, that of the plugin square is not.
+    # Calibrated: the mean of the debiased square is 0 within 3 standard errors, that of
+    # the plugin square is not.
     rng = np.random.default_rng(4)
     squares = []
     for _ in range(1000):

@@ -1,4 +1,6 @@
-"""Venn-Abers: the two isotonic fits with the new score added, done anew for each score; validity; speed."""
+"""Venn-Abers: the two isotonic fits with the new score added, done anew for each score;
+validity; speed.
+"""
 
 import time
 
@@ -10,7 +12,9 @@ from skcalib import VennAbers
 
 
 def interval_twin(scores, labels, new_score, weights=None):
-    """Add the score with either label and refit, as the definition says; the added row has weight 1."""
+    """Add the score with either label and refit, as the definition says; the added row
+    has weight 1.
+    """
     weights = [1.0] * len(scores) if weights is None else list(weights)
     bounds = []
     for label in (0, 1):
@@ -20,7 +24,9 @@ def interval_twin(scores, labels, new_score, weights=None):
 
 
 def draw(seed):
-    """Small calibration sets of every kind: ties, few rows, falling and rising frequencies, one label only."""
+    """Small calibration sets of every kind: ties, few rows, falling and rising
+    frequencies, one label only.
+    """
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 40))
     scores = rng.random(n)
@@ -54,8 +60,9 @@ def test_equals_two_isotonic_refits_for_each_score(seed):
 
 
 def test_by_hand():
-    # Rows (.2, 0), (.4, 1), (.6, 0), (.8, 1). A new .5: as an event the labels 0, 1, [1], 0, 1 pool 1, 1, 0 to 2/3; as
-    # a non-event 0, 1, [0], 0, 1 pool 1, 0, 0 to 1/3. Then 2/3 / (1 - 1/3 + 2/3) = 1/2.
+    # Rows (.2, 0), (.4, 1), (.6, 0), (.8, 1). A new .5: as an event the labels 0, 1,
+    # [1], 0, 1 pool 1, 1, 0 to 2/3; as a non-event 0, 1, [0], 0, 1 pool 1, 0, 0 to 1/3.
+    # Then 2/3 / (1 - 1/3 + 2/3) = 1/2.
     model = VennAbers().fit([0.2, 0.4, 0.6, 0.8], [0, 1, 0, 1])
     lower, upper = model.predict_interval([0.5])
     np.testing.assert_allclose([lower[0], upper[0]], [1 / 3, 2 / 3])
@@ -76,7 +83,8 @@ def test_probability_lies_between_and_never_at_the_ends():
 
 
 def test_one_class_only():
-    # Three non-events: an event added at the top is alone there, elsewhere it pools with those above.
+    # Three non-events: an event added at the top is alone there, elsewhere it pools
+    # with those above.
     model = VennAbers(classes=[0, 1]).fit([0.2, 0.4, 0.6], [0, 0, 0])
     lower, upper = model.predict_interval([0.1, 0.5, 0.6, 0.9])
     np.testing.assert_array_equal(lower, 0)
@@ -89,7 +97,8 @@ def test_groups_are_tied_scores():
     labels = rng.random(500) < scores
     new = rng.random(50)
     grouped = VennAbers(max_n_knots=20).fit(scores, labels)
-    # The twin: replace each score by the number of its group, 25 rows each (the scores are distinct).
+    # The twin: replace each score by the number of its group, 25 rows each (the scores
+    # are distinct).
     cuts = np.sort(scores)[24::25][:-1]
     ties = VennAbers(input="logit").fit(
         np.searchsorted(cuts, scores, side="left").astype(float), labels
@@ -139,8 +148,9 @@ def test_interval_of_many_classes():
 
 @pytest.mark.slow
 def test_one_of_the_two_probabilities_is_perfectly_calibrated():
-    # Vovk and Petej (2014), Theorem 1: with S the label itself, p_S is calibrated, for any distribution of exchangeable
-    # rows: E[y - p_S | p_S] = 0. Tested in bins of p_S; each mean within 4 standard errors.
+    # Vovk and Petej (2014), Theorem 1: with S the label itself, p_S is calibrated, for
+    # any distribution of exchangeable rows: E[y - p_S | p_S] = 0. Tested in bins of
+    # p_S; each mean within 4 standard errors.
     rng = np.random.default_rng(4)
     residual, chosen = [], []
     for _ in range(4000):
@@ -165,6 +175,5 @@ def test_cost_grows_as_a_sort_does():
         start = time.process_time()
         VennAbers().fit(scores, labels).predict_proba(scores)
         seconds.append(time.process_time() - start)
-    assert seconds[1] < 24 * max(
-        seconds[0], 0.01
-    )  # eight times the rows; quadratic cost would be 64 times
+    # eight times the rows; quadratic cost would be 64 times
+    assert seconds[1] < 24 * max(seconds[0], 0.01)

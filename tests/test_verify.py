@@ -31,7 +31,8 @@ def test_estimate_is_the_debiased_error_of_the_binned_model():
 
 @pytest.mark.slow
 def test_bound_covers_the_true_error_of_the_binned_model():
-    # A model binned for y ~ s meets rows with y ~ s^1.5; its true error is known from 10^6 rows.
+    # A model binned for y ~ s meets rows with y ~ s^1.5; its true error is known from
+    # 10^6 rows.
     model = ScalingBinning(binning=8).fit(*problem(4000, 0))
     scores, labels = problem(1_000_000, 1, power=1.5)
     truth = calibration_error(
@@ -43,7 +44,8 @@ def test_bound_covers_the_true_error_of_the_binned_model():
         ).upper_bound
         for seed in range(2, 202)
     ]
-    # 200 runs at 90 %: standard error 2.1 %; three of them and 1 % for the bootstrap's own error
+    # 200 runs at 90 %: standard error 2.1 %; three of them and 1 % for the bootstrap's
+    # own error
     assert np.mean(np.array(bounds) >= truth) >= 0.9 - 3 * 0.021 - 0.01
 
 

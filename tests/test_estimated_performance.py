@@ -1,0 +1,317 @@
+"""Performance without labels: plain twins, refusals, and what the intervals hold."""
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.metrics import brier_score_loss, log_loss
+
+from benchmarks.label_free import WORLDS, coverage, figures
+from skcalib.monitoring import estimated_performance
+
+ALL = (
+    "accuracy",
+    "event_frequency",
+    "log_loss",
+    "brier_score",
+    "precision",
+    "recall",
+    "false_positive_rate",
+)
+
+
+def _samples(seed=0, n=400, m=300):
+    rng = np.random.default_rng(seed)
+    scores, new = rng.beta(2, 2, n), rng.beta(2, 3, m)
+    return rng.random(n) < scores**1.3, scores, new, rng.random(m) < new**1.3
+
+
+def _plain(y, s, t, threshold=0.5):
+    """Return by metric the estimate and its standard error, sample by sample."""
+    n, m = len(s), len(t)
+    n_bins = math.ceil(2 * n ** (1 / 3))
+    ordered = sorted(s)
+    cuts = []
+    for b in range(1, n_bins):
+        at = b * n / n_bins
+        below, above = ordered[math.ceil(at) - 1], ordered[math.ceil(at)]
+        cuts.append((below + above) / 2)
+    bins = [sum(c < v for c in cuts) * 2 + (v >= threshold) for v in s]
+    new_bins = [sum(c < v for c in cuts) * 2 + (v >= threshold) for v in t]
+    residual, variance = {}, {}
+    for b in set(bins):
+        rows = [i for i in range(n) if bins[i] == b]
+        residual[b] = sum(y[i] - s[i] for i in rows) / len(rows)
+        f = (sum(y[i] for i in rows) + 0.5) / (len(rows) + 1)
+        variance[b] = f * (1 - f) / max(len(rows) - 1, 1)
+    f = [
+        min(max(v + residual.get(b, 0), 0), 1) for v, b in zip(t, new_bins, strict=True)
+    ]
+    terms = {
+        "accuracy": [(0.0, 1.0) if v >= threshold else (1.0, -1.0) for v in t],
+        "event_frequency": [(0.0, 1.0)] * m,
+        "log_loss": [(-math.log(1 - v), math.log(1 - v) - math.log(v)) for v in t],
+        "brier_score": [(v**2, 1 - 2 * v) for v in t],
+    }
+    out = {}
+    for name, of_metric in terms.items():
+        estimate = sum(a + b * e for (a, b), e in zip(of_metric, f, strict=True)) / m
+        of_bin = {}
+        for (_, slope), b in zip(of_metric, new_bins, strict=True):
+            of_bin[b] = of_bin.get(b, 0) + slope / m
+        var = sum(c**2 * variance[b] for b, c in of_bin.items())
+        var += (
+            sum(
+                slope**2 * e * (1 - e)
+                for (_, slope), e in zip(of_metric, f, strict=True)
+            )
+            / m**2
+        )
+        out[name] = estimate, math.sqrt(var)
+    return out, f
+
+
+def test_estimates_are_those_of_a_plain_twin():
+    y, s, t, _ = _samples()
+    s, t = np.clip(s, 0.05, 0.95), np.clip(t, 0.06, 0.94)  # keeps f inside (0, 1)
+    found = estimated_performance(y, s, t)
+    expected, f = _plain(y, s, t)
+    assert 0 < min(f) < max(f) < 1
+    for row, name in enumerate(found.metric):
+        estimate, error = expected[name]
+        assert found.estimate[row] == pytest.approx(estimate, rel=1e-12)
+        assert found.low[row] == pytest.approx(estimate - 1.6448536269514722 * error)
+        assert found.high[row] == pytest.approx(estimate + 1.6448536269514722 * error)
+
+
+def test_ratios_are_means_over_expected_labels():
+    y, s, t, _ = _samples(1)
+    found = estimated_performance(y, s, t, metrics=ALL)
+    value = dict(zip(found.metric, found.estimate, strict=True))
+    # The expected labels, read off one sample at a time.
+    f = np.array(
+        [
+            estimated_performance(y, s, [v], metrics="event_frequency").estimate[0]
+            for v in t
+        ]
+    )
+    above = t >= 0.5
+    assert value["precision"] == pytest.approx(f[above].mean())
+    assert value["recall"] == pytest.approx(f[above].sum() / f.sum())
+    expected = (1 - f)[above].sum() / (1 - f).sum()
+    assert value["false_positive_rate"] == pytest.approx(expected)
+
+
+def test_all_labels_known_give_the_metrics_themselves():
+    y, s, t, y_new = _samples(2)
+    found = estimated_performance(y, s, t, y_new=y_new, metrics=ALL)
+    for name, value in figures(t, y_new).items():
+        row = list(found.metric).index(name)
+        assert found.estimate[row] == pytest.approx(value, abs=1e-9)
+    assert found.n_known == len(t)
+    assert found.change.n_after == len(t)
+    assert log_loss(y_new, t) == pytest.approx(found.estimate[2])
+    assert brier_score_loss(y_new, t) == pytest.approx(found.estimate[3])
+
+
+def test_known_labels_are_an_augmented_inverse_probability_estimate():
+    y, s, t, y_new = _samples(3, m=200)
+    rng = np.random.default_rng(0)
+    pi = np.where(t > 0.5, 0.8, 0.4)
+    known = rng.random(200) < pi
+    labels = np.where(known, y_new.astype(float), np.nan)
+    found = estimated_performance(
+        y, s, t, y_new=labels, sampling_probability=pi, metrics="event_frequency"
+    )
+    f = np.array(
+        [
+            estimated_performance(y, s, [v], metrics="event_frequency").estimate[0]
+            for v in t
+        ]
+    )
+    u, v = y_new * known / pi, f * (known / pi - 1)
+    share = np.cov(u, v, bias=True)[0, 1] / np.var(v)
+    assert 0 < share < 1
+    terms = u - share * v
+    assert found.estimate[0] == pytest.approx(terms.mean())
+    half = 1.6448536269514722 * terms.std(ddof=1) / math.sqrt(200)
+    assert found.high[0] - found.estimate[0] == pytest.approx(half)
+
+
+def test_unknown_labels_need_a_word():
+    y, s, t, y_new = _samples()
+    labels = y_new.astype(float)
+    labels[::2] = np.nan
+    with pytest.raises(ValueError, match="rarely a random sample"):
+        estimated_performance(y, s, t, y_new=labels)
+    with pytest.raises(ValueError, match="not both"):
+        estimated_performance(
+            y, s, t, y_new=labels, missing="at_random", sampling_probability=0.5
+        )
+    pi = np.full(300, 0.5)
+    pi[3] = 0
+    with pytest.raises(ValueError, match=r"in \(0, 1\], found 0.0 in row 3"):
+        estimated_performance(y, s, t, y_new=labels, sampling_probability=pi)
+    with pytest.raises(ValueError, match="give y_new"):
+        estimated_performance(y, s, t, missing="at_random")
+    labels[1] = 7
+    with pytest.raises(ValueError, match="unknown label 7.0 in row 1"):
+        estimated_performance(y, s, t, y_new=labels, missing="at_random")
+    with pytest.raises(ValueError, match="a label for each of the 300 rows"):
+        estimated_performance(y, s, t, y_new=y_new[:5])
+
+
+def test_few_known_labels_stand_beside_and_are_not_mixed():
+    y, s, t, y_new = _samples()
+    labels = np.full(300, np.nan)
+    labels[:20] = y_new[:20]
+    alone = estimated_performance(y, s, t)
+    found = estimated_performance(y, s, t, y_new=labels, missing="at_random")
+    assert list(found.metric[::2]) == list(alone.metric)
+    assert found.estimate[::2].tolist() == alone.estimate.tolist()
+    assert found.low[::2].tolist() == alone.low.tolist()
+    assert found.metric[1] == "accuracy (known labels only)"
+    assert found.estimate[3] == pytest.approx(y_new[:20].mean(), abs=0.05)
+    assert np.isnan(found.low[1::2]).all()
+    assert set(found.reason[1::2]) == {"only 20 labels are known"}
+    assert found.change is None
+
+
+def test_scores_beyond_the_labelled_ones_are_said_and_refused():
+    y, s, t, _ = _samples()
+    s = np.clip(s, 0.3, 0.7)
+    found = estimated_performance(y, s, t)
+    assert found.outside == np.mean((t < 0.3) | (t > 0.7)) > 0.05
+    assert np.isnan(found.low).all()
+    assert all("lie beyond the labelled ones" in reason for reason in found.reason)
+    inside = estimated_performance(y, s, np.clip(t, 0.3, 0.7))
+    assert inside.outside == 0
+    assert not np.isnan(inside.low).any()
+    assert set(inside.reason) == {""}
+
+
+def test_labels_of_any_kind_and_the_other_class():
+    y, s, t, y_new = _samples()
+    names = np.where(y, "yes", "no")
+    by_name = estimated_performance(names, np.c_[1 - s, s], np.c_[1 - t, t])
+    plain = estimated_performance(y, s, t)
+    assert by_name.estimate == pytest.approx(plain.estimate, rel=1e-12)
+    other = estimated_performance(
+        names, np.c_[1 - s, s], np.c_[1 - t, t], pos_label="no"
+    )
+    assert other.estimate[1] == pytest.approx(1 - plain.estimate[1], abs=0.01)
+    known = np.where(np.arange(300) % 2, np.where(y_new, "yes", "no"), None)
+    found = estimated_performance(
+        names, s, t, y_new=known, pos_label="yes", missing="at_random"
+    )
+    assert found.n_known == 150
+
+
+def test_several_classes_are_about_the_predicted_class():
+    rng = np.random.default_rng(0)
+    p, q = rng.dirichlet([1, 1, 1], 3000), rng.dirichlet([2, 1, 1], 1000)
+    y = (rng.random((3000, 1)) > p.cumsum(axis=1)).sum(axis=1)
+    y_new = (rng.random((1000, 1)) > q.cumsum(axis=1)).sum(axis=1)
+    found = estimated_performance(y, p, q, y_new=y_new.astype(float))
+    assert found.estimate[0] == np.mean(q.argmax(axis=1) == y_new)
+    blind = estimated_performance(y, p, q)
+    assert blind.low[0] < np.mean(q.argmax(axis=1) == y_new) < blind.high[0]
+    assert blind.estimate[0] == blind.estimate[1]
+    with pytest.raises(ValueError, match="about one event"):
+        estimated_performance(y, p, q, metrics="recall")
+    with pytest.raises(ValueError, match="4 columns"):
+        estimated_performance(y, p, rng.dirichlet(np.ones(4), 10))
+
+
+def test_a_metric_of_ones_own():
+    y, s, t, _ = _samples()
+
+    def cost(scores, labels):
+        return np.where(scores >= 0.2, 1.0, 10.0 * labels)
+
+    found = estimated_performance(y, s, t, metrics=[cost, "event_frequency"])
+    assert list(found.metric) == ["cost", "event_frequency"]
+    assert found.low[0] < found.estimate[0] < found.high[0]
+    with pytest.raises(ValueError, match="finite value for each sample"):
+        estimated_performance(y, s, t, metrics=[lambda scores, labels: 1.0])
+    with pytest.raises(ValueError, match="metrics"):
+        estimated_performance(y, s, t, metrics=["f1"])
+
+
+def test_weights_count_samples_and_clusters_widen():
+    y, s, t, _ = _samples()
+    count = np.random.default_rng(1).integers(0, 4, len(y))
+    options = {"binning": 5, "metrics": ALL}
+    counted = estimated_performance(y, s, t, sample_weight=count, **options)
+    repeated = estimated_performance(
+        np.repeat(y, count), np.repeat(s, count), t, **options
+    )
+    assert counted.estimate == pytest.approx(repeated.estimate)
+    assert counted.low == pytest.approx(repeated.low)
+    scaled = [
+        estimated_performance(
+            y, s, t, sample_weight=w, weight_type="importance", binning=5
+        ).high
+        for w in (count, 0.3 * count)
+    ]
+    assert scaled[0] == pytest.approx(scaled[1])
+    alone = estimated_performance(y, s, t, binning=5)
+    paired = estimated_performance(
+        np.repeat(y, 2),
+        np.repeat(s, 2),
+        t,
+        binning=5,
+        clusters=np.repeat(range(400), 2),
+    )
+    assert paired.high - paired.low == pytest.approx(alone.high - alone.low, rel=0.1)
+
+
+def test_it_says_what_it_assumes():
+    y, s, t, y_new = _samples()
+    text = str(estimated_performance(y, s, t))
+    assert "The event frequency at a given score is the same" in text
+    labels = np.where(np.arange(300) % 3 == 0, y_new.astype(float), np.nan)
+    found = estimated_performance(y, s, t, y_new=labels, missing="at_random")
+    assert "does not depend on the label itself" in str(found)
+    assert "event frequency at a given score" not in " ".join(found.assumptions)
+    assert list(found.to_frame().columns) == [
+        "metric",
+        "estimate",
+        "low",
+        "high",
+        "reason",
+    ]
+
+
+def test_rare_events_have_ratios_only_where_samples_are_expected():
+    rng = np.random.default_rng(0)
+    s, t = rng.beta(1, 60, 3000), rng.beta(1, 60, 200)
+    found = estimated_performance(rng.random(3000) < s, s, t, metrics=ALL)
+    reason = dict(zip(found.metric, found.reason, strict=True))
+    assert "expected in its denominator" in reason["recall"]
+    assert np.isnan(found.low[ALL.index("precision")])
+    assert reason["event_frequency"] == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(WORLDS))
+def test_coverage_without_labels(name):
+    found = coverage(WORLDS[name], 400, seed=1)
+    for metric, (share, refused) in found.items():
+        # 400 samples: a standard error of .015.
+        assert share >= 0.84 or refused > 0.4, (metric, share)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_known", [100, 200, 500])
+def test_coverage_with_a_few_labels(n_known):
+    found = coverage(WORLDS["lower scores"], 300, seed=2, n_known=n_known)
+    assert min(share for share, _ in found.values()) > 0.84
+
+
+@pytest.mark.slow
+def test_what_breaks_the_assumption_breaks_the_interval():
+    moved = coverage(WORLDS["lower scores"], 100, seed=3, shift=0.05)
+    assert moved["event_frequency"][0] < 0.1
+    early = coverage(WORLDS["lower scores"], 100, seed=4, n_known=200, first_events=2.0)
+    assert early["event_frequency"][0] < 0.2

@@ -1,0 +1,152 @@
+"""Rules that one line holds: a test that fails where that line is another one."""
+
+import numpy as np
+import pytest
+from _catalog import refused
+from scipy.special import expit
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils import get_tags
+
+from skcalib import CautiousRecalibrator, HistogramBinning, PlattScaling
+from skcalib._fitting.floor import _quantiles
+from skcalib._fitting.folds import Fold
+from skcalib._inference.results import IntervalEstimate
+from skcalib._input.scores import checked_scores
+from skcalib.binning import EqualMass, EqualWidth, MinimumMass, UniqueScores
+from skcalib.decisions import ExpectedCostClassifier, net_benefit
+from skcalib.evaluation._gain import recalibrated_by_fold
+
+
+class Told:
+    """A fitted recalibrator that predicts what it is told."""
+
+    def __init__(self, proba):
+        self.proba = np.array(proba)
+
+    def predict_proba(self, scores):
+        return self.proba
+
+
+def pays(rarest, gain, half_width=0.0):
+    """Return whether a gain counts as proven: ten rows, of which one holds a rare event
+    and is lifted to a half; one row is wrong.
+    """
+    before = np.tile([0.4, 0.6], (10, 1))
+    before[0] = [rarest, 1 - rarest]
+    after = before.copy()
+    after[0] = 0.5
+    codes = np.ones(10, dtype=int)
+    codes[9] = 0
+    cautious = CautiousRecalibrator(n_standard_errors=0.5)
+    cautious.recalibrator_ = Told(after)
+    cautious.gain_ = IntervalEstimate(gain, gain - half_width, gain + half_width)
+    return cautious._pays(Told(before), before, codes, None)
+
+
+def test_a_rare_event_counts_below_one_over_n_squared():
+    # Ten rows support .05, which is more than 1/100, though it is less than 1/10: the
+    # loss of .01 a row decides. They do not support .002: log(.5/.002) = 5.5 nats.
+    assert not pays(0.05, gain=-0.01)
+    assert pays(0.002, gain=-0.01)
+
+
+def test_the_surprise_is_as_uncertain_as_it_is_large():
+    # s = 5.5 nats. A loss of .3 s in ten rows leaves .7 s, more than half of s; a loss
+    # of .6 s leaves .4 s, which is less than half of s and more than nothing.
+    surprise = np.log(0.5 / 0.002)
+    assert pays(0.002, gain=-0.03 * surprise)
+    assert not pays(0.002, gain=-0.06 * surprise)
+    # Without a rare event half the standard error decides: of ten rows with limits at
+    # .02 on both sides of level .9 it is 10 x .02 / 1.645 / 2 = .0608.
+    assert pays(0.4, gain=0.00609, half_width=0.02)
+    assert not pays(0.4, gain=0.00607, half_width=0.02)
+
+
+def test_nothing_is_learned_from_a_fold_of_one_class():
+    columns = np.array([[0.1], [0.2], [0.7], [0.9]])
+    codes = np.array([0, 0, 1, 1])
+    fold = Fold(np.array([0, 1]), np.array([2, 3]), None, None)
+    found = recalibrated_by_fold(PlattScaling(), fold, columns, codes)
+    np.testing.assert_array_equal(found, columns[:, 0])
+    both = Fold(np.array([1, 2]), np.array([0, 3]), None, None)
+    assert (recalibrated_by_fold(PlattScaling(), both, columns, codes) != found).all()
+
+
+def test_a_sum_of_weights_that_rounding_puts_below_the_least_is_enough():
+    # eight times .1 is .7999999999999999
+    scores = np.arange(1, 17) / 20
+    edges = MinimumMass(UniqueScores(), min_weight=0.8).bin_edges(
+        scores, sample_weight=np.full(16, 0.1)
+    )
+    assert len(edges) == 3
+    assert edges[1] == pytest.approx(0.425)
+    # what is missing beyond rounding is missing
+    edges = MinimumMass(UniqueScores(), min_weight=0.8 + 1e-9).bin_edges(
+        scores, sample_weight=np.full(16, 0.1)
+    )
+    assert edges.tolist() == [0, 1]  # nine rows, and the seven that are left over
+
+
+@pytest.mark.parametrize(
+    ("cost_matrix", "actions", "takes_many"),
+    [
+        ([[0, 1], [5, 0]], None, False),
+        ([[0, 1, 2], [5, 0, 1]], ["a", "b", "c"], False),
+        ([[0, 1], [5, 0], [1, 1]], ["a", "b"], True),
+        (lambda X: np.zeros((len(X), 3, 2)), ["a", "b"], True),
+    ],
+    ids=["2 x 2", "2 x 3", "3 x 2", "function"],
+)
+def test_a_cost_matrix_of_two_rows_takes_two_classes_only(
+    cost_matrix, actions, takes_many
+):
+    X, y = make_classification(
+        90, n_informative=4, n_classes=3, random_state=0, n_features=6
+    )
+    model = ExpectedCostClassifier(LogisticRegression(), cost_matrix, actions=actions)
+    assert get_tags(model).classifier_tags.multi_class == takes_many
+    if takes_many:
+        model.fit(X, y)
+        return
+    with refused(ValueError, "a cost_matrix of two rows", "3 classes"):
+        model.fit(X, y)
+    model.fit(X, y > 0)
+
+
+def test_a_row_that_sums_to_one_within_rounding_is_left_as_it_is():
+    # The second row is normalised; the first one is off by 1e-13, which is rounding.
+    off_by_rounding = [0.3, 0.7 + 1e-13]
+    scores = np.array([off_by_rounding, [0.3, 0.7 + 1e-8]])
+    found, _, _ = checked_scores(scores, name="X")
+    assert found[0].tolist() == off_by_rounding
+    assert found[1].sum() == pytest.approx(1, abs=1e-15)
+    assert found[1, 0] < 0.3
+
+
+def test_nothing_is_avoided_at_a_threshold_of_zero():
+    # There the price of a treatment is 0; with harm it would be minus infinity.
+    found = net_benefit([1, 0, 0], [0.9, 0.6, 0.2], thresholds=[0, 0.25], harm=0.05)
+    assert np.isnan(found.interventions_avoided[0])
+    assert np.isfinite(found.interventions_avoided[1])
+
+
+def test_a_quantile_is_the_middle_of_its_share():
+    # Ten rows of one weight as two: each half is shown by its third row, whose share
+    # of the weight is 2.5 of 10 and 7.5 of 10.
+    first = np.linspace(0.05, 0.95, 10)
+    scores = np.column_stack((first, 1 - first))
+    rows, share = _quantiles(scores, np.zeros(10, dtype=int), np.ones(10), 2)
+    assert share == 5
+    assert sorted(rows.tolist()) == [2, 7]
+
+
+def test_another_strategy_with_the_same_number_of_bins_asks_for_a_new_fit():
+    scores = expit(np.linspace(-3, 3, 60))
+    fitted = HistogramBinning(EqualMass(5)).fit(scores, np.arange(60) % 2)
+    fitted.predict_proba(scores)
+    fitted.set_params(binning=EqualWidth(5))
+    with refused(ValueError, "EqualMass(n_bins=5)", "EqualWidth(n_bins=5)"):
+        fitted.predict_proba(scores)
+    fitted.set_params(binning=EqualMass(5))
+    fitted.predict_proba(scores)

@@ -1,0 +1,112 @@
+"""What an editor and a type checker know of the public names is what there is."""
+
+import ast
+import inspect
+import os
+import re
+from importlib import import_module
+from pathlib import Path
+
+import _type_check
+import pytest
+
+import skcalib
+
+SUBMODULES = [f"skcalib.{name}" for name in skcalib._SUBMODULES]
+PUBLIC = [
+    (module, name)
+    for module in ["skcalib", "skcalib.recalibrators", *SUBMODULES]
+    for name in import_module(module).__all__
+    if callable(getattr(import_module(module), name))
+]
+
+# jedi does not see the fields of a dataclass that its base declares; pyright does.
+_FIELDS_OF_A_BASE = {
+    "Exp",
+    "Largest",
+    "Log",
+    "LogOdds",
+    "LogOddsAgainstRest",
+    "LogSides",
+    "RowMax",
+}
+# Samples with calls that pyright still refuses.
+_NOT_ANNOTATED = {
+    "docstring_engines-_table.py",
+    "docstring_export-_json.py",
+    "docstring_export-_onnx.py",
+    "docstring_export-_skl2onnx.py",
+    "docstring_metrics-_by_group.py",
+    "docstring_monitoring-_monitor.py",
+    "page_README.py",
+    "page_deploying.py",
+    "page_howto_display.py",
+    "page_howto_engine.py",
+    "page_howto_metric.py",
+    "page_large_tables.py",
+    "page_pipelines.py",
+    "page_reporting.py",
+    "page_where_predictions_live.py",
+    "page_which_threshold.py",
+}
+
+
+def test_the_package_says_that_it_is_typed():
+    assert Path(skcalib.__file__).with_name("py.typed").read_text("utf-8") == ""
+
+
+@pytest.fixture(scope="module")
+def editor(tmp_path_factory):
+    """Return a function that makes what jedi knows of a text."""
+    jedi = pytest.importorskip("jedi")
+    # Processes that share a cache read each other's files half-written.
+    jedi.settings.cache_directory = str(tmp_path_factory.mktemp("jedi"))
+    project = jedi.Project(Path(skcalib.__file__).parents[1])
+    environment = jedi.InterpreterEnvironment()
+    return lambda code: jedi.Script(code, project=project, environment=environment)
+
+
+@pytest.mark.parametrize(("module", "name"), PUBLIC, ids=lambda part: part)
+def test_an_editor_shows_the_signature(editor, module, name):
+    script = editor(f"from {module} import {name}\n{name}(")
+    signatures = script.get_signatures(2, len(name) + 1)
+    shown = [[one.name for one in each.params] for each in signatures]
+    parameters = inspect.signature(getattr(import_module(module), name)).parameters
+    if name in _FIELDS_OF_A_BASE and shown == [[]]:
+        pytest.xfail("jedi leaves out the fields of a base")
+    assert shown == [list(parameters)]
+
+
+def test_an_editor_completes_the_submodules(editor):
+    script = editor("import skcalib\nskcalib.")
+    completions = {one.name for one in script.complete(2, len("skcalib."))}
+    assert completions >= {*skcalib._SUBMODULES, *skcalib.__all__}
+
+
+def test_samples_are_complete():
+    """Each page with code is a sample, and each docstring with an example."""
+    names = _type_check.samples()
+    for page in _type_check.pages():
+        if "\n```python\n" in page.read_text("utf-8"):
+            assert f"page_{page.stem}.py" in names
+    assert "docstring_displays-_reliability.py" in names
+    assert names["docstring_binning-_base.py"].count("def example_") >= 1
+    for code in names.values():
+        ast.parse(code)
+
+
+@pytest.mark.slow
+def test_pyright_accepts_what_people_copy():
+    lacking = _type_check.absent()
+    if lacking is not None:
+        if os.environ.get("SKCALIB_REQUIRE_PYRIGHT") == "1":
+            pytest.fail(f"SKCALIB_REQUIRE_PYRIGHT=1, but there is {lacking}.")
+        pytest.skip(f"There is {lacking}.")
+    lines = _type_check.errors()
+    for guess in _type_check.GUESSES:
+        assert any(re.search(guess, line) for line in lines), f"remove {guess}"
+    findings = [line for line in lines if not _type_check.is_guess(line)]
+    unexpected = [
+        line for line in findings if line.partition(":")[0] not in _NOT_ANNOTATED
+    ]
+    assert not unexpected, "\n".join(unexpected)
