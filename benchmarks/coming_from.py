@@ -1,7 +1,9 @@
-"""``python -m benchmarks.coming_from``: the same question asked of this library and of another, and both answers.
+"""``python -m benchmarks.coming_from``: the same question asked of this library and of
+another, and both answers.
 
-``--markdown`` prints the tables of ``doc/coming_from.md``. A library that is not installed is named and left out:
-``pip install ".[bench]" probcal calibre mcgrad`` installs them all.
+``--markdown`` prints the tables of ``doc/coming_from.md``. A library that is not
+installed is named and left out: ``pip install ".[bench]" probcal calibre mcgrad``
+installs them all.
 """
 
 import argparse
@@ -32,7 +34,9 @@ from skcalib.metrics import (
 
 @dataclass(frozen=True)
 class Difference:
-    """A question, the answers of this library and of the other one, and why they differ or agree."""
+    """A question, the answers of this library and of the other one, and why they differ
+    or agree.
+    """
 
     peer: str  # the name of the distribution
     question: str
@@ -41,7 +45,8 @@ class Difference:
     reason: str
 
 
-# 1,000 rows with P(y = 1 | s) = s^1.6, the same with calibrated labels, and three calibrated classes.
+# 1,000 rows with P(y = 1 | s) = s^1.6, the same with calibrated labels, and three
+# calibrated classes.
 _RNG = np.random.default_rng(0)
 S = _RNG.random(1000)
 Y = (_RNG.random(1000) < S**1.6).astype(int)
@@ -49,7 +54,8 @@ TWO = np.column_stack((1 - S, S))
 P3 = _RNG.dirichlet([1, 1, 1], 1000)
 Y3 = (_RNG.random((1000, 1)) > P3.cumsum(axis=1)).sum(axis=1)
 Y_CALIBRATED = (_RNG.random(1000) < S).astype(int)
-# 5,000 calibrated rows with five columns of four categories that are unrelated to the labels.
+# 5,000 calibrated rows with five columns of four categories that are unrelated to the
+# labels.
 MANY_S = _RNG.beta(1, 3, 5000)
 MANY_Y = (_RNG.random(5000) < MANY_S).astype(int)
 MANY_X = _RNG.integers(0, 4, (5000, 5)).astype(str)
@@ -74,7 +80,7 @@ def _moves(recalibrator, scores):
     return np.abs(recalibrator.fit(scores, Y).predict_proba(scores)[:, 1] - S).max()
 
 
-# --- scikit-learn ---------------------------------------------------------------------------------------------------
+# --- scikit-learn ---------------------------------------------------------------------
 
 
 def _bayes():
@@ -152,7 +158,7 @@ def _string_labels(scoring):
     ).mean()
 
 
-# --- the others -----------------------------------------------------------------------------------------------------
+# --- the others -----------------------------------------------------------------------
 
 
 def _netcal_ece(s, y, bins=15, **options):
@@ -260,7 +266,8 @@ DIFFERENCES = [
         "naive Bayes, sigmoid, log-loss on new rows",
         lambda: _our_log_loss(skcalib.PlattScaling()),
         lambda: _sklearn_log_loss("sigmoid"),
-        "Platt scaling works on log-odds here, and on the probabilities themselves there",
+        "Platt scaling works on log-odds here, and on the probabilities themselves"
+        " there",
     ),
     Difference(
         "scikit-learn",
@@ -316,14 +323,16 @@ DIFFERENCES = [
         "logistic calibration: largest difference",
         lambda: 0.0,
         _netcal_logistic,
-        "the same as `PlattScaling(smooth_targets=False, clip=None)`, to the precision of the solver",
+        "the same as `PlattScaling(smooth_targets=False, clip=None)`, to the precision"
+        " of the solver",
     ),
     Difference(
         "netcal",
         "temperature of float32 scores: how far it moves a score",
         lambda: _moves(skcalib.TemperatureScaling(), S.astype(np.float32)),
         lambda: _netcal_temperature(np.float32),
-        "there finite differences vanish in single precision, and the scores come back as they were",
+        "there finite differences vanish in single precision, and the scores come back"
+        " as they were",
     ),
     Difference(
         "netcal",
@@ -335,7 +344,8 @@ DIFFERENCES = [
             - EDGE_Y
         ).max(),
         _netcal_histogram,
-        "one rule assigns a score to a bin here; there `fit` and `transform` use different ones",
+        "one rule assigns a score to a bin here; there `fit` and `transform` use"
+        " different ones",
     ),
     Difference(
         "uncertainty-calibration",
@@ -349,28 +359,32 @@ DIFFERENCES = [
         "two columns, ECE",
         lambda: expected_calibration_error(Y, TWO),
         _of("calibration", "get_ece", TWO, Y),
-        'two columns are the positive class here, and the top label there; `multiclass="top_label"` gives their number',
+        "two columns are the positive class here, and the top label there;"
+        ' `multiclass="top_label"` gives their number',
     ),
     Difference(
         "uncertainty-calibration",
         "1,000 scores, debiased l2 error, 15 equal-mass bins",
         lambda: calibration_error(Y, S, method="debiased"),
         _of("calibration", "get_calibration_error", S, Y),
-        "the same estimator; a cut at row i n / B is rounded up here, and the first bins get the spare rows there",
+        "the same estimator; a cut at row i n / B is rounded up here, and the first"
+        " bins get the spare rows there",
     ),
     Difference(
         "uncertainty-calibration",
         "3 calibrated classes, marginal debiased l2 error",
         lambda: calibration_error(Y3, P3, multiclass="marginal", method="debiased"),
         _of("calibration", "get_calibration_error", P3, Y3),
-        "signed squares are averaged here and cut at 0 once; there each class is cut at 0 first",
+        "signed squares are averaged here and cut at 0 once; there each class is cut at"
+        " 0 first",
     ),
     Difference(
         "uncertainty-calibration",
         "calibrated scores, 90 % interval of the l2 error, lower limit",
         lambda: calibration_error_interval(Y_CALIBRATED, S, **_INTERVAL).low,
         _uncertainty_calibration_low,
-        "a test is inverted here; there 100 resamples of the plugin error. Coverage: {doc}`levels`",
+        "a test is inverted here; there 100 resamples of the plugin error. Coverage:"
+        " {doc}`levels`",
     ),
     Difference(
         "mapie",
@@ -472,7 +486,8 @@ DIFFERENCES = [
         "1,000 scores, debiased error of 15 equal-mass bins, norm 1",
         lambda: calibration_error(Y, S, norm=1),
         _of("probcal.metrics", "ece_debiased", Y, S),
-        "there each bin is debiased and cut at 0 before the mean: bins that are only a little off count as 0",
+        "there each bin is debiased and cut at 0 before the mean: bins that are only a"
+        " little off count as 0",
     ),
     Difference(
         "probcal",
@@ -512,7 +527,8 @@ DIFFERENCES = [
             .min()
         ),
         _probcal_histogram,
-        "event frequencies here, shrunk toward 1/2 there (Jeffreys); `smoothing=1` shrinks here, toward the base rate",
+        "event frequencies here, shrunk toward 1/2 there (Jeffreys); `smoothing=1`"
+        " shrinks here, toward the base rate",
     ),
     Difference(
         "calibre",
@@ -567,7 +583,8 @@ DIFFERENCES = [
     ),
     Difference(
         "probmetrics",
-        "temperature scaling with a mixture (`ts-mix`): largest difference to `TemperatureScaling`",
+        "temperature scaling with a mixture (`ts-mix`): largest difference to"
+        " `TemperatureScaling`",
         lambda: 0.0,
         lambda: _probmetrics("ts-mix", skcalib.TemperatureScaling()),
         "there the map is mixed with equal probabilities, at a weight of about 1 / n",
@@ -590,7 +607,9 @@ DIFFERENCES = [
 
 
 def rows(only=""):
-    """Yield (difference, our answer, their answer or the error it raised) for what is installed."""
+    """Yield (difference, our answer, their answer or the error it raised) for what is
+    installed.
+    """
     for one in DIFFERENCES:
         if only and one.peer != only:
             continue
@@ -646,11 +665,13 @@ def main(argv=None):
             )
         if options.markdown:
             print(
-                f"| {one.question} | {_text(ours)} | {_text(theirs)} | {one.reason.replace('|', chr(92) + '|')} |"
+                f"| {one.question} | {_text(ours)} | {_text(theirs)} |"
+                f" {one.reason.replace('|', chr(92) + '|')} |"
             )
         else:
             print(
-                f"  {one.question}: {_text(ours)} here, {_text(theirs)} there ({one.reason})"
+                f"  {one.question}: {_text(ours)} here, {_text(theirs)} there"
+                f" ({one.reason})"
             )
     return 0
 

@@ -1,6 +1,8 @@
-"""Means of calibration errors over samples whose true error is known: ``python -m benchmarks.estimator_means``.
+"""Means of calibration errors over samples whose true error is known:
+``python -m benchmarks.estimator_means``.
 
-Scores are uniform on [0, 1]. The model is calibrated, or events happen with probability s^1.6.
+Scores are uniform on [0, 1]. The model is calibrated, or events happen with probability
+s^1.6.
 """
 
 import argparse
@@ -24,7 +26,9 @@ _ERRORS = {
     "`sweep_calibration_error`": metrics.sweep_calibration_error,
     "`smooth_calibration_error`": metrics.smooth_calibration_error,
     "`kde_calibration_error`": metrics.kde_calibration_error,
-    "`kolmogorov_smirnov_calibration_error`": metrics.kolmogorov_smirnov_calibration_error,
+    "`kolmogorov_smirnov_calibration_error`": (
+        metrics.kolmogorov_smirnov_calibration_error
+    ),
     "`calibration_error(norm=1)`": partial(metrics.calibration_error, norm=1),
     "`calibration_error` (norm 2)": metrics.calibration_error,
     "`calibration_error(squared=True)`": partial(

@@ -1,6 +1,8 @@
-"""The size and the speed of each way out of Python, beside `predict_proba`: ``python -m benchmarks.export``.
+"""The size and the speed of each way out of Python, beside `predict_proba`:
+``python -m benchmarks.export``.
 
-A million rows; times are the best of three, in one thread, and include reading the column and returning the result.
+A million rows; times are the best of three, in one thread, and include reading the
+column and returning the result.
 """
 
 import argparse

@@ -1,10 +1,13 @@
-"""Random files, exported maps and monitored streams, each against a plain computation on the same rows.
+"""Random files, exported maps and monitored streams, each against a plain computation
+on the same rows.
 
-``python -m benchmarks.fuzz --seconds 120 --seed 1`` takes turns: `scan` (files of several types, nulls, folders and odd
-names against NumPy), `export` (SQL, SQL tables, ONNX, JavaScript and JSON against `predict_proba`, at knots, 0, 1,
--0.0, denormals, NULL and what is no score) and `monitoring` (batches of one row or class, groups that come and go, JSON
-and pickle in the middle, against one batch and a plain loop). It prints how many comparisons were made of each kind and
-every one that failed. ``--only export`` chooses some. For tables in engines see ``python -m benchmarks.fuzz_engines``.
+``python -m benchmarks.fuzz --seconds 120 --seed 1`` takes turns: `scan` (files of
+several types, nulls, folders and odd names against NumPy), `export` (SQL, SQL tables,
+ONNX, JavaScript and JSON against `predict_proba`, at knots, 0, 1, -0.0, denormals, NULL
+and what is no score) and `monitoring` (batches of one row or class, groups that come
+and go, JSON and pickle in the middle, against one batch and a plain loop). It prints
+how many comparisons were made of each kind and every one that failed. ``--only export``
+chooses some. For tables in engines see ``python -m benchmarks.fuzz_engines``.
 """
 
 import argparse
@@ -27,9 +30,15 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 from scipy.special import expit, logit
 from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC, LinearSVC
 
 import skcalib
 from benchmarks.fuzz_engines import shape
+from skcalib._input.classifier_scores import classifier_scores
 from skcalib.binning import EqualMass, EqualWidth, UniqueScores
 from skcalib.engines import PredictionTable, scan
 from skcalib.export import (
@@ -125,10 +134,12 @@ def main(argv=None):
             where = traceback.extract_tb(error.__traceback__)
             text = " ".join(str(error).split())[:400]
             failed.append(
-                f"FAILED {name} {number} {type(error).__name__}: {text} ({where[-1].name}, {where[1].line})"
+                f"FAILED {name} {number} {type(error).__name__}: {text}"
+                f" ({where[-1].name}, {where[1].line})"
             )
     print(
-        f"{number} cases in {time.monotonic() - started:.0f} s, {len(failed)} failed (seed {options.seed})"
+        f"{number} cases in {time.monotonic() - started:.0f} s, {len(failed)} failed"
+        f" (seed {options.seed})"
     )
     for job, count in sorted(tried.items()):
         print(f"  {job}: {count}")
@@ -136,11 +147,13 @@ def main(argv=None):
     return bool(failed)
 
 
-# --- scan ---------------------------------------------------------------------------------------------------------
+# --- scan -----------------------------------------------------------------------------
 
 
 def of_files(rng):
-    """Write files of random types and compare what is read with the rows; yield the names of the comparisons."""
+    """Write files of random types and compare what is read with the rows; yield the
+    names of the comparisons.
+    """
     is_parquet, n_files = rng.random() < 0.6, int(rng.integers(1, 4))
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / str(
@@ -185,7 +198,9 @@ def of_files(rng):
 
 
 def write(rng, path, columns, missing, is_parquet):
-    """Write a file with the columns in random order and of random types; scores that are missing are null or NaN."""
+    """Write a file with the columns in random order and of random types; scores that
+    are missing are null or NaN.
+    """
     path.parent.mkdir(exist_ok=True)
     score = columns["p"].astype(np.float64)
     exact = np.array_equal(score.astype(np.float32), score)
@@ -254,11 +269,13 @@ def same_rows(rng, table, rows, by, kind):
         yield f"scan: {kind}, {type(strategy).__name__}"
 
 
-# --- export -------------------------------------------------------------------------------------------------------
+# --- export ---------------------------------------------------------------------------
 
 
 def of_exports(rng):
-    """Fit a random recalibrator and compare each way out with `predict_proba`; yield the names of the comparisons."""
+    """Fit a random recalibrator and compare each way out with `predict_proba`; yield
+    the names of the comparisons.
+    """
     yield from of_two_classes(rng) if rng.random() < 0.7 else of_many_classes(rng)
 
 
@@ -310,9 +327,8 @@ def of_two_classes(rng):
     )
     for way in two_class_ways(fitted):
         found = way(fitted, given)
-        if (
-            way is in_onnx
-        ):  # which takes what is beyond 0 or 1 by rounding, 1e-6 at most
+        # which takes what is beyond 0 or 1 by rounding, 1e-6 at most
+        if way is in_onnx:
             is_near = [
                 value is not None and -1e-6 < value < 1 + 1e-6 for value in given
             ]
@@ -341,7 +357,8 @@ def same_forecasts(found, wanted, given, name):
     if np.any(off):
         row = int(np.argmax(off.reshape(len(off), -1).any(axis=1)))
         raise AssertionError(
-            f"{name}: {given[row]!r} gives {found[row]!r}, expected {wanted[row]!r}; {off.sum()} rows"
+            f"{name}: {given[row]!r} gives {found[row]!r}, expected {wanted[row]!r};"
+            f" {off.sum()} rows"
         )
 
 
@@ -426,8 +443,12 @@ def of_many_classes(rng):
     )
     if is_logit:
         scores = logits
-        impossible = new[:5].copy()
-        impossible[:, 0] = -np.inf
+        if rng.random() < 0.4:  # ties
+            scores = np.round(scores)
+        impossible = new[:15].copy()
+        impossible[:5, 0] = -np.inf
+        impossible[5:10, 1] = -1e4 - 1e3 * np.abs(new).max()
+        impossible[10:] += rng.normal(size=(len(impossible[10:]), 1))
     else:
         scores, new = (
             np.exp(one - one.max(axis=1, keepdims=True)) for one in (logits, new)
@@ -492,11 +513,13 @@ def of_many_classes(rng):
     yield f"export: {n_classes} classes, JSON"
 
 
-# --- monitoring ---------------------------------------------------------------------------------------------------
+# --- monitoring -----------------------------------------------------------------------
 
 
 def of_streams(rng):
-    """Show rows to monitors in random batches and compare with all at once; yield the names of the comparisons."""
+    """Show rows to monitors in random batches and compare with all at once; yield the
+    names of the comparisons.
+    """
     n = int(rng.integers(1, 1500))
     scores = shape(rng, n)
     changed = np.arange(n) >= rng.integers(n + 1)
@@ -543,9 +566,8 @@ def passed_on(rng, monitor):
 def same_monitor(found, wanted, name):
     for field in ("n_rows_", "alarm_", "alarm_row_", "change_row_"):
         one, other = getattr(found, field), getattr(wanted, field)
-        if one != other and not (
-            field == "change_row_" and one is not None
-        ):  # bets that tie to rounding
+        # bets that tie to rounding
+        if one != other and not (field == "change_row_" and one is not None):
             raise AssertionError(f"{name}: {field} is {one}, expected {other}")
     np.testing.assert_allclose(
         np.log(found.e_value_),
@@ -587,21 +609,23 @@ def of_loop(monitor, scores, y):
 
 
 def of_groups(rng, options, scores, y, groups, cuts):
-    """Show groups that come and go: in batches, whose rows are mixed anew, with files in the middle, and at once."""
+    """Show groups that come and go: in batches, whose rows are mixed anew, with files
+    in the middle, and at once.
+    """
     level = {"confidence_level": options.get("confidence_level", 0.99)}
     whole = GroupMonitors(CalibrationMonitor(**options), **level).fit(scores, y, groups)
     parts = GroupMonitors(CalibrationMonitor(**options), **level)
     for start, stop in zip(cuts[:-1], cuts[1:], strict=True):
         rows = np.arange(start, stop)
         known = getattr(parts, "monitors_", {})
-        if all(
-            group in known for group in groups[rows]
-        ):  # their order does not name them
+        # their order does not name them
+        if all(group in known for group in groups[rows]):
             rows = rows[np.argsort(groups[rows], kind="stable")]
         parts = passed_on(rng, parts.partial_fit(scores[rows], y[rows], groups[rows]))
     if list(parts.monitors_) != list(whole.monitors_) or parts.alarm_ != whole.alarm_:
         raise AssertionError(
-            f"groups {list(parts.monitors_)}, expected {list(whole.monitors_)}, or another alarm"
+            f"groups {list(parts.monitors_)}, expected {list(whole.monitors_)}, or"
+            " another alarm"
         )
     for k, (name, monitor) in enumerate(parts.monitors_.items(), 1):
         same_monitor(monitor, whole.monitors_[name], f"group {name}")
@@ -613,7 +637,80 @@ def of_groups(rng, options, scores, y, groups, cuts):
         yield "monitoring: groups"
 
 
-TARGETS = {"scan": of_files, "export": of_exports, "monitoring": of_streams}
+# --- classifiers ----------------------------------------------------------------------
+
+
+def of_classifiers(rng):
+    """Ask a random classifier for scores in a random container and type; compare with
+    those as they are.
+    """
+    n_classes = int(rng.integers(2, 6))
+    X = rng.normal(size=(int(rng.integers(60, 200)), 4))
+    y = X @ rng.normal(size=(4, n_classes)) + rng.gumbel(size=(len(X), n_classes))
+    y = y.argmax(axis=1)
+    if len(np.unique(y)) < n_classes:
+        raise Refused("a class without rows")
+    model = CLASSIFIERS[rng.integers(len(CLASSIFIERS))]
+    fitted = clone(model).fit(X, y)
+    method = "predict_proba"
+    if not hasattr(fitted, method) or (
+        hasattr(fitted, "decision_function") and rng.random() < 0.5
+    ):
+        method = "decision_function"
+    name = str(rng.choice(list(CONTAINERS)))
+    changed = Answering(fitted, method, CONTAINERS[name])
+    found = classifier_scores(changed, X, fitted.classes_, method, check_columns=True)
+    wanted = classifier_scores(fitted, X, fitted.classes_, method, check_columns=True)
+    off = (
+        2e-2 * (1 + np.abs(wanted))
+        if name == "float16"
+        else 1e-6 * (1 + np.abs(wanted))
+    )
+    if found.shape != wanted.shape or (np.abs(found - wanted) > off).any():
+        raise AssertionError(f"{model!r}.{method} as {name}")
+    yield f"classifiers: {method}, {name}"
+
+
+class Answering:
+    """A fitted classifier whose answers come in another container."""
+
+    def __init__(self, model, method, change):
+        self.classes_, self.predict = model.classes_, model.predict
+        answer = getattr(model, method)
+        setattr(self, method, lambda X: change(answer(X)))
+
+
+CLASSIFIERS = [
+    LogisticRegression(),
+    GaussianNB(),
+    RandomForestClassifier(5, random_state=0),
+    SVC(),
+    LinearSVC(),
+    SGDClassifier(random_state=0),
+    KNeighborsClassifier(3),
+]
+CONTAINERS = {
+    "float64": np.asarray,
+    "float32": lambda scores: scores.astype(np.float32),
+    "float16": lambda scores: scores.astype(np.float16),
+    "object": lambda scores: scores.astype(object),
+    "list": lambda scores: scores.tolist(),
+    "masked": np.ma.masked_array,
+    "Fortran order": np.asfortranarray,
+    "big-endian": lambda scores: scores.astype(">f8"),
+    "arrow": lambda scores: (
+        pa.array(scores)
+        if scores.ndim == 1
+        else pa.table({f"p{k}": column for k, column in enumerate(scores.T)})
+    ),
+}
+
+TARGETS = {
+    "scan": of_files,
+    "export": of_exports,
+    "monitoring": of_streams,
+    "classifiers": of_classifiers,
+}
 
 
 if __name__ == "__main__":

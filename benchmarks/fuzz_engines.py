@@ -1,8 +1,10 @@
 """Random tables by segment on every engine, against NumPy on the same rows.
 
-``python -m benchmarks.fuzz_engines --seconds 120`` draws tables (shape of the scores, weights, number of rows), a type
-of the segments' column with values that Python does not tell apart easily, an engine and a job. It prints how many
-comparisons were made on each engine and each type, and every one that failed. ``--engines duckdb spark`` chooses some.
+``python -m benchmarks.fuzz_engines --seconds 120`` draws tables (shape of the scores,
+weights, number of rows), a type of the segments' column with values that Python does
+not tell apart easily, an engine and a job. It prints how many comparisons were made on
+each engine and each type, and every one that failed. ``--engines duckdb spark`` chooses
+some.
 """
 
 import argparse
@@ -24,9 +26,8 @@ from skcalib.engines import PredictionTable
 from skcalib.metrics import BinStatistics, kolmogorov_smirnov_calibration_error
 
 ENGINES = ("duckdb", "polars", "polars_lazy", "pandas", "pyarrow", "dask", "spark")
-MOMENT = datetime(
-    2024, 10, 27, 0, 30, tzinfo=UTC
-)  # the hour that Berlin's clocks show twice follows
+# the hour that Berlin's clocks show twice follows
+MOMENT = datetime(2024, 10, 27, 0, 30, tzinfo=UTC)
 TYPES = {
     "text": (pa.string(), ["", "a", "A", "01", "1", "it's", '"quoted"', "é\x00", " a"]),
     "large text": (pa.large_string(), ["", "a", "01", "1", "1.0", "NULL", "nan"]),
@@ -120,21 +121,26 @@ def in_engine(engine, table, session):
 
 
 def same(found, wanted, name):
-    """Raise if two lists of arrays of numbers, in any order, are not the same to rounding."""
+    """Raise if two lists of arrays of numbers, in any order, are not the same to
+    rounding.
+    """
     found, wanted = (
         sorted(np.concatenate(arrays).tolist() for arrays in parts)
         for parts in (found, wanted)
     )
     if [len(part) for part in found] != [len(part) for part in wanted]:
         raise AssertionError(
-            f"{name}: {len(found)} segments, expected {len(wanted)}, or other numbers of bins"
+            f"{name}: {len(found)} segments, expected {len(wanted)}, or other numbers"
+            " of bins"
         )
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12, err_msg=name)
 
 
 def check(rng, table, parts, weighted):
-    """Compare one random job with NumPy; return its name. `parts` are the rows of each segment."""
+    """Compare one random job with NumPy; return its name. `parts` are the rows of each
+    segment.
+    """
     job = rng.integers(5)
     if job == 0:
         n_bins = int(rng.integers(1, 40))
@@ -219,13 +225,13 @@ def draw(rng, engine, kind, session):
     arrow_type, values = TYPES[kind]
     n, n_values = int(rng.integers(1, 1500)), int(rng.integers(1, len(values) + 1))
     values = [values[place] for place in rng.permutation(len(values))[:n_values]]
-    if not (
-        engine in ("pandas", "dask") and pa.types.is_integer(arrow_type)
-    ):  # which pandas makes floats of
+    # which pandas makes floats of
+    if not (engine in ("pandas", "dask") and pa.types.is_integer(arrow_type)):
         values += [None] * int(rng.integers(2))
     p, place = shape(rng, n), rng.integers(len(values), size=n)
     y = (rng.random(n) < p).astype(np.int64)
-    # Exact sums, so that weighted cuts are exact; a weight of 0 is no row, but `apply` sees it.
+    # Exact sums, so that weighted cuts are exact; a weight of 0 is no row, but `apply`
+    # sees it.
     w = rng.integers(1, 9, n) / 8 if rng.random() < 0.4 else None
     columns = {"p": p, "y": y, "g": pa.array([values[k] for k in place], arrow_type)}
     data = in_engine(
@@ -289,7 +295,8 @@ def main():
             )
             failed[-1] += (traceback.extract_tb(error.__traceback__)[-1].name,)
     print(
-        f"{number} tables in {time.monotonic() - started:.0f} s, {len(failed)} failed (seed {options.seed})"
+        f"{number} tables in {time.monotonic() - started:.0f} s, {len(failed)} failed"
+        f" (seed {options.seed})"
     )
     for what in ("engine", "type", "job"):
         print(

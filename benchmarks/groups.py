@@ -1,9 +1,10 @@
 """Calibration by group on language models: ``python -m benchmarks.groups --data DIR``.
 
-The confidence of a language model means another thing on each set of questions. For each of the models the rows of all
-its sets are put together and split in two at random: one half fits, the other one measures the debiased error (10
-equal-mass bins) of each set, and its mean over the sets. The figure is the mean with a fit for each set over the mean
-with one fit for all; its interval is over the models.
+The confidence of a language model means another thing on each set of questions. For
+each of the models the rows of all its sets are put together and split in two at random:
+one half fits, the other one measures the debiased error (10 equal-mass bins) of each
+set, and its mean over the sets. The figure is the mean with a fit for each set over the
+mean with one fit for all; its interval is over the models.
 """
 
 import argparse
@@ -59,7 +60,9 @@ def main(argv=None):
 
 
 def load(data):
-    """Return for each language model the confidence, whether it was right, and the set of questions, of all rows."""
+    """Return for each language model the confidence, whether it was right, and the set
+    of questions, of all rows.
+    """
     models = []
     for name, kinds in _FILES.items():
         folder = np.load(data / "llm" / f"{name}.npz", allow_pickle=False)
@@ -93,13 +96,18 @@ def run(models, repeats):
             ]
         )
         for j, norm in enumerate((1, 2)):
-            quantity = f"{type(method).__name__}: mean debiased l{norm} error by set, by set / pooled fit"
+            quantity = (
+                f"{type(method).__name__}: mean debiased l{norm} error by set, by set /"
+                " pooled fit"
+            )
             measured[quantity] = ratio(errors[:, 1, j], errors[:, 0, j], paired=True)
     return judge(dict.fromkeys(measured, below(_LIMIT)), measured.items())
 
 
 def _one_half(confidence, correct, groups, method, seed):
-    """Return the errors (pooled or by set, l1 or l2) on the half of the rows that was not fitted."""
+    """Return the errors (pooled or by set, l1 or l2) on the half of the rows that was
+    not fitted.
+    """
     order = np.random.default_rng(seed).permutation(len(correct))
     fit, test = order[::2], order[1::2]
     pooled = method.fit(confidence[fit], correct[fit]).predict_proba(confidence[test])

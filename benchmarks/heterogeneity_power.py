@@ -1,9 +1,12 @@
-"""Levels and power of what looks at groups, segments and time: ``python -m benchmarks.heterogeneity_power``.
+"""Levels and power of what looks at groups, segments and time:
+``python -m benchmarks.heterogeneity_power``.
 
-Each figure is a share of simulated samples, or a median delay in rows, beside the best possible (a test that knows what
-was planted) and beside what is done otherwise: p-values that are not adjusted, normal approximations, tests on windows.
-The multicalibrated recalibrator (and MCGrad where it is installed) is measured on tables that come with scikit-learn
-and on simulated ones; ``--data DIR`` adds the tables of that folder.
+Each figure is a share of simulated samples, or a median delay in rows, beside the best
+possible (a test that knows what was planted) and beside what is done otherwise:
+p-values that are not adjusted, normal approximations, tests on windows. The
+multicalibrated recalibrator (and MCGrad where it is installed) is measured on tables
+that come with scikit-learn and on simulated ones; ``--data DIR`` adds the tables of
+that folder.
 """
 
 import argparse
@@ -61,7 +64,9 @@ def main(argv=None):
 
 
 def groups(n_samples):
-    """Share of calibrated families of groups in which any is rejected: Holm's rule, exact, and normal p-values."""
+    """Share of calibrated families of groups in which any is rejected: Holm's rule,
+    exact, and normal p-values.
+    """
     rows = []
     for shape, parameters in {"smooth": (1, 3), "rare": (1, 60), "tied": None}.items():
         for n, n_groups in ((500, 10), (2000, 100), (20_000, 300)):
@@ -99,7 +104,9 @@ def groups(n_samples):
 
 
 def segments(n_samples):
-    """Share rejected without and with a planted segment of a tenth of the rows, shifted by 1 in log-odds."""
+    """Share rejected without and with a planted segment of a tenth of the rows, shifted
+    by 1 in log-odds.
+    """
     rows = []
     for n, n_columns in ((500, 2), (2000, 4), (2000, 8)):
         for shift in (0.0, 1.0):
@@ -136,7 +143,9 @@ def segments(n_samples):
 
 
 def change(n_samples):
-    """Share rejected for two samples with other scores and a shift of the log-odds; the best knows its direction."""
+    """Share rejected for two samples with other scores and a shift of the log-odds; the
+    best knows its direction.
+    """
     rows = []
     for n, shift in ((300, 0.0), (1000, 0.0), (1000, 0.15), (1000, 0.3), (1000, 0.6)):
         rng, rejected, covered = np.random.default_rng(0), np.zeros(2), 0
@@ -172,7 +181,9 @@ def change(n_samples):
 
 
 def monitor(n_samples):
-    """Share of 20,000 stable rows with an alarm, and the median delay after a shift at row 5,000."""
+    """Share of 20,000 stable rows with an alarm, and the median delay after a shift at
+    row 5,000.
+    """
     rows = []
     for shift in (0.0, 0.3, 0.6):
         names = (
@@ -219,7 +230,9 @@ def monitor(n_samples):
 
 
 def _first_window(scores, events):
-    """Return the last row of the first window of 500 rows whose test of calibration rejects."""
+    """Return the last row of the first window of 500 rows whose test of calibration
+    rejects.
+    """
     for start in range(0, len(scores), _WINDOW):
         rows = slice(start, start + _WINDOW)
         if (
@@ -239,7 +252,9 @@ def _known_ratios(scores, events, shift):
 
 
 def _first_alarm(log_ratios, stakes, kept_back, threshold):
-    """Return the first row at which bets that begin at each row, with their stakes, reach the threshold."""
+    """Return the first row at which bets that begin at each row, with their stakes,
+    reach the threshold.
+    """
     sums = np.cumsum(log_ratios)
     evidence = (
         np.exp(

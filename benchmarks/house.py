@@ -1,26 +1,79 @@
-"""The size and the shape of the house: lines of code, public names, imports between rooms, and four journeys.
+"""The shape of the house, and how its code reads: imports between rooms, public names,
+four journeys, and the same measures for other packages.
 
-``python -m benchmarks.house`` counts and draws; ``--journeys`` follows 100,000 rows through the package.
-``--root FOLDER`` reads another copy, such as ``git archive`` of an older commit gives.
+``python -m benchmarks.house`` counts and draws; ``--journeys`` follows 100,000 rows
+through the package; ``--reading`` compares how the code is written with installed
+packages (scikit-learn, skrub, narwhals). ``--root FOLDER`` reads another copy, such as
+``git archive`` of an older commit gives. The figures are reports: no test has a limit
+on them. What decides is whether a stranger understands a function at first reading.
 
-The one counter. A line of code is a line of a ``.py`` file of the package that is not blank, not only a comment, and
-not part of a docstring of a module, class or function; the report's template is no code. A public name has a page in
-the reference: it stands in the ``__all__`` of `skcalib`, of a public submodule, or of `skcalib.recalibrators` (which
-repeats names of `skcalib` and adds the bases of recalibrators), without dunder names and each once.
+The one counter. A line of code is a line of a ``.py`` file of the package that is not
+blank, not only a comment, and not part of a docstring of a module, class or function;
+the report's template is no code. A public name has a page in the reference: it stands
+in the ``__all__`` of `skcalib`, of a public submodule, or of `skcalib.recalibrators`
+(which repeats names of `skcalib` and adds the bases of recalibrators), without dunder
+names and each once.
 """
 
 import argparse
 import ast
 import importlib
+import io
 import sys
+import tokenize
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
 
 N_ROWS = 100_000
+# The packages that the code is compared with, by the name of their import.
+ANCHORS = ("sklearn", "skrub", "narwhals")
+LONG_LINE = 88
+# Names that do not say what a thing is.
+GENERIC_NAMES = {
+    "data",
+    "given",
+    "item",
+    "items",
+    "kept",
+    "obj",
+    "one",
+    "other",
+    "others",
+    "own",
+    "part",
+    "parts",
+    "res",
+    "ret",
+    "some",
+    "stuff",
+    "temp",
+    "thing",
+    "things",
+    "tmp",
+    "val",
+    "vals",
+    "value",
+    "values",
+    "whole",
+}
+_DYNAMIC = {"delattr", "getattr", "globals", "locals", "setattr", "vars"}
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_LAYOUT = (
+    tokenize.COMMENT,
+    tokenize.DEDENT,
+    tokenize.ENCODING,
+    tokenize.ENDMARKER,
+    tokenize.INDENT,
+    tokenize.NEWLINE,
+    tokenize.NL,
+)
 
 
 def package(root):
-    """Return the parsed files of the package below a folder, by their path inside the package."""
+    """Return the parsed files of the package below a folder, by their path inside the
+    package.
+    """
     folder = Path(root) / "skcalib"
     return {
         path.relative_to(folder): path.read_text("utf-8")
@@ -49,6 +102,124 @@ def comments(text):
     return sum(line.strip().startswith("#") for line in text.splitlines())
 
 
+def reading(files):
+    """Return how the code of some files is written, by what is measured.
+
+    A statement is one of Python's, definitions included and docstrings not. Tests that
+    a package carries are no code of it.
+    """
+    counts = Counter()
+    for text in files.values():
+        counts += _reading_of_file(text)
+    statements = counts["statements"]
+    return {
+        "statements": statements,
+        "tokens per statement": counts["tokens"] / statements,
+        "conditional expressions per 1,000 statements": (
+            1000 * counts["conditional expressions"] / statements
+        ),
+        "comprehensions per 1,000 statements": (
+            1000 * counts["comprehensions"] / statements
+        ),
+        "tuple assignments, % of assignments": (
+            100 * counts["tuple assignments"] / max(counts["assignments"], 1)
+        ),
+        "generic names, % of names that are assigned": (
+            100 * counts["generic names"] / max(counts["names"], 1)
+        ),
+        f"lines over {LONG_LINE} columns, %": (
+            100 * counts["long lines"] / counts["lines"]
+        ),
+        "comments per 100 lines of code": (
+            100 * counts["comments"] / counts["lines of code"]
+        ),
+        "dynamic attribute access per 1,000 statements": (
+            1000 * counts["dynamic"] / statements
+        ),
+    }
+
+
+def _reading_of_file(text):
+    tree = ast.parse(text)
+    docstrings = set(map(id, _docstrings(tree)))
+    lines = text.splitlines()
+    counts = Counter(
+        {
+            "lines": len(lines),
+            "lines of code": lines_of_code(text),
+            "long lines": sum(len(line) > LONG_LINE for line in lines),
+        }
+    )
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        counts["comments"] += token.type == tokenize.COMMENT
+        counts["tokens"] += token.type not in _LAYOUT
+    # the tokens of docstrings: one string each
+    counts["tokens"] -= len(docstrings)
+    for node in ast.walk(tree):
+        counts["statements"] += (
+            isinstance(node, ast.stmt) and id(node) not in docstrings
+        )
+        counts["conditional expressions"] += isinstance(node, ast.IfExp)
+        counts["comprehensions"] += isinstance(node, _COMPREHENSIONS)
+        if isinstance(node, ast.Assign):
+            counts["assignments"] += 1
+            counts["tuple assignments"] += _pairs_values(node)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            counts["names"] += 1
+            counts["generic names"] += node.id in GENERIC_NAMES
+        if isinstance(node, ast.Call):
+            counts["dynamic"] += getattr(node.func, "id", None) in _DYNAMIC
+    return counts
+
+
+def _docstrings(tree):
+    """Yield the statements that are docstrings."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+            if ast.get_docstring(node) is not None:
+                yield node.body[0]
+
+
+def _pairs_values(assignment):
+    """Return whether an assignment is ``a, b = x, y``: two statements in one."""
+    is_tuple_of_names = any(
+        isinstance(target, ast.Tuple) for target in assignment.targets
+    )
+    return is_tuple_of_names and isinstance(assignment.value, ast.Tuple)
+
+
+def installed(name):
+    """Return the files of an installed package, without its tests; None where it is
+    not installed.
+    """
+    spec = find_spec(name)
+    if spec is None:
+        return None
+    folder = Path(spec.origin).parent
+    files = {}
+    for path in sorted(folder.rglob("*.py")):
+        inside = path.relative_to(folder)
+        is_foreign = {"tests", "externals", "_vendor"} & set(inside.parts)
+        if not is_foreign and not inside.name.startswith("test_"):
+            files[inside] = path.read_text("utf-8")
+    return files
+
+
+def comparison(files):
+    """Return the measures of reading as a Markdown table, a package a column."""
+    columns = {"skcalib": reading(files)}
+    for name in ANCHORS:
+        anchor = installed(name)
+        if anchor is not None:
+            columns[name] = reading(anchor)
+    header = " | ".join(columns)
+    lines = [f"| | {header} |", "|---" * (len(columns) + 1) + "|"]
+    for measure in columns["skcalib"]:
+        figures = " | ".join(f"{column[measure]:,.1f}" for column in columns.values())
+        lines.append(f"| {measure} | {figures} |")
+    return "\n".join(lines).replace(".0 |", " |")
+
+
 def public_names(files):
     """Return the public names, each as module and name, read from the source."""
     lists = {
@@ -70,7 +241,9 @@ def public_names(files):
 
 
 def _lists(tree):
-    """Return the lists of names that a module assigns at its top, by the name of the list."""
+    """Return the lists of names that a module assigns at its top, by the name of the
+    list.
+    """
     assigned = (node for node in tree.body if isinstance(node, ast.Assign))
     return {
         node.targets[0].id: [
@@ -83,7 +256,9 @@ def _lists(tree):
 
 
 def arrows(files):
-    """Return the rooms that each room imports: sets of names by name. A room is a folder or a file at the top."""
+    """Return the rooms that each room imports: sets of names by name. A room is a
+    folder or a file at the top.
+    """
     rooms = {path.parts[0].removesuffix(".py") for path in files}
     found = {room: set() for room in rooms}
     for path, text in files.items():
@@ -98,7 +273,8 @@ def arrows(files):
 def _imported(tree):
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] == "skcalib":
-            # `from skcalib import displays` imports a room, `from skcalib import PlattScaling` the front.
+            # `from skcalib import displays` imports a room,
+            # `from skcalib import PlattScaling` the front.
             yield from (
                 [f"skcalib.{one.name}" for one in node.names]
                 if node.module == "skcalib"
@@ -113,9 +289,8 @@ def _imported(tree):
             and getattr(node.func, "id", getattr(node.func, "attr", ""))
             == "import_module"
         ):
-            texts = (
-                one.value for one in node.args if isinstance(one, ast.Constant)
-            )  # a name in a string, too
+            # a name in a string, too
+            texts = (one.value for one in node.args if isinstance(one, ast.Constant))
             yield from (text for text in texts if text.split(".")[0] == "skcalib")
 
 
@@ -130,7 +305,9 @@ def in_circles(arrows):
 
 
 def floors(arrows):
-    """Return the rooms from the ground up: each after all that it imports, circles last."""
+    """Return the rooms from the ground up: each after all that it imports, circles
+    last.
+    """
     order = []
     while len(order) < len(arrows):
         free = sorted(
@@ -160,7 +337,9 @@ def table(files):
 
 
 def drawing(files):
-    """Return the house as text: each room a row, an x under the number of each room that it imports."""
+    """Return the house as text: each room a row, an x under the number of each room
+    that it imports.
+    """
     to = arrows(files)
     order, width = floors(to), max(map(len, to))
     marks = [["x" if room in to[row] else "." for room in order] for row in order]
@@ -211,7 +390,8 @@ def report(files):
 
 
 def follow(function):
-    """Return the files whose functions a call runs, with their calls, and how often the file changes between two calls.
+    """Return the files whose functions a call runs, with their calls, and how often the
+    file changes between two calls.
 
     Only code of the package counts. A generator that goes on is a call, too.
     """
@@ -281,9 +461,17 @@ def main():
         action="store_true",
         help="with --journeys: the calls of each file, too",
     )
+    parser.add_argument(
+        "--reading",
+        action="store_true",
+        help="compare how the code is written with installed packages",
+    )
     options = parser.parse_args()
+    files = package(options.root)
+    if options.reading:
+        print(comparison(files))
+        return
     if not options.journeys:
-        files = package(options.root)
         print(
             table(files),
             drawing(files),

@@ -1,8 +1,8 @@
 """Many classes with few rows each: ``python -m benchmarks.many_classes --data DIR``.
 
-CLINC150 (150 classes, 3,000 rows to fit on) and CIFAR-100 (random halves of 10,000 rows). The figure is the log-loss on
-the rows that were not fitted, over that of temperature scaling. Its interval is for a ratio of paired means over the
-test rows.
+CLINC150 (150 classes, 3,000 rows to fit on) and CIFAR-100 (random halves of 10,000
+rows). The figure is the log-loss on the rows that were not fitted, over that of
+temperature scaling. Its interval is for a ratio of paired means over the test rows.
 """
 
 import argparse
@@ -73,8 +73,9 @@ def main(argv=None):
     options = parser.parse_args(argv)
     for name, *parts in load(options.data):
         for row in run(name, *parts, options.methods):
-            line = "{data:30} {method:36} {ratio:.4f} ({low:.4f} to {high:.4f}) {seconds:6.1f} s".format(
-                **row
+            line = (
+                "{data:30} {method:36} {ratio:.4f} ({low:.4f} to {high:.4f})"
+                " {seconds:6.1f} s".format(**row)
             )
             print(json.dumps(row) if options.json else line, flush=True)
     return 0

@@ -1,9 +1,12 @@
-"""Logits larger than memory: ``python -m benchmarks.mapped_logits [--rows 2000000] [--classes 500]``.
+"""Logits larger than memory:
+``python -m benchmarks.mapped_logits [--rows 2000000] [--classes 500]``.
 
-Writes float32 logits into a file, and takes them from there as `numpy.memmap`: `TemperatureScaling` and `VectorScaling`
-are fitted, `predict_proba` writes a second file by blocks of rows, and the top-label and marginal errors are those of
-that file. Each step runs in a process of its own. What is counted is its memory without pages of files (RssAnon of
-/proc/self/status, Linux only), above that at the start: pages of files can be dropped at any time. Prints a table.
+Writes float32 logits into a file, and takes them from there as `numpy.memmap`:
+`TemperatureScaling` and `VectorScaling` are fitted, `predict_proba` writes a second
+file by blocks of rows, and the top-label and marginal errors are those of that file.
+Each step runs in a process of its own. What is counted is its memory without pages of
+files (RssAnon of /proc/self/status, Linux only), above that at the start: pages of
+files can be dropped at any time. Prints a table.
 """
 
 import argparse
@@ -28,7 +31,9 @@ _STEPS = (
 
 
 def main(argv=None):
-    """Measure, print the figures, and return the exit status: 1 where a step takes too much memory."""
+    """Measure, print the figures, and return the exit status: 1 where a step takes too
+    much memory.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.mapped_logits", description=__doc__
     )
@@ -114,7 +119,9 @@ def _run(step, folder, shape):
 
 
 def _measured(step, folder, shape):
-    """Return the processor time of a step, its memory above that of the imports in gigabytes, and its note."""
+    """Return the processor time of a step, its memory above that of the imports in
+    gigabytes, and its note.
+    """
     import skcalib
     import skcalib.metrics  # noqa: F401
 

@@ -1,4 +1,6 @@
-"""The multicalibrated recalibrator on tables, beside the global map and, where it is installed, MCGrad."""
+"""The multicalibrated recalibrator on tables, beside the global map and, where it is
+installed, MCGrad.
+"""
 
 from importlib.util import find_spec
 
@@ -26,9 +28,11 @@ _MODELS = (
 
 
 def run(data=None):
-    """Return a row for each table and model: log-loss and worst segment with the global map and the corrected one.
+    """Return a row for each table and model: log-loss and worst segment with the global
+    map and the corrected one.
 
-    The tables are those that come with scikit-learn and simulated ones, or those of a folder.
+    The tables are those that come with scikit-learn and simulated ones, or those of a
+    folder.
     """
     tables = _bundled_tables() if data is None else _tables_of_folder(data)
     return [
@@ -39,7 +43,9 @@ def run(data=None):
 
 
 def _tables_of_folder(data):
-    """Yield the name, the columns and the events of each file; of several classes the most frequent is the event."""
+    """Yield the name, the columns and the events of each file; of several classes the
+    most frequent is the event.
+    """
     import pandas as pd
 
     for path in sorted(
@@ -52,7 +58,9 @@ def _tables_of_folder(data):
 
 
 def _bundled_tables():
-    """Yield the tables of scikit-learn with some hundred rows and two events, and three simulated ones."""
+    """Yield the tables of scikit-learn with some hundred rows and two events, and three
+    simulated ones.
+    """
     import pandas as pd
 
     cancer, digits, diabetes = (

@@ -1,8 +1,11 @@
-"""What the report advises on tables of known truth, applied to a held-out half, against every candidate.
+"""What the report advises on tables of known truth, applied to a held-out half, against
+every candidate.
 
-``python -m benchmarks.report_advice`` prints two tables: for each table the advice, its log-loss on the held-out half
-and that of the best candidate, the largest error of a segment before and after; and how often something is advised for
-calibrated scores. ``--data FOLDER`` adds forecasts and language models, ``--seeds 3`` more samples of each.
+``python -m benchmarks.report_advice`` prints two tables: for each table the advice, its
+log-loss on the held-out half and that of the best candidate, the largest error of a
+segment before and after; and how often something is advised for calibrated scores.
+``--data FOLDER`` adds forecasts and language models, ``--seeds 3`` more samples of
+each.
 """
 
 import argparse
@@ -73,9 +76,18 @@ class Table:
         )
         order = None if self.periods is None else sorted(set(self.periods.tolist()))
         return ReportTable(
-            "table", "y", "1", self.labels, {"p": self.scores}, segments=self.segments, clusters=self.clusters,
-            periods=self.periods, period_order=order, classes=classes,
-        )  # fmt: skip
+            "table",
+            "y",
+            "1",
+            self.labels,
+            {"p": self.scores},
+            segments=self.segments,
+            segment_name=None if self.segments is None else "segment",
+            clusters=self.clusters,
+            periods=self.periods,
+            period_order=order,
+            classes=classes,
+        )
 
 
 def _binary(rng, n, odds=None, shift=0.0, slope=1.0, centre=-0.5, **columns):
@@ -95,7 +107,9 @@ def _classes(rng, n, n_classes, temperature=1.0, off=0.0):
 
 
 def drift_in_one_segment(rng, n):
-    """Return events that become more frequent in one segment of five, from August on."""
+    """Return events that become more frequent in one segment of five, from August
+    on.
+    """
     segments, periods = _parts(rng, n)
     shift = 1.2 * ((segments == "B") & (periods >= MONTHS[7]))
     return _binary(
@@ -117,7 +131,9 @@ def drift_of_all(rng, n):
 
 
 def shape_by_segment(rng, n):
-    """Return a language model by subject: each has a slope and an intercept of its own."""
+    """Return a language model by subject: each has a slope and an intercept of
+    its own.
+    """
     segments = rng.integers(0, 14, n)
     slope, shift = rng.uniform(0.2, 1.0, 14), rng.normal(0, 0.7, 14)
     names = np.array([f"subject {k}" for k in range(14)])
@@ -185,7 +201,9 @@ SIMULATED = {
 
 
 def real_tables(folder):
-    """Return the tables of the data folder: forecasts of games by season, language models by data set and by model."""
+    """Return the tables of the data folder: forecasts of games by season, language
+    models by data set and by model.
+    """
     found, folder = {}, Path(folder)
     games = np.load(
         folder / "forecasts" / "fivethirtyeight_dev.npz", allow_pickle=False
@@ -215,20 +233,43 @@ def real_tables(folder):
     return found
 
 
-def predicted(train, test, recalibrator, own=None):
-    """Return the probabilities of the rows of a table by a recalibrator fitted to another; `own` segments get maps."""
+def predicted(train, test, recalibrator, own=None, others="shared"):
+    """Return the probabilities of the rows of a table by a recalibrator fitted to
+    another; `own` segments get maps, and the others share one or stay unchanged.
+    """
     if recalibrator is None:
         return test.scores
-    groups = [{}, {}]
-    if own is not None:
-        recalibrator = GroupwiseRecalibrator(recalibrator)
-        groups = [
-            {"groups": np.where(np.isin(part.segments, own), part.segments, "")}
-            for part in (train, test)
-        ]
-    recalibrator.fit(train.scores, train.labels.astype(int), **groups[0])
-    found = recalibrator.predict_proba(test.scores, **groups[1])
-    return found[:, 1] if test.scores.ndim == 1 else found
+    if own is None:
+        return _Fitted(train, recalibrator, {}).predict(test, {})
+    grouped = GroupwiseRecalibrator(recalibrator)
+    is_own = [np.isin(part.segments, own) for part in (train, test)]
+    if others == "unchanged":
+        train_own, test_own = train.at(is_own[0]), test.at(is_own[1])
+        fitted = _Fitted(train_own, grouped, {"groups": train_own.segments})
+        scores = np.array(test.scores, dtype=float)
+        scores[is_own[1]] = fitted.predict(test_own, {"groups": test_own.segments})
+        return scores
+    groups = [
+        {"groups": np.where(is_own_part, part.segments, "")}
+        for part, is_own_part in zip((train, test), is_own, strict=True)
+    ]
+    return _Fitted(train, grouped, groups[0]).predict(test, groups[1])
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    """A recalibrator fitted to a table."""
+
+    train: Table
+    recalibrator: object
+    options: dict
+
+    def predict(self, test, options):
+        """Return the probabilities of the rows of another table."""
+        labels = self.train.labels.astype(int)
+        fitted = self.recalibrator.fit(self.train.scores, labels, **self.options)
+        found = fitted.predict_proba(test.scores, **options)
+        return found[:, 1] if test.scores.ndim == 1 else found
 
 
 def by_advice(train, test, advice):
@@ -243,11 +284,14 @@ def by_advice(train, test, advice):
         test,
         getattr(skcalib, name)(),
         advice["segments"] or None,
+        advice["others"] or "shared",
     )
 
 
 def candidates(train, test):
-    """Return the probabilities by every candidate: each map, by segment, and on the rows since the true change."""
+    """Return the probabilities by every candidate: each map, by segment, and on the
+    rows since the true change.
+    """
     kinds = OF_TWO_CLASSES if train.scores.ndim == 1 else OF_MORE_CLASSES
     many = train.scores.ndim > 1 and train.scores.shape[1] > 20
     yield "none", test.scores
@@ -270,8 +314,11 @@ def _worst(scores, test):
     """Return the largest absolute bias of a segment with 100 rows."""
     if test.segments is None:
         return float("nan")
-    off = [abs(np.mean((scores - test.labels)[test.segments == name])) for name, n in
-           zip(*np.unique(test.segments, return_counts=True), strict=True) if n >= 100]  # fmt: skip
+    names, counts = np.unique(test.segments, return_counts=True)
+    off = [
+        abs(np.mean((scores - test.labels)[test.segments == name]))
+        for name in names[counts >= 100]
+    ]
     return max(off, default=float("nan"))
 
 
@@ -331,7 +378,8 @@ def main(arguments=None):
     parser.add_argument("--only", help="tables whose name contains this")
     given = parser.parse_args(arguments)
     print(
-        "| table | advice | log-loss before | with the advice | best candidate | worse by | worst segment |"
+        "| table | advice | log-loss before | with the advice | best candidate | worse"
+        " by | worst segment |"
     )
     print("|---|---|---|---|---|---|---|")
     for seed in range(given.seeds):
@@ -353,16 +401,18 @@ def main(arguments=None):
                 else f"{100 * row['worst']:.1f} to {100 * row['after']:.1f} points"
             )
             print(
-                f"| {name} | {advice['kind']}: {advice['recalibrator']}{own}{since} | {row['none']:.4f} | "
-                f"{row['loss']:.4f} | {row['best']:.4f} {row['candidate']} | {100 * row['excess']:.2f} % "
-                f"(± {100 * row['noise']:.2f})"
-                f"{' !' if row['excess'] > WORST else ''} | {worst} |",
+                f"| {name} | {advice['kind']}: {advice['recalibrator']}{own}{since} |"
+                f" {row['none']:.4f} | {row['loss']:.4f} | {row['best']:.4f}"
+                f" {row['candidate']} | {100 * row['excess']:.2f} % (±"
+                f" {100 * row['noise']:.2f}){' !' if row['excess'] > WORST else ''} |"
+                f" {worst} |",
                 flush=True,
             )
     if given.calibrated:
         found = list(calibrated_tables(given.calibrated))
         print(
-            f"\nOf {len(found)} calibrated tables something is advised for {sum(found)}."
+            f"\nOf {len(found)} calibrated tables something is advised for"
+            f" {sum(found)}."
         )
 
 

@@ -1,13 +1,16 @@
 """Tables of many rows on DuckDB: ``python -m benchmarks.scale [--rows 100000000]``.
 
-Makes Parquet files of uniform and of skewed scores (Beta(.5, 200)) in 50 segments, and measures every kind of result
-with two threads and a memory limit of 1 GB, beside the SQL that one would write by hand. Each result is made in a
-process of its own, so that its greatest memory (all of it: Python and the packages too, .2 GB) is known. Wall time
-beside SQL is the best of several runs in turns, more of them where they are short. Prints a table in Markdown.
+Makes Parquet files of uniform and of skewed scores (Beta(.5, 200)) in 50 segments, and
+measures every kind of result with two threads and a memory limit of 1 GB, beside the
+SQL that one would write by hand. Each result is made in a process of its own, so that
+its greatest memory (all of it: Python and the packages too, .2 GB) is known. Wall time
+beside SQL is the best of several runs in turns, more of them where they are short.
+Prints a table in Markdown.
 
-A billion rows: ``python -m benchmarks.scale --rows 1000000000 --kinds uniform --only width mass isotonic``, which
-writes 8 GB of files into --data, of 100 million rows each.
-"""
+A billion rows:
+``python -m benchmarks.scale --rows 1000000000 --kinds uniform --only width mass isotonic``,
+which writes 8 GB of files into --data, of 100 million rows each.
+"""  # noqa: E501
 
 import argparse
 import multiprocessing
@@ -41,7 +44,9 @@ _SUMS = "count(*), sum(score), sum(label)"
 
 
 def main(argv=None):
-    """Measure, print the figures with their targets, and return the exit status: 1 where a target is missed."""
+    """Measure, print the figures with their targets, and return the exit status: 1
+    where a target is missed.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.scale", description=__doc__
     )
@@ -75,7 +80,8 @@ def main(argv=None):
     )
     options = parser.parse_args(argv)
     print(
-        "| scores | result | seconds | by hand | GB | target |\n|---|---|--:|--:|--:|---|"
+        "| scores | result | seconds | by hand | GB | target"
+        " |\n|---|---|--:|--:|--:|---|"
     )
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.data or Path(scratch)
@@ -212,7 +218,8 @@ _ONLY = {
 }
 
 
-# What is measured: functions of the file (first their own arguments) that return what is timed.
+# What is measured: functions of the file (first their own arguments) that return what
+# is timed.
 
 
 def _called(method, *arguments, path, by=None):
@@ -233,7 +240,9 @@ def _queried(query, *, path):
 
 
 def _isotonic(*, path):
-    """Return a fit that also says how many rows it looked at more than once, and in what way."""
+    """Return a fit that also says how many rows it looked at more than once, and in
+    what way.
+    """
     fit, split = (
         _called("fit", IsotonicCalibration(), path=path),
         _histogram.ScoreHistogram._parts,
@@ -265,7 +274,10 @@ def _isotonic(*, path):
 def _sigmoid(platt):
     """Return the SQL that one would write by hand."""
     clipped = f"least(greatest(score, {2.0**-52}), {1 - 2.0**-52})"
-    return f"1 / (1 + exp(-({platt.slope_} * ln({clipped} / (1 - {clipped})) + {platt.intercept_})))"
+    return (
+        f"1 / (1 + exp(-({platt.slope_} * ln({clipped} / (1 - {clipped})) +"
+        f" {platt.intercept_})))"
+    )
 
 
 def _steps(histogram):
@@ -278,7 +290,9 @@ def _steps(histogram):
 
 
 def _platt_by_segment():
-    """Return a map for each segment, fitted to few rows: how long it takes to apply does not depend on that."""
+    """Return a map for each segment, fitted to few rows: how long it takes to apply
+    does not depend on that.
+    """
     rng = np.random.default_rng(1)
     scores, segment = rng.random(10**5), rng.integers(0, _SEGMENTS, 10**5)
     y = rng.random(len(scores)) < scores
@@ -289,7 +303,9 @@ def _platt_by_segment():
 
 @dataclass
 class _Measured:
-    """Best seconds, also of the SQL by hand, the ratio in processor time, greatest gigabytes, and the result."""
+    """Best seconds, also of the SQL by hand, the ratio in processor time, greatest
+    gigabytes, and the result.
+    """
 
     seconds: float
     by_hand: float
@@ -327,9 +343,8 @@ def _measured(make, by_hand, path, scratch, memory, repeat):
             )
             best[which] = min(best[which], time.perf_counter() - start)
             if which == 0 and peak is None:
-                peak = (
-                    resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-                )  # before SQL by hand takes more
+                # before SQL by hand takes more
+                peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     ratio = processor[0] / processor[1]
     return _Measured(*best.tolist(), ratio, peak, results[0])
 
@@ -359,7 +374,10 @@ class _Report:
         targets = []
         if at_most is not None:
             ratio = found.seconds / found.by_hand
-            text = f"{ratio:.2f} of it ({found.processor_ratio:.2f} in processor time), at most {at_most:.3g}"
+            text = (
+                f"{ratio:.2f} of it ({found.processor_ratio:.2f} in processor time), at"
+                f" most {at_most:.3g}"
+            )
             targets.append(self._judged(text, ratio <= at_most))
         if found.gigabytes > 1:
             targets.append(self._judged("at most 1 GB", False))

@@ -1,10 +1,13 @@
-"""Models that predict 0 and 1, recalibrated inside a whole estimator: ``python -m benchmarks.sure_scores``.
+"""Models that predict 0 and 1, recalibrated inside a whole estimator:
+``python -m benchmarks.sure_scores``.
 
-Five kinds of model on four data sets that scikit-learn holds or makes, half of the rows for training, with `ensemble`
-on and off. The mean Brier score and log-loss of each recalibrator, over data sets and splits, are given in units of the
-better of the bare model and scikit-learn's sigmoid in the same form. Up to 1.02 is the aim; what is above is listed. A
-model is fitted once for the same rows (``--scores DIR`` keeps its scores between runs). Probabilities are clipped to
-[2^-52, 1] before the logarithm. ``--forest`` is one check: a forest of 100 trees on the breast cancer data.
+Five kinds of model on four data sets that scikit-learn holds or makes, half of the rows
+for training, with `ensemble` on and off. The mean Brier score and log-loss of each
+recalibrator, over data sets and splits, are given in units of the better of the bare
+model and scikit-learn's sigmoid in the same form. Up to 1.02 is the aim; what is above
+is listed. A model is fitted once for the same rows (``--scores DIR`` keeps its scores
+between runs). Probabilities are clipped to [2^-52, 1] before the logarithm.
+``--forest`` is one check: a forest of 100 trees on the breast cancer data.
 """
 
 import argparse
@@ -73,7 +76,8 @@ _AIM = 1.02
 
 
 def measured(recalibrators, data=None, models=None, n_splits=1, folder=None):
-    """Return (model, form, ensemble) -> mean log-loss and Brier score of each data set and split, shape (n, 2).
+    """Return (model, form, ensemble) -> mean log-loss and Brier score of each data set
+    and split, shape (n, 2).
 
     The forms are "bare", "sigmoid" and those of the recalibrators.
     """
@@ -115,9 +119,8 @@ def forms(model, recalibrators):
         yield "bare", ensemble, model
         yield "sigmoid", ensemble, CalibratedClassifierCV(model, ensemble=ensemble)
         for name in recalibrators:
-            recalibrator = eval(
-                name, vars(skcalib)
-            )  # a text of this file or of the command line
+            # a text of this file or of the command line
+            recalibrator = eval(name, vars(skcalib))
             yield (
                 name,
                 ensemble,
@@ -128,17 +131,25 @@ def forms(model, recalibrators):
 
 
 def ratios(found):
-    """Return (model, form, ensemble) -> log-loss and Brier score in units of the better of bare model and sigmoid."""
+    """Return (model, form, ensemble) -> log-loss and Brier score in units of the better
+    of bare model and sigmoid.
+    """
     means = {key: values.mean(axis=0) for key, values in found.items()}
     return {
-        (name, form, ensemble): mean
-        / np.minimum(means[name, "bare", ensemble], means[name, "sigmoid", ensemble])
+        (name, form, ensemble): (
+            mean
+            / np.minimum(
+                means[name, "bare", ensemble], means[name, "sigmoid", ensemble]
+            )
+        )
         for (name, form, ensemble), mean in means.items()
     }
 
 
 def print_tables(found, out):
-    """Print a Markdown table a score, of the cells with `ensemble` on and off, and the cells beyond the aim."""
+    """Print a Markdown table a score, of the cells with `ensemble` on and off, and the
+    cells beyond the aim.
+    """
     found = ratios(found)
     models, names = (list(dict.fromkeys(key[part] for key in found)) for part in (0, 1))
     for score, title in ((1, "Brier score"), (0, "log-loss")):
@@ -165,7 +176,9 @@ def print_tables(found, out):
 
 
 def forest_brier(n_splits=4):
-    """Return by form the mean Brier score (one column) of a forest of 100 trees, half of the breast cancer data."""
+    """Return by form the mean Brier score (one column) of a forest of 100 trees, half
+    of the breast cancer data.
+    """
     found = measured(
         (
             "PlattScaling()",

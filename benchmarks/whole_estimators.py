@@ -1,12 +1,15 @@
-"""Whole estimators: ``python -m benchmarks.whole_estimators --results FILE.csv [--data DIR]``.
+"""Whole estimators:
+``python -m benchmarks.whole_estimators --results FILE.csv [--data DIR]``.
 
-Ten kinds of model on ten data sets with 100 to 20,000 training rows: `RecalibratedClassifierCV` beside the bare model
-and the six forms of scikit-learn's `CalibratedClassifierCV`. Each form is fitted to the training rows as a user would,
-and judged on rows that it has not seen. Each base model is fitted once to each set of rows, however many forms ask for
-it.
+Ten kinds of model on ten data sets with 100 to 20,000 training rows:
+`RecalibratedClassifierCV` beside the bare model and the six forms of scikit-learn's
+`CalibratedClassifierCV`. Each form is fitted to the training rows as a user would, and
+judged on rows that it has not seen. Each base model is fitted once to each set of rows,
+however many forms ask for it.
 
-The file of results grows: what is in it is not computed again. ``--cells small`` takes the 35 cells of seven models,
-five data sets and half of their rows each; ``--forms NAME=EXPRESSION`` adds a form of ours.
+The file of results grows: what is in it is not computed again. ``--cells small`` takes
+the 35 cells of seven models, five data sets and half of their rows each;
+``--forms NAME=EXPRESSION`` adds a form of ours.
 """
 
 import argparse
@@ -122,7 +125,9 @@ _SIZES = {
 }
 _OUR_FORMS = {"ours": "RecalibratedClassifierCV(model)"}
 _SKLEARN_FORMS = {
-    f"scikit-learn {method}, {together}": f"CalibratedClassifierCV(model, method={method!r}, ensemble={together})"
+    f"scikit-learn {method}, {together}": (
+        f"CalibratedClassifierCV(model, method={method!r}, ensemble={together})"
+    )
     for method in ("sigmoid", "isotonic", "temperature")
     for together in (True, False)
 }
@@ -142,7 +147,9 @@ _FIELDS = (
 
 
 class FittedOnce(ClassifierMixin, BaseEstimator):
-    """A classifier whose scores are computed once for the same training rows, however often it is cloned and fitted."""
+    """A classifier whose scores are computed once for the same training rows, however
+    often it is cloned and fitted.
+    """
 
     scores, seconds, dirty = {}, 0.0, False
 
@@ -150,7 +157,9 @@ class FittedOnce(ClassifierMixin, BaseEstimator):
         self.estimator = estimator
 
     def fit(self, X, y, sample_weight=None):
-        """Keep the rows; the classifier is fitted when scores are asked for that are not there yet."""
+        """Keep the rows; the classifier is fitted when scores are asked for that are
+        not there yet.
+        """
         self.classes_, self.n_features_in_ = np.unique(y), X.shape[1]
         self.rows_, self.fitted_ = (X, y, sample_weight), None
         self.key_ = _digest(
@@ -371,7 +380,9 @@ def losses(model, X, y):
 
 
 def z_statistic(differences):
-    """Return the mean difference over its standard error; differences by rounding are none."""
+    """Return the mean difference over its standard error; differences by rounding are
+    none.
+    """
     return float(
         differences.mean() / (differences.std(ddof=1) / len(differences) ** 0.5 + 1e-9)
     )
@@ -401,14 +412,17 @@ def write(path, rows):
 
 
 def print_tables(rows, out):
-    """Print the log-loss by kind of model, and for each form its means, the cells that it harms and its seconds."""
+    """Print the log-loss by kind of model, and for each form its means, the cells that
+    it harms and its seconds.
+    """
     forms = list(dict.fromkeys(row["form"] for row in rows))
     by_cell = {}
     for row in rows:
         by_cell.setdefault(_cell_of(row), {})[row["form"]] = row
     whole = [cell for cell, found in by_cell.items() if len(found) == len(forms)]
     print(
-        f"{len(whole)} cells with all of {len(forms)} forms. Mean log-loss by kind of model:\n",
+        f"{len(whole)} cells with all of {len(forms)} forms. Mean log-loss by kind of"
+        " model:\n",
         file=out,
     )
     best_names = ["bare", *(form for form in forms if form.startswith("scikit-learn"))]
@@ -449,7 +463,8 @@ def print_tables(rows, out):
             file=out,
         )
     print(
-        "\nharmed: share of cells with a log-loss above the bare model's, z > 2.33; largest: in nats.",
+        "\nharmed: share of cells with a log-loss above the bare model's, z > 2.33;"
+        " largest: in nats.",
         file=out,
     )
 

@@ -1,4 +1,6 @@
-"""The command: ``python -m benchmarks.arena --data DIR [--peers] [--rows N] [--markdown | --json | --page PAGE]``."""
+"""The command:
+``python -m benchmarks.arena --data DIR [--peers] [--rows N] [--markdown | --json | --page PAGE]``.
+"""  # noqa: E501
 
 import argparse
 import io
@@ -65,9 +67,8 @@ def main(argv=None):
     options = parser.parse_args(argv)
     report, out = {}, io.StringIO() if options.page else sys.stdout
     if options.page:
-        with_tables(
-            options.page.read_text(), ""
-        )  # a page without marks is told before the minutes are spent
+        # a page without marks is told before the minutes are spent
+        with_tables(options.page.read_text(), "")
     for kind in [options.kind] if options.kind else ["binary", "multiclass"]:
         contenders = methods(kind, options.methods)
         if options.peers:
@@ -100,7 +101,9 @@ def main(argv=None):
 
 
 def with_tables(page, tables):
-    """Return the text of the page with the tables between its marks, and when and with what they were made."""
+    """Return the text of the page with the tables between its marks, and when and with
+    what they were made.
+    """
     before, rest = page.split(_BEGIN)
     versions = ", ".join(
         f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn")

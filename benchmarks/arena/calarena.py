@@ -1,14 +1,18 @@
-"""The recalibrators as calibrators of the public benchmark CalArena (https://github.com/probkit/CalArena).
+"""The recalibrators as calibrators of the public benchmark CalArena
+(https://github.com/probkit/CalArena).
 
-A calibrator there has ``fit(p_cal, y_cal)``, which returns nothing, and ``predict_proba(p_test)``, which returns (n, K)
-probabilities. p is (n,), (n, 1) or (n, 2) for two classes and (n, K) for K. A registry maps names to factories; results
-go to a file of that name. In a checkout of CalArena, with skcalib and this repository on the path, the whole
-`custom_calibrators.py` is::
+A calibrator there has ``fit(p_cal, y_cal)``, which returns nothing, and
+``predict_proba(p_test)``, which returns (n, K) probabilities. p is (n,), (n, 1) or (n,
+2) for two classes and (n, K) for K. A registry maps names to factories; results go to a
+file of that name. In a checkout of CalArena, with skcalib and this repository on the
+path, the whole `custom_calibrators.py` is::
 
     from benchmarks.arena.calarena import CUSTOM_CALIBRATORS
 
-and ``python run_benchmark.py --benchmark tabrepo-binary --calibrator skcalib-StackedRecalibrator`` runs one of them.
-"""
+and
+``python run_benchmark.py --benchmark tabrepo-binary --calibrator skcalib-StackedRecalibrator``
+runs one of them.
+"""  # noqa: E501
 
 import warnings
 from functools import partial
@@ -46,7 +50,8 @@ class CalArenaCalibrator:
     Parameters
     ----------
     make_recalibrator : callable
-        Returns an unfitted recalibrator; called with ``classes=``, because a calibration part may miss a class.
+        Returns an unfitted recalibrator; called with ``classes=``, because a
+        calibration part may miss a class.
     """
 
     def __init__(self, make_recalibrator):
@@ -58,9 +63,8 @@ class CalArenaCalibrator:
         n_classes = max(2, p_cal.shape[1] if p_cal.ndim == 2 else 1)
         self.recalibrator_ = self.make_recalibrator(classes=np.arange(n_classes))
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", UserWarning
-            )  # hundreds of experiments: the results tell
+            # hundreds of experiments: the results tell
+            warnings.simplefilter("ignore", UserWarning)
             self.recalibrator_.fit(p_cal, np.asarray(y_cal).astype(np.int64))
 
     def predict_proba(self, p_test):

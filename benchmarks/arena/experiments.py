@@ -1,4 +1,6 @@
-"""Experiments and contenders: who is fitted to what, and the scores on the test rows."""
+"""Experiments and contenders: who is fitted to what, and the scores on the test
+rows.
+"""
 
 import time
 import warnings
@@ -12,7 +14,8 @@ import skcalib.binning
 from skcalib._rows.links import clip_probability
 from skcalib.metrics import calibration_error
 
-# What a method gets in an experiment. The errors are signed debiased squares, whose means are unbiased.
+# What a method gets in an experiment. The errors are signed debiased squares, whose
+# means are unbiased.
 SCORES = ("log_loss", "brier", "top_label_error", "marginal_error")
 
 # The recalibrators that take part, with their defaults.
@@ -45,7 +48,8 @@ _OPTIONS = {
 
 
 def methods(kind, wanted=None):
-    """Return this library's contenders by name: functions (probs_cal, labels_cal, probs_test) -> probabilities.
+    """Return this library's contenders by name: functions (probs_cal, labels_cal,
+    probs_test) -> probabilities.
 
     `wanted` may name others, as expressions: "PlattScaling(clip=None)".
     """
@@ -79,7 +83,9 @@ def _of_expression(title):
 
 
 def load(data, kind):
-    """Return the experiments as a list, by data set, of lists of (name, scores and labels of both parts)."""
+    """Return the experiments as a list, by data set, of lists of (name, scores and
+    labels of both parts).
+    """
     by_data_set = {}
     for path in sorted((data / "arena").glob(f"*{kind}*.npz")):
         folder = np.load(path, allow_pickle=False)
@@ -97,7 +103,9 @@ def load(data, kind):
 
 
 def few_rows(data_sets, n_rows):
-    """Return the experiments with so many random calibration rows, without those that have too few or one class."""
+    """Return the experiments with so many random calibration rows, without those that
+    have too few or one class.
+    """
     found = [
         [(name, _part(parts, n_rows)) for name, parts in models] for models in data_sets
     ]
@@ -120,7 +128,9 @@ def _part(parts, n_rows):
 
 
 def run(data_sets, contenders, n_jobs=1):
-    """Return a dictionary an experiment: name, sizes, by method its scores (see `SCORES`) and seconds, and errors."""
+    """Return a dictionary an experiment: name, sizes, by method its scores (see
+    `SCORES`) and seconds, and errors.
+    """
     experiments = [(name, parts) for models in data_sets for name, parts in models]
     return Parallel(n_jobs=n_jobs)(
         delayed(_one_experiment)(name, parts, contenders) for name, parts in experiments
@@ -129,7 +139,8 @@ def run(data_sets, contenders, n_jobs=1):
 
 def _fit_predict(recalibrator):
     def fit_predict(probs_cal, labels_cal, probs_test):
-        # All classes are named: some calibration parts miss one. A warning would be a defect.
+        # All classes are named: some calibration parts miss one. A warning would be a
+        # defect.
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             fitted = (

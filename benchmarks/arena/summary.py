@@ -1,6 +1,7 @@
 """What the results say: means, win rates, head-to-head, harm.
 
-The models of one data set share its rows: intervals are bootstrap intervals over data sets.
+The models of one data set share its rows: intervals are bootstrap intervals over data
+sets.
 """
 
 import numpy as np
@@ -14,7 +15,9 @@ _TITLES = {"binary": "Two classes", "multiclass": "K classes"}
 
 
 def summarize(results):
-    """Return by method: mean scores, ratios to the uncalibrated model, win rates, head-to-head, harm and seconds."""
+    """Return by method: mean scores, ratios to the uncalibrated model, win rates,
+    head-to-head, harm and seconds.
+    """
     names = list(results[0]["scores"])
     scores = np.array(
         [[result["scores"][name] for name in names] for result in results]
@@ -33,9 +36,8 @@ def summarize(results):
             row[f"head_to_head_{score}"] = head_to_head(
                 scores[:, best, k], scores[:, j, k], groups
             )
-        for k, score in enumerate(
-            SCORES[2:], start=2
-        ):  # the root of the mean signed square
+        # the root of the mean signed square
+        for k, score in enumerate(SCORES[2:], start=2):
             row[score] = max(scores[:, j, k].mean(), 0.0) ** 0.5
         row |= harm(scores[:, j, 0], scores[:, uncalibrated, 0], n_cal)
         row["failed"] = sum(name in result["errors"] for result in results)
@@ -45,13 +47,17 @@ def summarize(results):
 
 
 def win_rate(losses, j):
-    """Return the share of comparisons with the other methods that method j wins: CalArena's, where a tie is no win."""
+    """Return the share of comparisons with the other methods that method j wins:
+    CalArena's, where a tie is no win.
+    """
     others = np.delete(losses, j, axis=1)
     return float(np.mean(losses[:, j : j + 1] < others))
 
 
 def head_to_head(mine, other, groups, n_resamples=1000):
-    """Return the share of experiments that `mine` wins, with a 90 % bootstrap interval over data sets."""
+    """Return the share of experiments that `mine` wins, with a 90 % bootstrap interval
+    over data sets.
+    """
     wins = (mine < other) + 0.5 * (mine == other)
     names, inverse = np.unique(groups, return_inverse=True)
     sums, counts = np.bincount(inverse, weights=wins), np.bincount(inverse)
@@ -63,7 +69,8 @@ def head_to_head(mine, other, groups, n_resamples=1000):
 
 
 def harm(losses, uncalibrated, n_cal):
-    """Return the share of experiments that got worse by over 1 % and .001 nats, and the largest harm in nats.
+    """Return the share of experiments that got worse by over 1 % and .001 nats, and the
+    largest harm in nats.
 
     Harm is 0 where no experiment got worse.
     """
@@ -98,12 +105,15 @@ _FOLDED = (
 
 
 def print_summary(kind, results, summary, out, *, markdown=False):
-    """Print the table of one kind, the best win rate first; as Markdown three narrow tables, two of them folded."""
+    """Print the table of one kind, the best win rate first; as Markdown three narrow
+    tables, two of them folded.
+    """
     names = sorted(summary, key=lambda name: -summary[name]["win_rate_log_loss"])
     table = {name: _cells(summary[name], name == names[0]) for name in names}
     n_sets = len({result["name"].split("/")[0] for result in results})
     print(
-        f"\n{'## ' if markdown else ''}{_TITLES[kind]}, {len(results)} experiments on {n_sets} data sets\n",
+        f"\n{'## ' if markdown else ''}{_TITLES[kind]}, {len(results)} experiments on"
+        f" {n_sets} data sets\n",
         file=out,
     )
     if markdown:
@@ -113,7 +123,8 @@ def print_summary(kind, results, summary, out, *, markdown=False):
         ):
             folded = _markdown(table, columns)
             print(
-                f"\n<details><summary>{_TITLES[kind]}: {title}</summary>\n\n{folded}\n\n</details>",
+                f"\n<details><summary>{_TITLES[kind]}:"
+                f" {title}</summary>\n\n{folded}\n\n</details>",
                 file=out,
             )
         return

@@ -1,4 +1,6 @@
-"""``python -m benchmarks.levels``: coverage of every interval and size of every test, with Monte Carlo errors."""
+"""``python -m benchmarks.levels``: coverage of every interval and size of every test,
+with Monte Carlo errors.
+"""
 
 import argparse
 import json
@@ -15,6 +17,7 @@ from benchmarks.levels.decisions import BANDS, BROKEN
 from benchmarks.levels.page import Row, read_rows, with_tables
 from benchmarks.levels.peers import peer_promises
 from benchmarks.levels.promises import INTERVALS, TESTS
+from benchmarks.levels.search import FOUND, run
 from benchmarks.levels.shapes import SHAPES
 from benchmarks.levels.summary import SUMMARY
 
@@ -56,15 +59,27 @@ def main(argv=None):
         type=Path,
         help="write all rows of --rows, or those simulated, into this page",
     )
+    parser.add_argument(
+        "--search",
+        metavar="NAME",
+        help="search the worst worlds of the families whose names hold this text; those"
+        " found become rows",
+    )
+    parser.add_argument(
+        "--minutes", type=float, default=5.0, help="of the search of each family"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the search")
     options = parser.parse_args(argv)
+    if options.search is not None:
+        return _search(options)
     known = read_rows(options.rows)
     intervals, tests, broken, missing = (
         peer_promises() if options.peers else ([], [], [], [])
     )
     promised = {
-        "coverage": INTERVALS + BANDS + SUMMARY + intervals,
-        "size": TESTS + tests,
-        "broken": BROKEN + broken,
+        "coverage": INTERVALS + BANDS + SUMMARY + FOUND["coverage"] + intervals,
+        "size": TESTS + FOUND["size"] + tests,
+        "broken": BROKEN + FOUND["broken"] + broken,
     }
     if missing:
         print(f"not installed: {', '.join(missing)}", file=sys.stderr)
@@ -103,19 +118,32 @@ def main(argv=None):
     return 0
 
 
+def _search(options):
+    """Search worlds; measure the worst with new samples, and write their rows."""
+    for family, promise in run(options.search, options.minutes, seed=options.seed):
+        row = measure(family.kind, promise, promise.shapes[0], options.runs)
+        print(_line(row))
+        if options.rows:
+            with options.rows.open("a") as file:
+                print(json.dumps(asdict(row)), file=file)
+    return 0
+
+
 def measure(kind, promise, shape, runs):
-    """Return the row of a promise on a shape of data; other numbers of runs draw other samples."""
+    """Return the row of a promise on a shape of data; other numbers of runs draw other
+    samples.
+    """
     rng = np.random.default_rng([runs, *map(ord, shape)])
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", UserWarning
-        )  # that an approximation is poor: the table shows it
+        # that an approximation is poor: the table shows it
+        warnings.simplefilter("ignore", UserWarning)
         kept = np.array(
             [promise.kept(SHAPES[shape](rng), seed) for seed in range(runs)],
             dtype=np.float64,
         )
     measured, *accepted = kept.reshape(runs, -1).mean(axis=0).tolist()
-    # Of a binomial share at the promised level, so that a share of 0 or 1 is not taken to be exact.
+    # Of a binomial share at the promised level, so that a share of 0 or 1 is not taken
+    # to be exact.
     error = float(np.sqrt(promise.promised * (1 - promise.promised) / runs))
     shortfall = (
         promise.promised - measured
@@ -137,7 +165,9 @@ def measure(kind, promise, shape, runs):
 
 
 def print_tables(rows):
-    """Print a Markdown table of the intervals, one of the tests and one of the certified thresholds."""
+    """Print a Markdown table of the intervals, one of the tests and one of the
+    certified thresholds.
+    """
     titles = {"coverage": "interval", "size": "test", "broken": "promise"}
     for kind, title in titles.items():
         some = [row for row in rows if row.kind == kind]

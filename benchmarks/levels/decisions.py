@@ -1,21 +1,31 @@
-"""Promises of decisions: certified thresholds in worlds where the risk of each threshold is known, and net benefit."""
+"""Promises of decisions: certified thresholds in worlds where the risk of each
+threshold is known, and net benefit.
+"""
 
 from functools import cache, partial
 
 import numpy as np
 from scipy.special import expit, logit
+from sklearn.base import clone
 
 from benchmarks.levels.promises import Promise
 from benchmarks.levels.shapes import SHAPES, Sample
+from skcalib import (
+    IsotonicCalibration,
+    PlattScaling,
+    TemperatureScaling,
+    VectorScaling,
+)
 from skcalib.decisions import certified_routing, certified_threshold, net_benefit
 
 __all__ = ["BANDS", "BROKEN", "PEERS", "broken_and_accepted"]
 
 _GAINED = 0.03  # share of the answers that a small model gains against a large one
-_POPULATION = 200_000  # rows that the risk of a threshold is taken from, without the noise of labels
+# rows that the risk of a threshold is taken from, without the noise of labels
+_POPULATION = 200_000
 
 
-# --- Worlds: how sure the model is of its predicted class, and how often it is right then ------------------------
+# --- Worlds: how sure the model is of its predicted class, and how often it is right th
 
 
 def _mostly(rng, n):
@@ -28,13 +38,15 @@ _WORLDS = {
     "sure": (lambda rng, n: 1 - 0.5 * rng.beta(0.4, 1, n), lambda s: s),
     "dipped": (_mostly, lambda s: np.where((s > 0.93) & (s < 0.97), s - 0.25, s)),
     "flat at the limit": (_mostly, lambda s: np.full(len(s), 0.8999)),
-    "tied": (lambda rng, n: rng.choice([0.55, 0.7, 0.8, 0.9, 0.95, 1], n, p=[0.1, 0.2, 0.2, 0.2, 0.2, 0.1]),
+    "tied": (lambda rng, n: rng.choice([0.55, 0.7, 0.8, 0.9, 0.95, 1], n, p=[0.1, 0.2, 0.2, 0.2, 0.2, 0.1]),  # noqa: E501
              lambda s: s - 0.02),
 }  # fmt: skip
 
 
 def _of_two(rng, n, world):
-    """Return probabilities of the second of two classes, either of which may be the predicted one, and their truth."""
+    """Return probabilities of the second of two classes, either of which may be the
+    predicted one, and their truth.
+    """
     draw, curve = _WORLDS[world]
     confidence = draw(rng, n)
     second = rng.random(n) < 0.5
@@ -44,7 +56,9 @@ def _of_two(rng, n, world):
 
 
 def _of_many(rng, n, n_classes):
-    """Return probabilities of K classes from logits that are 1.3 times too large, and the true ones."""
+    """Return probabilities of K classes from logits that are 1.3 times too large, and
+    the true ones.
+    """
     logits = rng.standard_normal((n, n_classes)) * (2 if n_classes == 3 else 3)
     proba, truth = (
         np.exp(one - logits.max() * factor)
@@ -55,7 +69,9 @@ def _of_many(rng, n, n_classes):
 
 @cache
 def _population(draw):
-    """Return a function, the same for the same world, that returns scores and truths of many rows."""
+    """Return a function, the same for the same world, that returns scores and truths of
+    many rows.
+    """
     of_classes = draw(np.random.default_rng(0), 1)[0].ndim == 2
     return partial(
         draw, np.random.default_rng(12345), 20_000 if of_classes else _POPULATION
@@ -75,7 +91,9 @@ def _sample(draw, n):
 
 
 def _weighted(draw, n):
-    """Rows of which events are kept always and the others in a third of cases, with weights that undo that."""
+    """Rows of which events are kept always and the others in a third of cases, with
+    weights that undo that.
+    """
 
     def sample(rng):
         all_rows = _sample(draw, 3 * n)(rng)
@@ -103,7 +121,9 @@ def _clustered(draw, n, size=10):
 
 
 def _routed(n, loss):
-    """Answers that are lost to a small model, and its confidence; in all, it loses `loss` on balance."""
+    """Answers that are lost to a small model, and its confidence; in all, it loses
+    `loss` on balance.
+    """
 
     def sample(rng):
         confidence = rng.random(n)
@@ -150,12 +170,14 @@ for _n, _loss in ((500, 0.01), (2000, 0.01), (200, 0.05), (500, 0.05), (2000, 0.
     SHAPES[f"small model loses {1.1 * _loss:.3g}, {_n} rows"] = _routed(_n, 1.1 * _loss)
 
 
-# --- Certified thresholds -----------------------------------------------------------------------------------------
+# --- Certified thresholds -------------------------------------------------------------
 
 
 @cache
 def _tail(population, promise):
-    """Return the scores of the population in order and, at or above each, the share of rows and of what is wrong."""
+    """Return the scores of the population in order and, at or above each, the share of
+    rows and of what is wrong.
+    """
     score, truth = population()
     right = truth
     if score.ndim == 2:
@@ -179,14 +201,18 @@ def _tail(population, promise):
 
 
 def broken_and_accepted(promise, limit, sample, threshold):
-    """Return whether a threshold breaks its promise on new rows, and what it accepts of them."""
+    """Return whether a threshold breaks its promise on new rows, and what it accepts of
+    them.
+    """
     scores, risk, accepted = _tail(sample.population, promise)
     at = np.searchsorted(scores, threshold)
     return risk[at] > limit + 1e-9, accepted[at]
 
 
 def _breaks(promise, limit, sample, seed, **options):
-    """Return whether a certified threshold breaks its promise on new rows, and what it accepts of them."""
+    """Return whether a certified threshold breaks its promise on new rows, and what it
+    accepts of them.
+    """
     target = 1 - limit if promise in ("precision", "recall") else limit
     labels = np.arange(2 if sample.scores.ndim == 1 else sample.scores.shape[1])
     found = certified_threshold(
@@ -201,7 +227,9 @@ def _breaks(promise, limit, sample, seed, **options):
 
 
 def _naive(promise, limit, sample, seed):
-    """Return the same for the most lenient threshold whose error rate in the sample is within the limit."""
+    """Return the same for the most lenient threshold whose error rate in the sample is
+    within the limit.
+    """
     order = np.argsort(-sample.scores, kind="stable")
     rate = np.cumsum(~sample.labels[order]) / np.arange(1, len(order) + 1)
     last = np.append(np.diff(sample.scores[order]) != 0, True)
@@ -211,7 +239,9 @@ def _naive(promise, limit, sample, seed):
 
 
 def _loses(max_loss, sample, seed):
-    """Return whether a routing loses too much, and what it leaves to the small model."""
+    """Return whether a routing loses too much, and what it leaves to the small
+    model.
+    """
     lost, rng = sample.labels, np.random.default_rng([seed, 1])
     gained = ~lost & (rng.random(len(lost)) < _GAINED / (1 - sample.truth))
     both = rng.random(len(lost)) < 0.7
@@ -270,7 +300,140 @@ BROKEN = [
 ]
 
 
-# --- Net benefit --------------------------------------------------------------------------------------------------
+# --- Maps that were fitted to the rows of the certificate -----------------------------
+
+
+def _flat_events(rng, n):
+    """Scores that say nothing, in a world just below the floor."""
+    return rng.beta(4, 1, n), np.full(n, 0.8999)
+
+
+SHAPES |= {
+    f"scores say nothing, {n} rows": _sample(_flat_events, n) for n in (300, 1000)
+}
+SHAPES["50 classes, too sure, 1000 rows"] = _sample(
+    partial(_of_many, n_classes=50), 1000
+)
+
+
+def _out_of_fold(recalibrator, sample):
+    """Return the probabilities of 5 folds, each from a map of the other four."""
+    fold = np.arange(len(sample.labels)) % 5
+    proba = np.empty(len(sample.labels))
+    for held_out in range(5):
+        is_held_out = fold == held_out
+        fitted = clone(recalibrator).fit(
+            sample.scores[~is_held_out], sample.labels[~is_held_out]
+        )
+        proba[is_held_out] = fitted.predict_proba(sample.scores[is_held_out])[:, 1]
+    return proba
+
+
+def _of_same_rows(recalibrator, promise, limit, way, sample, seed):
+    """Return whether a threshold breaks its promise after a map of the same rows, and
+    what it accepts of new ones.
+
+    `way` is "unsaid", "said" (by `fitted_on`), or "cross-fitted".
+    """
+    n_classes = 2 if sample.scores.ndim == 1 else sample.scores.shape[1]
+    labels = np.arange(n_classes)
+    fitted = clone(recalibrator).fit(sample.scores, sample.labels.astype(int))
+    proba = fitted.predict_proba(sample.scores)
+    if way == "cross-fitted":
+        proba = _out_of_fold(recalibrator, sample)
+    fitted_on = {"unsaid": None, "said": fitted, "cross-fitted": "cross-fitted"}[way]
+    found = certified_threshold(
+        sample.labels.astype(int),
+        proba,
+        promise=promise,
+        target=1 - limit if promise == "precision" else limit,
+        labels=labels,
+        fitted_on=fitted_on,
+    )
+    scores, truth = sample.population()
+    new = fitted.predict_proba(scores)
+    accepted = found.accepts(new)
+    if not accepted.any():
+        return False, 0.0
+    right = truth
+    if truth.ndim == 2:
+        right = truth[np.arange(len(truth)), new.argmax(axis=1)]
+    elif promise != "precision":
+        right = np.where(new[:, 1] > 0.5, truth, 1 - truth)
+    return 1 - right[accepted].mean() > limit + 1e-9, accepted.mean()
+
+
+_FLAT = ("scores say nothing, 300 rows", "scores say nothing, 1000 rows")
+_SAME_BINARY = (*_FLAT, "calibrated, 300 rows", "overconfident, 300 rows")
+_SAME_CLASSES = ("3 classes, too sure, 300 rows", "50 classes, too sure, 1000 rows")
+
+
+def _same(name, recalibrator, promise, way, shapes):
+    kept = partial(_of_same_rows, recalibrator, promise, 0.1, way)
+    return Promise(name, 0.1, kept, shapes)
+
+
+BROKEN += [
+    _same(
+        "precision, Platt's map of the same rows",
+        PlattScaling(),
+        "precision",
+        "unsaid",
+        _SAME_BINARY,
+    ),
+    _same(
+        "precision, Platt's map of the same rows, fitted_on",
+        PlattScaling(),
+        "precision",
+        "said",
+        _SAME_BINARY,
+    ),
+    _same(
+        "precision, isotonic map of the same rows",
+        IsotonicCalibration(),
+        "precision",
+        "unsaid",
+        _SAME_BINARY,
+    ),
+    _same(
+        "precision, cross-fitted isotonic map",
+        IsotonicCalibration(),
+        "precision",
+        "cross-fitted",
+        _SAME_BINARY,
+    ),
+    _same(
+        "precision, cross-fitted Platt's map",
+        PlattScaling(),
+        "precision",
+        "cross-fitted",
+        _SAME_BINARY,
+    ),
+    _same(
+        "error when answered, temperature of the same rows",
+        TemperatureScaling(),
+        "error_when_answered",
+        "unsaid",
+        _SAME_CLASSES,
+    ),
+    _same(
+        "error when answered, temperature of the same rows, fitted_on",
+        TemperatureScaling(),
+        "error_when_answered",
+        "said",
+        _SAME_CLASSES,
+    ),
+    _same(
+        "error when answered, vector scaling of the same rows",
+        VectorScaling(),
+        "error_when_answered",
+        "unsaid",
+        _SAME_CLASSES,
+    ),
+]
+
+
+# --- Net benefit ----------------------------------------------------------------------
 
 
 @cache

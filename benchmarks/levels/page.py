@@ -14,11 +14,13 @@ _BEGIN, _END = (
 
 @dataclass(frozen=True)
 class Row:
-    """A promise on a shape of data: how often it was kept, and the standard error of that.
+    """A promise on a shape of data: how often it was kept, and the standard error of
+    that.
 
-    `measured` is the coverage of an interval, the share of calibrated samples that a test rejects, or the share of
-    samples whose certified threshold breaks its promise on new rows; `accepted` is then the mean share of new rows at
-    or above it. The verdict is "holds" unless the promise is missed by more than two standard errors.
+    `measured` is the coverage of an interval, the share of calibrated samples that a
+    test rejects, or the share of samples whose certified threshold breaks its promise
+    on new rows; `accepted` is then the mean share of new rows at or above it. The
+    verdict is "holds" unless the promise is missed by more than two standard errors.
     """
 
     kind: str
@@ -37,20 +39,33 @@ _REASONS = [
     ("^Hosmer-Lemeshow", "bins expect too few events for its approximation; it warns"),
     (
         "^Spiegelhalter",
-        "few events or non-events are expected, for which a normal approximation is poor; it warns",
+        (
+            "few events or non-events are expected, for which a normal approximation is"
+            " poor; it warns"
+        ),
     ),
     (
         'interval="basic"',
-        "resampling adds noise to the noise of the labels; it warns, and is not the default",
+        (
+            "resampling adds noise to the noise of the labels; it warns, and is not the"
+            " default"
+        ),
     ),
     (
         "^naive search",
         "a threshold chosen by what the rows at hand look like: not of this library",
     ),
+    (
+        "^(precision|error when answered), .*of the same rows, ",
+        "a map that was fitted to the rows of the certificate; it says so",
+    ),
     ("^(uncertainty-calibration|MAPIE|MCGrad|statsmodels)", "of another library"),
     (
         "clusters, rare",
-        "39 events or fewer are expected, from which the dependence is not known well; it warns",
+        (
+            "39 events or fewer are expected, from which the dependence is not known"
+            " well; it warns"
+        ),
     ),
     (
         "^verify, 10 bins, s",
@@ -101,27 +116,37 @@ _TITLES = {
     "coverage": (
         "Intervals",
         "interval",
-        "Coverage. An interval of a calibrated model can miss the true error 0 on one side only, in 5 % of samples. So "
-        ".95 is exact there.",
+        (
+            "Coverage. An interval of a calibrated model can miss the true error 0 on"
+            " one side only, in 5 % of samples. So .95 is exact there."
+        ),
     ),
     "size": (
         "Tests",
         "test",
-        "Share of samples in which a true hypothesis is rejected. The asymptotic tests of Kuiper and of Kolmogorov and "
-        "Smirnov\nare conservative for few rows and ties. If the data have clusters or weights, the test is told so.",
+        (
+            "Share of samples in which a true hypothesis is rejected. The asymptotic"
+            " tests of Kuiper and of Kolmogorov and Smirnov\nare conservative for few"
+            " rows and ties. If the data have clusters or weights, the test is told so."
+        ),
     ),
     "broken": (
         "Certified thresholds",
         "promise",
-        "Share of samples whose threshold breaks its promise on new rows. A promise is a limit of .1 or a floor of .9, "
-        "with 90 %\nconfidence, so .100 is allowed. In the folded tables the mean share of new rows that is accepted "
-        "(answered, or predicted\nto be an event) stands behind it.",
+        (
+            "Share of samples whose threshold breaks its promise on new rows. A promise"
+            " is a limit of .1 or a floor of .9, with 90 %\nconfidence, so .100 is"
+            " allowed. In the folded tables the mean share of new rows that is accepted"
+            " (answered, or predicted\nto be an event) stands behind it."
+        ),
     ),
 }
 
 
 def read_rows(path):
-    """Return the rows of a file by promise and shape, of each the last one with the most samples."""
+    """Return the rows of a file by promise and shape, of each the last one with the
+    most samples.
+    """
     rows = {}
     for line in path.read_text().splitlines() if path and path.exists() else ():
         row = Row(**json.loads(line))
@@ -175,12 +200,14 @@ def _misses(rows):
             (row.promise, row.promised, reason_of(row) or "**not named**"), []
         ).append(row)
     lines = [
-        f"| {promise} | {_few([row.shape for row in some])} | {promised:.3g} | {_spread(some)} | {reason} |"
+        f"| {promise} | {_few([row.shape for row in some])} | {promised:.3g} |"
+        f" {_spread(some)} | {reason} |"
         for (promise, promised, reason), some in folded.items()
     ]
     text = (
-        f"## What does not hold\n\n{len(missed)} of {len(rows)} rows miss their promise by more than two standard "
-        "errors. A promise that holds exactly\nis missed so in one row of 44, by chance.\n\n"
+        f"## What does not hold\n\n{len(missed)} of {len(rows)} rows miss their promise"
+        " by more than two standard errors. A promise that holds exactly\nis missed so"
+        " in one row of 44, by chance.\n\n"
     )
     return text + _table(("promise", "data", "promised", "measured", "why"), lines)
 
@@ -201,7 +228,10 @@ def _summary(rows):
                 f"| {name} | {promised} | {_spread(some)} | {len(some)} | {held} |"
             )
     order = lines[2:] + lines[:2]  # what is ours stands first
-    text = "An interval is measured by its coverage, a test and a threshold by how often they are wrong.\n\n"
+    text = (
+        "An interval is measured by its coverage, a test and a threshold by how often"
+        " they are wrong.\n\n"
+    )
     return f"## In ten lines\n\n{text}" + _table(
         ("what", "promised", "measured", "rows", "hold"), order
     )
@@ -232,11 +262,16 @@ def _of_kind(rows, kind):
         kind != "broken"
     ) + [_crossed(crossed)]
     tables = "\n".join(part.strip() + "\n" for part in parts if part)
-    return f"{text}<details><summary>All {len(some)} rows</summary>\n\n{tables}\n</details>\n"
+    return (
+        f"{text}<details><summary>All {len(some)}"
+        f" rows</summary>\n\n{tables}\n</details>\n"
+    )
 
 
 def _by_promise(rows, name):
-    """Return a table with one line for each promise: its shapes, how many hold, and the range of what was measured."""
+    """Return a table with one line for each promise: its shapes, how many hold, and the
+    range of what was measured.
+    """
     folded = {}
     for row in rows:
         folded.setdefault((row.promise, row.promised), []).append(row)
@@ -266,13 +301,16 @@ def _long(rows, name):
     for (promise, promised, measured, error, runs, verdict), shapes in folded.items():
         mark = " (misses)" if verdict == "misses" else ""
         lines.append(
-            f"| {promise} | {'; '.join(shapes)} | {promised:.3g} | {measured}{mark} | {error} | {runs:,} |"
+            f"| {promise} | {'; '.join(shapes)} | {promised:.3g} | {measured}{mark} |"
+            f" {error} | {runs:,} |"
         )
     return _table((name, "data", "promised", "measured", "s.e.", "samples"), lines)
 
 
 def _crossed(rows):
-    """Return tables of shapes by promises, one for each set of promises that shapes share, with their samples."""
+    """Return tables of shapes by promises, one for each set of promises that shapes
+    share, with their samples.
+    """
     by_shape, text = {}, ""
     for row in rows:
         by_shape.setdefault((row.shape, row.runs), {})[row.promise] = row

@@ -18,7 +18,9 @@ _CURVES = ("calibrated, n = 500", "s^1.1, n = 500", "s^1.6, n = 1500")
 
 
 def peer_promises():
-    """Return the intervals, tests and certified thresholds of the peers that are installed, and who is missing."""
+    """Return the intervals, tests and certified thresholds of the peers that are
+    installed, and who is missing.
+    """
     intervals, tests, broken, missing = [], [], [], []
     for package, add in (
         ("calibration", _uncertainty_calibration),

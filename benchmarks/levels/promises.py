@@ -1,4 +1,6 @@
-"""What the library promises: intervals that cover, tests that keep their level. Each is a function of a sample."""
+"""What the library promises: intervals that cover, tests that keep their level. Each is
+a function of a sample.
+"""
 
 from functools import partial
 from typing import NamedTuple
@@ -33,7 +35,8 @@ __all__ = ["INTERVALS", "TESTS", "Promise"]
 class Promise(NamedTuple):
     """A promise and where it is looked at.
 
-    `kept` returns for a sample and a seed whether an interval covers, or whether a test rejects.
+    `kept` returns for a sample and a seed whether an interval covers, or whether a test
+    rejects.
     """
 
     name: str
@@ -95,7 +98,9 @@ _MULTICLASS = ("4 classes, calibrated, n = 600", "4 classes, p^1.5, n = 600")
 
 
 def without_noise(sample, metric, **options):
-    """Return a plugin error of the true probabilities: each row is an event and a non-event, weighted by them."""
+    """Return a plugin error of the true probabilities: each row is an event and a
+    non-event, weighted by them.
+    """
     weight = (
         np.ones(len(sample.scores))
         if sample.sample_weight is None
@@ -121,7 +126,9 @@ def _weight_type(sample):
 
 
 def _covers(metric, sample, seed, *, plugin=None, **options):
-    """Return whether the interval of an error holds its value without noise; `plugin` is the metric for that."""
+    """Return whether the interval of an error holds its value without noise; `plugin`
+    is the metric for that.
+    """
     found = calibration_error_interval(
         sample.labels,
         sample.scores,
@@ -185,7 +192,9 @@ def _bias_by_group(sample, seed):
 
 
 def _change(sample, seed):
-    """Return the comparison of both halves of the rows; rows that came in clusters are cut between two of them."""
+    """Return the comparison of both halves of the rows; rows that came in clusters are
+    cut between two of them.
+    """
     half = len(sample.scores) // 2
     by_row = {"sample_weight": sample.sample_weight, "clusters": sample.clusters}
     options = {
@@ -214,7 +223,9 @@ def _shift(sample, seed):
 
 
 def _gain(sample, seed):
-    """Return whether the interval of what Platt scaling gains holds its true loss on these rows."""
+    """Return whether the interval of what Platt scaling gains holds its true loss on
+    these rows.
+    """
     found = recalibration_gain(
         sample.labels, sample.scores, recalibrator=PlattScaling()
     )
@@ -233,7 +244,9 @@ def _gain(sample, seed):
 
 
 def _verified(bins, sample, seed):
-    """Return whether the bound holds the error of a binned model on rows from another distribution."""
+    """Return whether the bound holds the error of a binned model on rows from another
+    distribution.
+    """
     rng = np.random.default_rng([seed, bins])
     fitted = rng.random(4000)
     model = ScalingBinning(binning=bins).fit(fitted, rng.random(4000) < fitted)
@@ -257,27 +270,27 @@ INTERVALS = [
     Promise("l2, 2 bins", 0.9, _binned(2, 2), _BINARY + _MODES + _IMPORTANCE),
     Promise("l2, 15 bins", 0.9, _binned(2, 15),
             _BINARY + _WEIGHTED + _CLUSTERED + _COPULA + _IMPORTANCE + _MULTICLASS),
-    Promise("l2, 50 bins", 0.9, _binned(2, 50), ("calibrated, n = 500", "s^1.6, n = 200", "s^1.6, n = 1500")),
+    Promise("l2, 50 bins", 0.9, _binned(2, 50), ("calibrated, n = 500", "s^1.6, n = 200", "s^1.6, n = 1500")),  # noqa: E501
     Promise("l2, debiased, 15 bins", 0.9, _binned(2, 15, method="debiased"), _SOME),
-    Promise("l1, debiased, 15 bins", 0.9, _binned(1, 15), _BINARY + _WEIGHTED + _CLUSTERED),
-    Promise("l2, marginal, 10 bins", 0.9, _binned(2, 10, multiclass="marginal"), _MULTICLASS),
-    Promise("ECE, 15 bins", 0.9, partial(_covers, expected_calibration_error), _BINARY + _WEIGHTED + _MULTICLASS),
-    Promise('ECE, 15 bins, interval="basic"', 0.9, partial(_covers, expected_calibration_error, interval="basic"),
+    Promise("l1, debiased, 15 bins", 0.9, _binned(1, 15), _BINARY + _WEIGHTED + _CLUSTERED),  # noqa: E501
+    Promise("l2, marginal, 10 bins", 0.9, _binned(2, 10, multiclass="marginal"), _MULTICLASS),  # noqa: E501
+    Promise("ECE, 15 bins", 0.9, partial(_covers, expected_calibration_error), _BINARY + _WEIGHTED + _MULTICLASS),  # noqa: E501
+    Promise('ECE, 15 bins, interval="basic"', 0.9, partial(_covers, expected_calibration_error, interval="basic"),  # noqa: E501
             _CALIBRATED),
-    Promise("maximum, 5 bins", 0.9, partial(_covers, partial(maximum_calibration_error, binning=EqualWidth(5))), _SOME),
-    Promise("worst class, 15 bins", 0.9, partial(_covers, groupwise_calibration_error), _SOME),
-    Promise("sweep (truth: of each score)", 0.9, partial(_covers, sweep_calibration_error,
-            plugin=partial(expected_calibration_error, binning=EqualMass(10**6))), _SOME),
+    Promise("maximum, 5 bins", 0.9, partial(_covers, partial(maximum_calibration_error, binning=EqualWidth(5))), _SOME),  # noqa: E501
+    Promise("worst class, 15 bins", 0.9, partial(_covers, groupwise_calibration_error), _SOME),  # noqa: E501
+    Promise("sweep (truth: of each score)", 0.9, partial(_covers, sweep_calibration_error,  # noqa: E501
+            plugin=partial(expected_calibration_error, binning=EqualMass(10**6))), _SOME),  # noqa: E501
     Promise("smooth", 0.9, partial(_covers, smooth_calibration_error), _SOME),
     Promise("KDE", 0.9, partial(_covers, kde_calibration_error), _SOME),
-    Promise("neighborhood", 0.9, partial(_covers, neighborhood_calibration_error), _SOME),
-    Promise("Kolmogorov-Smirnov", 0.9, partial(_covers, kolmogorov_smirnov_calibration_error), _SOME + _CLUSTERED),
+    Promise("neighborhood", 0.9, partial(_covers, neighborhood_calibration_error), _SOME),  # noqa: E501
+    Promise("Kolmogorov-Smirnov", 0.9, partial(_covers, kolmogorov_smirnov_calibration_error), _SOME + _CLUSTERED),  # noqa: E501
     Promise("Kuiper", 0.9, partial(_covers, kuiper_calibration_error), _SOME),
-    Promise("verify, 2 bins", 0.9, partial(_verified, 2), ("s^1.6, n = 200", "s^1.6, n = 1500")),
+    Promise("verify, 2 bins", 0.9, partial(_verified, 2), ("s^1.6, n = 200", "s^1.6, n = 1500")),  # noqa: E501
     Promise("verify, 10 bins", 0.9, partial(_verified, 10),
             ("s^1.6, n = 200", "s^1.6, n = 1500", *_CLUSTERED[1:], *_IMPORTANCE)),
-    Promise("calibration slope", 0.9, _slope, ("calibrated, n = 500", "calibrated, n = 60")),
-    Promise("bias by group", 0.9, _bias_by_group, _SOME + _BIASES + _COPULA + _IMPORTANCE),
+    Promise("calibration slope", 0.9, _slope, ("calibrated, n = 500", "calibrated, n = 60")),  # noqa: E501
+    Promise("bias by group", 0.9, _bias_by_group, _SOME + _BIASES + _COPULA + _IMPORTANCE),  # noqa: E501
     Promise("shift between two samples", 0.9, _shift,
             _SHARES + _HARD + _BIASES[:1] + _CLUSTERED[:1] + _COPULA + _IMPORTANCE),
     Promise("recalibration gain, Platt scaling", 0.9, _gain, (_SOME[0], *_HARD)),

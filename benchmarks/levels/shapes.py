@@ -1,4 +1,6 @@
-"""Shapes of data: scores, true event probabilities, labels drawn from them, weights and clusters."""
+"""Shapes of data: scores, true event probabilities, labels drawn from them, weights and
+clusters.
+"""
 
 from typing import NamedTuple
 
@@ -11,8 +13,8 @@ __all__ = ["SHAPES", "Sample"]
 class Sample(NamedTuple):
     """Scores, labels and the probabilities that the labels were drawn from.
 
-    `scores` and `truth` are (n,), or (n, K) for K classes. `population`, if there is one, returns both for many rows of
-    the same distribution.
+    `scores` and `truth` are (n,), or (n, K) for K classes. `population`, if there is
+    one, returns both for many rows of the same distribution.
     """
 
     scores: np.ndarray
@@ -37,7 +39,9 @@ def _uniform(rng, n):
 
 
 def _weights(rng):
-    """Rows that are counted: each distinct (score, label) stands once, with the number of its rows as weight."""
+    """Rows that are counted: each distinct (score, label) stands once, with the number
+    of its rows as weight.
+    """
     scores, weight = rng.random(250), rng.integers(1, 4, 250)
     scores = np.repeat(scores, weight)
     truth = scores**1.3
@@ -49,7 +53,9 @@ def _weights(rng):
 
 
 def _clusters(strength, curve):
-    """60 clusters of 20 rows; the probabilities of a cluster all lie above or all below those of its scores."""
+    """60 clusters of 20 rows; the probabilities of a cluster all lie above or all below
+    those of its scores.
+    """
 
     def sample(rng):
         clusters = np.repeat(np.arange(60), 20)
@@ -63,7 +69,9 @@ def _clusters(strength, curve):
 
 
 def _modes(n, places, chances):
-    """Scores at a few places, of equal shares, whose event probabilities are the chances."""
+    """Scores at a few places, of equal shares, whose event probabilities are the
+    chances.
+    """
 
     def sample(rng):
         mode = rng.integers(0, len(places), n)
@@ -92,7 +100,9 @@ def _copula(sizes, draw, correlation=0.2):
 
 
 def _other_shares(rng):
-    """Two calibrated samples, one after the other, of which the second has more high scores."""
+    """Two calibrated samples, one after the other, of which the second has more high
+    scores.
+    """
     high = rng.random(2000) < np.repeat([0.1, 0.88], 1000)
     scores = np.where(high, rng.beta(150, 2, 2000), rng.beta(2, 150, 2000))
     return Sample(scores, scores, rng.random(2000) < scores)
@@ -115,7 +125,9 @@ def _classes(power):
 
 # name -> a sample from a random generator
 def _two_models(first, second=None, clusters=None):
-    """Scores (n, 2) of two models that are equally good: y = 1{z + u + e > 0} with standard normal z, u and e."""
+    """Scores (n, 2) of two models that are equally good: y = 1{z + u + e > 0} with
+    standard normal z, u and e.
+    """
 
     def sample(rng):
         z, u, e = rng.normal(size=(3, 500 if clusters is None else 900))
@@ -132,7 +144,9 @@ def _two_models(first, second=None, clusters=None):
 
 
 def _near(rng, z, u):
-    """The sum z + u with noise of a tenth of its variance: P(y | found) = Phi(found / (1.1 sqrt(1 + 2 / 11)))."""
+    """The sum z + u with noise of a tenth of its variance: P(y | found) = Phi(found /
+    (1.1 sqrt(1 + 2 / 11))).
+    """
     found = z + u + np.sqrt(0.2) * rng.normal(size=len(z))
     return found / (1.1 * np.sqrt(1 + 2 / 11))
 

@@ -1,4 +1,6 @@
-"""Promises of `calibration_summary`: each of its intervals, at .95, over models that are right, off and rare."""
+"""Promises of `calibration_summary`: each of its intervals, at .95, over models that
+are right, off and rare.
+"""
 
 from functools import cache, partial
 
@@ -35,7 +37,9 @@ def _of(n, draw, curve=lambda s: s):
 
 
 def _counted(rng):
-    """500 independent rows as counts: each (score, label) stands once, with the number of its rows as weight."""
+    """500 independent rows as counts: each (score, label) stands once, with the number
+    of its rows as weight.
+    """
     scores = rng.integers(1, 40, 500) / 40
     rows, counts = np.unique(
         np.column_stack((scores, rng.random(500) < scores**1.3)),
@@ -46,7 +50,9 @@ def _counted(rng):
 
 
 def _populated(draw):
-    """Return the shape with its population: scores, event probabilities and weights of many samples."""
+    """Return the shape with its population: scores, event probabilities and weights of
+    many samples.
+    """
 
     @cache
     def population():
@@ -91,7 +97,9 @@ SHAPES |= {shape: _populated(SHAPES[shape]) for shape in _SHAPES}
 
 @cache
 def _true_summary(population):
-    """Return the summary of the population: each row is an event and a non-event, weighted by their probabilities."""
+    """Return the summary of the population: each row is an event and a non-event,
+    weighted by their probabilities.
+    """
     scores, truth, weight = population()
     labels = np.repeat([1, 0], len(scores))
     both = np.concatenate((weight * truth, weight * (1 - truth)))
@@ -101,7 +109,9 @@ def _true_summary(population):
 
 
 def _true_distance(sample, name):
-    """Return mean or quantile of the distance of the true probabilities from the scores of the sample."""
+    """Return mean or quantile of the distance of the true probabilities from the scores
+    of the sample.
+    """
     weight = (
         np.ones(len(sample.scores))
         if sample.sample_weight is None

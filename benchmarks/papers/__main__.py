@@ -1,9 +1,11 @@
 """The command ``python -m benchmarks.papers NAME``.
 
-Each module of this folder is a reproduction. `PAPER` is the key of its paper, `ROWS` its rules by quantity, and
-``measure(options)`` yields pairs (quantity, (measured, low, high)). Its name on the command line has dashes. `options`
-has `data` (a Path or None), `repeats` (an int or None for the module's own default), `quick`, `n_jobs` and `plot` (a
-path for the figure, or None). The name ``index`` rewrites the index of ``doc/reproductions.md``.
+Each module of this folder is a reproduction. `PAPER` is the key of its paper, `ROWS`
+its rules by quantity, and ``measure(options)`` yields pairs (quantity, (measured, low,
+high)). Its name on the command line has dashes. `options` has `data` (a Path or None),
+`repeats` (an int or None for the module's own default), `quick`, `n_jobs` and `plot` (a
+path for the figure, or None). The name ``index`` rewrites the index of
+``doc/reproductions.md``.
 """
 
 import argparse
@@ -91,8 +93,8 @@ def _write_section(options, rows, seconds):
     ]
     arguments += [f"--repeats {options.repeats}"] if options.repeats else []
     how = (
-        f"`python -m benchmarks.papers {' '.join(arguments)}`, {seconds:.0f} s of processor time, "
-        f"{datetime.date.today()}, {_versions()}."
+        f"`python -m benchmarks.papers {' '.join(arguments)}`, {seconds:.0f} s of"
+        f" processor time, {datetime.date.today()}, {_versions()}."
     )
     text = options.markdown.read_text(encoding="utf-8")
     options.markdown.write_text(
@@ -114,8 +116,8 @@ def _versions():
     import sklearn
 
     return (
-        f"Python {platform.python_version()}, NumPy {numpy.__version__}, SciPy {scipy.__version__}, "
-        f"scikit-learn {sklearn.__version__}"
+        f"Python {platform.python_version()}, NumPy {numpy.__version__}, SciPy"
+        f" {scipy.__version__}, scikit-learn {sklearn.__version__}"
     )
 
 

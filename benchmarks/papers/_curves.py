@@ -11,10 +11,11 @@ __all__ = ["NoisyPlattCurve"]
 
 @dataclass(frozen=True)
 class NoisyPlattCurve:
-    """``g(z; a, c) + h(z)``, with h of a fixed size and, on each cell of a fine grid, a random sign.
+    """``g(z; a, c) + h(z)``, with h of a fixed size and, on each cell of a fine grid, a
+    random sign.
 
-    A truth outside the scaling family that no smooth map can follow: recalibrating with `PlattCurve` leaves the error
-    ``noise``, whereas in a bin the signs average out.
+    A truth outside the scaling family that no smooth map can follow: recalibrating with
+    `PlattCurve` leaves the error ``noise``, whereas in a bin the signs average out.
 
     Parameters
     ----------
@@ -72,12 +73,14 @@ class NoisyPlattCurve:
     def __post_init__(self):
         if not 0 <= self.low < self.high <= 1 or self.n_cells < 1:
             raise ValueError(
-                f"The grid needs 0 <= low < high <= 1 and n_cells >= 1, found {self.low}, {self.high}, {self.n_cells}."
+                "The grid needs 0 <= low < high <= 1 and n_cells >= 1, found"
+                f" {self.low}, {self.high}, {self.n_cells}."
             )
         ends = PlattCurve(self.a, self.c)([self.low, self.high])
         if not 0 <= self.noise <= min(ends.min(), 1 - ends.max()):
             raise ValueError(
-                f"noise={self.noise} takes the curve, {ends.min():.4g} to {ends.max():.4g}, out of [0, 1]."
+                f"noise={self.noise} takes the curve, {ends.min():.4g} to"
+                f" {ends.max():.4g}, out of [0, 1]."
             )
         signs = np.random.default_rng(self.random_state).choice(
             (-1.0, 1.0), size=self.n_cells

@@ -1,4 +1,6 @@
-"""The index of ``doc/reproductions.md``: each figure, table and theorem of each paper, and its rows."""
+"""The index of ``doc/reproductions.md``: each figure, table and theorem of each paper,
+and its rows.
+"""
 
 import importlib
 import pkgutil
@@ -78,31 +80,45 @@ LISTS = {
     ),
 }
 
-_IMAGENET = "No data: it is ImageNet{}, and nobody publishes the network's outputs. {} is the same for CIFAR-10."
+_IMAGENET = (
+    "No data: it is ImageNet{}, and nobody publishes the network's outputs. {} is the"
+    " same for CIFAR-10."
+)
 _TOP_LABEL = ", the l1 top-label error with B = 15 and 100"
 WITHOUT_ROWS = {
     "kumar": {
-        "Figure 1": "No measurement: a drawing of scaling, histogram binning and scaling-binning.",
+        "Figure 1": (
+            "No measurement: a drawing of scaling, histogram binning and"
+            " scaling-binning."
+        ),
         "Figure 5": _IMAGENET.format(
             ", the l1 error by equal mass and equal width", "Figure 6"
         ),
-        "Figure 10": "No measurement: a drawing of the two event probabilities behind Figures 8, 9 and 11.",
+        "Figure 10": (
+            "No measurement: a drawing of the two event probabilities behind Figures 8,"
+            " 9 and 11."
+        ),
         "Figure 12": _IMAGENET.format(_TOP_LABEL, "Figure 13"),
         "Figure 15": _IMAGENET.format(_TOP_LABEL, "Figure 16"),
         "Draft Theorem 1": "Said again as Lemma 4.3, whose rows check it.",
         "Draft Theorem 2": "Said again as Lemma D.2, whose rows check it.",
-        "Draft Theorem 4": "Said again as Proposition D.4, with B up to n log n, which is more than the proof has.",
+        "Draft Theorem 4": (
+            "Said again as Proposition D.4, with B up to n log n, which is more than"
+            " the proof has."
+        ),
         "Draft Lemma 1": "Said again as Proposition 3.3, whose rows check it.",
     },
     "roelofs": {
         "Figure 3": (
-            "No measurement: a drawing of the density of Beta(2.8, 0.05) and of the curve c^2. Figures 1 and 7 "
-            "simulate with such curves."
+            "No measurement: a drawing of the density of Beta(2.8, 0.05) and of the"
+            " curve c^2. Figures 1 and 7 simulate with such curves."
         ),
     },
     "gupta": {},
     "zhao": {
-        "Theorem B.1": "Theorem 3.1, its halves apart; the first promises .95 - 2 exp(-n / 100).",
+        "Theorem B.1": (
+            "Theorem 3.1, its halves apart; the first promises .95 - 2 exp(-n / 100)."
+        ),
     },
 }
 
@@ -121,7 +137,9 @@ def modules():
 
 
 def index_lines(paper):
-    """Return (label, what was found) of a paper: {command: quantities}, or the reason why there is no row."""
+    """Return (label, what was found) of a paper: {command: quantities}, or the reason
+    why there is no row.
+    """
     found = {}
     for command, module in modules().items():
         if module.PAPER == paper:
@@ -131,7 +149,8 @@ def index_lines(paper):
     unknown = found.keys() - set(LISTS[paper])
     if unknown or found.keys() & WITHOUT_ROWS[paper].keys():
         raise ValueError(
-            f"{paper} has rows that its list does not have, or that have a reason to be missing: {unknown}."
+            f"{paper} has rows that its list does not have, or that have a reason to be"
+            f" missing: {unknown}."
         )
     return [
         (label, found.get(label) or WITHOUT_ROWS[paper][label])
@@ -140,7 +159,9 @@ def index_lines(paper):
 
 
 def index_text(verdicts):
-    """Return the index as markdown; `verdicts` are those of the tables in the document."""
+    """Return the index as markdown; `verdicts` are those of the tables in the
+    document.
+    """
     parts = []
     for paper, title in PAPERS.items():
         parts += [
@@ -170,6 +191,8 @@ def index_text(verdicts):
 
 
 def _plain_labels(quantity):
-    """Return the labels of a quantity without the letters of panels: "Figure 3a" is in Figure 3."""
+    """Return the labels of a quantity without the letters of panels: "Figure 3a" is in
+    Figure 3.
+    """
     labels = quantity.partition(":")[0].split(", ")
     return [re.sub(r"^((?:Figure|Table) \d+)[a-z]?$", r"\1", label) for label in labels]

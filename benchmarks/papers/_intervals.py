@@ -22,14 +22,17 @@ _HALF = float(norm.ppf((1 + _LEVEL) / 2))
 
 
 def exact(value):
-    """Return a value without sampling error, such as an integral or a statistic of given rows."""
+    """Return a value without sampling error, such as an integral or a statistic of
+    given rows.
+    """
     return float(value), float(value), float(value)
 
 
 def mean(samples, *, n_each=1):
     """Return the mean of repeats and its t interval.
 
-    Where all repeats are 0, or all are 1, the interval is that of `share`, of `n_each` trials behind each repeat.
+    Where all repeats are 0, or all are 1, the interval is that of `share`, of `n_each`
+    trials behind each repeat.
     """
     samples = np.asarray(samples)
     if samples.dtype == bool:
@@ -46,7 +49,9 @@ def mean(samples, *, n_each=1):
 
 
 def share(holds):
-    """Return how often something holds, with the binomial interval of Clopper and Pearson: never a point."""
+    """Return how often something holds, with the binomial interval of Clopper and
+    Pearson: never a point.
+    """
     holds = np.asarray(holds, dtype=bool).ravel()
     low, high = event_frequency_interval(
         holds.sum(), holds.size, confidence_level=_LEVEL
@@ -55,7 +60,9 @@ def share(holds):
 
 
 def median(samples):
-    """Return the median of repeats and its binomial interval: two order statistics, whatever their distribution."""
+    """Return the median of repeats and its binomial interval: two order statistics,
+    whatever their distribution.
+    """
     ordered = np.sort(samples)
     n = len(ordered)
     below = max(int(binom.ppf((1 - _LEVEL) / 2, n, 0.5)) - 1, 0)
@@ -67,7 +74,9 @@ def median(samples):
 
 
 def further_mean(samples, n):
-    """Return the mean of repeats and where the mean of `n` others lies, such as the `n` behind a printed number."""
+    """Return the mean of repeats and where the mean of `n` others lies, such as the `n`
+    behind a printed number.
+    """
     value, deviation = float(np.mean(samples)), float(np.std(samples, ddof=1))
     factor = float(student_t.ppf((1 + _LEVEL) / 2, len(samples) - 1))
     half = factor * deviation * (1 / len(samples) + 1 / n) ** 0.5
@@ -75,7 +84,9 @@ def further_mean(samples, n):
 
 
 def ratio(numerators, denominators, *, paired=False):
-    """Return the ratio of two means of repeats and its interval, by the delta method on the logarithm."""
+    """Return the ratio of two means of repeats and its interval, by the delta method on
+    the logarithm.
+    """
     parts = [
         np.asarray(values, dtype=np.float64) for values in (numerators, denominators)
     ]
@@ -95,7 +106,9 @@ def ratio(numerators, denominators, *, paired=False):
 
 
 def bootstrap(statistic, *samples, paired=False, n_resamples=999):
-    """Return a statistic of samples (repeats in the first axis) and its percentile interval under resampling."""
+    """Return a statistic of samples (repeats in the first axis) and its percentile
+    interval under resampling.
+    """
     rng = np.random.default_rng(0)
     values = []
     for _ in range(n_resamples):
@@ -112,7 +125,9 @@ def bootstrap(statistic, *samples, paired=False, n_resamples=999):
 
 
 def middle(values, level=0.9):
-    """Return the mean over splits and where the middle of them lies: splits share rows, so a mean has no s.e."""
+    """Return the mean over splits and where the middle of them lies: splits share rows,
+    so a mean has no s.e.
+    """
     low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
     value = float(np.mean(values))
     return value, min(float(low), value), max(float(high), value)

@@ -1,4 +1,6 @@
-"""The networks in the data folder: probabilities to calibrate on and to test with, and the paper's recalibrators."""
+"""The networks in the data folder: probabilities to calibrate on and to test with, and
+the paper's recalibrators.
+"""
 
 from functools import partial
 
@@ -33,7 +35,9 @@ ERRORS = {
 
 
 def networks(data, *, vision_only=False):
-    """Yield (name, calibration probabilities, labels, test probabilities, labels) of those with both sets."""
+    """Yield (name, calibration probabilities, labels, test probabilities, labels) of
+    those with both sets.
+    """
     for name in ("densenet40", "resnet50"):
         parts = []
         for part in ("val", "test"):
@@ -66,7 +70,9 @@ def confidence(probabilities, labels):
 
 
 def fitted(make, scores, labels, test_scores, test_labels):
-    """Return (correct, confidence) of the test rows, recalibrated on the calibration rows."""
+    """Return (correct, confidence) of the test rows, recalibrated on the calibration
+    rows.
+    """
     n_classes = scores.shape[1]
     classes = None if len(np.unique(labels)) == n_classes else np.arange(n_classes)
     return confidence(
@@ -76,10 +82,11 @@ def fitted(make, scores, labels, test_scores, test_labels):
 
 
 def single_precision(data, name, part):
-    """Return whether the predicted class is right, and its probability as Roelofs et al. computed it.
+    """Return whether the predicted class is right, and its probability as Roelofs et
+    al. computed it.
 
-    Their code takes the exponential of the logits less their log-sum-exp, all in single precision. A score above about
-    1 - 1e-6 then is exactly 1.
+    Their code takes the exponential of the logits less their log-sum-exp, all in single
+    precision. A score above about 1 - 1e-6 then is exactly 1.
     """
     with np.load(data / "vision" / f"cifar10_{name}_{part}.npz") as table:
         logits, labels = table["logits"].astype(np.float32), table["labels"].astype(int)

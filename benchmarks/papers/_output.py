@@ -22,12 +22,17 @@ def table_text(rows):
     width = max(len(row.quantity) for row in rows)
     paper_width = max(5, *(len(row.paper) for row in rows))
     lines = [
-        f"{'quantity':<{width}}  {'paper':>{paper_width}}  {'measured':>10}  {'interval':^23}  verdict"
+        f"{'quantity':<{width}}  {'paper':>{paper_width}}  {'measured':>10} "
+        f" {'interval':^23}  verdict"
     ]
     for row in rows:
-        numbers = f"{_number(row.measured):>10}  {f'{_number(row.low):>10} .. {_number(row.high):<9}':^23}"
+        numbers = (
+            f"{_number(row.measured):>10} "
+            f" {f'{_number(row.low):>10} .. {_number(row.high):<9}':^23}"
+        )
         lines.append(
-            f"{row.quantity:<{width}}  {row.paper:>{paper_width}}  {numbers}  {_verdict(row)}"
+            f"{row.quantity:<{width}}  {row.paper:>{paper_width}}  {numbers} "
+            f" {_verdict(row)}"
         )
     return "\n".join([*lines, summary(rows)])
 
@@ -48,7 +53,9 @@ def summary(rows):
 
 
 def markdown_rows(rows, how):
-    """Return the section of a reproduction: how it was run, its counts and its rows, those that agree folded."""
+    """Return the section of a reproduction: how it was run, its counts and its rows,
+    those that agree folded.
+    """
     parts = [how, f"**{summary(rows)}**"]
     agree = [row for row in rows if row.verdict == "agrees"]
     if len(agree) < len(rows):
@@ -84,7 +91,8 @@ def replace_section(text, name, section):
     )
     if len(pattern.findall(text)) != 1:
         raise ValueError(
-            f"The document needs the marks '<!-- begin {name} -->' and '<!-- end {name} -->' once."
+            f"The document needs the marks '<!-- begin {name} -->' and '<!-- end {name}"
+            " -->' once."
         )
     return pattern.sub(lambda match: f"{match[1]}{section}\n{match[2]}", text)
 
@@ -105,7 +113,9 @@ def verdicts_in(text):
 
 
 def _number(value):
-    """Return four digits, and all of those before the point: 18194 and not 1.819e+04."""
+    """Return four digits, and all of those before the point: 18194 and not
+    1.819e+04.
+    """
     return f"{value:.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
 
 

@@ -1,6 +1,8 @@
-"""Rules: what a paper prints, and which measurements agree with it, differ from it or do not decide.
+"""Rules: what a paper prints, and which measurements agree with it, differ from it or
+do not decide.
 
-Rules are written down before anything is measured, so that no row can compare a measurement with itself.
+Rules are written down before anything is measured, so that no row can compare a
+measurement with itself.
 """
 
 from dataclasses import dataclass
@@ -22,10 +24,12 @@ class Rule:
     low, high : float
         Limits of agreement.
     width : float or None
-        None for a claim: the whole interval must lie within the limits to agree, and outside of them to differ. For a
-        printed number: the widest interval that decides. Such an interval agrees if it meets the limits.
+        None for a claim: the whole interval must lie within the limits to agree, and
+        outside of them to differ. For a printed number: the widest interval that
+        decides. Such an interval agrees if it meets the limits.
     possible : tuple of float
-        Least and greatest value that a measurement can take. A rule that none of them can fail is refused.
+        Least and greatest value that a measurement can take. A rule that none of them
+        can fail is refused.
     """
 
     paper: str
@@ -37,7 +41,8 @@ class Rule:
     def __post_init__(self):
         if not self.wrong_values():
             raise ValueError(
-                f"The rule {self.paper!r} cannot fail: no possible value is outside its limits."
+                f"The rule {self.paper!r} cannot fail: no possible value is outside its"
+                " limits."
             )
         if self.width is not None and not self.width > 0:
             raise ValueError(f"The rule {self.paper!r} needs a positive width.")
@@ -79,9 +84,11 @@ class Rule:
 
 
 def printed(value, *, margin=0.0, width=None, possible=(-inf, inf)):
-    """Return the rule of a printed number, with the paper's own error or the half of its last digit as margin.
+    """Return the rule of a printed number, with the paper's own error or the half of
+    its last digit as margin.
 
-    By default an interval decides if it is not wider than both margins and a fifth of the number.
+    By default an interval decides if it is not wider than both margins and a fifth of
+    the number.
     """
     shown = f"{value:g} +- {margin:g}" if margin else f"{value:g}"
     width = 2 * margin + 0.2 * abs(value) if width is None else width
@@ -100,7 +107,9 @@ def below(limit, paper=None, *, possible=(-inf, inf)):
 
 @dataclass(frozen=True)
 class Row:
-    """One quantity of a paper, measured anew. `needs_width` is set where the interval decides nothing."""
+    """One quantity of a paper, measured anew. `needs_width` is set where the interval
+    decides nothing.
+    """
 
     quantity: str
     paper: str
@@ -112,7 +121,8 @@ class Row:
 
 
 def judge(rules, measurements):
-    """Return rows of (quantity, (measured, low, high)) pairs, in their order, by the rules of their quantities.
+    """Return rows of (quantity, (measured, low, high)) pairs, in their order, by the
+    rules of their quantities.
 
     An interval ends where the possible values end.
     """
@@ -137,5 +147,7 @@ def judge(rules, measurements):
 
 
 def labels_of(quantity):
-    """Return the figures, tables and theorems that a quantity names: all before its first colon."""
+    """Return the figures, tables and theorems that a quantity names: all before its
+    first colon.
+    """
     return quantity.partition(":")[0].split(", ")

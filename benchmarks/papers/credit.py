@@ -1,12 +1,16 @@
-"""Gupta and Ramdas (2021), CREDIT: validity of histogram binning with and without sample splitting (Figures 1, 3-6).
+"""Gupta and Ramdas (2021), CREDIT: validity of histogram binning with and without
+sample splitting (Figures 1, 3-6).
 
-Data set "default of credit card clients" (UCI), features standardised on all rows. Part A trains a logistic regression,
-part B fits Platt scaling to it, part C gives the calibration rows and 5,000 test rows of each repeat. The figures are
-means over random A/B/C splits; intervals are over the splits, which differ by more than the repeats within one.
+Data set "default of credit card clients" (UCI), features standardised on all rows. Part
+A trains a logistic regression, part B fits Platt scaling to it, part C gives the
+calibration rows and 5,000 test rows of each repeat. The figures are means over random
+A/B/C splits; intervals are over the splits, which differ by more than the repeats
+within one.
 
-Scaling-binning takes the map of part B as it is, and bins on part C: the paper's protocol. Figure 3 shows n = 3,000 and
-7,000. Figures 4 (marginal) and 5 (conditional) show 1,000 and 5,000 as well. Figure 6 has 14,000 rows to train, 1,000
-for Platt scaling and 1,000 to calibrate.
+Scaling-binning takes the map of part B as it is, and bins on part C: the paper's
+protocol. Figure 3 shows n = 3,000 and 7,000. Figures 4 (marginal) and 5 (conditional)
+show 1,000 and 5,000 as well. Figure 6 has 14,000 rows to train, 1,000 for Platt scaling
+and 1,000 to calibrate.
 """
 
 import warnings
@@ -88,11 +92,17 @@ def _rules():
                 0, possible=_GAP
             )
     for n, figures in ((3000, _MARGINAL[3000]), (7000, _MARGINAL[7000])):
-        quantity = f"{figures}: n = {n}, V of UMD less the level of Theorem 4, largest where that is at least .8"
+        quantity = (
+            f"{figures}: n = {n}, V of UMD less the level of Theorem 4, largest where"
+            " that is at least .8"
+        )
         rules[quantity] = below(
             0.1, "nearly explained: at most .1 (our reading)", possible=_SHARE
         )
-    quantity = f"{_MARGINAL[3000]}: n = 3000, largest V(eps) of UMD less scaling-binning, eps above .05"
+    quantity = (
+        f"{_MARGINAL[3000]}: n = 3000, largest V(eps) of UMD less scaling-binning, eps"
+        " above .05"
+    )
     rules[quantity] = below(
         0.05, "competitive: at most .05 (our reading)", possible=_GAP
     )
@@ -161,7 +171,9 @@ def measure(options):
 
 
 class _Binned:
-    """Scores, scaled before, by the mean of their equal-mass bin: scaling-binning whose map was fitted elsewhere."""
+    """Scores, scaled before, by the mean of their equal-mass bin: scaling-binning whose
+    map was fitted elsewhere.
+    """
 
     def fit(self, scores, labels):
         """Form bins and their mean scores."""
@@ -214,11 +226,14 @@ def _scored_part(X, y, n_train, n_platt, rng):
 
 
 def _validity(scores, labels, n):
-    """Return the marginal and conditional curves, (2, n_epsilons), of each method fitted on the first n rows."""
+    """Return the marginal and conditional curves, (2, n_epsilons), of each method
+    fitted on the first n rows.
+    """
     found = {}
     for name, make in _METHODS.items():
         with warnings.catch_warnings():
-            # rows are shuffled above; a chance difference between the halves of a split is part of the experiment
+            # rows are shuffled above; a chance difference between the halves of a split
+            # is part of the experiment
             warnings.filterwarnings(
                 "ignore", message="The event frequency is", category=UserWarning
             )
@@ -239,8 +254,9 @@ def _validity(scores, labels, n):
 def _distinct_by_bin(model, scores):
     """Return predictions that differ between bins by an infinitesimal at least.
 
-    Bins often predict the same k / 99; read as one bin they would look better calibrated than they are. The paper's
-    randomised algorithm perturbs the bin means for that reason.
+    Bins often predict the same k / 99; read as one bin they would look better
+    calibrated than they are. The paper's randomised algorithm perturbs the bin means
+    for that reason.
     """
     y_proba = model.predict_proba(scores)[:, 1]
     if isinstance(model, _Binned):  # its values increase from bin to bin
@@ -274,7 +290,9 @@ def _figure_1(curves):
 
 
 def _orderings(curves, n, repeats):
-    """Yield the claims about UMD, for one calibration size, as differences between methods."""
+    """Yield the claims about UMD, for one calibration size, as differences between
+    methods.
+    """
     at, conditional = f"{_MARGINAL[n]}: n = {n}", f"{_CONDITIONAL[n]}: n = {n}"
     gaps = curves["UMD", n][:, 0] - curves["UMS", n][:, 0]
     open_ = (_EPSILONS >= 0.02) & (curves["UMS", n][:, 0].mean(axis=0) < 0.995)
@@ -294,23 +312,33 @@ def _orderings(curves, n, repeats):
             _difference(curves, n, other, "UMD", 0.1),
         )
     if n in (3000, 7000):
-        quantity = f"{at}, V of UMD less the level of Theorem 4, largest where that is at least .8"
+        quantity = (
+            f"{at}, V of UMD less the level of Theorem 4, largest where that is at"
+            " least .8"
+        )
         yield quantity, mean(_unexplained(curves, n))
 
 
 def _unexplained(curves, n):
-    """Return by split |V of UMD less the level of Theorem 4| at the epsilon where its mean is largest."""
+    """Return by split |V of UMD less the level of Theorem 4| at the epsilon where its
+    mean is largest.
+    """
     gaps = np.abs(_theorem_levels(n) - curves["UMD", n][:, 0].mean(axis=0))
     worst = int(np.argmax(np.where(_theorem_levels(n) >= 0.8, gaps, 0)))
     return np.abs(_theorem_levels(n)[worst] - curves["UMD", n][:, 0, worst])
 
 
 def _scaling(curves):
-    """Yield the claims about scaling-binning, and about where the theorem's curve crosses."""
+    """Yield the claims about scaling-binning, and about where the theorem's curve
+    crosses.
+    """
     gaps = (curves["UMD", 3000] - curves["scaling-binning", 3000])[
         :, 0, _EPSILONS > 0.05
     ]
-    quantity = f"{_MARGINAL[3000]}: n = 3000, largest V(eps) of UMD less scaling-binning, eps above .05"
+    quantity = (
+        f"{_MARGINAL[3000]}: n = 3000, largest V(eps) of UMD less scaling-binning, eps"
+        " above .05"
+    )
     yield quantity, mean(gaps[:, np.argmax(gaps.mean(axis=0))])
     for n in (3000, 7000):
         quantity = f"{_MARGINAL[n]}: n = {n}, V(.03) of UMD less scaling-binning"
@@ -343,7 +371,9 @@ def _scaling(curves):
 
 
 def _theorem_levels(n):
-    """Return the confidence level at which Theorem 4 promises each epsilon, at least 0: the curve of the theorem."""
+    """Return the confidence level at which Theorem 4 promises each epsilon, at least 0:
+    the curve of the theorem.
+    """
     return np.maximum(0, 1 - 2 * np.exp(-2 * (n // _N_BINS - 1) * _EPSILONS**2))
 
 

@@ -1,8 +1,10 @@
-"""Gupta and Ramdas (2021), their statements: Example 1, Proposition 1, Lemmas 1 and 2, Theorems 3 and 4, Corollary 1.
+"""Gupta and Ramdas (2021), their statements: Example 1, Proposition 1, Lemmas 1 and 2,
+Theorems 3 and 4, Corollary 1.
 
-Example 1 and Figure 1a are known populations. The bounds are compared with the printed formulas, written here a second
-time, and with the printed values; they are simulated where a share of samples can break them. Algorithms 1 and 2 are
-written here line by line. Appendix B is recomputed from its formulas, without the rounding of the text.
+Example 1 and Figure 1a are known populations. The bounds are compared with the printed
+formulas, written here a second time, and with the printed values; they are simulated
+where a share of samples can break them. Algorithms 1 and 2 are written here line by
+line. Appendix B is recomputed from its formulas, without the rounding of the text.
 """
 
 import numpy as np
@@ -34,9 +36,8 @@ _EXAMPLE = {
     "conditional V(.2)": 1.0,
 }
 _SAME = Rule("0", -1e-12, 1e-12, 1e-9)
-_FIGURE_1A = 1e-3 * np.array(
-    [1.5, 2, 8, 16, 17, 19, 22, 29, 39, 71]
-)  # |event frequency - forecast| of ten bins
+# |event frequency - forecast| of ten bins
+_FIGURE_1A = 1e-3 * np.array([1.5, 2, 8, 16, 17, 19, 22, 29, 39, 71])
 _FIGURE_2 = ((1000, 5, 0.12), (5000, 10, 0.08), (20_000, 22, 0.06))
 ROWS = {
     **{
@@ -65,14 +66,16 @@ ROWS = {
     "Section 3: epsilon of one bin of 150 rows, alpha = .1": printed(
         0.1, margin=5e-4, width=1e-3
     ),
-    "Lemma 1: share of samples whose scores between two order statistics fail a test at .05": printed(
+    "Lemma 1: share of samples whose scores between two order statistics fail a test at .05": printed(  # noqa: E501
         0.05, margin=0.005, width=0.03, possible=_SHARE
     ),
     "Lemma 2: correlation of the mean ranks within neighbouring bins": Rule(
         "0", -0.03, 0.03, 0.1
     ),
-    "Algorithm 1: library less the lines as printed, largest difference of a forecast, 40 samples": _SAME,
-    "Algorithm 2: share of samples with tied scores and every bin within epsilon, n = 500, B = 10": above(
+    "Algorithm 1: library less the lines as printed, largest difference of a forecast, 40 samples": (  # noqa: E501
+        _SAME
+    ),
+    "Algorithm 2: share of samples with tied scores and every bin within epsilon, n = 500, B = 10": above(  # noqa: E501
         0.9, possible=_SHARE
     ),
     "Theorem 3: library less eq. (8), largest difference": _SAME,
@@ -82,8 +85,8 @@ ROWS = {
     "Corollary 1: epsilon at n = 2900, B = 10, alpha = .1": Rule(
         "below .1, for a round n", 0.098, 0.1
     ),
-    "Corollary 1: fewest rows in a bin with eq. (8) at most .1, alpha = .5, B = 5": Rule(
-        "from 150", 150, 152
+    "Corollary 1: fewest rows in a bin with eq. (8) at most .1, alpha = .5, B = 5": (
+        Rule("from 150", 150, 152)
     ),
     "Corollary 1: largest additional term for these": printed(
         0.007, margin=5e-4, width=1e-3
@@ -97,13 +100,13 @@ ROWS = {
         )
         for n, n_bins, limit in _FIGURE_2
     },
-    "Theorem 3: share of samples with every bin within epsilon, n = 500, B = 10, alpha = .1": above(
+    "Theorem 3: share of samples with every bin within epsilon, n = 500, B = 10, alpha = .1": above(  # noqa: E501
         0.9, possible=_SHARE
     ),
     "Theorem 3: share of samples with every bin within half of epsilon": below(
         0.9, "(not promised)", possible=_SHARE
     ),
-    "Theorem 4: share of fresh rows within the marginal epsilon, n = 500, B = 10, alpha = .1": above(
+    "Theorem 4: share of fresh rows within the marginal epsilon, n = 500, B = 10, alpha = .1": above(  # noqa: E501
         0.9, possible=_SHARE
     ),
     "Theorem 4: mean l1 error over sqrt(B / 2n)": below(
@@ -162,21 +165,21 @@ def _example_1():
 
 
 def _proposition_1(repeats):
-    """Over random binned models: what conditional and marginal calibration say about the l_p errors."""
+    """Over random binned models: what conditional and marginal calibration say about
+    the l_p errors.
+    """
     rng = np.random.default_rng(1)
     conditional, marginal, ordered, area = [], [], [], []
     for _ in range(repeats):
         n_bins = rng.integers(2, 12)
         weight, gap = rng.dirichlet(np.ones(n_bins)), rng.beta(0.5, 3, size=n_bins)
         errors = [(weight @ gap**norm) ** (1 / norm) for norm in (1, 2, 4)]
-        conditional.append(
-            max(errors) - gap.max()
-        )  # conditionally calibrated at epsilon = the largest gap
+        # conditionally calibrated at epsilon = the largest gap
+        conditional.append(max(errors) - gap.max())
         ordered.append(max(errors[0] - errors[1], errors[1] - errors[2]))
         epsilons = np.linspace(0, 1, 2001)
-        validity = (
-            gap <= epsilons[:, None]
-        ) @ weight  # marginally (epsilon, 1 - V(epsilon))-calibrated
+        # marginally (epsilon, 1 - V(epsilon))-calibrated
+        validity = (gap <= epsilons[:, None]) @ weight
         marginal.append(np.max(errors[0] - epsilons - (1 - validity)))
         area.append(abs(1 - np.trapezoid(validity, epsilons) - errors[0]))
     yield (
@@ -195,7 +198,9 @@ def _proposition_1(repeats):
 
 
 def _promises(repeats, n=500, n_bins=10):
-    """Theorems 3 and 4 for uniform scores and a sigmoid truth, whose bin frequencies are sums over a fine grid."""
+    """Theorems 3 and 4 for uniform scores and a sigmoid truth, whose bin frequencies
+    are sums over a fine grid.
+    """
     curve = PlattCurve(2, 1)
     grid = (np.arange(50_000) + 0.5) / 50_000
     truth = curve(grid)
@@ -217,7 +222,10 @@ def _promises(repeats, n=500, n_bins=10):
         share(gaps.max(axis=1) <= epsilon),
     )
     yield f"{name} half of epsilon", share(gaps.max(axis=1) <= epsilon / 2)
-    quantity = "Theorem 4: share of fresh rows within the marginal epsilon, n = 500, B = 10, alpha = .1"
+    quantity = (
+        "Theorem 4: share of fresh rows within the marginal epsilon, n = 500, B = 10,"
+        " alpha = .1"
+    )
     yield quantity, mean((shares * (gaps <= marginal)).sum(axis=1))
     bound = expected_error_bound(n, n_bins)
     for norm in (1, 2):
@@ -229,7 +237,9 @@ def _promises(repeats, n=500, n_bins=10):
 
 
 def _figure_1a():
-    """Ten bins of equal mass whose forecasts miss the event frequency by the printed errors."""
+    """Ten bins of equal mass whose forecasts miss the event frequency by the printed
+    errors.
+    """
     forecast = np.linspace(0.1, 0.9, 10)
     y, rows = np.repeat([0, 1], 10), np.tile(forecast, 2)
     weight = 1e6 * np.concatenate((1 - forecast - _FIGURE_1A, forecast + _FIGURE_1A))
@@ -253,7 +263,9 @@ def _figure_1a():
 
 
 def _order_statistics(repeats, n=101, n_bins=4):
-    """Lemmas 1 and 2: given the scores at the cuts, those between are independent draws from what lies between."""
+    """Lemmas 1 and 2: given the scores at the cuts, those between are independent draws
+    from what lies between.
+    """
     rng = np.random.default_rng(2)
     cuts = np.ceil(np.arange(n_bins + 1) * (n + 1) / n_bins).astype(int)
     scores = np.sort(rng.random((repeats, n)), axis=1)
@@ -267,7 +279,10 @@ def _order_statistics(repeats, n=101, n_bins=4):
     ]  # order statistics low + 1 to high - 1 of each bin, as places in (0, 1)
     rejected = [stats.kstest(row, "uniform").pvalue <= 0.05 for row in place[1]]
     yield (
-        "Lemma 1: share of samples whose scores between two order statistics fail a test at .05",
+        (
+            "Lemma 1: share of samples whose scores between two order statistics fail a"
+            " test at .05"
+        ),
         share(rejected),
     )
     means = [part.mean(axis=1) for part in place]
@@ -282,10 +297,11 @@ def _order_statistics(repeats, n=101, n_bins=4):
 def _printed_algorithm(scores, labels, n_bins, fresh):
     """Algorithm 1, line by line."""
     n, order = len(scores), np.argsort(scores)
+    # counted from 1
     S, Y = (
         np.concatenate(([0], scores[order], [1])),
         np.concatenate(([np.nan], labels[order])),
-    )  # counted from 1
+    )
     A = [0, *(int(np.ceil(b * (n + 1) / n_bins)) for b in range(1, n_bins)), n + 1]
     values = [Y[A[b - 1] + 1 : A[b]].mean() for b in range(1, n_bins + 1)]
     return sum(
@@ -306,9 +322,13 @@ def _algorithms(repeats):
             UniformMassBinning(n_bins).fit(scores, labels).predict_proba(fresh)[:, 1]
         )
         gaps += list(found - _printed_algorithm(scores, labels, n_bins, fresh))
-    quantity = "Algorithm 1: library less the lines as printed, largest difference of a forecast, 40 samples"
+    quantity = (
+        "Algorithm 1: library less the lines as printed, largest difference of a"
+        " forecast, 40 samples"
+    )
     yield quantity, exact(max(gaps, key=abs))
-    # Algorithm 2: scores on eleven levels, ties broken at random; truth of the forecasts from many fresh rows
+    # Algorithm 2: scores on eleven levels, ties broken at random; truth of the
+    # forecasts from many fresh rows
     epsilon, held = conditional_epsilon(500, 10), []
     for seed in range(repeats // 4):
         scores, fresh = (
@@ -326,7 +346,10 @@ def _algorithms(repeats):
             <= epsilon
         )
     yield (
-        "Algorithm 2: share of samples with tied scores and every bin within epsilon, n = 500, B = 10",
+        (
+            "Algorithm 2: share of samples with tied scores and every bin within"
+            " epsilon, n = 500, B = 10"
+        ),
         share(held),
     )
 
@@ -389,12 +412,15 @@ def _formulas():
 
 
 def _appendix_b(n_bins=10, epsilon=0.1, alpha=0.1):
-    """The rows that UMS needs: alpha / 2 for the labels, alpha / 4 each for the bins and their counts."""
+    """The rows that UMS needs: alpha / 2 for the labels, alpha / 4 each for the bins
+    and their counts.
+    """
     labels = np.log(2 * n_bins / (alpha / 2)) / (2 * epsilon**2)
     yield "Appendix B: labels in a bin, UMS, (.1, .1), B = 10", exact(labels)
     first = 100 * n_bins * np.log(10 * n_bins / (alpha / 4))
     yield "Appendix B: rows of the first part", exact(first)
-    # the root of n' / (2 B) - sqrt(n' log(2 B / delta) / 2) = labels; the text prints n' / log for n' log
+    # the root of n' / (2 B) - sqrt(n' log(2 B / delta) / 2) = labels; the text prints
+    # n' / log for n' log
     slack = np.sqrt(np.log(2 * n_bins / (alpha / 4)) / 2)
     second = (n_bins * (slack + np.sqrt(slack**2 + 2 * labels / n_bins))) ** 2
     yield "Appendix B: rows of the second part", exact(second)
@@ -409,7 +435,9 @@ def _appendix_b(n_bins=10, epsilon=0.1, alpha=0.1):
 
 
 def _rows_for_split(n_bins=10, epsilon=0.1):
-    """Return the fewest rows, half of them for the bins, whose split version the library promises epsilon at .9."""
+    """Return the fewest rows, half of them for the bins, whose split version the
+    library promises epsilon at .9.
+    """
     low, high = 4 * n_bins, 1 << 20
     while high - low > 1:
         middle = (low + high) // 2

@@ -1,11 +1,15 @@
-"""Zhao, Chen and Oymak (2020), networks trained on corrupted rows: satimage and a small network in place of theirs.
+"""Zhao, Chen and Oymak (2020), networks trained on corrupted rows: satimage and a small
+network in place of theirs.
 
-The paper trains image networks; here one of 100 units learns satimage (6 classes of soil, 36 features) in seconds. It
-stands in for both data sets of the paper, CIFAR-100 (Figures 1 to 8, Table 1) and CIFAR-10 (Figures 9 to 14, Table 2):
-a row names both figures of a pair. As in the paper half of the classes are corrupted in the training rows. A share of
-their labels is drawn anew from all labels (Figures 3, 5, 6, 10 and 11, the tables), or a share of their rows is left
-(Figures 4, 7, 8, 13 and 14). Figures 1, 2, 9 and 12 corrupt all classes. Rows for calibration and test are clean. A
-seed draws a split, half of the classes and a corruption. Differences are paired by seed, with t intervals of the mean.
+The paper trains image networks; here one of 100 units learns satimage (6 classes of
+soil, 36 features) in seconds. It stands in for both data sets of the paper, CIFAR-100
+(Figures 1 to 8, Table 1) and CIFAR-10 (Figures 9 to 14, Table 2): a row names both
+figures of a pair. As in the paper half of the classes are corrupted in the training
+rows. A share of their labels is drawn anew from all labels (Figures 3, 5, 6, 10 and 11,
+the tables), or a share of their rows is left (Figures 4, 7, 8, 13 and 14). Figures 1,
+2, 9 and 12 corrupt all classes. Rows for calibration and test are clean. A seed draws a
+split, half of the classes and a corruption. Differences are paired by seed, with t
+intervals of the mean.
 
 VS is eq. 4.5 as printed, `VectorScaling(alpha=0, center=False)`, on the raw logits.
 """
@@ -49,7 +53,10 @@ ORDERINGS = {
 _NOISE, _FEW = (0.1, 0.2, 0.3), (0.3, 0.1, 0.05)
 _TABLES = "Table 1, Table 2: 30 % label noise on half the classes"
 CHANGED = "share of test rows whose predicted class TS or CTS changes, %"
-OVERALL = "share of repeats and rates in which TS has the lower ECE of all rows, CTS the higher"
+OVERALL = (
+    "share of repeats and rates in which TS has the lower ECE of all rows, CTS the"
+    " higher"
+)
 SOMETIMES = Rule(
     "TS sometimes outperforms: .05 to .95 (our reading)", 0.05, 0.95, possible=(0, 1)
 )
@@ -58,11 +65,16 @@ MOST = above(0.5, "all shown; here most (our reading)", possible=(0, 1))
 
 def lower_share(first, second):
     """Return the words of the share that `share_of_classes` measures."""
-    return f"share of classes whose ECE is lower with {first} than {'uncalibrated' if second != 'TS' else 'with TS'}"
+    return (
+        f"share of classes whose ECE is lower with {first} than"
+        f" {'uncalibrated' if second != 'TS' else 'with TS'}"
+    )
 
 
 def ordering_rules(prefix, tables):
-    """Return the rules of the differences of Tables 1 and 2 by quantity; `tables` are those whose figures are shown."""
+    """Return the rules of the differences of Tables 1 and 2 by quantity; `tables` are
+    those whose figures are shown.
+    """
     rules = {}
     for (first, second, error), (side, *printed) in ORDERINGS.items():
         shown = f"{side} ({', '.join(f'{printed[table - 1]:.2f}' for table in tables)})"
@@ -99,7 +111,8 @@ def _rules():
     for level in _NOISE:
         for error in ("ECE", "Max-ECE"):
             rules[
-                f"Figure 5, Figure 10: {_level('noise', level)}, {error}, CTS less TS, %"
+                f"Figure 5, Figure 10: {_level('noise', level)}, {error}, CTS less"
+                " TS, %"
             ] = below(0)
     quantity = (
         "Figure 5, Figure 10: Max-ECE, CTS less TS, 30 % label noise less 10 %, %"
@@ -174,13 +187,16 @@ def _load(data):
     table = np.genfromtxt(
         data / "tabular" / "satimage.csv.gz", delimiter=",", skip_header=1, dtype=str
     )
-    return table[:, :-1].astype(np.float64), np.unique(
-        table[:, -1], return_inverse=True
-    )[1]
+    return (
+        table[:, :-1].astype(np.float64),
+        np.unique(table[:, -1], return_inverse=True)[1],
+    )
 
 
 def _one_seed(X, y, kind, level, seed):
-    """Return by method the figures in percent: errors, accuracy, and gap and accuracy of the corrupted classes."""
+    """Return by method the figures in percent: errors, accuracy, and gap and accuracy
+    of the corrupted classes.
+    """
     rng = np.random.default_rng(seed)
     chosen = rng.permutation(y.max() + 1)[: (y.max() + 1) // 2]
     corrupted = (
@@ -198,9 +214,8 @@ def _one_seed(X, y, kind, level, seed):
     scaler = StandardScaler().fit(X[rows])
     model = MLPClassifier((100,), max_iter=150, random_state=seed)
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", ConvergenceWarning
-        )  # 150 epochs are meant to be the end
+        # 150 epochs are meant to be the end
+        warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(scaler.transform(X[rows]), labels)
     logits = _logits(model, scaler.transform(X))
     return figures(
@@ -209,7 +224,9 @@ def _one_seed(X, y, kind, level, seed):
 
 
 def _logits(model, X):
-    """Return the raw logits of a network with one hidden layer: its outputs before the softmax."""
+    """Return the raw logits of a network with one hidden layer: its outputs before the
+    softmax.
+    """
     hidden = np.maximum(X @ model.coefs_[0] + model.intercepts_[0], 0)
     return hidden @ model.coefs_[1] + model.intercepts_[1]
 
@@ -227,7 +244,9 @@ def _corrupt(rows, labels, corrupted, kind, level, n_classes, rng):
 
 
 def noisy(labels, corrupted, level, n_classes, rng):
-    """Return labels of which a share of the corrupted ones is drawn anew, from all classes."""
+    """Return labels of which a share of the corrupted ones is drawn anew, from all
+    classes.
+    """
     return np.where(
         corrupted & (rng.random(len(labels)) < level),
         rng.integers(0, n_classes, len(labels)),
@@ -236,7 +255,9 @@ def noisy(labels, corrupted, level, n_classes, rng):
 
 
 def figures(logits, labels, test_logits, test_labels, corrupted, methods=METHODS):
-    """Return by method the figures on the test rows, in percent; calibrated on the first two arguments."""
+    """Return by method the figures on the test rows, in percent; calibrated on the
+    first two arguments.
+    """
     found = {}
     for name, method in methods.items():
         if method is None:
@@ -268,9 +289,9 @@ def figures(logits, labels, test_logits, test_labels, corrupted, methods=METHODS
             "corrupted gap": gap[corrupted].mean(),
             "corrupted accuracy": right[corrupted].mean(),
             "other gap": gap[~corrupted].mean() if not corrupted.all() else np.nan,
-            "other accuracy": right[~corrupted].mean()
-            if not corrupted.all()
-            else np.nan,
+            "other accuracy": (
+                right[~corrupted].mean() if not corrupted.all() else np.nan
+            ),
         }
         found[name] = {key: 100 * value for key, value in values.items()}
         found[name]["same class"] = predicted == test_logits.argmax(axis=1)  # by row
@@ -298,7 +319,9 @@ def orderings(prefix, results):
 
 
 def share_of_classes(results, first, second):
-    """Return the share of (seed, class) pairs whose error is lower with the first method."""
+    """Return the share of (seed, class) pairs whose error is lower with the first
+    method.
+    """
     pairs = [
         (result[first]["by class"], result[second]["by class"]) for result in results
     ]
@@ -306,7 +329,9 @@ def share_of_classes(results, first, second):
 
 
 def share_of_repeats(by_rate):
-    """Return the share of (repeat, rate) pairs in which TS has a lower error of all rows than CTS."""
+    """Return the share of (repeat, rate) pairs in which TS has a lower error of all
+    rows than CTS.
+    """
     return share(
         [
             result["TS"]["ECE"] < result["CTS"]["ECE"]
@@ -317,7 +342,9 @@ def share_of_repeats(by_rate):
 
 
 def changed_predictions(results):
-    """Return the share of test rows, in percent, whose predicted class TS or CTS changes."""
+    """Return the share of test rows, in percent, whose predicted class TS or CTS
+    changes.
+    """
     changed = [
         ~result[method]["same class"] for result in results for method in ("TS", "CTS")
     ]
@@ -353,7 +380,10 @@ def _homogeneous(measured):
 
 
 def _halves(measured):
-    at = "Figure 3: 30 % label noise on half the classes, confidence less accuracy, uncalibrated"
+    at = (
+        "Figure 3: 30 % label noise on half the classes, confidence less accuracy,"
+        " uncalibrated"
+    )
     yield (
         f"{at}, noisy classes, %",
         mean(values_of(measured["noise", 0.3], "uncalibrated", "corrupted gap")),
@@ -362,7 +392,10 @@ def _halves(measured):
         f"{at}, clean classes, %",
         mean(values_of(measured["noise", 0.3], "uncalibrated", "other gap")),
     )
-    at = "Figure 4: 10 % of the rows of half the classes, confidence less accuracy, uncalibrated"
+    at = (
+        "Figure 4: 10 % of the rows of half the classes, confidence less accuracy,"
+        " uncalibrated"
+    )
     small, whole = (
         values_of(measured["few", 0.1], "uncalibrated", f"{kind} gap")
         for kind in ("corrupted", "other")

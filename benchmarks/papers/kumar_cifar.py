@@ -1,9 +1,11 @@
-"""Kumar, Liang and Ma (2019) on CIFAR-10, VGG16: Figures 2 to 4, 6, 7, 13, 14, 16 and 17, and Appendix E.
+"""Kumar, Liang and Ma (2019) on CIFAR-10, VGG16: Figures 2 to 4, 6, 7, 13, 14, 16 and
+17, and Appendix E.
 
-The network is the authors' own. Where the paper shows one split of the rows, several are drawn here and the intervals
-are over those. Figures 4 and 14 are the squared marginal error of a model that is scaled and binned on 3,000 rows;
-Figures 13 and 16 the l1 top-label error of a scaled model, with bins from the same 3,000 rows. Figures 5, 12 and 15 and
-the first panels of Figures 2 and 7 are ImageNet.
+The network is the authors' own. Where the paper shows one split of the rows, several
+are drawn here and the intervals are over those. Figures 4 and 14 are the squared
+marginal error of a model that is scaled and binned on 3,000 rows; Figures 13 and 16 the
+l1 top-label error of a scaled model, with bins from the same 3,000 rows. Figures 5, 12
+and 15 and the first panels of Figures 2 and 7 are ImageNet.
 """
 
 from functools import partial
@@ -22,7 +24,8 @@ PAPER = "kumar"
 NEEDS_DATA = True
 
 _BINS = (5, 10, 15, 20, 25, 30, 40, 50, 60, 70, 80, 90, 100)
-# The authors' scaling map is a logistic regression on the log-odds without Platt's smoothed targets.
+# The authors' scaling map is a logistic regression on the log-odds without Platt's
+# smoothed targets.
 _PLATT = PlattScaling(smooth_targets=False, clip=None)
 _METHODS = {
     "HB": HistogramBinning,
@@ -49,7 +52,7 @@ def _rules():
         "Figure 3a: B=100, squared marginal CE, SB below HB by %": printed(
             35, margin=0.5, width=10
         ),
-        "Figure 3a: B=100, squared marginal CE, SB with Platt's smoothed targets / SB": below(
+        "Figure 3a: B=100, squared marginal CE, SB with Platt's smoothed targets / SB": below(  # noqa: E501
             1, "(no such run)", possible=_POSITIVE
         ),
         "Figure 3b: marginal CE at most 2 %, least MSE, SB below HB by %": printed(
@@ -59,10 +62,10 @@ def _rules():
             30, margin=5, width=15, possible=(5, 100)
         ),
         "Figure 7: B=100, squared top-label CE, SB / HB": below(1, possible=_POSITIVE),
-        "Figure 17: share of splits whose debiased choice has at least the B of the plugin's": above(
+        "Figure 17: share of splits whose debiased choice has at least the B of the plugin's": above(  # noqa: E501
             0.8, "on the split shown", possible=_SHARE
         ),
-        "Figure 17: share of splits whose debiased choice has at most the MSE of the plugin's": above(
+        "Figure 17: share of splits whose debiased choice has at most the MSE of the plugin's": above(  # noqa: E501
             0.5, "on the split shown", possible=_SHARE
         ),
         "Figure 17: largest B with CE at most 1.5 % at 90 %, debiased": printed(
@@ -71,8 +74,8 @@ def _rules():
         "Figure 17: largest B with CE at most 1.5 % at 90 %, plugin": printed(
             15, margin=2.5, width=10
         ),
-        "Figure 17: MSE of the plugin's choice above that of the debiased choice, %": printed(
-            13, margin=0.5, width=8
+        "Figure 17: MSE of the plugin's choice above that of the debiased choice, %": (
+            printed(13, margin=0.5, width=8)
         ),
     }
     for n_bins in (25, 50):
@@ -80,7 +83,10 @@ def _rules():
             1, possible=_POSITIVE
         )
     for n_bins in (25, 50, 100):
-        quantity = f"Figure 3b: least MSE, SB / HB, where CE is at most that of HB with B={n_bins}"
+        quantity = (
+            "Figure 3b: least MSE, SB / HB, where CE is at most that of HB with"
+            f" B={n_bins}"
+        )
         rules[quantity] = below(1, possible=_POSITIVE)
     for name in (
         "Figure 2: l2, equal mass",
@@ -118,7 +124,10 @@ def _rules():
     ] = below(1, "avoids very bad estimates", possible=_POSITIVE)
     for figure, bins in (("Figure 14", (100,)), ("Figure 16", (15, 100))):
         for n_bins in bins:
-            quantity = f"{figure}: B={n_bins}, n=1000, share of resamples whose debiased estimate is closer"
+            quantity = (
+                f"{figure}: B={n_bins}, n=1000, share of resamples whose debiased"
+                " estimate is closer"
+            )
             rules[quantity] = above(
                 0.5, "much closer: most (our reading)", possible=_SHARE
             )
@@ -155,7 +164,9 @@ def measure(options):
 
 
 def _by_bins(scores, labels, bins, repeats, n_jobs):
-    """Return squared calibration errors and mean squared errors by method: arrays (2, n_bins, repeats)."""
+    """Return squared calibration errors and mean squared errors by method: arrays (2,
+    n_bins, repeats).
+    """
     seeds = np.random.SeedSequence(3).spawn(repeats)
     tables = Parallel(n_jobs=n_jobs)(
         delayed(_one_sample)(scores, labels, bins, seed) for seed in seeds
@@ -215,12 +226,17 @@ def _marginal(measured, bins):
     )
     for n_bins in (25, 50, 100):
         gain = partial(_mse_at_equal_error, position=bins.index(n_bins))
-        quantity = f"Figure 3b: least MSE, SB / HB, where CE is at most that of HB with B={n_bins}"
+        quantity = (
+            "Figure 3b: least MSE, SB / HB, where CE is at most that of HB with"
+            f" B={n_bins}"
+        )
         yield quantity, bootstrap(gain, *by_repeat, paired=True)
 
 
 def _mse_at_equal_error(hb, sb, position=None, budget=None):
-    """Return the least mean squared error of SB over that of HB, among the B with a calibration error within budget."""
+    """Return the least mean squared error of SB over that of HB, among the B with a
+    calibration error within budget.
+    """
     (hb_errors, hb_squares), (sb_errors, sb_squares) = hb.mean(axis=0), sb.mean(axis=0)
     budget = max(
         hb_errors[position] if budget is None else budget,
@@ -242,7 +258,9 @@ def _top_label(measured, bins):
 
 
 def _crossing(hb, sb, bins):
-    """Return the B, between those that were measured, from which on SB's mean error is the lower one."""
+    """Return the B, between those that were measured, from which on SB's mean error is
+    the lower one.
+    """
     gap = sb.mean(axis=0) - hb.mean(axis=0)
     above = np.flatnonzero(gap > 0)
     if len(above) == 0 or above[-1] == len(bins) - 1:
@@ -273,7 +291,9 @@ def _lower_bounds(scores, labels, n_splits):
 
 
 def _scaled_errors(scores, labels, bins, norm, strategy, seed):
-    """Return the plugin and debiased errors by B of a Platt-scaled model, with bins from rows of their own."""
+    """Return the plugin and debiased errors by B of a Platt-scaled model, with bins
+    from rows of their own.
+    """
     order = np.random.default_rng(seed).permutation(len(labels))
     scores, labels = scores[order], labels[order]
     scaled = clone(_PLATT).fit(scores[:1000], labels[:1000]).predict_proba(scores)[:, 1]
@@ -322,7 +342,9 @@ def _sample_splits(scores, labels, repeats):
 
 
 def _estimator_deviations(probabilities, labels, quick):
-    """Return by (figure, B, n) the deviations of both estimates from the error on all rows: lists of (2, resamples)."""
+    """Return by (figure, B, n) the deviations of both estimates from the error on all
+    rows: lists of (2, resamples).
+    """
     n_splits, n_resamples = (4, 25) if quick else (10, 100)
     top = probabilities.max(axis=1), probabilities.argmax(axis=1) == labels
     deviations = {}
@@ -347,13 +369,17 @@ def _estimator_deviations(probabilities, labels, quick):
 
 
 def _scaled_and_binned(scores, events, n_bins, n_rows=3000):
-    """Return (metric, predictions, events) of the other rows for a model scaled and binned on the first ones."""
+    """Return (metric, predictions, events) of the other rows for a model scaled and
+    binned on the first ones.
+    """
     model = ScalingBinning(_PLATT, binning=n_bins).fit(scores[:n_rows], events[:n_rows])
     return _binned_error, model.predict_proba(scores[n_rows:])[:, 1], events[n_rows:]
 
 
 def _scaled_with_bins(scores, events, n_bins, n_rows=3000):
-    """Return (l1 error in bins of the first rows, predictions, events) of the others, scaled on the first ones."""
+    """Return (l1 error in bins of the first rows, predictions, events) of the others,
+    scaled on the first ones.
+    """
     scaled = (
         clone(_PLATT).fit(scores[:n_rows], events[:n_rows]).predict_proba(scores)[:, 1]
     )
@@ -366,7 +392,8 @@ def _scaled_with_bins(scores, events, n_bins, n_rows=3000):
 
 
 def _deviations(parts, n, n_resamples):
-    """Return (plugin, debiased) less the plugin error on all rows, on resamples of n rows with replacement.
+    """Return (plugin, debiased) less the plugin error on all rows, on resamples of n
+    rows with replacement.
 
     The marginal square is the mean over the classes, whose resamples share their rows.
     """
@@ -419,7 +446,10 @@ def _estimators(deviations):
                 for split in deviations[name, n_bins, 1000]
             ]
             yield (
-                f"{figure}: B={n_bins}, n=1000, share of resamples whose debiased estimate is closer",
+                (
+                    f"{figure}: B={n_bins}, n=1000, share of resamples whose debiased"
+                    " estimate is closer"
+                ),
                 mean(closer),
             )
 
@@ -448,7 +478,10 @@ def _certificates(probabilities, labels, quick):
         costs.append(100 * (best[0] / best[1] - 1))
     at_least = np.array(largest["debiased"]) >= np.array(largest["plugin"])
     yield (
-        "Figure 17: share of splits whose debiased choice has at least the B of the plugin's",
+        (
+            "Figure 17: share of splits whose debiased choice has at least the B of the"
+            " plugin's"
+        ),
         share(at_least),
     )
     for method, values in largest.items():
@@ -459,19 +492,27 @@ def _certificates(probabilities, labels, quick):
     costs = np.array(costs)[np.isfinite(costs)]  # splits in which both certify some B
     if len(costs):
         yield (
-            "Figure 17: share of splits whose debiased choice has at most the MSE of the plugin's",
+            (
+                "Figure 17: share of splits whose debiased choice has at most the MSE"
+                " of the plugin's"
+            ),
             share(costs >= 0),
         )
         yield (
-            "Figure 17: MSE of the plugin's choice above that of the debiased choice, %",
+            (
+                "Figure 17: MSE of the plugin's choice above that of the debiased"
+                " choice, %"
+            ),
             middle(costs),
         )
 
 
 def _upper_bounds(probabilities, labels, bins, n_resamples, seed):
-    """Return 90 % upper bounds of the marginal error by B and method, and the mean squared errors.
+    """Return 90 % upper bounds of the marginal error by B and method, and the mean
+    squared errors.
 
-    Models are scaled and binned on 6,000 rows. The bound is normal, from the deviation of resamples of the other 4,000.
+    Models are scaled and binned on 6,000 rows. The bound is normal, from the deviation
+    of resamples of the other 4,000.
     """
     order = np.random.default_rng(seed).permutation(len(labels))
     probabilities, labels = probabilities[order], labels[order]

@@ -1,10 +1,13 @@
-"""Kumar, Liang and Ma (2019), synthetic experiments: calibration error by n, by B and with noise (Figures 8, 9, 11).
+"""Kumar, Liang and Ma (2019), synthetic experiments: calibration error by n, by B and
+with noise (Figures 8, 9, 11).
 
-Figure 8 draws 1 / CE^2 against n, Figure 9 against B, Figure 11 the squared error of a truth that is not in the family.
-The text of Appendix E sends the reader of the second experiment to Figure 11; its caption is that of Figure 9.
+Figure 8 draws 1 / CE^2 against n, Figure 9 against B, Figure 11 the squared error of a
+truth that is not in the family. The text of Appendix E sends the reader of the second
+experiment to Figure 11; its caption is that of Figure 9.
 
-Histogram binning (HB), scaling-binning (SB) and the scaling map alone are fitted on n rows of a known truth; their
-squared calibration error is exact, an integral over the truth rather than an estimate from more rows.
+Histogram binning (HB), scaling-binning (SB) and the scaling map alone are fitted on n
+rows of a known truth; their squared calibration error is exact, an integral over the
+truth rather than an estimate from more rows.
 """
 
 from typing import NamedTuple
@@ -26,7 +29,8 @@ PAPER = "kumar"
 _SIZES = (500, 1000, 1500, 2000, 2500, 3000, 3500, 4000)
 _BINS = (5, 10, 15, 20)
 _METHODS = ("HB", "SB", "scaling")
-# The authors' scaling map is a logistic regression on the log-odds without Platt's smoothed targets.
+# The authors' scaling map is a logistic regression on the log-odds without Platt's
+# smoothed targets.
 _PLATT = PlattScaling(smooth_targets=False, clip=None)
 
 _POSITIVE = (0.0, np.inf)
@@ -52,7 +56,8 @@ ROWS = {
     f"{_NOISY}, n=3000, squared CE, scaling / SB": printed(
         5.2, margin=1.1, possible=_POSITIVE
     ),
-    # 0.02^2; the signs of the noise do not quite average out against the map, hence .00039
+    # 0.02^2; the signs of the noise do not quite average out against the map, hence
+    # .00039
     f"{_NOISY}, n=4000, squared CE of scaling": above(
         0.00039, "not below .02^2 (our reading)", possible=_POSITIVE
     ),
@@ -71,7 +76,9 @@ for _n in _SIZES[1::2]:
 
 
 class Truth(NamedTuple):
-    """Uniform scores on [low, high] with event probability `curve`, and what its integrals need."""
+    """Uniform scores on [low, high] with event probability `curve`, and what its
+    integrals need.
+    """
 
     curve: object
     low: float
@@ -107,7 +114,8 @@ def measure(options):
     noisy = Truth.of(NoisyPlattCurve(2, 1, noise=0.02, low=0.25, high=0.75), 0.25, 0.75)
     errors = {}
     for n, n_bins in {(n, 10) for n in _SIZES} | {(2000, n_bins) for n_bins in _BINS}:
-        # single ratios, and slopes over four B alone, need more repeats than slopes over eight n
+        # single ratios, and slopes over four B alone, need more repeats than slopes
+        # over eight n
         times = 4 if n in (1000, 2000) else 1
         errors[n, n_bins] = _errors(truth, n, n_bins, times * repeats, options)
     noise = {n: _errors(noisy, n, 10, repeats, options) for n in _SIZES}
@@ -182,7 +190,11 @@ def _bin_counts(errors):
         value, low, high = mean(errors[2000, n_bins]["SB"])
         yield (
             f"{_BY_B}, B={n_bins}, 1 / squared CE of SB",
-            (1 / value, 1 / high, 1 / low),
+            (
+                1 / value,
+                1 / high,
+                1 / low,
+            ),
         )
 
 
@@ -202,7 +214,9 @@ def _noise(errors):
 
 
 def _log_slope(samples, sizes):
-    """Return the least-squares slope of the log of the mean error on log size, with its interval."""
+    """Return the least-squares slope of the log of the mean error on log size, with its
+    interval.
+    """
     x = np.log(sizes) - np.mean(np.log(sizes))
     return bootstrap(
         lambda *s: x @ np.log([values.mean() for values in s]) / (x @ x), *samples

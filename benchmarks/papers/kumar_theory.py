@@ -1,10 +1,11 @@
 """Kumar, Liang and Ma (2019): their statements, checked against known truths.
 
-The errors of several classes in Section 2.2, the statements of Sections 3 to 5 and of Appendices D to F, and what the
-earlier draft adds. The estimators of Theorems 5.3, 5.4, F.6 and F.9 are those of the library. Constants are those of
-the proofs where they are printed. Misprints: Proposition D.4 has B = Omega(n) where its proof needs n = Omega(B); the
-sentence before Theorem 5.3 has sqrt(B) for the B of the theorem; Definition 5.2 has (1 - y)^2 for the 1 - y of Lemma
-F.7.
+The errors of several classes in Section 2.2, the statements of Sections 3 to 5 and of
+Appendices D to F, and what the earlier draft adds. The estimators of Theorems 5.3, 5.4,
+F.6 and F.9 are those of the library. Constants are those of the proofs where they are
+printed. Misprints: Proposition D.4 has B = Omega(n) where its proof needs n = Omega(B);
+the sentence before Theorem 5.3 has sqrt(B) for the B of the theorem; Definition 5.2 has
+(1 - y)^2 for the 1 - y of Lemma F.7.
 """
 
 from functools import partial
@@ -13,21 +14,30 @@ import numpy as np
 from scipy import stats
 
 from benchmarks.papers._intervals import bootstrap, exact, mean, ratio, share
+from benchmarks.papers._known_models import roelofs_models
 from benchmarks.papers._rules import Rule, above, below
 from skcalib import HistogramBinning, PlattScaling, ScalingBinning
-from skcalib.binning import EqualMass, EqualWidth, FixedEdges, UniqueScores, assign_bins
+from skcalib.binning import EqualMass, EqualWidth, FixedEdges, UniqueScores
+from skcalib.binning._base import assign_bins
 from skcalib.guarantees import binning_mse_bound, well_balanced_alpha
 from skcalib.metrics import calibration_error, reliability_curve
-from skcalib.simulation import CalibrationModel, PlattCurve, roelofs_models
+from skcalib.simulation import CalibrationModel, PlattCurve
 
 PAPER = "kumar"
 
 _FLOAT = 1e-12  # rounding
-# Definitions 2.3 and 2.4, and event-pooled calibration, which the paper names and does not write down.
+# Definitions 2.3 and 2.4, and event-pooled calibration, which the paper names and does
+# not write down.
 _KINDS = {
     "top_label": "top-label error less that of whether the predicted class is right",
-    "marginal": "marginal error less the root of the mean of K squares, each class against the rest",
-    "pooled": "event-pooled error less that of the n K pairs of a row and a class as one problem",
+    "marginal": (
+        "marginal error less the root of the mean of K squares, each class against the"
+        " rest"
+    ),
+    "pooled": (
+        "event-pooled error less that of the n K pairs of a row and a class as one"
+        " problem"
+    ),
 }
 _HOLDS = above(0.9, "at least 1 - delta = .9", possible=(0, 1))
 ROWS = {
@@ -37,7 +47,7 @@ ROWS = {
         )
         for kind in _KINDS.values()
     },
-    "Section 2.2: squared event-pooled less squared marginal error in the same bins, largest": below(
+    "Section 2.2: squared event-pooled less squared marginal error in the same bins, largest": below(  # noqa: E501
         _FLOAT, "(ours) at most 0"
     ),
     "Example 3.2: square of the binned error, 15 equal-width bins": Rule(
@@ -46,13 +56,13 @@ ROWS = {
     "Example 3.2: true error of the same model": above(
         0.49, "at least .49", possible=(0, 1)
     ),
-    "Proposition 3.3: largest of binned less true error, 10 fits, l1, l2, l4, B to 256": below(
+    "Proposition 3.3: largest of binned less true error, 10 fits, l1, l2, l4, B to 256": below(  # noqa: E501
         _FLOAT, "at most 0"
     ),
     "Proposition 3.3: least change of the binned error as nested bins double": above(
         -_FLOAT, "at least 0"
     ),
-    "Theorem 4.1: share of samples with CE(SB)^2 at most 2 min CE(g)^2 + eps^2, n = B log B + log(B) / eps^2": above(
+    "Theorem 4.1: share of samples with CE(SB)^2 at most 2 min CE(g)^2 + eps^2, n = B log B + log(B) / eps^2": above(  # noqa: E501
         0.9, "at least 1 - delta = .9", possible=(0, 1)
     ),
     "Theorem 4.1: n for a squared CE of eps^2, B 64 over B 16, SB": below(
@@ -67,23 +77,27 @@ ROWS = {
     "Lemma 4.3: the constant c at B = 160 over that at B = 10": Rule(
         "1 +- 0.25", 0.75, 1.25, possible=(0, 99)
     ),
-    "Lemma D.2: share of samples with |SB - its population version|_2^2 at most log(4 B / delta) / n": _HOLDS,
+    "Lemma D.2: share of samples with |SB - its population version|_2^2 at most log(4 B / delta) / n": (  # noqa: E501
+        _HOLDS
+    ),
     "Lemma D.2: that square, log per log n": Rule("1 / n: -1", -1.15, -0.85),
     "Lemma D.2: that square, B 64 over B 16": below(
         1.28, "at most log 640 / log 160 = 1.27", possible=(0, 99)
     ),
-    "Lemma D.2: share of samples with |SB - its population version|_1^2 at most 2 log(4 B / delta) / (B n)": _HOLDS,
+    "Lemma D.2: share of samples with |SB - its population version|_1^2 at most 2 log(4 B / delta) / (B n)": (  # noqa: E501
+        _HOLDS
+    ),
     "Lemma D.2: the distance in l1, B 64 over B 16": below(
         0.57, "at most sqrt(16 log 640 / 64 log 160) = .56"
     ),
-    "Lemma D.3: squared CE of the map less the least of the family, log per log n": Rule(
-        "1 / n: -1", -1.2, -0.8
+    "Lemma D.3: squared CE of the map less the least of the family, log per log n": (
+        Rule("1 / n: -1", -1.2, -0.8)
     ),
     "Lemma D.5: MSE(f) - MSE(g) - 2 |f - g|_1, largest of 2000 pairs": below(
         _FLOAT, "at most 0"
     ),
     "Lemma D.5: the same without the factor 2": above(0, "(not promised)"),
-    "Proposition D.4: share of samples with MSE of SB at most the least of the family + 1 / B, n = 40 B": above(
+    "Proposition D.4: share of samples with MSE of SB at most the least of the family + 1 / B, n = 40 B": above(  # noqa: E501
         0.9, "at least 1 - delta = .9", possible=(0, 1)
     ),
     "Proposition D.4: B times that excess of MSE, B 64 over B 16": below(
@@ -92,15 +106,17 @@ ROWS = {
     "Lemma D.6: largest of the MSE cost of binning over 2 alpha / B": below(
         1, "at most 1"
     ),
-    "Proposition 3.3: CE of a map binned by its own mean less that of the map, largest": below(
+    "Proposition 3.3: CE of a map binned by its own mean less that of the map, largest": below(  # noqa: E501
         _FLOAT, "at most 0"
     ),
     "Theorem 5.3: plugin, log n per log B": Rule("1 +- 0.1", 0.9, 1.1),
-    "Theorem 5.3: plugin, log n per log B, against the sqrt(B) of the sentence before it": above(
+    "Theorem 5.3: plugin, log n per log B, against the sqrt(B) of the sentence before it": above(  # noqa: E501
         0.6, "above .6"
     ),
     "Theorem 5.4: debiased, log n per log B": Rule("0.5 +- 0.1", 0.4, 0.6),
-    "Lemma F.1: share of samples with every bin's share within c(n) of its probability": _HOLDS,
+    "Lemma F.1: share of samples with every bin's share within c(n) of its probability": (  # noqa: E501
+        _HOLDS
+    ),
     "Lemma F.2: plugin square less (P1) - (P2) + (P3), largest": Rule(
         "0", -_FLOAT, _FLOAT
     ),
@@ -119,13 +135,13 @@ ROWS = {
     "Theorem F.9: share of samples with the debiased square within the bound": above(
         0.6, "at least 1 - 4 delta = .6", possible=(0, 1)
     ),
-    "Theorem F.9: its third and fourth term over the third of Theorem F.6, B = 1000, n = 1e6": below(
+    "Theorem F.9: its third and fourth term over the third of Theorem F.6, B = 1000, n = 1e6": below(  # noqa: E501
         1, "smaller where B is large", possible=(0, np.inf)
     ),
-    "Draft Proposition 1: CE of the map less the least of the family, log per log n": below(
-        -0.5, "at most -1/2"
+    "Draft Proposition 1: CE of the map less the least of the family, log per log n": (
+        below(-0.5, "at most -1/2")
     ),
-    "Draft Theorem 3: share of samples with CE(SB) at most 3 eps, n = B log B + L^2 d^2 / eps^2": above(
+    "Draft Theorem 3: share of samples with CE(SB) at most 3 eps, n = B log B + L^2 d^2 / eps^2": above(  # noqa: E501
         0.9, "at least 1 - delta = .9", possible=(0, 1)
     ),
     "Draft Theorem 3: share of samples whose bins have 1 / 2B at least": above(
@@ -165,7 +181,9 @@ def measure(options):
 
 
 def _several_classes(norm=2, n=300):
-    """The errors of several classes, each against binary problems put together by hand."""
+    """The errors of several classes, each against binary problems put together by
+    hand.
+    """
     rng, bins = np.random.default_rng(0), EqualWidth(10)
     error = partial(calibration_error, norm=norm, method="plugin", binning=bins)
     gaps, excess = {kind: [] for kind in _KINDS}, []
@@ -200,7 +218,10 @@ def _several_classes(norm=2, n=300):
             f"Section 2.2: {words}, largest difference, 40 samples",
             exact(max(gaps[kind], key=abs)),
         )
-    quantity = "Section 2.2: squared event-pooled less squared marginal error in the same bins, largest"
+    quantity = (
+        "Section 2.2: squared event-pooled less squared marginal error in the same"
+        " bins, largest"
+    )
     yield quantity, exact(max(excess))
 
 
@@ -208,7 +229,9 @@ def _several_classes(norm=2, n=300):
 
 
 class _Alternating:
-    """Event probability 0 or 1 in turn on cells finer than any bins: on average the score, nowhere near it."""
+    """Event probability 0 or 1 in turn on cells finer than any bins: on average the
+    score, nowhere near it.
+    """
 
     def __init__(self, n_cells=1000):
         self.breakpoints = np.linspace(0.49, 0.51, n_cells + 1)
@@ -221,7 +244,8 @@ class _Alternating:
 
 def _example_32(quick):
     model = CalibrationModel(stats.uniform(0.49, 0.02), _Alternating())
-    # Of one sample the signed square of the binned error, without bias; the truth is 0 in the bin that holds them all.
+    # Of one sample the signed square of the binned error, without bias; the truth is 0
+    # in the bin that holds them all.
     metric = partial(
         calibration_error, binning=EqualWidth(15), method="unbiased", squared=True
     )
@@ -237,7 +261,9 @@ _LEVELS = (np.arange(1 << 16) + 0.5) / (1 << 16)
 
 
 def _population(model):
-    """Return scores and event probabilities at equally probable points: a population of its own, nearly the model's."""
+    """Return scores and event probabilities at equally probable points: a population of
+    its own, nearly the model's.
+    """
     scores = model.score_distribution.ppf(_LEVELS)
     return scores, model.calibration_curve(scores)
 
@@ -250,7 +276,9 @@ def _binned_error(scores, truth, edges, norm):
 
 
 def _binned_errors():
-    """Proposition 3.3 for three norms, and that nested bins see more and more of the error."""
+    """Proposition 3.3 for three norms, and that nested bins see more and more of the
+    error.
+    """
     excess, steps = [], []
     for model in roelofs_models().values():
         scores, truth = _population(model)
@@ -263,12 +291,14 @@ def _binned_errors():
                 ]
                 errors = [_binned_error(scores, truth, cut, norm) for cut in edges]
                 excess += [error - full for error in errors]
-                if (
-                    strategy is EqualWidth
-                ):  # edges of 2^k equal-width bins are nested exactly
+                # edges of 2^k equal-width bins are nested exactly
+                if strategy is EqualWidth:
                     steps += list(np.diff(errors))
     yield (
-        "Proposition 3.3: largest of binned less true error, 10 fits, l1, l2, l4, B to 256",
+        (
+            "Proposition 3.3: largest of binned less true error, 10 fits, l1, l2, l4, B"
+            " to 256"
+        ),
         exact(max(excess)),
     )
     yield (
@@ -281,19 +311,25 @@ def _binned_errors():
 
 
 def _theorem_41(repeats, n_bins=16, error=0.05):
-    """The calibration bound of scaling-binning where the map is of the family but for a known distance.
+    """The calibration bound of scaling-binning where the map is of the family but for a
+    known distance.
 
-    Scores are uniform, P(Y | z) is a sigmoid with 2 log-odds and shift 1, so that the best map of the family is the
-    truth and min CE(g) = 0. The constant c of the theorem is not printed; c = 1 is tried here.
+    Scores are uniform, P(Y | z) is a sigmoid with 2 log-odds and shift 1, so that the
+    best map of the family is the truth and min CE(g) = 0. The constant c of the theorem
+    is not printed; c = 1 is tried here.
     """
     n = int(n_bins * np.log(n_bins) + np.log(n_bins) / error**2)
     squares = [_squared_errors(n, n_bins, seed)["SB"] for seed in range(repeats)]
     yield (
-        "Theorem 4.1: share of samples with CE(SB)^2 at most 2 min CE(g)^2 + eps^2, n = B log B + log(B) / eps^2",
+        (
+            "Theorem 4.1: share of samples with CE(SB)^2 at most 2 min CE(g)^2 + eps^2,"
+            " n = B log B + log(B) / eps^2"
+        ),
         share(np.array(squares) <= error**2),
     )
     for method in ("SB", "HB"):
-        # the squared error falls like 1 / n, so n times its mean is what an error of 1 would need
+        # the squared error falls like 1 / n, so n times its mean is what an error of 1
+        # would need
         needed = [
             [
                 n_rows * _squared_errors(n_rows, bins, seed)[method]
@@ -308,7 +344,9 @@ def _theorem_41(repeats, n_bins=16, error=0.05):
 
 
 def _squared_errors(n, n_bins, seed):
-    """Return the squared CE of histogram binning and scaling-binning against the truth."""
+    """Return the squared CE of histogram binning and scaling-binning against the
+    truth.
+    """
     rng = np.random.default_rng([n, n_bins, seed])
     curve = PlattCurve(2, 1)
     scores = rng.random(n)
@@ -326,7 +364,9 @@ def _squared_errors(n, n_bins, seed):
 
 
 def _well_balanced(repeats):
-    """Lemma 4.3: the n that makes equal-mass bins 2-well-balanced with probability .9 grows as B log(B / .1)."""
+    """Lemma 4.3: the n that makes equal-mass bins 2-well-balanced with probability .9
+    grows as B log(B / .1).
+    """
     bins = np.array([10, 40, 160])
     scale = bins * np.log(bins / 0.1)
     slopes, ratios = [], []
@@ -351,7 +391,9 @@ def _share_well_balanced(n_bins, rng, n):
 
 
 def _least_size(holds, low, wanted=0.9):
-    """Return the least n, to 3 %, with holds(n) >= wanted, for a share that grows with n."""
+    """Return the least n, to 3 %, with holds(n) >= wanted, for a share that grows with
+    n.
+    """
     high = low
     while holds(high) < wanted:
         low, high = high, 2 * high
@@ -362,9 +404,11 @@ def _least_size(holds, low, wanted=0.9):
 
 
 def _empirical_bins(repeats):
-    """Lemma D.2: step 3 replaces the population mean of the map in each bin by that of n rows.
+    """Lemma D.2: step 3 replaces the population mean of the map in each bin by that of
+    n rows.
 
-    The proof bounds the squared difference in each bin by its width^2 log(4 B / delta) / (p_b n), and p_b by 2 / B.
+    The proof bounds the squared difference in each bin by its width^2 log(4 B / delta)
+    / (p_b n), and p_b by 2 / B.
     """
     sizes = (1000, 4000, 16_000)
     found = {
@@ -375,7 +419,10 @@ def _empirical_bins(repeats):
         {key: values[i] for key, values in found.items()} for i in (0, 1)
     )
     bounds = {(n, b): np.log(4 * b / 0.1) / n for n, b in found}
-    quantity = "Lemma D.2: share of samples with |SB - its population version|_2^2 at most log(4 B / delta) / n"
+    quantity = (
+        "Lemma D.2: share of samples with |SB - its population version|_2^2 at most"
+        " log(4 B / delta) / n"
+    )
     yield (
         quantity,
         share(
@@ -392,7 +439,10 @@ def _empirical_bins(repeats):
         "Lemma D.2: that square, B 64 over B 16",
         ratio(squares[4000, 64], squares[4000, 16]),
     )
-    quantity = "Lemma D.2: share of samples with |SB - its population version|_1^2 at most 2 log(4 B / delta) / (B n)"
+    quantity = (
+        "Lemma D.2: share of samples with |SB - its population version|_1^2 at most 2"
+        " log(4 B / delta) / (B n)"
+    )
     held = [values**2 <= 2 * bounds[n, b] / b for (n, b), values in distances.items()]
     yield quantity, share(np.concatenate(held))
     yield (
@@ -402,7 +452,9 @@ def _empirical_bins(repeats):
 
 
 def _bin_mean_errors(n, n_bins, repeats):
-    """Return the mean square and the mean size of (empirical less population bin mean) of g(z; 2, 1), z uniform."""
+    """Return the mean square and the mean size of (empirical less population bin mean)
+    of g(z; 2, 1), z uniform.
+    """
     curve, levels = PlattCurve(2, 1), (np.arange(100_000) + 0.5) / 100_000
     values = curve(levels)
     errors = []
@@ -421,14 +473,17 @@ def _bin_mean_errors(n, n_bins, repeats):
 
 
 def _scaling(repeats):
-    """Lemma D.3 and the draft's Proposition 1: step 1 on a truth that is not in the family.
+    """Lemma D.3 and the draft's Proposition 1: step 1 on a truth that is not in the
+    family.
 
-    A map of the family is injective, so that two of them differ in squared CE as they do in mean squared error.
+    A map of the family is injective, so that two of them differ in squared CE as they
+    do in mean squared error.
     """
     grid = (np.arange(20_000) + 0.5) / 20_000
     truth = 0.1 + 0.8 * grid**2
     make = partial(PlattScaling, loss="squared", smooth_targets=False, clip=None)
-    # the least of the family: the fit to the population, each grid point with both labels
+    # the least of the family: the fit to the population, each grid point with both
+    # labels
     y, rows = np.repeat([1, 0], len(grid)), np.tile(grid, 2)
     best = (
         make()
@@ -454,11 +509,17 @@ def _scaling(repeats):
     x = np.log(sizes) - np.mean(np.log(sizes))
     for quantity, samples in (
         (
-            "Lemma D.3: squared CE of the map less the least of the family, log per log n",
+            (
+                "Lemma D.3: squared CE of the map less the least of the family, log per"
+                " log n"
+            ),
             squares,
         ),
         (
-            "Draft Proposition 1: CE of the map less the least of the family, log per log n",
+            (
+                "Draft Proposition 1: CE of the map less the least of the family, log"
+                " per log n"
+            ),
             roots,
         ),
     ):
@@ -469,10 +530,12 @@ def _scaling(repeats):
 
 
 def _draft_theorem_3(repeats, n_bins=16):
-    """The draft's final bound: with CE(f*) = eps the three steps, each on rows of its own, end below 3 eps.
+    """The draft's final bound: with CE(f*) = eps the three steps, each on rows of its
+    own, end below 3 eps.
 
-    Scores are uniform on [.1, .9], where the sigmoid of the log-odds is .6-Lipschitz in its two parameters: L = .6.
-    Constants and logarithms of the theorem are not printed; those of Theorem 4.1's rows are tried, each step having n.
+    Scores are uniform on [.1, .9], where the sigmoid of the log-odds is .6-Lipschitz in
+    its two parameters: L = .6. Constants and logarithms of the theorem are not printed;
+    those of Theorem 4.1's rows are tried, each step having n.
     """
     grid = 0.1 + 0.8 * (np.arange(20_000) + 0.5) / 20_000
     bent = 0.1 + 0.8 * grid**2
@@ -505,7 +568,10 @@ def _draft_theorem_3(repeats, n_bins=16):
                 np.bincount(bins, minlength=n_bins).min() >= len(grid) / (2 * n_bins)
             )
     yield (
-        "Draft Theorem 3: share of samples with CE(SB) at most 3 eps, n = B log B + L^2 d^2 / eps^2",
+        (
+            "Draft Theorem 3: share of samples with CE(SB) at most 3 eps, n = B log B +"
+            " L^2 d^2 / eps^2"
+        ),
         share(close),
     )
     yield (
@@ -531,14 +597,17 @@ def _distances():
         "Lemma D.5: MSE(f) - MSE(g) - 2 |f - g|_1, largest of 2000 pairs",
         exact(max(gaps)),
     )
-    # f = 1 and g = 0.9 where nothing happens: the difference is .19 for a distance of .1
+    # f = 1 and g = 0.9 where nothing happens: the difference is .19 for a distance of
+    # .1
     f, g = np.array([1.0, 0.0]), np.array([0.9, 0.0])
     without.append(np.mean(f**2 - g**2) - np.abs(f - g).mean())
     yield "Lemma D.5: the same without the factor 2", exact(max(without))
 
 
 def _sharpness(repeats):
-    """Proposition D.4: the truth is in the family, so that the excess of MSE is the mean square from the truth."""
+    """Proposition D.4: the truth is in the family, so that the excess of MSE is the
+    mean square from the truth.
+    """
     curve, grid = PlattCurve(2, 1), (np.arange(20_000) + 0.5) / 20_000
     excess = {}
     for n_bins in (16, 64):
@@ -553,7 +622,10 @@ def _sharpness(repeats):
                 scores, rng.random(len(scores)) < curve(scores)
             ).predict_proba(grid)[:, 1]
             excess[n_bins][seed] = np.mean((predicted - curve(grid)) ** 2)
-    quantity = "Proposition D.4: share of samples with MSE of SB at most the least of the family + 1 / B, n = 40 B"
+    quantity = (
+        "Proposition D.4: share of samples with MSE of SB at most the least of the"
+        " family + 1 / B, n = 40 B"
+    )
     yield (
         quantity,
         share(
@@ -567,7 +639,9 @@ def _sharpness(repeats):
 
 
 def _binning_cost():
-    """Lemma D.6: replacing outputs by their bin's mean costs at most 2 alpha / B of mean squared error."""
+    """Lemma D.6: replacing outputs by their bin's mean costs at most 2 alpha / B of
+    mean squared error.
+    """
     ratios, gains = [], []
     for model in roelofs_models().values():
         scores, truth = _population(model)
@@ -585,7 +659,10 @@ def _binning_cost():
         exact(max(ratios)),
     )
     yield (
-        "Proposition 3.3: CE of a map binned by its own mean less that of the map, largest",
+        (
+            "Proposition 3.3: CE of a map binned by its own mean less that of the map,"
+            " largest"
+        ),
         exact(max(gains)),
     )
 
@@ -601,7 +678,9 @@ def _error_of(predicted, truth):
 
 
 def _sample_sizes(quick):
-    """Theorems 5.3 and 5.4: the n for an estimate within E^2 / 2 nine times of ten, by the number of bins."""
+    """Theorems 5.3 and 5.4: the n for an estimate within E^2 / 2 nine times of ten, by
+    the number of bins.
+    """
     error = 0.05
     bins = np.array([512, 2048] if quick else [512, 4096])
     for method, theorem in (("plugin", "5.3"), ("debiased", "5.4")):
@@ -618,13 +697,18 @@ def _sample_sizes(quick):
         yield f"Theorem {theorem}: {method}, log n per log B", mean(slopes)
         if method == "plugin":
             yield (
-                "Theorem 5.3: plugin, log n per log B, against the sqrt(B) of the sentence before it",
+                (
+                    "Theorem 5.3: plugin, log n per log B, against the sqrt(B) of the"
+                    " sentence before it"
+                ),
                 mean(slopes),
             )
 
 
 def _share_close(method, n_bins, error, rng, n, n_samples=80):
-    """Return how often the library's squared estimate is within half of the truth, in a model of bins around 1/2."""
+    """Return how often the library's squared estimate is within half of the truth, in a
+    model of bins around 1/2.
+    """
     score = 0.4 + 0.2 * (np.arange(n_bins) + 0.5) / n_bins
     truth = score + error * np.where(np.arange(n_bins) % 2, 1, -1)
     counts = rng.multinomial(n, np.full(n_bins, 1 / n_bins), size=n_samples)
@@ -642,7 +726,9 @@ def _share_close(method, n_bins, error, rng, n, n_samples=80):
 
 
 def _decompositions(repeats, n=20_000, n_bins=20, delta=0.1):
-    """Appendix F: the terms of both estimates and their bounds, on a binned model with known truth."""
+    """Appendix F: the terms of both estimates and their bounds, on a binned model with
+    known truth.
+    """
     rng = np.random.default_rng(0)
     score = (np.arange(n_bins) + 0.5) / n_bins
     truth = np.clip(score + 0.05 * np.where(np.arange(n_bins) % 2, 1, -1), 0, 1)
@@ -686,7 +772,10 @@ def _decompositions(repeats, n=20_000, n_bins=20, delta=0.1):
     )
     close = close.astype(bool)
     yield (
-        "Lemma F.1: share of samples with every bin's share within c(n) of its probability",
+        (
+            "Lemma F.1: share of samples with every bin's share within c(n) of its"
+            " probability"
+        ),
         share(close),
     )
     yield (
@@ -729,26 +818,31 @@ def _decompositions(repeats, n=20_000, n_bins=20, delta=0.1):
         3 * np.sqrt(b) / m * np.log(m / delta) + delta / m,
         b / (2 * m) * np.log(2 * b / delta),
     )
-    quantity = "Theorem F.9: its third and fourth term over the third of Theorem F.6, B = 1000, n = 1e6"
+    quantity = (
+        "Theorem F.9: its third and fourth term over the third of Theorem F.6, B ="
+        " 1000, n = 1e6"
+    )
     yield quantity, exact(terms[0] / terms[1])
 
 
 def _draft_lemma():
-    """CE(f) <= CE(g) + ||f - g||_2: true where f is a function of g, such as g binned; not for any two."""
+    """CE(f) <= CE(g) + ||f - g||_2: true where f is a function of g, such as g binned;
+    not for any two.
+    """
     rng = np.random.default_rng(0)
     excess = []
     for model in roelofs_models().values():
         scores, truth = _population(model)
-        levels = np.round(
-            scores, 2
-        )  # g takes values on a grid, f merges and moves them
+        # g takes values on a grid, f merges and moves them
+        levels = np.round(scores, 2)
         for _ in range(20):
             moved = rng.random(101)[
                 np.round(100 * levels).astype(int) // rng.integers(1, 30)
             ]
             distance = np.sqrt(np.mean((moved - levels) ** 2))
             excess.append(_error_of(moved, truth) - _error_of(levels, truth) - distance)
-    # g = 1/2 is calibrated for a fair coin; f moves each forecast .01 towards the outcome, and can be told from it.
+    # g = 1/2 is calibrated for a fair coin; f moves each forecast .01 towards the
+    # outcome, and can be told from it.
     outcome = np.arange(1000) % 2
     gap = _error_of(0.5 + 0.01 * (2 * outcome - 1), outcome) - 0.01
     yield (

@@ -1,8 +1,10 @@
-"""Roelofs, Cain, Shlens and Mozer (2022): the bias of estimators of the calibration error, simulated.
+"""Roelofs, Cain, Shlens and Mozer (2022): the bias of estimators of the calibration
+error, simulated.
 
-Figures 1 and 4 to 15, Table 3, Algorithm 1 and Equation 4. Errors, biases and deviations are in percent, of the l2
-calibration error; estimators have 15 bins unless a row says otherwise. Figures 9 to 11 show the bias by bins and n for
-three networks, Figures 12 to 14 the root of the variance for the same ones.
+Figures 1 and 4 to 15, Table 3, Algorithm 1 and Equation 4. Errors, biases and
+deviations are in percent, of the l2 calibration error; estimators have 15 bins unless a
+row says otherwise. Figures 9 to 11 show the bias by bins and n for three networks,
+Figures 12 to 14 the root of the variance for the same ones.
 """
 
 from functools import partial
@@ -13,6 +15,7 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from benchmarks.papers._intervals import bootstrap, exact, mean, median, share
+from benchmarks.papers._known_models import roelofs_models
 from benchmarks.papers._rules import Rule, above, below, printed
 from skcalib.binning import EqualMass, EqualWidth, MonotonicSweep
 from skcalib.metrics import (
@@ -20,7 +23,7 @@ from skcalib.metrics import (
     kde_calibration_error,
     sweep_calibration_error,
 )
-from skcalib.simulation import CalibrationModel, GlmCurve, PowerCurve, roelofs_models
+from skcalib.simulation import CalibrationModel, GlmCurve, PowerCurve
 
 PAPER = "roelofs"
 
@@ -28,7 +31,7 @@ _PLUGIN = partial(calibration_error, norm=2, method="plugin")
 _ESTIMATORS = {
     "EW": partial(_PLUGIN, binning=EqualWidth(15)),
     "EM": partial(_PLUGIN, binning=EqualMass(15)),
-    "EW sweep": partial(sweep_calibration_error, norm=2, base=EqualWidth()),
+    "EW sweep": partial(sweep_calibration_error, norm=2, binning=EqualWidth()),
     "EM sweep": partial(sweep_calibration_error, norm=2),
     "EM debiased": partial(
         calibration_error, norm=2, method="debiased", binning=EqualMass(15)
@@ -64,20 +67,21 @@ _HEAT = {
     "resnet152_imgnet": ("Figure 11", "Figure 14"),
 }
 _LAWS = {"U(0, 1)": stats.uniform(), "Beta(1.1, 0.1)": stats.beta(1.1, 0.1)}
-_CURVES = {
-    "calibrated": PowerCurve(1),
-    "uncalibrated": lambda s: expit(10 * s - 5),
-}  # of Figure 15
+# of Figure 15
+_CURVES = {"calibrated": PowerCurve(1), "uncalibrated": lambda s: expit(10 * s - 5)}
 _BIN_SIZES = (200, 800, 3200)
 _SHARE, _RATIO = (0.0, 1.0), (0.0, np.inf)
 _DATA_SETS = {"CIFAR-10": "_c10", "CIFAR-100": "_c100", "ImageNet": "_imgnet"}
 _RISING = (("EW", "CIFAR-10"), ("EW sweep", "CIFAR-10"), ("EW", "CIFAR-100"))
-_BY_DATA_SET = "variance of the bias between data sets over that within, geometric mean of six estimates"
+_BY_DATA_SET = (
+    "variance of the bias between data sets over that within, geometric mean of six"
+    " estimates"
+)
 
 
 def _rules():
     rules = {
-        "Figure 1: share of samples of a calibrated model, n=200, whose EW is above 2": above(
+        "Figure 1: share of samples of a calibrated model, n=200, whose EW is above 2": above(  # noqa: E501
             0.9, "systematically large: at least .9 (our reading)", possible=_SHARE
         ),
         "Figure 1: bias of EW, calibrated model less the fitted one, n=200": above(0),
@@ -116,12 +120,14 @@ def _rules():
     for n in _SIZES[2:]:
         for estimator, fits in _RISING:
             rules[
-                f"Figure 6: mean |bias| of {estimator} of the {fits} fits, n={n} less n={n // 2}"
+                f"Figure 6: mean |bias| of {estimator} of the {fits} fits, n={n} less"
+                f" n={n // 2}"
             ] = above(0, "rises with n")
     for law in _LAWS:
         for n in (200, 5000):
             rules[
-                f"Figure 7: {law}, n={n}, rank correlation of the bias of EW and the truth"
+                f"Figure 7: {law}, n={n}, rank correlation of the bias of EW and the"
+                " truth"
             ] = below(0, possible=(-1, 1))
             rules[f"Figure 7: {law}, n={n}, mean |bias|, EM sweep less EW"] = below(0)
     rules["Figure 7: U(0, 1), n=5000, bias of EW of a calibrated model"] = printed(
@@ -151,9 +157,15 @@ def _rules():
             rules[
                 f"{bias}: {name}, mean |bias| over bins and n, {better} less {worse}"
             ] = below(0)
-        quantity = f"{bias}: {name}, number of bins with the least |bias| of EM, n=6400 over n=200"
+        quantity = (
+            f"{bias}: {name}, number of bins with the least |bias| of EM, n=6400 over"
+            " n=200"
+        )
         rules[quantity] = above(1, "grows with n", possible=(0, 64))
-        quantity = f"{deviation}: {name}, mean deviation over n and 8 bins or more, EM debiased / EM sweep"
+        quantity = (
+            f"{deviation}: {name}, mean deviation over n and 8 bins or more, EM"
+            " debiased / EM sweep"
+        )
         rules[quantity] = above(1, "the sweep's is the smaller", possible=(0, np.inf))
         rules[f"{deviation}: {name}, deviation of EM, n=6400 over n=200"] = below(
             1, "falls", possible=(0, np.inf)
@@ -170,10 +182,14 @@ def _rules():
         rules[f"{at}, median number of bins of the sweep"] = above(
             4, "not a good one", possible=(1, np.inf)
         )
-        quantity = f"Figure 15: uncalibrated U(0, 1), n={n}, |bias| of the sweep less the least of EM"
+        quantity = (
+            f"Figure 15: uncalibrated U(0, 1), n={n}, |bias| of the sweep less the"
+            " least of EM"
+        )
         rules[quantity] = below(0.5, "close to optimal: at most .5 (our reading)")
     rules[
-        "Algorithm 1: largest difference between the sweep error and a plain loop, 60 samples"
+        "Algorithm 1: largest difference between the sweep error and a plain loop, 60"
+        " samples"
     ] = Rule("0", -1e-12, 1e-12)
     rules["Eq. 4: ECE_LB less ECE_BIN, 200 samples, share not below 0"] = above(
         0.95, "never below 0", possible=_SHARE
@@ -212,7 +228,9 @@ def measure(options):
 
 
 def _figure_1(repeats, n_jobs):
-    """A calibrated model with the scores of a network: its binned error is far from 0."""
+    """A calibrated model with the scores of a network: its binned error is far
+    from 0.
+    """
     model = CalibrationModel(stats.beta(2.8, 0.05), PowerCurve(1))
     values = 100 * model.estimates(
         _ESTIMATORS["EW"], 200, repeats, n_jobs=n_jobs, random_state=1
@@ -231,7 +249,9 @@ def _figure_1(repeats, n_jobs):
 
 
 def _heat_map(name, repeats, n_jobs):
-    """Return estimates less the truth of one fit, by (estimator, number of bins or None, n)."""
+    """Return estimates less the truth of one fit, by (estimator, number of bins or
+    None, n).
+    """
     model = roelofs_models()[name]
     metrics = {("EM sweep", None): _ESTIMATORS["EM sweep"]}
     for n_bins in _BINS:
@@ -242,9 +262,8 @@ def _heat_map(name, repeats, n_jobs):
         )
     heat = {}
     for n in _SIZES:
-        count = repeats * (
-            10 if n <= 200 else 4 if n <= 800 else 1
-        )  # small samples are noisy and cheap
+        # small samples are noisy and cheap
+        count = repeats * (10 if n <= 200 else 4 if n <= 800 else 1)
         values = model.estimates(metrics, n, count, n_jobs=n_jobs, random_state=n)
         heat |= {
             (*key, n): 100 * (value - model.true_calibration_error())
@@ -263,10 +282,12 @@ def _figure_4(heat):
 
 
 def _table_3(repeats, n_jobs):
-    """Return the mean simulated errors of Figure 5 and Table 3, on samples of 1,000 rows as in the authors' code.
+    """Return the mean simulated errors of Figure 5 and Table 3, on samples of 1,000
+    rows as in the authors' code.
 
-    The printed coefficients have two digits: the interval spans the fits whose coefficients round to them. The authors'
-    are those of the calibration rows, which are not printed; see `roelofs_fits` for the network at hand.
+    The printed coefficients have two digits: the interval spans the fits whose
+    coefficients round to them. The authors' are those of the calibration rows, which
+    are not printed; see `roelofs_fits` for the network at hand.
     """
     for name, model in roelofs_models().items():
         simulated = partial(_mean_error, repeats=2 * repeats, n_jobs=n_jobs)
@@ -302,7 +323,9 @@ def _rounding_corners(model):
 
 
 def _all_fits(sizes, repeats, n_jobs):
-    """Return the errors of the estimates by (n, estimator): arrays (repeats, n_fits)."""
+    """Return the errors of the estimates by (n, estimator): arrays (repeats,
+    n_fits).
+    """
     errors = {}
     for n in sizes:
         for model in roelofs_models().values():
@@ -358,7 +381,10 @@ def _figure_6(errors):
         for estimator, fits in _RISING if n >= 800 else ():
             chosen = [name.endswith(_DATA_SETS[fits]) for name in _TABLE_3]
             parts = (errors[size, estimator][:, chosen] for size in (n, n // 2))
-            quantity = f"Figure 6: mean |bias| of {estimator} of the {fits} fits, n={n} less n={n // 2}"
+            quantity = (
+                f"Figure 6: mean |bias| of {estimator} of the {fits} fits, n={n} less"
+                f" n={n // 2}"
+            )
             yield quantity, bootstrap(_mean_bias_gap, *parts, n_resamples=199)
 
 
@@ -373,7 +399,9 @@ def _excess_over_others(first, *others):
 
 
 def _between_over_within(*estimates):
-    """Return the F ratio of the biases by data set, as the geometric mean over the estimates."""
+    """Return the F ratio of the biases by data set, as the geometric mean over the
+    estimates.
+    """
     groups = [
         [name.endswith(ending) for name in _TABLE_3] for ending in _DATA_SETS.values()
     ]
@@ -389,7 +417,9 @@ def _between_over_within(*estimates):
 
 
 def _figure_7(repeats, n_jobs):
-    """The bias grows as the true error shrinks: T(s) = s^d, d from 1 (calibrated) to 10."""
+    """The bias grows as the true error shrinks: T(s) = s^d, d from 1 (calibrated) to
+    10.
+    """
     metrics = {name: _ESTIMATORS[name] for name in ("EW", "EM sweep")}
     for law, scores in _LAWS.items():
         for n in (200, 5000):
@@ -413,7 +443,10 @@ def _figure_7(repeats, n_jobs):
                 partial(_rank_correlation, truths), errors["EW"], n_resamples=199
             )
             yield (
-                f"Figure 7: {law}, n={n}, rank correlation of the bias of EW and the truth",
+                (
+                    f"Figure 7: {law}, n={n}, rank correlation of the bias of EW and"
+                    " the truth"
+                ),
                 rank,
             )
             gap = bootstrap(
@@ -436,7 +469,10 @@ def _figure_7(repeats, n_jobs):
                     paired=True,
                 )
                 yield (
-                    "Figure 7: U(0, 1), n=5000, calibrated model, |bias|, EM sweep less EW",
+                    (
+                        "Figure 7: U(0, 1), n=5000, calibrated model, |bias|, EM sweep"
+                        " less EW"
+                    ),
                     gap,
                 )
         models = [CalibrationModel(scores, PowerCurve(d)) for d in np.linspace(1, 2, 9)]
@@ -454,7 +490,9 @@ def _figure_7(repeats, n_jobs):
 
 
 def _truth_at(estimate, truths, estimates):
-    """Return the true error at which the mean estimate, which grows with it, is `estimate`."""
+    """Return the true error at which the mean estimate, which grows with it, is
+    `estimate`.
+    """
     return float(np.interp(estimate, estimates.mean(axis=0), truths))
 
 
@@ -474,7 +512,10 @@ def _figure_8(repeats, n_jobs):
         ]
         gap = mean([rate["EW"] - rate["EM sweep"] for rate in rates])
         yield (
-            f"Figure 8: U(0, 1), TCE {percent} %, n={n}, share missed, EM sweep less EW",
+            (
+                f"Figure 8: U(0, 1), TCE {percent} %, n={n}, share missed, EM sweep"
+                " less EW"
+            ),
             gap,
         )
         if n == 10_000:
@@ -515,7 +556,10 @@ def _heat_maps(heat):
                 f"{bias}: {name}, mean |bias| over bins and n, {better} less {worse}"
             )
             yield quantity, _mean_of_gaps(_cells(table, better), _cells(table, worse))
-        quantity = f"{bias}: {name}, number of bins with the least |bias| of EM, n=6400 over n=200"
+        quantity = (
+            f"{bias}: {name}, number of bins with the least |bias| of EM, n=6400 over"
+            " n=200"
+        )
         small, large = (
             [table["EM", n_bins, n] for n_bins in _BINS] for n in (200, 6400)
         )
@@ -532,7 +576,10 @@ def _heat_maps(heat):
             table["EM debiased", n_bins, n] for n_bins in _BINS[2:] for n in _SIZES
         ]
         sweep = [table["EM sweep", None, n] for n in _SIZES]
-        quantity = f"{deviation}: {name}, mean deviation over n and 8 bins or more, EM debiased / EM sweep"
+        quantity = (
+            f"{deviation}: {name}, mean deviation over n and 8 bins or more, EM"
+            " debiased / EM sweep"
+        )
         yield (
             quantity,
             bootstrap(_deviation_ratio(len(cells)), *cells, *sweep, n_resamples=199),
@@ -549,7 +596,9 @@ def _heat_maps(heat):
 
 
 def _best_bins_ratio(small, large):
-    """Return the number of bins with the least |bias| of large samples over that of small ones."""
+    """Return the number of bins with the least |bias| of large samples over that of
+    small ones.
+    """
     small, large = (
         _BINS[np.abs(errors.mean(axis=0)).argmin()] for errors in (small, large)
     )
@@ -557,7 +606,9 @@ def _best_bins_ratio(small, large):
 
 
 def _deviation_ratio(n_first):
-    """Return a function of cells: the mean standard deviation of the first ones over that of the others."""
+    """Return a function of cells: the mean standard deviation of the first ones over
+    that of the others.
+    """
 
     def statistic(*cells):
         deviations = [np.std(values, ddof=1) for values in cells]
@@ -571,7 +622,9 @@ def _cells(table, estimator):
 
 
 def _mean_of_gaps(better, worse):
-    """Return the difference of the mean |bias| of two lists of cells, and its normal interval from their errors."""
+    """Return the difference of the mean |bias| of two lists of cells, and its normal
+    interval from their errors.
+    """
     parts = [
         (
             np.mean([abs(v.mean()) for v in cells]),
@@ -579,7 +632,8 @@ def _mean_of_gaps(better, worse):
         )
         for cells in (better, worse)
     ]
-    # cells of one n share their samples: their errors may add up, so the mean of standard errors is the safe one
+    # cells of one n share their samples: their errors may add up, so the mean of
+    # standard errors is the safe one
     half = 1.96 * sum(np.mean(np.sqrt(variances)) for _, variances in parts)
     gap = parts[0][0] - parts[1][0]
     return gap, gap - half, gap + half
@@ -627,7 +681,9 @@ def _n_sweep_bins(y_true, y_proba):
 
 
 def _algorithm_1():
-    """The library's sweep against the loop as printed: one more bin until the bin heights are not monotone."""
+    """The library's sweep against the loop as printed: one more bin until the bin
+    heights are not monotone.
+    """
     rng = np.random.default_rng(0)
     gaps = []
     for n in (20, 100, 400):
@@ -638,7 +694,10 @@ def _algorithm_1():
                 sweep_calibration_error(labels, scores, norm=2, labels=[0, 1])
                 - _plain_sweep(scores, labels)
             )
-    quantity = "Algorithm 1: largest difference between the sweep error and a plain loop, 60 samples"
+    quantity = (
+        "Algorithm 1: largest difference between the sweep error and a plain loop, 60"
+        " samples"
+    )
     yield quantity, exact(max(gaps, key=abs))
 
 

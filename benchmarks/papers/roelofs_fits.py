@@ -1,11 +1,14 @@
-"""Roelofs et al. (2022), Tables 1 and 2: fits of score distributions and calibration curves; a row of Table 3.
+"""Roelofs et al. (2022), Tables 1 and 2: fits of score distributions and calibration
+curves; a row of Table 3.
 
-Without the paper's networks the fits are checked for consistency: data simulated with the printed parameters must give
-them back. With ``--data`` DenseNet-40 on CIFAR-10 is fitted as the authors' published code does it
-(google-research/caltrain): scores in single precision, see `single_precision`; the Beta distribution to all of them,
-less 1e-16; the curves to those below 1; coefficients and AICs are means over ten resamples, drawn for each candidate
-anew. A constant-only fit has AIC 2 + 2 n H(p), p = expit(b0): the printed one of DenseNet-40 gives n = 3,571 rows with
-accuracy .797. Its simulated error of Table 3 is that of 1,000 rows, with the curve fitted to the calibration rows.
+Without the paper's networks the fits are checked for consistency: data simulated with
+the printed parameters must give them back. With ``--data`` DenseNet-40 on CIFAR-10 is
+fitted as the authors' published code does it (google-research/caltrain): scores in
+single precision, see `single_precision`; the Beta distribution to all of them, less
+1e-16; the curves to those below 1; coefficients and AICs are means over ten resamples,
+drawn for each candidate anew. A constant-only fit has AIC 2 + 2 n H(p), p = expit(b0):
+the printed one of DenseNet-40 gives n = 3,571 rows with accuracy .797. Its simulated
+error of Table 3 is that of 1,000 rows, with the curve fitted to the calibration rows.
 """
 
 from functools import partial
@@ -15,7 +18,12 @@ from joblib import Parallel, delayed
 from scipy import stats
 
 from benchmarks.papers._intervals import exact, further_mean, mean, middle, share
-from benchmarks.papers._networks import confidence, networks, single_precision
+from benchmarks.papers._known_models import roelofs_models
+from benchmarks.papers._networks import (
+    confidence,
+    networks,
+    single_precision,
+)
 from benchmarks.papers._rules import above, below, printed
 from skcalib.binning import EqualWidth
 from skcalib.metrics import calibration_error
@@ -23,24 +31,21 @@ from skcalib.simulation import (
     CalibrationModel,
     fit_calibration_curve,
     fit_score_distribution,
-    roelofs_models,
 )
 
 PAPER = "roelofs"
 
-_N_TEST = {
-    "c10": 10_000,
-    "c100": 10_000,
-    "imgnet": 25_000,
-}  # rows of the paper's test sets
+# rows of the paper's test sets
+_N_TEST = {"c10": 10_000, "c100": 10_000, "imgnet": 25_000}
 # DenseNet-40: logflip-logflip as printed, and the row that the paper chose.
 _DENSENET = {
     "logflip_logflip_b0_b1": {"b0": -0.31, "b1": 0.24, "AIC": 3001.78},
     "logit_logflip_b1": {"b1": -0.26},
 }
 _CHOSEN = "logit_logflip_b1"
-# Printed AICs of the chosen rows. In the text at hand two blocks have lost a line: the first of resnet110_SD_c10 and of
-# densenet161_imgnet may be the AIC of the second candidate.
+# Printed AICs of the chosen rows. In the text at hand two blocks have lost a line: the
+# first of resnet110_SD_c10 and of densenet161_imgnet may be the AIC of the second
+# candidate.
 _AIC = {
     "resnet110_c10": 2779.22,
     "resnet110_SD_c10": 2490.90,
@@ -54,11 +59,17 @@ _AIC = {
 # Figure 5: skewness of the scores and distances of the curves, by data set.
 _DATA_SETS = {"CIFAR-10": "_c10", "CIFAR-100": "_c100", "ImageNet": "_imgnet"}
 _CURVE_SCORES = (np.arange(1000) + 0.5) / 1000
-_HAND = "Figure 5: networks at hand, rank correlation of accuracy and skewness of the fitted Beta"
+_HAND = (
+    "Figure 5: networks at hand, rank correlation of accuracy and skewness of the"
+    " fitted Beta"
+)
 _N_RESAMPLES = 10  # behind each printed coefficient and AIC
 _NETWORK = "the network densenet40_c10"
 _BELOW = f"{_NETWORK}, rows below 1"
-_SIMULATED = "Figure 5, Table 3: mean simulated EW of 1000 rows, densenet40_c10, curve of the calibration rows"
+_SIMULATED = (
+    "Figure 5, Table 3: mean simulated EW of 1000 rows, densenet40_c10, curve of the"
+    " calibration rows"
+)
 
 
 def _candidate(model):
@@ -93,7 +104,8 @@ def _rules():
                 _AIC[name], margin=0.005
             )
         rules[
-            f"Table 2: {name}, share of samples in which AIC chooses its link and transform"
+            f"Table 2: {name}, share of samples in which AIC chooses its link and"
+            " transform"
         ] = above(0.5, "most often", possible=(0, 1))
     densenet = roelofs_models()["densenet40_c10"].score_distribution.args
     for parameter, value in zip(("alpha", "beta"), densenet, strict=True):
@@ -176,7 +188,9 @@ def _curves(scores, y):
 
 
 def _consistency(name, model, fits):
-    """Yield the mean fit of samples of the test set's size that were drawn with the printed parameters."""
+    """Yield the mean fit of samples of the test set's size that were drawn with the
+    printed parameters.
+    """
     candidate = _candidate(model)
     for table, parameters in _parameters(model).items():
         for column, parameter in enumerate(parameters):
@@ -193,7 +207,10 @@ def _consistency(name, model, fits):
         )
     chosen = [_family(next(iter(curves))) == _family(candidate) for _, curves in fits]
     yield (
-        f"Table 2: {name}, share of samples in which AIC chooses its link and transform",
+        (
+            f"Table 2: {name}, share of samples in which AIC chooses its link and"
+            " transform"
+        ),
         share(chosen),
     )
 
@@ -203,7 +220,9 @@ def _family(candidate):
 
 
 def _figure_5(fits):
-    """Yield how much the data set and how much the network decides about the fits, as means over samples."""
+    """Yield how much the data set and how much the network decides about the fits, as
+    means over samples.
+    """
     names = list(fits)
     groups = {
         data_set: [name.endswith(ending) for name in names]
@@ -246,7 +265,9 @@ def _figure_5(fits):
 
 
 def _skewness_at_hand(data):
-    """Return the rank correlation over five networks of their accuracy and the skewness of their scores."""
+    """Return the rank correlation over five networks of their accuracy and the skewness
+    of their scores.
+    """
     found = [confidence(*parts[-2:]) for parts in networks(data, vision_only=True)]
     for file in ("cifar10_vgg16", "cifar10_lenet5", "cifar100_wideresnet164"):
         with np.load(data / "vision" / f"{file}.npz") as table:
@@ -260,7 +281,9 @@ def _skewness_at_hand(data):
 
 
 def _densenet(data, n_resamples, n_jobs):
-    """Yield the fits of DenseNet-40: means over resamples, with where the mean of ten others lies."""
+    """Yield the fits of DenseNet-40: means over resamples, with where the mean of ten
+    others lies.
+    """
     correct, scores = single_precision(data, "densenet40", "test")
     found = fit_score_distribution(np.minimum(scores - 1e-16, 1 - 2.0**-53)).args
     *_, probabilities, labels = next(networks(data, vision_only=True))
@@ -305,13 +328,17 @@ def _densenet(data, n_resamples, n_jobs):
 
 
 def _below_one(correct, scores):
-    """Return how many scores are below 1, the accuracy there, and the curves by candidate."""
+    """Return how many scores are below 1, the accuracy there, and the curves by
+    candidate.
+    """
     below = scores < 1
     return below.sum(), correct[below].mean(), _curves(scores[below], correct[below])
 
 
 def _choices(tables, n_runs=1000):
-    """Return in which runs the mean AIC of ten resamples, drawn for each candidate anew, chooses the paper's."""
+    """Return in which runs the mean AIC of ten resamples, drawn for each candidate
+    anew, chooses the paper's.
+    """
     rng = np.random.default_rng(0)
     names = list(tables[0])
     aic = np.array([[curves[name]["AIC"] for name in names] for curves in tables])

@@ -1,8 +1,10 @@
-"""Roelofs et al. (2022), Tables 3 to 7 and Figure 2: errors of real networks, for those in the data folder.
+"""Roelofs et al. (2022), Tables 3 to 7 and Figure 2: errors of real networks, for those
+in the data folder.
 
-Top-label errors in percent on the test rows, recalibrators fitted on the calibration rows. DenseNet-40 on CIFAR-10 is
-the paper's own network, with its printed numbers. For the others the finding is checked that recalibration lowers the
-error, and Figure 2's, that the error decides which method is best.
+Top-label errors in percent on the test rows, recalibrators fitted on the calibration
+rows. DenseNet-40 on CIFAR-10 is the paper's own network, with its printed numbers. For
+the others the finding is checked that recalibration lowers the error, and Figure 2's,
+that the error decides which method is best.
 """
 
 from functools import partial
@@ -32,7 +34,8 @@ _PRINTED = {
     ("Table 6", "isotonic"): (1.68, 1.61),
 }
 _TABLE_OF = {"temperature": "Table 5", "isotonic": "Table 6", "histogram": "Table 7"}
-# The paper does not print which bins its histogram binning had. 20 equal-mass bins were found by trying 10, 15 and 20.
+# The paper does not print which bins its histogram binning had. 20 equal-mass bins were
+# found by trying 10, 15 and 20.
 _HISTOGRAMS = {
     f"{n_bins} {width} bins, {multiclass}": partial(
         HistogramBinning, strategy(n_bins), multiclass=multiclass
@@ -45,7 +48,8 @@ _HISTOGRAMS = {
         ("equal-mass", EqualMass, 20, "top_label"),
     )
 }
-# The authors' published code measures it on the calibration rows; its fits leave out scores of 1: see `roelofs_fits`.
+# The authors' published code measures it on the calibration rows; its fits leave out
+# scores of 1: see `roelofs_fits`.
 _TABLE_3 = ("test rows", "test rows below 1 in single precision", "calibration rows")
 _l2_error = partial(calibration_error, norm=2, method="plugin", binning=EqualWidth(15))
 _TEXT = ("sst2/lr", "sst2/mlp", "sst2/mnb", "sst2/svm", "clinc150/lr", "clinc150/mlp")
@@ -116,7 +120,9 @@ def measure(options):
 
 
 def _small_samples(data, repeats):
-    """Figure 2, narrow bars: a tenth of the calibration rows and of the test rows, drawn anew in each repeat."""
+    """Figure 2, narrow bars: a tenth of the calibration rows and of the test rows,
+    drawn anew in each repeat.
+    """
     depends = {15: [], 10: []}
     for seed in range(repeats):
         for _, scores, labels, test_scores, test_labels in networks(
@@ -146,7 +152,10 @@ def _small_samples(data, repeats):
                 )  # noqa: B023
     for n_bins, found in depends.items():
         yield (
-            f"Figure 2: the same with 10 % of the rows, CIFAR-10, EW with {n_bins} bins",
+            (
+                f"Figure 2: the same with 10 % of the rows, CIFAR-10, EW with {n_bins}"
+                " bins"
+            ),
             share(found),
         )
 
@@ -183,7 +192,9 @@ def _table_3(test, data):
 
 
 def _improvements(network, predictions, n_resamples):
-    """Yield the change of the error by recalibration; the interval is over resamples of the test rows."""
+    """Yield the change of the error by recalibration; the interval is over resamples of
+    the test rows.
+    """
     rng = np.random.default_rng(0)
     correct, _ = predictions["uncalibrated"]
     draws = rng.multinomial(

@@ -1,20 +1,27 @@
-"""Zhao, Chen and Oymak (2020), on the outputs of image networks with noise and imbalance planted afterwards.
+"""Zhao, Chen and Oymak (2020), on the outputs of image networks with noise and
+imbalance planted afterwards.
 
-Networks: DenseNet-40 and ResNet-50 on CIFAR-10 (raw logits; Figures 9 to 14, Table 2), WideResNet on CIFAR-100 (log
-probabilities; Figures 1 to 8, Table 1). They were trained on clean rows, so what the paper plants in the training rows
-is planted later here:
+Networks: DenseNet-40 and ResNet-50 on CIFAR-10 (raw logits; Figures 9 to 14, Table 2),
+WideResNet on CIFAR-100 (log probabilities; Figures 1 to 8, Table 1). They were trained
+on clean rows, so what the paper plants in the training rows is planted later here:
 
-* "noisy labels": a share of the labels of half the classes is drawn anew, in the calibration and in the test rows. The
-  network is then over-confident in those classes, where the paper's is under-confident; the methods face the same task.
-* "calibrated on noise": only the calibration labels are noisy, the test rows are clean. What is calibrated to them is
-  under-confident in the noisy classes, as the paper's networks are.
-* "few": only a share of the calibration rows of half the classes is left; the test rows are all there.
-* "all noise", "all few": the calibration labels of all classes are noisy, or a share of all calibration rows is left.
-  One temperature cannot overfit; the 20 parameters of VS on CIFAR-10 can.
+* "noisy labels": a share of the labels of half the classes is drawn anew, in the
+  calibration and in the test rows. The network is then over-confident in those classes,
+  where the paper's is under-confident; the methods face the same task.
+* "calibrated on noise": only the calibration labels are noisy, the test rows are clean.
+  What is calibrated to them is under-confident in the noisy classes, as the paper's
+  networks are.
+* "few": only a share of the calibration rows of half the classes is left; the test rows
+  are all there.
+* "all noise", "all few": the calibration labels of all classes are noisy, or a share of
+  all calibration rows is left. One temperature cannot overfit; the 20 parameters of VS
+  on CIFAR-10 can.
 
-Each repeat draws a half of the classes, the noise, and which rows calibrate; differences are paired by repeat. Repeats
-share their rows: the intervals speak of these networks, not of others. VS is eq. 4.5 as printed,
-`VectorScaling(alpha=0, center=False)`, on raw logits or, for CIFAR-100, log probabilities.
+Each repeat draws a half of the classes, the noise, and which rows calibrate;
+differences are paired by repeat. Repeats share their rows: the intervals speak of these
+networks, not of others. VS is eq. 4.5 as printed,
+`VectorScaling(alpha=0, center=False)`, on raw logits or, for CIFAR-100, log
+probabilities.
 """
 
 import numpy as np
@@ -41,7 +48,8 @@ from benchmarks.papers.heterogeneity import (
 PAPER = "zhao"
 NEEDS_DATA = True
 
-# Networks and the places of their data set: table, whole noise, few rows, noise sweep, classes, sampling sweep.
+# Networks and the places of their data set: table, whole noise, few rows, noise sweep,
+# classes, sampling sweep.
 _NETWORKS = {
     "densenet40_c10": (
         "Table 2",
@@ -88,12 +96,16 @@ def _rules():
             )
         for level in _NOISE:
             for error in ("ECE", "Max-ECE"):
-                quantity = f"{noise}: {network}, noisy labels, {100 * level:g} %, {error}, CTS less TS, %"
+                quantity = (
+                    f"{noise}: {network}, noisy labels, {100 * level:g} %, {error}, CTS"
+                    " less TS, %"
+                )
                 rules[quantity] = below(0)
         for method in ("CTS", "VS"):
             for other in ("TS", "uncalibrated"):
                 rules[
-                    f"{classes}: {network}, noisy labels, 30 %, {lower_share(method, other)}"
+                    f"{classes}: {network}, noisy labels, 30 %,"
+                    f" {lower_share(method, other)}"
                 ] = MOST
         at = f"{classes}: {network}, calibrated on noise, 30 %"
         rules[f"{at}, accuracy of the noisy classes, VS less uncalibrated, %"] = below(
@@ -108,7 +120,10 @@ def _rules():
                 rules[f"{at}, {error}, CTS less TS, %"] = below(0)
         rules[f"{sampling}: {network}, {OVERALL}"] = SOMETIMES
         if network.endswith("c100"):
-            at = f"Figure 3: {network}, calibrated on noise, 30 %, confidence less accuracy, CTS"
+            at = (
+                f"Figure 3: {network}, calibrated on noise, 30 %, confidence less"
+                " accuracy, CTS"
+            )
             rules[f"{at}, noisy classes, %"] = below(0, "under-confident")
             rules[f"{at}, noisy less other classes, %"] = below(0)
     return rules
@@ -148,9 +163,8 @@ def _load(data, network):
     """Return logits and labels of all rows that the network was not trained on."""
     if network == "wideresnet_c100":
         with np.load(data / "vision" / "cifar100_wideresnet164.npz") as table:
-            probabilities = np.maximum(
-                table["probs"].astype(np.float64), 1e-38
-            )  # zeros of single precision
+            # zeros of single precision
+            probabilities = np.maximum(table["probs"].astype(np.float64), 1e-38)
             return np.log(probabilities), table["labels"].astype(int)
     parts = []
     for part in ("val", "test"):
@@ -188,7 +202,9 @@ def _one_repeat(logits, labels, kind, level, seed):
 
 
 def _kept(labels, corrupted, level):
-    """Return which rows stay: a share of each corrupted class, and at least two rows of it."""
+    """Return which rows stay: a share of each corrupted class, and at least two rows of
+    it.
+    """
     kept = ~corrupted
     for k in np.unique(labels[corrupted]):
         rows = np.flatnonzero(labels == k)
@@ -222,17 +238,26 @@ def _rows(network, results):
     for (kind, level), found in results.items():
         if kind == "noisy labels":
             for error in ("ECE", "Max-ECE"):
-                quantity = f"{noise}: {network}, noisy labels, {100 * level:g} %, {error}, CTS less TS, %"
+                quantity = (
+                    f"{noise}: {network}, noisy labels, {100 * level:g} %, {error}, CTS"
+                    " less TS, %"
+                )
                 yield quantity, difference(found, "CTS", "TS", error)
         elif kind == "few":
             for error in ("Max-ECE", "Avg-ECE"):
-                quantity = f"{sampling}: {network}, {100 * level:g} % of the calibration rows, {error}, CTS less TS, %"
+                quantity = (
+                    f"{sampling}: {network}, {100 * level:g} % of the calibration rows,"
+                    f" {error}, CTS less TS, %"
+                )
                 yield quantity, difference(found, "CTS", "TS", error)
     few_rows = [found for (kind, _), found in results.items() if kind == "few"]
     yield f"{sampling}: {network}, {OVERALL}", share_of_repeats(few_rows)
     for method in ("CTS", "VS"):
         for other in ("TS", "uncalibrated"):
-            quantity = f"{classes}: {network}, noisy labels, 30 %, {lower_share(method, other)}"
+            quantity = (
+                f"{classes}: {network}, noisy labels, 30 %,"
+                f" {lower_share(method, other)}"
+            )
             yield (
                 quantity,
                 share_of_classes(results["noisy labels", 0.3], method, other),
@@ -245,7 +270,10 @@ def _rows(network, results):
         quantity = f"{at}, accuracy of the {half} classes, VS less uncalibrated, %"
         yield quantity, difference(found, "VS", "uncalibrated", f"{figure} accuracy")
     if network.endswith("c100"):
-        at = f"Figure 3: {network}, calibrated on noise, 30 %, confidence less accuracy, CTS"
+        at = (
+            f"Figure 3: {network}, calibrated on noise, 30 %, confidence less"
+            " accuracy, CTS"
+        )
         gap = values_of(found, "CTS", "corrupted gap")
         yield f"{at}, noisy classes, %", mean(gap)
         yield (

@@ -1,14 +1,17 @@
-"""Zhao, Chen and Oymak (2020): Theorem 3.1, Lemma 3.3, Theorem 4.1, Corollary 4.2, Algorithm 1 and Section 5.4.
+"""Zhao, Chen and Oymak (2020): Theorem 3.1, Lemma 3.3, Theorem 4.1, Corollary 4.2,
+Algorithm 1 and Section 5.4.
 
-Theorem 3.1: the distribution of its proof, v, -v and (u + v) / sqrt(2) for orthogonal unit vectors, labels without
-noise. The last point is rare: it has probability 1 / (20 n). The linear classifier with weights of norm R at most, and
-an intercept, is sure of all three points and wrong at the rare one if a sample lacks it; with it the accuracy is 1. The
-theorem prints 30 n rows for the larger sample, of which 1 - exp(-30/20) = .777 hold the rare point; its proof has 50 n,
-of which .918 do. It claims 9/10.
+Theorem 3.1: the distribution of its proof, v, -v and (u + v) / sqrt(2) for orthogonal
+unit vectors, labels without noise. The last point is rare: it has probability 1 / (20
+n). The linear classifier with weights of norm R at most, and an intercept, is sure of
+all three points and wrong at the rare one if a sample lacks it; with it the accuracy is
+1. The theorem prints 30 n rows for the larger sample, of which 1 - exp(-30/20) = .777
+hold the rare point; its proof has 50 n, of which .918 do. It claims 9/10.
 
-Theorem 4.1 and Corollary 4.2: the printed bounds, for a loss within [0, 1], and those of the library, which have proofs
-and constants of their own. The print separates the two cases of Theorem 4.1 at 1 / (8 sqrt(n) L_f L_c), the sentence
-after it at 8 / (sqrt(n) L_f L_c).
+Theorem 4.1 and Corollary 4.2: the printed bounds, for a loss within [0, 1], and those
+of the library, which have proofs and constants of their own. The print separates the
+two cases of Theorem 4.1 at 1 / (8 sqrt(n) L_f L_c), the sentence after it at 8 /
+(sqrt(n) L_f L_c).
 """
 
 import numpy as np
@@ -16,11 +19,12 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, logsumexp
 from sklearn.linear_model import LogisticRegression
 
+from benchmarks.papers._class_temperatures import per_class_temperature_bound
 from benchmarks.papers._intervals import exact, mean, share
 from benchmarks.papers._rules import Rule, above, below, printed
 from skcalib import ClasswiseTemperatureScaling
 from skcalib.binning import FixedEdges
-from skcalib.guarantees import classwise_temperature_bound, per_class_temperature_bound
+from skcalib.guarantees import classwise_temperature_bound
 from skcalib.metrics import expected_calibration_error, groupwise_calibration_error
 
 PAPER = "zhao"
@@ -70,8 +74,12 @@ ROWS = {
     "Lemma 3.3: test accuracy": printed(
         1 - _TEST_NOISE, margin=0.005, width=0.03, possible=_SHARE
     ),
-    "Theorem 4.1: share of samples whose fitted temperatures are within the printed bound, Gamma = 0": _HOLDS,
-    "Theorem 4.1: share of samples whose fitted temperatures are within the printed bound, Gamma = .3": _HOLDS,
+    "Theorem 4.1: share of samples whose fitted temperatures are within the printed bound, Gamma = 0": (  # noqa: E501
+        _HOLDS
+    ),
+    "Theorem 4.1: share of samples whose fitted temperatures are within the printed bound, Gamma = .3": (  # noqa: E501
+        _HOLDS
+    ),
     "Theorem 4.1: printed bound at K = 100 over that at K = 10, Gamma = .3": Rule(
         "n linear in K: about sqrt(10)", 2, 3.3
     ),
@@ -86,7 +94,7 @@ ROWS = {
     "Corollary 4.2: library's bound for p_min = .05 over that for p_min = .2": above(
         1.5, "about sqrt(.2 / .05) = 2"
     ),
-    "Algorithm 1: library's inverse temperatures less those of slices fitted apart, largest difference": Rule(
+    "Algorithm 1: library's inverse temperatures less those of slices fitted apart, largest difference": Rule(  # noqa: E501
         "0", -1e-4, 1e-4
     ),
     "Algorithm 1: share of rows whose predicted class changes": below(
@@ -159,15 +167,16 @@ def _theorem_31(repeats):
 
 
 def _confidence_and_accuracy(n_rare, n_rows):
-    """Return the least confidence and the accuracy of a linear classifier of a sample with `n_rare` rare points."""
+    """Return the least confidence and the accuracy of a linear classifier of a sample
+    with `n_rare` rare points.
+    """
     weight = np.array([(n_rows - n_rare) / 2, (n_rows - n_rare) / 2, n_rare])
     with np.errstate(divide="ignore"):
         log_weight = np.log(weight)
     sign = 2 * _LABELS - 1
 
-    def log_loss(
-        parameters,
-    ):  # the points can be separated: the best weights have norm R, at some angle
+    # the points can be separated: the best weights have norm R, at some angle
+    def log_loss(parameters):
         angle, intercept = parameters
         margin = sign * (
             _RADIUS * _POINTS @ np.array([np.cos(angle), np.sin(angle)]) + intercept
@@ -191,7 +200,9 @@ def _confidence_and_accuracy(n_rare, n_rows):
 
 
 def _lemma_33(repeats):
-    """Confidence and accuracy of a linear classifier of two far clusters, trained with label noise."""
+    """Confidence and accuracy of a linear classifier of two far clusters, trained with
+    label noise.
+    """
     confidence, accuracy = {"+": [], "-": []}, []
     for seed in range(repeats):
         rng = np.random.default_rng(seed)
@@ -214,7 +225,9 @@ def _lemma_33(repeats):
 
 
 def _bounds(repeats, n=1000, p_min=0.2):
-    """The deviation of the mean loss from its expectation, largest over temperatures, against the bounds."""
+    """The deviation of the mean loss from its expectation, largest over temperatures,
+    against the bounds.
+    """
     rng = np.random.default_rng(0)
     temperatures = np.linspace(*_BOUNDS, 21)
     population = _losses(*_draw(rng, 200_000, p_min), temperatures)
@@ -244,7 +257,9 @@ def _bounds(repeats, n=1000, p_min=0.2):
 
 
 def _printed_bound(n, n_classes, gamma, length, lipschitz, delta=0.1):
-    """Theorem 4.1 as printed: what the fitted temperatures lose at most, L_f = `length`, L_c = `lipschitz`."""
+    """Theorem 4.1 as printed: what the fitted temperatures lose at most, L_f =
+    `length`, L_c = `lipschitz`.
+    """
     root, width = np.sqrt(n) * length * lipschitz, _BOUNDS[1] - _BOUNDS[0]
     if gamma <= 1 / (8 * root):
         inner = np.log(1 + 4 * width * root)
@@ -262,12 +277,13 @@ def _printed_corollary(n, p_min, length, lipschitz, delta=0.1):
 
 
 def _printed_bounds(repeats, n=1000, p_min=0.2):
-    """Fit by half the Brier loss, which is within [0, 1] and 1-Lipschitz in the forecast, on a grid of temperatures."""
+    """Fit by half the Brier loss, which is within [0, 1] and 1-Lipschitz in the
+    forecast, on a grid of temperatures.
+    """
     rng = np.random.default_rng(1)
     grid = np.linspace(*_BOUNDS, 31)
-    truth = _brier_by_class(
-        *_draw(rng, 200_000, p_min), grid
-    )  # rows: predicted class; its share of the loss
+    # rows: predicted class; its share of the loss
+    truth = _brier_by_class(*_draw(rng, 200_000, p_min), grid)
     length = 3 * np.sqrt(3)  # of logits within [0, 3]
     held = {0.0: [], 0.3: [], "classes": []}
     for _ in range(repeats):
@@ -277,12 +293,14 @@ def _printed_bounds(repeats, n=1000, p_min=0.2):
             excess = truth[np.arange(3), _constrained(sample, grid, gamma)].sum()
             excess -= truth[np.arange(3), _constrained(truth, grid, gamma)].sum()
             held[gamma].append(excess <= _printed_bound(n, 3, gamma, length, 1.0))
-        gaps = (
-            truth[np.arange(3), sample.argmin(axis=1)] - truth.min(axis=1)
-        ) / p_min  # at least each class's excess
+        # at least each class's excess
+        gaps = (truth[np.arange(3), sample.argmin(axis=1)] - truth.min(axis=1)) / p_min
         held["classes"].append(gaps.max() <= _printed_corollary(n, p_min, length, 1.0))
     for gamma, shown in ((0.0, "0"), (0.3, ".3")):
-        quantity = "Theorem 4.1: share of samples whose fitted temperatures are within the printed bound, Gamma = "
+        quantity = (
+            "Theorem 4.1: share of samples whose fitted temperatures are within the"
+            " printed bound, Gamma = "
+        )
         yield quantity + shown, share(held[gamma])
     values = [_printed_bound(n, k, 0.3, length, 1.0) for k in (100, 10)]
     yield (
@@ -301,7 +319,9 @@ def _printed_bounds(repeats, n=1000, p_min=0.2):
 
 
 def _brier_by_class(logits, labels, grid):
-    """Return half the Brier loss by predicted class and inverse temperature, as parts of the mean over all rows."""
+    """Return half the Brier loss by predicted class and inverse temperature, as parts
+    of the mean over all rows.
+    """
     rows, predicted = np.arange(len(labels)), logits.argmax(axis=1)
     table = []
     for a in grid:
@@ -312,7 +332,9 @@ def _brier_by_class(logits, labels, grid):
 
 
 def _constrained(losses, grid, gamma):
-    """Return the best grid positions, by class, within gamma of a shared inverse temperature."""
+    """Return the best grid positions, by class, within gamma of a shared inverse
+    temperature.
+    """
     best, chosen = np.inf, None
     for centre in grid:
         allowed = np.abs(grid - centre) <= gamma + 1e-9
@@ -327,7 +349,9 @@ def _constrained(losses, grid, gamma):
 
 
 def _slices():
-    """Algorithm 1 with Gamma = inf: the rows predicted as each class, calibrated apart."""
+    """Algorithm 1 with Gamma = inf: the rows predicted as each class, calibrated
+    apart.
+    """
     logits, labels = _draw(np.random.default_rng(2), 3000, 0.2)
     model = ClasswiseTemperatureScaling(np.inf, input="logit", clip=None).fit(
         logits, labels
@@ -353,7 +377,10 @@ def _slices():
             for a in near
         ]
         gaps.append(model.inverse_temperature_[k] - near[int(np.argmin(fine))])
-    quantity = "Algorithm 1: library's inverse temperatures less those of slices fitted apart, largest difference"
+    quantity = (
+        "Algorithm 1: library's inverse temperatures less those of slices fitted apart,"
+        " largest difference"
+    )
     yield quantity, exact(max(gaps, key=abs))
     changed = model.predict_proba(logits).argmax(axis=1) != predicted
     yield (
@@ -378,7 +405,9 @@ def _worked_case():
 
 
 def _draw(rng, n, p_min):
-    """Return logits within [0, 3] and labels; the rarest predicted class has about the share `p_min`."""
+    """Return logits within [0, 3] and labels; the rarest predicted class has about the
+    share `p_min`.
+    """
     logits = rng.uniform(0, 2.9, size=(n, 3))
     logits[np.arange(n), rng.choice(3, n, p=[p_min, 0.4, 0.6 - p_min])] = 3.0
     proba = np.exp(log_softmax(0.8 * logits, axis=1)).cumsum(axis=1)
@@ -386,7 +415,9 @@ def _draw(rng, n, p_min):
 
 
 def _losses(logits, labels, temperatures):
-    """Return the mean log-loss by inverse temperature: of all rows, and of those predicted as each class."""
+    """Return the mean log-loss by inverse temperature: of all rows, and of those
+    predicted as each class.
+    """
     rows = np.arange(len(labels))
     losses = np.array(
         [-log_softmax(a * logits, axis=1)[rows, labels] for a in temperatures]

@@ -96,9 +96,8 @@ def main(argv=None):
             time.time(),
             os.getloadavg()[0],
         )
-        with_tables(
-            page, [], ""
-        )  # a page without marks is told before the minutes are spent
+        # a page without marks is told before the minutes are spent
+        with_tables(page, [], "")
         _print_table(
             _COLUMNS,
             (_cells(row) for row in rows if not found.append(row)),

@@ -1,7 +1,8 @@
-"""The largest jobs that fit in so many GB: ``python -m benchmarks.speed.capacity [--gigabytes 8]``.
+"""The largest jobs that fit in so many GB:
+``python -m benchmarks.speed.capacity [--gigabytes 8]``.
 
-The process is denied more memory than that (input, answer and interpreter included), and the jobs are run at the
-sizes that the bytes a row or a score foretell.
+The process is denied more memory than that (input, answer and interpreter included),
+and the jobs are run at the sizes that the bytes a row or a score foretell.
 """
 
 import argparse
@@ -72,7 +73,9 @@ JOBS = {
 
 
 def sizes(gigabytes):
-    """Return the rows of each job, with half a gigabyte for the interpreter and its libraries."""
+    """Return the rows of each job, with half a gigabyte for the interpreter and its
+    libraries.
+    """
     return {
         name: int((gigabytes - 0.5) * 1e9 / a_row)
         for name, (a_row, _, _) in JOBS.items()
@@ -80,7 +83,9 @@ def sizes(gigabytes):
 
 
 def main(argv=None):
-    """Run the jobs at their largest and print a line for each; return the exit status."""
+    """Run the jobs at their largest and print a line for each; return the exit
+    status.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.speed.capacity", description=__doc__.splitlines()[0]
     )

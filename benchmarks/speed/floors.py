@@ -1,4 +1,6 @@
-"""The floors: the least NumPy work that any implementation of a job must do, nothing validated."""
+"""The floors: the least NumPy work that any implementation of a job must do, nothing
+validated.
+"""
 
 import os
 import subprocess
@@ -47,7 +49,9 @@ def top_label(problem, n_bins=_N_BINS):
 
 
 def marginal_equal_width(problem, n_bins=_N_BINS):
-    """Bincount all columns at once: the scores by (class, bin), and those of the labels."""
+    """Bincount all columns at once: the scores by (class, bin), and those of the
+    labels.
+    """
     n, n_classes = problem.scores.shape
     cells = (problem.scores * n_bins).astype(np.intp)
     cells += np.arange(n_classes) * (n_bins + 1)
@@ -91,7 +95,9 @@ def isotonic(problem):
 
 
 def bare_diagram(problem):
-    """Draw fifteen points with bars, a diagonal and a histogram, with matplotlib alone."""
+    """Draw fifteen points with bars, a diagonal and a histogram, with matplotlib
+    alone.
+    """
     from matplotlib.figure import Figure
 
     axes, below = (figure := Figure()).subplots(2, height_ratios=(4, 1), sharex=True)
@@ -122,7 +128,10 @@ def drawn(figure):
 
 def import_seconds(module):
     """Return how long a fresh interpreter takes to import a module."""
-    code = f"import time; t = time.process_time(); import {module}; print(time.process_time() - t)"
+    code = (
+        f"import time; t = time.process_time(); import {module};"
+        " print(time.process_time() - t)"
+    )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     done = subprocess.run(
         [sys.executable, "-c", code],

@@ -1,7 +1,9 @@
-"""How cost grows: ``python -m benchmarks.speed.growth`` prints slopes on a log-log plot, 1 for a cost in proportion.
+"""How cost grows: ``python -m benchmarks.speed.growth`` prints slopes on a log-log
+plot, 1 for a cost in proportion.
 
-The seconds of a job are measured at several sizes, the smallest of three runs each, and a line is fitted to their
-logarithms. Small sizes are left out of the ranges: there the fixed cost of a call would flatten the slope.
+The seconds of a job are measured at several sizes, the smallest of three runs each, and
+a line is fitted to their logarithms. Small sizes are left out of the ranges: there the
+fixed cost of a call would flatten the slope.
 """
 
 import sys

@@ -16,7 +16,9 @@ __all__ = ["JOBS", "Job", "Target"]
 
 
 class Target(NamedTuple):
-    """What a job is meant to reach: at most so many floors, so many times as fast as peers (or as one), so many MB."""
+    """What a job is meant to reach: at most so many floors, so many times as fast as
+    peers (or as one), so many MB.
+    """
 
     floors: float | None = None
     times: float | None = None
@@ -41,12 +43,15 @@ class Target(NamedTuple):
 class Job:
     """One row of the table for each peer.
 
-    `make(*size)` returns the problem, `full` and `quick` are sizes. `ours` and `floor` are functions of the problem;
-    the floor is the least NumPy work that any implementation must do, or None. `answer(result, problem)` is what is
-    compared, outside the clock; `agrees(ours, theirs)` says whether two answers are the same. `slow` names the peers
-    that are asked for on request only, for the minutes that they take. `target` is what the ratios are meant to be.
-    `needs` is an optional library without which ours cannot run. The rest is about the shapes of scores: whether
-    there are weights, shapes that the job is not defined for, the most rows, and (a job, how many times its seconds).
+    `make(*size)` returns the problem, `full` and `quick` are sizes. `ours` and `floor`
+    are functions of the problem; the floor is the least NumPy work that any
+    implementation must do, or None. `answer(result, problem)` is what is compared,
+    outside the clock; `agrees(ours, theirs)` says whether two answers are the same.
+    `slow` names the peers that are asked for on request only, for the minutes that they
+    take. `target` is what the ratios are meant to be. `needs` is an optional library
+    without which ours cannot run. The rest is about the shapes of scores: whether there
+    are weights, shapes that the job is not defined for, the most rows, and (a job, how
+    many times its seconds).
     """
 
     make: Callable
@@ -74,7 +79,9 @@ def _no_higher(tolerance):
 
 
 def event_probability(result, problem):
-    """Return the probability of the event, of which a peer may give one column or two."""
+    """Return the probability of the event, of which a peer may give one column or
+    two.
+    """
     result = np.asarray(result, dtype=np.float64)
     return result if result.ndim == 1 else result[:, 1]
 
@@ -94,7 +101,9 @@ def _fit_predict(recalibrator, field="scores"):
 
 
 def held_out_log_loss(result, problem):
-    """Return the mean log-loss of a calibrated forecast of the second half of the rows."""
+    """Return the mean log-loss of a calibrated forecast of the second half of the
+    rows.
+    """
     return log_loss(result, problem.halves()[1])
 
 
@@ -125,7 +134,9 @@ def _reliability_diagram(problem):
 
 
 def _with_clip(make, clip):
-    """Return a fit and forecast of a temperature with the learned floor, or with none."""
+    """Return a fit and forecast of a temperature with the learned floor, or with
+    none.
+    """
     if make is problems.binary:
         return _fit_predict(lambda: skcalib.TemperatureScaling(clip=clip))
     return _fit_predict(
@@ -164,12 +175,12 @@ JOBS = {
     ),
     "marginal, equal width": Job(
         problems.many_classes, (50_000, 1000), (2_000, 20),
-        _metric(metrics.expected_calibration_error, multiclass="marginal"), floors.marginal_equal_width,
+        _metric(metrics.expected_calibration_error, multiclass="marginal"), floors.marginal_equal_width,  # noqa: E501
         _close(1e-6), Target(1, 8, megabytes=200),
     ),
     "marginal, equal mass, debiased": Job(
         problems.many_classes, (50_000, 1000), (2_000, 20),
-        _metric(metrics.calibration_error, multiclass="marginal"), floors.marginal_equal_mass,
+        _metric(metrics.calibration_error, multiclass="marginal"), floors.marginal_equal_mass,  # noqa: E501
         _close(1e-3), Target(times=25),
         slow=("uncertainty-calibration",),
     ),
@@ -205,20 +216,20 @@ JOBS = {
     ),
     "matrix scaling, unpenalised": Job(
         problems.many_classes, (20_000, 10), (4_000, 5),
-        _fit_then_forecast(lambda: skcalib.MatrixScaling(alpha=0.0, input="logit")), None,
+        _fit_then_forecast(lambda: skcalib.MatrixScaling(alpha=0.0, input="logit")), None,  # noqa: E501
         _no_higher(5e-4), Target(times=1.5),
         answer=held_out_log_loss,
     ),
     "histogram binning": Job(
         problems.binary, (10**6,), (20_000,),
-        _fit_predict(lambda: skcalib.HistogramBinning(binning=EqualWidth(10))), floors.histogram_binning,
+        _fit_predict(lambda: skcalib.HistogramBinning(binning=EqualWidth(10))), floors.histogram_binning,  # noqa: E501
         _close(1e-10), Target(2.5),
         answer=event_probability,
     ),
     "scaling-binning": Job(
         problems.binary, (10**6,), (20_000,),
         _fit_predict(lambda: skcalib.ScalingBinning(binning=EqualMass(10))), None,
-        lambda ours, theirs: bool(np.mean(np.abs(ours - theirs)) < 2e-3), Target(times=6),
+        lambda ours, theirs: bool(np.mean(np.abs(ours - theirs)) < 2e-3), Target(times=6),  # noqa: E501
         answer=event_probability,
     ),
     "isotonic": Job(

@@ -1,4 +1,6 @@
-"""Jobs without a floor or a peer: how their time depends on the shape of the scores, and on a plain fit."""
+"""Jobs without a floor or a peer: how their time depends on the shape of the scores,
+and on a plain fit.
+"""
 
 import weakref
 from functools import partial
@@ -23,7 +25,9 @@ def _metric(function, **params):
 
 
 def _weighted(function, **params):
-    """Return a run with weights, which are made outside of the metric: integers from 1 to 3."""
+    """Return a run with weights, which are made outside of the metric: integers from 1
+    to 3.
+    """
 
     def run(problem):
         weight = 1.0 + np.arange(len(problem.labels)) % 3
@@ -51,7 +55,9 @@ def _both(recalibrator):
 
 
 def _forecast(recalibrator):
-    """Return a run that forecasts. The first one of a problem also fits: it is not the least of the times."""
+    """Return a run that forecasts. The first one of a problem also fits: it is not the
+    least of the times.
+    """
     fitted = {}
 
     def run(problem):

@@ -1,4 +1,6 @@
-"""The page on speed: its summary and tables, written between marks from one run. No sentence depends on a figure."""
+"""The page on speed: its summary and tables, written between marks from one run. No
+sentence depends on a figure.
+"""
 
 import os
 import platform
@@ -32,24 +34,46 @@ FAMILIES = {  # name -> how the names of its jobs begin
 }
 # What a job does that its floor or a quicker peer does not.
 _REASONS = {
-    "equal-width ECE": "scores and labels are checked before they are binned: three passes where the peer has two",
-    "top-label ECE": "every score and the sum of every row are checked; the quicker peers check nothing",
-    "temperature, 1000 classes": "a floor is learned, and the temperature fitted until it is right to 1e-6",
-    "temperature, 100 classes": "a floor is learned, and the temperature fitted until it is right to 1e-6",
-    "learned floor, two classes": "every candidate floor is fitted to cells of the rows",
+    "equal-width ECE": (
+        "scores and labels are checked before they are binned: three passes where the"
+        " peer has two"
+    ),
+    "top-label ECE": (
+        "every score and the sum of every row are checked; the quicker peers check"
+        " nothing"
+    ),
+    "temperature, 1000 classes": (
+        "a floor is learned, and the temperature fitted until it is right to 1e-6"
+    ),
+    "temperature, 100 classes": (
+        "a floor is learned, and the temperature fitted until it is right to 1e-6"
+    ),
+    "learned floor, two classes": (
+        "every candidate floor is fitted to cells of the rows"
+    ),
     "learned floor, 100 classes": "every candidate floor is fitted to 1,024 rows",
-    "learned floor, 1000 classes": "a floor above 0 is found: all logits become probabilities and logits again, twice",
+    "learned floor, 1000 classes": (
+        "a floor above 0 is found: all logits become probabilities and logits again,"
+        " twice"
+    ),
     "vector scaling": '`alpha="auto"` takes two or three fits',
     "matrix scaling, structured": '`alpha="auto"` takes two or three fits',
     "matrix scaling, unpenalised": "a floor and a temperature are fitted first",
-    "histogram binning": "labels are coded, rows are checked and hashed, and the forecast has two columns",
-    "reliability diagram": "intervals of the error and of each bin, and a layout that is made twice",
+    "histogram binning": (
+        "labels are coded, rows are checked and hashed, and the forecast has two"
+        " columns"
+    ),
+    "reliability diagram": (
+        "intervals of the error and of each bin, and a layout that is made twice"
+    ),
     "import": "the library's own modules, on top of scikit-learn's",
 }
 
 
 def conditions(repeats, began, load):
-    """Return the lines that say when, where and how it was measured; `load` is the machine's when it began."""
+    """Return the lines that say when, where and how it was measured; `load` is the
+    machine's when it began.
+    """
     versions = [
         f"{name} {found}"
         for name in ("numpy", "scipy", "scikit-learn", "torch")
@@ -60,14 +84,15 @@ def conditions(repeats, began, load):
         (time.time() - began) / 60,
     )
     return (
-        f"One run of {minutes:.0f} minutes on {day}, which began at a load of {load:.1f} on {os.cpu_count()} cores.\n"
-        f"Medians of {repeats} repeats of processor time; Python {platform.python_version()}, {', '.join(versions)}.\n"
-        "Uniform scores, and the defaults that users get.\n"
+        f"One run of {minutes:.0f} minutes on {day}, which began at a load of"
+        f" {load:.1f} on {os.cpu_count()} cores.\nMedians of {repeats} repeats of"
+        f" processor time; Python {platform.python_version()},"
+        f" {', '.join(versions)}.\nUniform scores, and the defaults that users get.\n"
     )
 
 
 def missed(rows):
-    """Return which parts of a job's target its rows miss, as text; "" where it is met."""
+    """Return which parts of a job's target its rows miss, as text; "" where it is met."""  # noqa: E501
     target, first = rows[0].target, rows[0]
     parts = []
     if target.floors is not None and first.ours_over_floor > target.floors:
@@ -144,11 +169,12 @@ def _measured(jobs):
         first, peers = rows[0], ", ".join(_peer(row) for row in rows if row.peer)
         floors, size = (
             _number(first.ours_over_floor),
-            "" if first.size == "0" else first.size,
+            ("" if first.size == "0" else first.size),
         )
         target = f"{first.target}: {verdict(rows)}" if str(first.target) else ""
         lines.append(
-            f"| {first.job} | {size} | {_number(first.ours_s)} | {floors} | {peers} | {target} |"
+            f"| {first.job} | {size} | {_number(first.ours_s)} | {floors} | {peers} |"
+            f" {target} |"
         )
     return _table(
         (
@@ -171,7 +197,8 @@ def _behind(jobs):
         )
         if quicker or missed(rows):
             lines.append(
-                f"| {rows[0].job} | {missed(rows)} | {quicker} | {_REASONS.get(rows[0].job, '')} |"
+                f"| {rows[0].job} | {missed(rows)} | {quicker} |"
+                f" {_REASONS.get(rows[0].job, '')} |"
             )
     return _table(
         (

@@ -1,4 +1,6 @@
-"""The plain forms: the jobs as one sort and a few sums, as anyone would write them with NumPy, nothing validated."""
+"""The plain forms: the jobs as one sort and a few sums, as anyone would write them with
+NumPy, nothing validated.
+"""
 
 import numpy as np
 from scipy.optimize import isotonic_regression
@@ -17,7 +19,9 @@ def _weights(problem):
 
 
 def _bins_of_equal_mass(scores, n_bins):
-    """Return each score's bin: the scores are sorted alone, and each is searched for among the cuts."""
+    """Return each score's bin: the scores are sorted alone, and each is searched for
+    among the cuts.
+    """
     return np.searchsorted(
         np.sort(scores)[np.arange(1, n_bins) * len(scores) // n_bins], scores
     )
@@ -62,9 +66,8 @@ def _sweep(make_weights):
         events, cumulative = (
             np.append(0, np.cumsum(values)) for values in (labels * weight, weight)
         )
-        last = (
-            np.append(np.flatnonzero(np.diff(scores)), len(scores) - 1) + 1
-        )  # of tied rows
+        # of tied rows
+        last = np.append(np.flatnonzero(np.diff(scores)), len(scores) - 1) + 1
         events, cumulative = events[np.append(0, last)], cumulative[np.append(0, last)]
         for n_bins in range(2, len(last) + 1):
             cuts = np.searchsorted(

@@ -11,7 +11,9 @@ _BLOCK_ROWS = 1 << 10
 
 
 class Problem(NamedTuple):
-    """Input of a job: probabilities (n,) or (n, K), labels (n,), and for many classes the logits."""
+    """Input of a job: probabilities (n,) or (n, K), labels (n,), and for many classes
+    the logits.
+    """
 
     scores: np.ndarray
     labels: np.ndarray
@@ -33,7 +35,9 @@ class Problem(NamedTuple):
 
 @lru_cache(maxsize=1)
 def binary(n):
-    """Return uniform float64 scores of an event that is a little rarer than they say, labels 0 and 1."""
+    """Return uniform float64 scores of an event that is a little rarer than they say,
+    labels 0 and 1.
+    """
     rng = np.random.default_rng(0)
     scores = rng.random(n)
     return Problem(scores, (rng.random(n) < scores**1.2).astype(np.int64))
@@ -41,7 +45,9 @@ def binary(n):
 
 @lru_cache(maxsize=1)
 def many_classes(n, n_classes):
-    """Return float32 probabilities and logits of an over-confident model (its temperature is about 1.5)."""
+    """Return float32 probabilities and logits of an over-confident model (its
+    temperature is about 1.5).
+    """
     rng = np.random.default_rng(0)
     logits = 2 * rng.standard_normal((n, n_classes), dtype=np.float32)
     scores, labels = np.empty_like(logits), np.empty(n, dtype=np.int64)

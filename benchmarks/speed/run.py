@@ -1,4 +1,6 @@
-"""Run jobs: ours, the floor and the peers in turn, and compare their times, their answers and our memory."""
+"""Run jobs: ours, the floor and the peers in turn, and compare their times, their
+answers and our memory.
+"""
 
 import math
 import statistics
@@ -18,11 +20,12 @@ _PATIENCE = 20.0
 
 @dataclass(frozen=True)
 class Measured:
-    """One job against one peer (or none): medians in seconds, their ratios, and whether the answers agree.
+    """One job against one peer (or none): medians in seconds, their ratios, and whether
+    the answers agree.
 
-    `reason` says why they do not; `peak_mb` is our memory above the input, the result included, at its highest. Both
-    are for the tables; `target` is what the job is meant to reach, `answers` are ours and the peer's, if
-    numbers.
+    `reason` says why they do not; `peak_mb` is our memory above the input, the result
+    included, at its highest. Both are for the tables; `target` is what the job is meant
+    to reach, `answers` are ours and the peer's, if numbers.
     """
 
     job: str
@@ -49,7 +52,9 @@ class Measured:
 
 
 def measure(names, *, quick=False, slow=False, repeats=5):
-    """Yield the rows of the named jobs; peers of minutes are left out of them unless `slow` (or `quick`)."""
+    """Yield the rows of the named jobs; peers of minutes are left out of them unless
+    `slow` (or `quick`).
+    """
     peers, _ = installed()
     for name in names:
         yield from _measure(
@@ -100,7 +105,9 @@ def _measure(name, job, peers, *, quick, slow, repeats):
 
 
 def _in_turn(job, contenders, problem, repeats):
-    """Return the median seconds of processor time and the answer of each contender, run A B C A B C."""
+    """Return the median seconds of processor time and the answer of each contender, run
+    A B C A B C.
+    """
     times, answers = {name: [] for name in contenders}, {}
     for repeat in range(repeats + 1):
         for name, contender in contenders.items():
@@ -125,9 +132,11 @@ def _comparison(job, contenders, answers, peer):
         return None, "" if peer is None else contenders[peer].differs
     if job.agrees(answers["ours"], answers[peer]):
         return True, ""
-    return False, contenders[
-        peer
-    ].differs or f"ours {_shown(answers['ours'])}, theirs {_shown(answers[peer])}"
+    return (
+        False,
+        contenders[peer].differs
+        or f"ours {_shown(answers['ours'])}, theirs {_shown(answers[peer])}",
+    )
 
 
 def _shown(answer):

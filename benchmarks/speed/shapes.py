@@ -1,7 +1,8 @@
-"""The second axis: the jobs on the scores that models give, each compared with uniform scores.
+"""The second axis: the jobs on the scores that models give, each compared with uniform
+scores.
 
-Processor time, not wall time: a busy machine changes it less. The shapes are timed in turn and the least of several
-runs counts.
+Processor time, not wall time: a busy machine changes it less. The shapes are timed in
+turn and the least of several runs counts.
 """
 
 import time
@@ -40,15 +41,18 @@ SHAPES = {
     "sure": lambda rng, n: rng.beta(2.8, 0.05, n),
     "rare": lambda rng, n: rng.beta(0.5, 200, n),
     "hundredths": lambda rng, n: np.round(rng.random(n), 2),
-    "votes": lambda rng, n: (
-        rng.binomial(500, rng.beta(0.5, 0.5, n)) / np.float32(500)
-    ).astype(np.float32),
+    "votes": (
+        lambda rng, n: (
+            rng.binomial(500, rng.beta(0.5, 0.5, n)) / np.float32(500)
+        ).astype(np.float32)
+    ),
     "saturated": lambda rng, n: np.clip(1.5 * rng.random(n) - 0.25, 0, 1),
     "sorted": lambda rng, n: np.sort(rng.random(n)),
     "constant": lambda rng, n: np.full(n, 0.3),
 }
 
-# Jobs of one event and of many classes; those of the first table that are neither time an import.
+# Jobs of one event and of many classes; those of the first table that are neither time
+# an import.
 ALL_JOBS = {
     name: job
     for name, job in (JOBS | MORE_JOBS).items()
@@ -58,9 +62,11 @@ ALL_JOBS = {
 
 @dataclass(frozen=True)
 class ShapesRow:
-    """One job: the seconds for each shape, the worst ratio to uniform scores, and the most bytes a row.
+    """One job: the seconds for each shape, the worst ratio to uniform scores, and the
+    most bytes a row.
 
-    `over_plain` is the worst ratio to the plain form, on the shape `worst_plain`: None for a job without one.
+    `over_plain` is the worst ratio to the plain form, on the shape `worst_plain`: None
+    for a job without one.
     """
 
     job: str
@@ -79,7 +85,9 @@ class ShapesRow:
 
     @property
     def is_missed(self):
-        """Whether the job is beyond its limit, or takes longer than the fits that it may, or than its plain form."""
+        """Whether the job is beyond its limit, or takes longer than the fits that it
+        may, or than its plain form.
+        """
         return (
             self.ratio > self.limit
             or (self.most_fits is not None and self.in_fits > self.most_fits)
@@ -95,14 +103,18 @@ class ShapesRow:
 
 
 def binary(shape, n):
-    """Return scores of one event in a shape; the event is a little rarer than they say."""
+    """Return scores of one event in a shape; the event is a little rarer than
+    they say.
+    """
     rng = np.random.default_rng(0)
     scores = SHAPES[shape](rng, n)
     return problems.Problem(scores, (rng.random(n) < scores**1.2).astype(np.int64))
 
 
 def many_classes(shape, n, n_classes):
-    """Return float32 scores of many classes: that of a random class has the shape, the others share the rest."""
+    """Return float32 scores of many classes: that of a random class has the shape, the
+    others share the rest.
+    """
     rng = np.random.default_rng(0)
     likely, score = rng.integers(n_classes, size=n), SHAPES[shape](rng, n)
     others = rng.gamma(0.3, size=(n, n_classes)) + 1e-12
@@ -183,12 +195,13 @@ def _row(name, job, table, seconds, unit, quick):
         bytes_a_row=max(
             _peak(job.ours, problem) / len(problem.labels) for problem in table.values()
         ),
-        in_fits=None
-        if unit is None
-        else max(seconds[shape] / unit[shape] for shape in seconds),
-        most_fits=None
-        if unit is None or quick
-        else job.fits[1],  # it holds for many rows, as that for plain forms
+        in_fits=(
+            None
+            if unit is None
+            else max(seconds[shape] / unit[shape] for shape in seconds)
+        ),
+        # it holds for many rows, as that for plain forms
+        most_fits=None if unit is None or quick else job.fits[1],
         fits="" if unit is None else f"<= {job.fits[1]:g} x {job.fits[0]}",
         over_plain=over_plain,
         most_over_plain=_PLAIN_LIMIT if plain and not quick else None,
@@ -204,7 +217,9 @@ def _worst(seconds, others):
 
 
 def _seconds(runs, table, quick):
-    """Return the least processor time of several repeats of each run on each shape, all in turn."""
+    """Return the least processor time of several repeats of each run on each shape, all
+    in turn.
+    """
     best = [dict.fromkeys(table, np.inf) for _ in runs]
     spent = [dict.fromkeys(table, 0.0) for _ in runs]
     budget = _BUDGET / 3 if quick else _BUDGET

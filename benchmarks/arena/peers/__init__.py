@@ -1,7 +1,8 @@
-"""The peers: one file a library, with dicts ``BINARY`` and ``MULTICLASS`` from a name to a function.
+"""The peers: one file a library, with dicts ``BINARY`` and ``MULTICLASS`` from a name
+to a function.
 
-The function takes (probs_cal, labels_cal, probs_test) and returns probabilities. A file imports its library at the top,
-so that one that is not installed is skipped by name.
+The function takes (probs_cal, labels_cal, probs_test) and returns probabilities. A file
+imports its library at the top, so that one that is not installed is skipped by name.
 """
 
 import importlib
@@ -12,7 +13,9 @@ __all__ = ["installed"]
 
 
 def installed(kind):
-    """Return the contenders of the peers that can be imported, as "library: method", and the names of the others."""
+    """Return the contenders of the peers that can be imported, as "library: method",
+    and the names of the others.
+    """
     found, missing = {}, []
     for module in pkgutil.iter_modules(__path__):
         library = module.name.replace("_", "-")

@@ -1,4 +1,6 @@
-"""scikit-learn: the methods of CalibratedClassifierCV, on a classifier whose probabilities are given."""
+"""scikit-learn: the methods of CalibratedClassifierCV, on a classifier whose
+probabilities are given.
+"""
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin

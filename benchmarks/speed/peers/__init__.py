@@ -1,6 +1,8 @@
-"""The peers: one file a library, with a dict ``JOBS`` from the name of a job to a `Contender`.
+"""The peers: one file a library, with a dict ``JOBS`` from the name of a job to a
+`Contender`.
 
-A file imports its library at the top, so that one that is not installed is skipped by name.
+A file imports its library at the top, so that one that is not installed is skipped by
+name.
 """
 
 import importlib
@@ -14,8 +16,9 @@ __all__ = ["Contender", "installed"]
 class Contender(NamedTuple):
     """How a peer does a job.
 
-    `run(problem)` is timed. `answer(result, problem)`, None for the job's own, is what is compared, outside the clock.
-    `differs` says why its answer is another one, where that is known.
+    `run(problem)` is timed. `answer(result, problem)`, None for the job's own, is what
+    is compared, outside the clock. `differs` says why its answer is another one, where
+    that is known.
     """
 
     run: Callable
@@ -24,7 +27,9 @@ class Contender(NamedTuple):
 
 
 def installed():
-    """Return the jobs of each peer that can be imported, by name, and the names of the others."""
+    """Return the jobs of each peer that can be imported, by name, and the names of the
+    others.
+    """
     found, missing = {}, []
     for module in pkgutil.iter_modules(__path__):
         name = module.name.replace("_", "-")

@@ -1,4 +1,6 @@
-"""No library: the sweep as a plain loop over bin counts, on one sort and prefix sums."""
+"""No library: the sweep as a plain loop over bin counts, on one sort and prefix
+sums.
+"""
 
 import numpy as np
 

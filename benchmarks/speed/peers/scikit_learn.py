@@ -1,4 +1,6 @@
-"""scikit-learn: the calibration curve, and the calibrators of `CalibratedClassifierCV`."""
+"""scikit-learn: the calibration curve, and the calibrators of
+`CalibratedClassifierCV`.
+"""
 
 import numpy as np
 import sklearn
@@ -91,10 +93,8 @@ JOBS = {
         lambda problem: _calibrated("sigmoid", _log_odds(problem), problem.labels)
     ),
 }
-if tuple(map(int, sklearn.__version__.split(".")[:2])) >= (
-    1,
-    8,
-):  # which brought temperature scaling
+# which brought temperature scaling
+if tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 8):
     JOBS |= {
         f"temperature, {n_classes} classes": Contender(
             lambda problem: _calibrated("temperature", problem.logits, problem.labels)

@@ -1,0 +1,588 @@
+"""Search for the worlds that break a promise most.
+
+Where a promise is binomial, its level is summed exactly over a grid. Elsewhere an
+optimiser goes through a family of worlds: points of a unit cube, each coordinate of
+which is a property of the data. It starts from points at random, and knows none of the
+shapes of the page of levels.
+"""
+
+import json
+import sys
+import time
+from functools import lru_cache, partial
+from math import exp, log
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit, logit, ndtr
+from scipy.stats import binom
+
+from benchmarks.levels.promises import Promise
+from benchmarks.levels.shapes import SHAPES, Sample
+from skcalib.decisions import certified_routing, certified_threshold, net_benefit
+from skcalib.evaluation import calibration_summary, compare
+from skcalib.metrics import calibration_by_group, calibration_test
+from skcalib.monitoring import calibration_change
+
+__all__ = ["FAMILIES", "FOUND", "WORLDS", "search"]
+
+WORLDS = Path(__file__).with_name("worlds.jsonl")
+_FIRST_RUNS = 30  # samples of a world that is looked at for the first time
+_MOST_RUNS = 640  # samples of a world that is among the worst
+_FEWEST_WORLDS = 12  # at random, before any is gone into
+_POPULATION = 100_000  # rows that true values are taken from
+
+
+class Axis(NamedTuple):
+    """A property of the data: its range, and whether equal steps are factors."""
+
+    low: float
+    high: float
+    by_factors: bool = False
+
+    def value(self, position):
+        """Return the value at a position from 0 to 1."""
+        if self.by_factors:
+            return exp(log(self.low) + position * (log(self.high) - log(self.low)))
+        return self.low + position * (self.high - self.low)
+
+
+AXES = {
+    "n": Axis(10, 1500, True),
+    "low mode": Axis(-6, 1),  # in log-odds
+    "high mode": Axis(-1, 6),  # in log-odds
+    "share of high": Axis(0.02, 0.98),
+    "share after": Axis(0.02, 0.98),  # of high scores, in the second sample
+    "concentration": Axis(2, 400, True),  # of the Beta distribution of a mode
+    "weight of high": Axis(0.01, 100, True),  # beside a weight of 1
+    "weight noise": Axis(0, 1),  # standard deviation of the logarithm
+    "slope": Axis(0.5, 2, True),  # of the truth in log-odds
+    "intercept": Axis(-1.5, 1.5),
+    "large clusters": Axis(0, 4),
+    "size of large": Axis(10, 400, True),
+    "small clusters": Axis(8, 100, True),
+    "size of small": Axis(1, 15, True),
+    "correlation": Axis(0, 1),  # of rows of one cluster
+    "threshold": Axis(-4.6, 4.6),  # in log-odds
+    "limit": Axis(0.02, 0.4),
+}
+_MIXTURE = ("n", "low mode", "high mode", "share of high", "concentration")
+_CURVE = ("slope", "intercept")
+_CLUSTERS = (
+    "large clusters",
+    "size of large",
+    "small clusters",
+    "size of small",
+    "correlation",
+)
+
+
+class Family(NamedTuple):
+    """A promise over worlds: what is measured, the axes, how a sample is drawn, and
+    whether the promise is kept (a test: whether it rejects; a threshold: whether it
+    breaks its promise).
+    """
+
+    name: str
+    kind: str
+    promised: float
+    axes: tuple
+    draw: object
+    kept: object
+
+    def world(self, point):
+        """Return the properties at a point of the unit cube."""
+        return {
+            name: AXES[name].value(position)
+            for name, position in zip(self.axes, point, strict=True)
+        }
+
+    def excess(self, shares):
+        """Return by how much the promise is missed, for shares of samples."""
+        if self.kind == "coverage":
+            return self.promised - shares
+        return shares - self.promised
+
+
+# --- Samples of a world ---------------------------------------------------------------
+
+
+def _scores(world, rng, n, share):
+    """Return scores in two modes, and whether each is of the high one."""
+    is_high = rng.random(n) < share
+    center = expit(np.where(is_high, world["high mode"], world["low mode"]))
+    size = world["concentration"]
+    scores = rng.beta(center * size, (1 - center) * size)
+    return np.clip(scores, 1e-6, 1 - 1e-6), is_high
+
+
+def _truth(world, scores):
+    if "slope" not in world:
+        return scores
+    return expit(world["slope"] * logit(scores) + world["intercept"])
+
+
+def _mixture(world, rng):
+    """Independent rows, with weights where the world has them."""
+    n = round(world["n"])
+    scores, is_high = _scores(world, rng, n, world["share of high"])
+    truth = _truth(world, scores)
+    weight = None
+    if "weight of high" in world:
+        weight = np.where(is_high, world["weight of high"], 1.0)
+        weight = weight * np.exp(world["weight noise"] * rng.normal(size=n))
+    population = partial(_population, tuple(world.items()))
+    return Sample(scores, truth, rng.random(n) < truth, weight, population=population)
+
+
+@lru_cache(maxsize=64)
+def _population(items):
+    """Return scores and truths of many rows of a world, in order of the scores."""
+    world = dict(items)
+    rng = np.random.default_rng(12345)
+    scores, _ = _scores(world, rng, _POPULATION, world["share of high"])
+    scores = np.sort(scores)
+    return scores, _truth(world, scores)
+
+
+def _two_samples(world, rng):
+    """The rows before, and as many after, of which other shares are high."""
+    n = round(world["n"])
+    before, _ = _scores(world, rng, n, world["share of high"])
+    after, _ = _scores(world, rng, n, world["share after"])
+    scores = np.concatenate((before, after))
+    truth = _truth(world, scores)
+    return Sample(scores, truth, rng.random(2 * n) < truth)
+
+
+def _two_models(world, rng):
+    """Two equally good models of rows in clusters of unequal size."""
+    n_small = round(world["small clusters"])
+    n_large = round(world["large clusters"])
+    sizes = [round(world["size of large"])] * n_large
+    sizes += [max(round(world["size of small"]), 1)] * n_small
+    code = np.repeat(np.arange(len(sizes)), sizes)
+    n = len(code)
+    first, second, noise = rng.normal(size=(3, n))
+    # Rows of a cluster share what the second model knows, or what the first does.
+    shared = rng.normal(size=(2, len(sizes)))
+    rho = world["correlation"]
+    first = np.sqrt(rho) * shared[0][code] + np.sqrt(1 - rho) * first
+    second = np.sqrt(rho) * shared[1][code] + np.sqrt(1 - rho) * second
+    scores = np.column_stack((ndtr(first / np.sqrt(2)), ndtr(second / np.sqrt(2))))
+    labels = first + second + noise > 0
+    return Sample(scores, ndtr(first + second), labels, clusters=code)
+
+
+# --- Whether a promise is kept --------------------------------------------------------
+
+
+def _rejects(method, world, sample, seed):
+    found = calibration_test(
+        sample.labels,
+        sample.scores,
+        method=method,
+        sample_weight=sample.sample_weight,
+        weight_type="importance",
+        labels=[0, 1],
+    )
+    return found.pvalue <= 0.05
+
+
+def _bias_holds(world, sample, seed):
+    half = np.arange(len(sample.scores)) % 2
+    table = calibration_by_group(
+        sample.labels,
+        sample.scores,
+        half,
+        sample_weight=sample.sample_weight,
+        weight_type="importance",
+        labels=[0, 1],
+        n_resamples=19,
+        random_state=seed,
+    )
+    low = np.asarray(table.bias_low)
+    high = np.asarray(table.bias_high)
+    return float(np.mean(~((low > 0) | (high < 0))))
+
+
+def _differs(metric, world, sample, seed):
+    models = dict(zip(("first", "second"), sample.scores.T, strict=True))
+    found = compare(
+        sample.labels,
+        models,
+        metrics=metric,
+        clusters=sample.clusters,
+        n_resamples=19,
+        random_state=seed,
+    )
+    return found.pvalue[1] <= 0.05
+
+
+def _change(sample, seed):
+    half = len(sample.scores) // 2
+    return calibration_change(
+        sample.labels[:half],
+        sample.scores[:half],
+        sample.labels[half:],
+        sample.scores[half:],
+        norm=1,
+        method="plugin",
+        labels=[0, 1],
+        n_resamples=19,
+        random_state=seed,
+    )
+
+
+def _changes(world, sample, seed):
+    return _change(sample, seed).pvalue <= 0.05
+
+
+def _shift_holds(world, sample, seed):
+    shift = _change(sample, seed).shift
+    return not (shift.low > 0 or shift.high < 0)
+
+
+def _net_benefit_holds(world, sample, seed):
+    threshold = float(expit(world["threshold"]))
+    price = threshold / (1 - threshold)
+    scores, truth = sample.population()
+    treated = scores >= threshold
+    true_value = np.mean(treated * (truth - (1 - truth) * price))
+    found = net_benefit(
+        sample.labels, sample.scores, thresholds=[threshold], labels=[0, 1]
+    )
+    # No limits are no promise.
+    is_outside = (found.low[0] > true_value) | (found.high[0] < true_value)
+    return not is_outside
+
+
+@lru_cache(maxsize=64)
+def _true_summary(population):
+    scores, truth = population()
+    events = np.cumsum(truth)
+    others = 1 - truth
+    return {
+        "observed_expected": truth.sum() / scores.sum(),
+        "brier_score": np.mean(truth * (1 - scores) ** 2 + others * scores**2),
+        # Non-events below each row, with half of the row itself.
+        "auc": np.sum(truth * (np.cumsum(others) - others / 2))
+        / (events[-1] * others.sum()),
+    }
+
+
+def _summary_holds(name, world, sample, seed):
+    # Without an event, or with nothing else, there is no such number.
+    if sample.labels.all() or not sample.labels.any():
+        return True
+    found = calibration_summary(
+        sample.labels, sample.scores, labels=[0, 1], n_resamples=1, random_state=seed
+    )
+    interval = getattr(found, name)
+    true_value = _true_summary(sample.population)[name]
+    return not (interval.low > true_value or interval.high < true_value)
+
+
+def _precision_breaks(world, sample, seed):
+    limit = world["limit"]
+    found = certified_threshold(
+        sample.labels,
+        sample.scores,
+        promise="precision",
+        target=1 - limit,
+        labels=[False, True],
+    )
+    scores, truth = sample.population()
+    accepted = truth[np.searchsorted(scores, found.threshold) :]
+    return len(accepted) > 0 and 1 - accepted.mean() > limit + 1e-9
+
+
+_WEIGHTED = (*_MIXTURE, "weight of high", "weight noise")
+FAMILIES = [
+    *(
+        Family(
+            f"importance weights: {method}",
+            "size",
+            0.05,
+            _WEIGHTED,
+            _mixture,
+            partial(_rejects, method),
+        )
+        for method in ("kuiper", "kolmogorov_smirnov", "spiegelhalter")
+    ),
+    Family(
+        "importance weights: bias of a group",
+        "coverage",
+        0.9,
+        _WEIGHTED,
+        _mixture,
+        _bias_holds,
+    ),
+    *(
+        Family(
+            f"compare in clusters: {metric}",
+            "size",
+            0.05,
+            _CLUSTERS,
+            _two_models,
+            partial(_differs, metric),
+        )
+        for metric in ("log_loss", "brier_score")
+    ),
+    Family(
+        "change between two samples",
+        "size",
+        0.05,
+        (*_MIXTURE, "share after", *_CURVE),
+        _two_samples,
+        _changes,
+    ),
+    Family(
+        "shift between two calibrated samples",
+        "coverage",
+        0.9,
+        (*_MIXTURE, "share after"),
+        _two_samples,
+        _shift_holds,
+    ),
+    Family(
+        "net benefit at a threshold",
+        "coverage",
+        0.9,
+        (*_MIXTURE, "threshold"),
+        _mixture,
+        _net_benefit_holds,
+    ),
+    *(
+        Family(
+            f"summary of a world: {name.replace('_', ' ')}",
+            "coverage",
+            0.95,
+            (*_MIXTURE, *_CURVE) if name == "auc" else _MIXTURE,
+            _mixture,
+            partial(_summary_holds, name),
+        )
+        for name in ("observed_expected", "brier_score", "auc")
+    ),
+    Family(
+        "certified precision",
+        "broken",
+        0.1,
+        (*_MIXTURE, *_CURVE, "limit"),
+        _mixture,
+        _precision_breaks,
+    ),
+]
+
+
+# --- The optimiser --------------------------------------------------------------------
+
+
+class _Candidate:
+    """A world with what was seen of it."""
+
+    def __init__(self, family, point):
+        self.family = family
+        self.point = point
+        self.world = family.world(point)
+        self.kept = []
+
+    def look(self, n_runs, seed):
+        """Draw more samples."""
+        for _ in range(n_runs):
+            number = len(self.kept)
+            rng = np.random.default_rng([seed, number])
+            sample = self.family.draw(self.world, rng)
+            kept = self.family.kept(self.world, sample, number)
+            self.kept.append(float(kept))
+
+    def surely(self):
+        """Return how much of the excess is not chance: two standard errors less."""
+        n = len(self.kept)
+        promised = self.family.promised
+        share = (sum(self.kept) + promised) / (n + 1)
+        error = np.sqrt(max(share * (1 - share), promised * (1 - promised)) / n)
+        return float(self.family.excess(share) - 2 * error)
+
+
+def search(family, minutes, *, seed=0, starts=()):
+    """Return the worst world of a family that is found in some minutes, and how many
+    were looked at.
+
+    A third of the new worlds is at random, the others lie near one of the worst so far.
+    Worlds that stay among the worst get more samples, so that none is there by chance.
+    """
+    rng = np.random.default_rng(seed)
+    end = time.monotonic() + 60 * minutes
+    found = []
+    waiting = [np.asarray(point, dtype=float) for point in starts]
+    while time.monotonic() < end or not found:
+        if waiting:
+            point = waiting.pop()
+        elif len(found) < _FEWEST_WORLDS or rng.random() < 1 / 3:
+            point = rng.random(len(family.axes))
+        else:
+            near = found[int(rng.integers(0, min(6, len(found))))].point
+            is_moved = rng.random(len(near)) < 0.5
+            step = rng.normal(scale=0.2, size=len(near)) * is_moved
+            point = np.clip(near + step, 0, 1)
+        candidate = _Candidate(family, point)
+        candidate.look(_FIRST_RUNS, len(found) + 1)
+        found.append(candidate)
+        found.sort(key=_Candidate.surely, reverse=True)
+        # The worst so far must stay the worst with twice the samples. Before there are
+        # a few to choose from, they would be lost on worlds that break nothing.
+        if len(found) > _FEWEST_WORLDS and len(found[0].kept) < _MOST_RUNS:
+            found[0].look(len(found[0].kept), 10**6 + len(found))
+            found.sort(key=_Candidate.surely, reverse=True)
+    return found[0], len(found)
+
+
+def described(world):
+    """Return the properties of a world as the name of a shape."""
+    properties = [f"{name} {value:.3g}" for name, value in world.items()]
+    return f"found: {', '.join(properties)}"
+
+
+# --- Routing: summed exactly ----------------------------------------------------------
+
+
+def _passes(lost, gained, n, max_loss):
+    """Return whether the small model may answer all rows, of which some are lost."""
+    large = np.ones(n, dtype=bool)
+    small = large.copy()
+    small[:lost] = False
+    large[lost : lost + gained] = False
+    found = certified_routing(
+        small, large, np.full(n, 0.9), max_loss=max_loss, thresholds=[0.5]
+    )
+    return found.found
+
+
+def routing_level(n, max_loss, shares):
+    """Return the largest share of samples that pass though `max_loss` is lost, and the
+    share of gains at which it is.
+    """
+    most_gained = int(binom.ppf(1 - 1e-6, n, max(shares)))
+    level = np.zeros(len(shares))
+    lost = 0
+    for gained in range(most_gained + 1):
+        # The most losses that pass do not fall with gains.
+        while lost + gained <= n and _passes(lost, gained, n, max_loss):
+            lost += 1
+        if lost == 0:
+            continue
+        for position, share in enumerate(shares):
+            of_others = min((share + max_loss) / (1 - share), 1.0)
+            passing = binom.cdf(lost - 1, n - gained, of_others)
+            level[position] += binom.pmf(gained, n, share) * passing
+    worst = int(np.argmax(level))
+    return float(level[worst]), shares[worst]
+
+
+def search_routing(minutes, *, seed=0):
+    """Return the worst number of rows, limit and share of gains, with its exact level,
+    and how many were looked at.
+
+    The level is a saw of the number of rows. It jumps where one more loss passes, so
+    that the numbers next to the worst so far are looked at, too.
+    """
+    rng = np.random.default_rng(seed)
+    end = time.monotonic() + 60 * minutes
+    seen = {}
+    while time.monotonic() < end or not seen:
+        max_loss = float(rng.choice([0.005, 0.01, 0.02, 0.05, 0.1]))
+        n = int(np.exp(rng.uniform(np.log(10), np.log(3000))))
+        if seen and rng.random() < 0.5:
+            (near, max_loss), _ = max(seen.items(), key=lambda item: item[1][0])
+            n = max(10, near + int(rng.integers(-8, 9)))
+        if (n, max_loss) not in seen:
+            shares = [0.0, *np.geomspace(1e-4, min(0.02, 20 / n), 4).tolist()]
+            seen[n, max_loss] = routing_level(n, max_loss, shares)
+    (n, max_loss), (level, share) = max(seen.items(), key=lambda item: item[1][0])
+    world = {"n": n, "loss": max_loss, "gains": share}
+    return world, level, len(seen)
+
+
+def _routed(world, rng):
+    """Answers that are lost, all of the same confidence."""
+    n = int(world["n"])
+    truth = np.full(n, world["gains"] + world["loss"])
+    return Sample(np.full(n, 0.9), truth, rng.random(n) < truth)
+
+
+def _routing_breaks(world, sample, seed):
+    rng = np.random.default_rng([seed, 1])
+    chance = world["gains"] / (1 - sample.truth)
+    gained = ~sample.labels & (rng.random(len(sample.labels)) < chance)
+    lost = np.count_nonzero(sample.labels)
+    n = len(sample.labels)
+    passes = _passes(lost, np.count_nonzero(gained), n, world["loss"])
+    return passes, float(passes)
+
+
+ROUTING = Family("routing of all rows", "broken", 0.1, (), _routed, _routing_breaks)
+
+
+# --- Worlds that were found -----------------------------------------------------------
+
+
+def remember(family, world):
+    """Keep a world that was found: it is a shape from then on. Return its promise."""
+    with WORLDS.open("a") as file:
+        print(json.dumps({"family": family.name, "world": world}), file=file)
+    return _promise(family, world)
+
+
+def _promise(family, world):
+    shape = described(world)
+    SHAPES[shape] = partial(family.draw, world)
+    kept = partial(family.kept, world)
+    return Promise(family.name, family.promised, kept, (shape,))
+
+
+def _known():
+    """Return the promises with the worlds that were found, by their kinds."""
+    by_name = {family.name: family for family in (*FAMILIES, ROUTING)}
+    found = {"coverage": [], "size": [], "broken": []}
+    lines = WORLDS.read_text().splitlines() if WORLDS.exists() else []
+    for line in lines:
+        entry = json.loads(line)
+        family = by_name[entry["family"]]
+        found[family.kind].append(_promise(family, entry["world"]))
+    return found
+
+
+FOUND = _known()
+
+
+def run(name_contains, minutes, *, seed=0, keep=True):
+    """Search each family whose name holds a text; print and return the worst worlds as
+    (family, promise) pairs.
+    """
+    worst = []
+    if name_contains in ROUTING.name:
+        world, level, n_worlds = search_routing(minutes, seed=seed)
+        print(
+            f"{ROUTING.name}: exact level {level:.4f} [{ROUTING.promised}] in"
+            f" {described(world)} ({n_worlds} worlds)",
+            file=sys.stderr,
+            flush=True,
+        )
+        if keep:
+            worst.append((ROUTING, remember(ROUTING, world)))
+    for family in FAMILIES:
+        if name_contains not in family.name:
+            continue
+        found, n_worlds = search(family, minutes, seed=seed)
+        share = np.mean(found.kept)
+        print(
+            f"{family.name}: {share:.3f} [{family.promised}] of {len(found.kept)}"
+            f" samples in {described(found.world)} ({n_worlds} worlds)",
+            file=sys.stderr,
+            flush=True,
+        )
+        if keep:
+            worst.append((family, remember(family, found.world)))
+    return worst
