@@ -1,4 +1,6 @@
-"""The pages of the API reference as data: what stands in which section. The names come from ``__all__``."""
+"""The pages of the API reference as data: what stands in which section. The names come
+from ``__all__``.
+"""
 
 import re
 from collections import Counter
@@ -7,12 +9,16 @@ from pathlib import Path
 
 import skcalib
 
-# Module, title, what a reader finds there, the page of the guide, and the names (None: those that stand nowhere else).
+# Module, title, what a reader finds there, the page of the guide, and the names (None:
+# those that stand nowhere else).
 SECTIONS = [
     (
         "skcalib",
         "Start here",
-        "Around or behind a classifier. `RecalibratedClassifierCV(model)` chooses the method itself.",
+        (
+            "Around or behind a classifier. `RecalibratedClassifierCV(model)` chooses"
+            " the method itself."
+        ),
         "pipelines",
         [
             "RecalibratedClassifierCV",
@@ -69,6 +75,13 @@ SECTIONS = [
     ),
     (
         "skcalib",
+        "Streams",
+        "A map that learns while it serves.",
+        "after_release",
+        ["OnlineRecalibrator"],
+    ),
+    (
+        "skcalib",
         "Labels",
         "Labels that are distributions.",
         "where_predictions_live",
@@ -115,7 +128,14 @@ SECTIONS = [
         "Curves and sums",
         "The numbers behind the pictures, and sums that can be merged.",
         "displays",
-        ["BinStatistics", "reliability_curve", "validity_curve", "mean_validity_curve"],
+        ["BinStatistics", "reliability_curve", "validity_curve"],
+    ),
+    (
+        "skcalib.metrics",
+        "Metrics of your own",
+        "An error with its interval, its test and its scorer.",
+        "howto_metric",
+        ["CalibrationError", "ErrorPower", "Metric", "register_metric"],
     ),
     (
         "skcalib.metrics",
@@ -195,28 +215,77 @@ SECTIONS = [
         "howto_recalibrator",
         ["BaseRecalibrator", "BinaryRecalibrator", "LogitRecalibrator"],
     ),
+    (
+        "skcalib.maps",
+        "Whole maps",
+        "What `predict_proba` computes, as a tree of nodes.",
+        "howto_recalibrator",
+        ["CalibrationMap", "calibration_map", "map_of", "has_map", "Rows", "Node"],
+    ),
+    (
+        "skcalib.maps",
+        "Nodes of maps",
+        "What `_map` of a recalibrator of your own is made of.",
+        "howto_recalibrator",
+        None,
+    ),
+    (
+        "skcalib.maps",
+        "Forms of maps",
+        "Nodes put together, the same for two classes and for more.",
+        "howto_recalibrator",
+        [
+            "step_function",
+            "piecewise_polynomial",
+            "just_below",
+            "clipped_probability",
+            "two_logits",
+            "class_probabilities",
+            "log_probabilities",
+            "normalized_rows",
+            "predicted_class",
+            "linear_form",
+        ],
+    ),
 ]
-# What a minor release may change without a deprecation, and why: modules and names. All others are stable.
+# What a minor release may change without a deprecation, and why: modules and names. All
+# others are stable.
 PROVISIONAL = {
-    "skcalib.MulticalibratedRecalibrator": "its stopping rule and its defaults are young",
+    "skcalib.OnlineRecalibrator": "it is new, and its members may change",
+    "skcalib.MulticalibratedRecalibrator": (
+        "its stopping rule and its defaults are young"
+    ),
     "skcalib.decisions": "the promises and their names are young",
-    "skcalib.displays.DecisionCurveDisplay": "it shows what `skcalib.decisions` computes",
+    "skcalib.displays.DecisionCurveDisplay": (
+        "it shows what `skcalib.decisions` computes"
+    ),
     "skcalib.displays.MonitorDisplay": "it shows what a monitor computes",
-    "skcalib.displays.MulticalibrationDisplay": "it shows what `MulticalibratedRecalibrator` learned",
-    "skcalib.displays.RiskCoverageDisplay": "it shows what `skcalib.decisions` computes",
+    "skcalib.displays.MulticalibrationDisplay": (
+        "it shows what `MulticalibratedRecalibrator` learned"
+    ),
+    "skcalib.displays.RiskCoverageDisplay": (
+        "it shows what `skcalib.decisions` computes"
+    ),
+    "skcalib.metrics.CalibrationError": "extension API: its hooks are young",
+    "skcalib.metrics.ErrorPower": "extension API: its hooks are young",
+    "skcalib.metrics.Metric": "extension API: its fields are young",
+    "skcalib.metrics.register_metric": "extension API: its fields are young",
     "skcalib.metrics.decision_calibration_error": "its name and its units are young",
-    "skcalib.monitoring.CalibrationMonitor": "the bets behind its alarms may become stronger",
-    "skcalib.monitoring.GroupMonitors": "the bets behind its alarms may become stronger",
+    "skcalib.metrics.two_bin_calibration_error": "the measure is young",
+    "skcalib.monitoring.CalibrationMonitor": (
+        "the bets behind its alarms may become stronger"
+    ),
+    "skcalib.monitoring.GroupMonitors": (
+        "the bets behind its alarms may become stronger"
+    ),
 }
 MODULES = ["skcalib", *(f"skcalib.{name}" for name in skcalib._SUBMODULES)]
 _MOST_PAGES = 3
-EVIDENCE = {
-    "arena",
-    "levels",
-    "reproductions",
-    "scale",
-    "speed",
-}  # pages that tell no one how to use a name
+# Modules whose names are words of the language ("Rows", "Scores"): a page that has the
+# word does not speak of the name.
+_PLAIN_WORDS = {"skcalib.maps"}
+# pages that tell no one how to use a name
+EVIDENCE = {"arena", "levels", "reproductions", "scale", "speed"}
 
 
 def names(module, title):
@@ -246,7 +315,9 @@ def provisional():
 
 
 def guide_pages(folder):
-    """Return the guide pages of each public name: that of its section, then those that name it most."""
+    """Return the guide pages of each public name: that of its section, then those that
+    name it most.
+    """
     folder = Path(folder)
     guide = re.findall(
         r"\]\((\w+)\.md\)", (folder / "user_guide.md").read_text("utf-8")
@@ -268,13 +339,22 @@ def guide_pages(folder):
                 (page for page in counts if counts[page]),
                 key=lambda page: -counts[page],
             )
+            if module in _PLAIN_WORDS:
+                others = []
             pages[f"{module}.{name}"] = [own, *others][:_MOST_PAGES]
     return pages
 
 
 def examples(folder):
-    """Return what each example of the gallery shows, by its file: pages of the guide, and public names, by count."""
-    public = {name for module, title, *_ in SECTIONS for name in names(module, title)}
+    """Return what each example of the gallery shows, by its file: pages of the guide,
+    and public names, by count.
+    """
+    public = {
+        name
+        for module, title, *_ in SECTIONS
+        if module not in _PLAIN_WORDS
+        for name in names(module, title)
+    }
     found = {}
     for path in sorted(Path(folder).glob("gallery/plot_*.py")):
         source = path.read_text("utf-8")
@@ -284,7 +364,9 @@ def examples(folder):
 
 
 def examples_of_pages(folder):
-    """Return the examples of each page of the guide: those that name it at their end."""
+    """Return the examples of each page of the guide: those that name it at their
+    end.
+    """
     pages = {}
     for example, (named, _) in examples(folder).items():
         for page in named:
@@ -293,7 +375,9 @@ def examples_of_pages(folder):
 
 
 def examples_of_names(folder):
-    """Return the examples of each public name: those that use it most, else those of its first page of the guide."""
+    """Return the examples of each public name: those that use it most, else those of
+    its first page of the guide.
+    """
     shown, of_page = examples(folder), examples_of_pages(folder)
     found = {}
     for path, pages in guide_pages(folder).items():
@@ -309,21 +393,24 @@ def examples_of_names(folder):
 def text():
     """Return the source of the reference page."""
     parts = [
-        "API reference\n=============\n\nNames are stable, but for those whose page says *provisional*: see "
-        ":ref:`stable-and-provisional`.\n"
+        "API reference\n=============\n\nNames are stable, but for those whose page"
+        " says *provisional*: see :ref:`stable-and-provisional`.\n"
     ]
     for module, title, words, page, _ in SECTIONS:
         if module in MODULES or module == "skcalib.recalibrators":
             listed = "\n".join(f"   {name}" for name in names(module, title))
             parts.append(
-                f".. currentmodule:: {module}\n\n{title}\n{'-' * len(title)}\n\n{words} Guide: :doc:`{page}`.\n\n"
-                f".. autosummary::\n   :toctree: _generated\n   :caption: {title}\n\n{listed}\n"
+                f".. currentmodule:: {module}\n\n{title}\n{'-' * len(title)}\n\n{words}"
+                f" Guide: :doc:`{page}`.\n\n.. autosummary::\n   :toctree: _generated\n"
+                f"   :caption: {title}\n\n{listed}\n"
             )
     return "\n".join(parts)
 
 
 def write(folder):
-    """Write the page into a folder, unless it is there already; remove the pages of names that are gone."""
+    """Write the page into a folder, unless it is there already; remove the pages of
+    names that are gone.
+    """
     path = Path(folder) / "api.rst"
     if not path.exists() or path.read_text("utf-8") != text():
         path.write_text(text(), "utf-8")

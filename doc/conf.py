@@ -74,10 +74,12 @@ numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
-# Inherited docstrings of scikit-learn refer to its own guide. Gallery configuration holds objects.
+# Inherited docstrings of scikit-learn refer to its own guide. Gallery configuration
+# holds objects.
 suppress_warnings = ["ref.ref", "config.cache"]
 
-# The build works without a network. With SKCALIB_INTERSPHINX=1 names of other projects become links.
+# The build works without a network. With SKCALIB_INTERSPHINX=1 names of other projects
+# become links.
 _PROJECTS = {
     "python": "https://docs.python.org/3/",
     "numpy": "https://numpy.org/doc/stable/",
@@ -162,10 +164,7 @@ def linkcode_resolve(domain, info):
         path = Path(inspect.getsourcefile(thing)).relative_to(
             Path(skcalib.__file__).parents[1]
         )
-    except (
-        TypeError,
-        ValueError,
-        OSError,
-    ):  # properties, and what is inherited from other packages
+    except (TypeError, ValueError, OSError):
+        # properties, and what is inherited from other packages
         return None
-    return f"https://github.com/skcalib/skcalib/blob/main/{path.as_posix()}#L{first}-L{first + len(lines) - 1}"
+    return f"https://github.com/skcalib/skcalib/blob/main/{path.as_posix()}#L{first}-L{first + len(lines) - 1}"  # noqa: E501

@@ -1,9 +1,14 @@
 """How far the scores are off on the whole, one bar a model."""
 
-from skcalib.displays._frames import keep_inside, pair_frame, size_text
-from skcalib.displays._predictions import FromEstimator, named_models
-from skcalib.displays._style import colors
-from skcalib.displays._words import matplotlib_text
+from skcalib.displays.base import (
+    FromEstimator,
+    colors,
+    keep_inside,
+    matplotlib_text,
+    named_models,
+    pair_frame,
+    size_text,
+)
 from skcalib.metrics import calibration_by_group
 
 __all__ = ["BiasDisplay"]
@@ -29,15 +34,15 @@ class BiasDisplay(FromEstimator):
         **plot_options,
     ):
         """Draw the bias of probabilities: one array, or a dict of such by model."""
-        options = {
-            "sample_weight": sample_weight,
-            "pos_label": pos_label,
-            "labels": labels,
-        }
         biases = {}
         for model, proba in named_models(y_proba, name).items():
             table = calibration_by_group(
-                y_true, proba, ["all"] * len(y_true), **options
+                y_true,
+                proba,
+                ["all"] * len(y_true),
+                sample_weight=sample_weight,
+                pos_label=pos_label,
+                labels=labels,
             )
             biases[model or "model"] = (
                 table.bias[0],

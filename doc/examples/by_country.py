@@ -1,7 +1,9 @@
-"""From a log by country to calibrated Parquet, without a row in Python: ``python by_country.py [ROWS] [duckdb|spark]``.
+"""From a log by country to calibrated Parquet, without a row in Python:
+``python by_country.py [ROWS] [duckdb|spark]``.
 
-A model of clicks is right in France, too sure in Italy and too modest in Poland. Each country gets a map of its own,
-and one that has few rows gets nearly the pooled one. The maps are fitted and applied in the engine.
+A model of clicks is right in France, too sure in Italy and too modest in Poland. Each
+country gets a map of its own, and one that has few rows gets nearly the pooled one. The
+maps are fitted and applied in the engine.
 """
 
 import sys
@@ -17,13 +19,14 @@ from skcalib.binning import EqualMass
 from skcalib.engines import PredictionTable, scan
 from skcalib.metrics import calibration_by_group
 
-# The log-odds of a click are `slope` times those of the score; one row in ten thousand is of Malta.
+# The log-odds of a click are `slope` times those of the score; one row in ten thousand
+# is of Malta.
 LOG = """
 SELECT p, country, CAST(u < 1 / (1 + exp(-slope * ln(p / (1 - p)))) AS TINYINT) AS clicked FROM (
   SELECT least(greatest(p, 1e-9), 1 - 1e-9) AS p, u, CASE WHEN c < 1e-4 THEN 'MT' WHEN c < .4 THEN 'FR' WHEN c < .8
     THEN 'IT' ELSE 'PL' END AS country, CASE WHEN c < .4 THEN 1 WHEN c < .8 THEN .6 ELSE 1.4 END AS slope
   FROM (SELECT random() AS p, random() AS u, random() AS c FROM range({rows})))
-"""
+"""  # noqa: E501
 
 
 def write_log(folder, rows, files=4):
@@ -76,7 +79,9 @@ def calibrate(log, calibrated, engine):
 
 
 def main(folder, rows=20_000_000, engine="duckdb"):
-    """Write a log, calibrate it, and return the errors before and after, and the maps."""
+    """Write a log, calibrate it, and return the errors before and after, and the
+    maps.
+    """
     log, calibrated = folder / "log", folder / "calibrated"
     log.mkdir()
     write_log(log, rows)
@@ -91,7 +96,9 @@ def main(folder, rows=20_000_000, engine="duckdb"):
 
 
 def largest_difference(one, other):
-    """Return the largest difference between the forecasts of two calibrated logs, which must hold the same rows."""
+    """Return the largest difference between the forecasts of two calibrated logs, which
+    must hold the same rows.
+    """
     files = f"['{one}/*.parquet', '{other}/*.parquet']"
     spread = "max(p_calibrated) - min(p_calibrated) AS d"
     rows = (

@@ -1,7 +1,9 @@
-"""From a certificate to an alarm: tied scores are binned with a promise, applied in DuckDB, and watched by segment.
+"""From a certificate to an alarm: tied scores are binned with a promise, applied in
+DuckDB, and watched by segment.
 
-A boosted model of few trees gives many rows one score. `UniformMassBinning(randomize=True)` breaks such ties by random
-numbers. Each is made from the id of its row, so that Python and the database draw the same ones.
+A boosted model of few trees gives many rows one score.
+`UniformMassBinning(randomize=True)` breaks such ties by random numbers. Each is made
+from the id of its row, so that Python and the database draw the same ones.
 """
 
 import duckdb
@@ -18,7 +20,9 @@ MONTHS = [f"2025-{month:02d}" for month in range(1, 13)]
 
 
 def draw(n, rng, month=0):
-    """Draw a month's customers: from August (8) on, loans default more often than before."""
+    """Draw a month's customers: from August (8) on, loans default more often than
+    before.
+    """
     rows = pd.DataFrame(rng.normal(size=(n, 3)), columns=["income", "debt", "age"])
     rows["segment"] = rng.choice(SEGMENTS, n)
     rows["id"] = [f"{month:02d}-{number:06d}" for number in range(n)]
@@ -33,7 +37,9 @@ def draw(n, rng, month=0):
 
 
 def main():
-    """Do the job, and return the certificate, the largest difference between SQL and Python, and the monitors."""
+    """Do the job, and return the certificate, the largest difference between SQL and
+    Python, and the monitors.
+    """
     rng = np.random.default_rng(0)
     features = ["income", "debt", "age"]
     training, calibration = draw(4000, rng), draw(6000, rng)
@@ -50,11 +56,11 @@ def main():
     certificate = recalibrator.certificate()
     print(certificate)
 
-    # Each month is scored in the database, and compared with Python. The labels are known later.
+    # Each month is scored in the database, and compared with Python. The labels are
+    # known later.
     expression = to_sql(recalibrator, score="p", ids="id", dialect="duckdb")
-    monitors = GroupMonitors(
-        CalibrationMonitor(restarts=True)
-    )  # restarts find a change after a long good time sooner
+    # restarts find a change after a long good time sooner
+    monitors = GroupMonitors(CalibrationMonitor(restarts=True))
     largest_difference = 0.0
     for number, month in enumerate(MONTHS, start=1):
         rows = draw(3000, rng, number)

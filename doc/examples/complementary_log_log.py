@@ -3,9 +3,9 @@
 import numpy as np
 from scipy.optimize import minimize
 
+from skcalib.maps import Clip, Exp, Scaled
+from skcalib.maps.checks import number
 from skcalib.recalibrators import BinaryRecalibrator
-from skcalib.recalibrators._attributes import number
-from skcalib.recalibrators._maps import Clip, Exp, Scaled
 
 
 class ComplementaryLogLog(BinaryRecalibrator):

@@ -1,4 +1,6 @@
-"""A classifier and its recalibrator as one ONNX graph, by joining two graphs: this works for any converted model."""
+"""A classifier and its recalibrator as one ONNX graph, by joining two graphs: this
+works for any converted model.
+"""
 
 import numpy as np
 import onnx
@@ -23,8 +25,9 @@ recalibrator = MatrixScaling().fit(
     classifier.predict_proba(X_calibration), y_calibration
 )
 
-# Both graphs need one opset and one IR version. Models of LightGBM (onnxmltools) or PyTorch (torch.onnx.export) join in
-# the same way: name their output of probabilities in io_map, or their logits for a recalibrator with input="logit".
+# Both graphs need one opset and one IR version. Models of LightGBM (onnxmltools) or
+# PyTorch (torch.onnx.export) join in the same way: name their output of probabilities
+# in io_map, or their logits for a recalibrator with input="logit".
 model = skl2onnx.to_onnx(classifier, X[:1], options={"zipmap": False}, target_opset=17)
 calibration = to_onnx(recalibrator, target_opset=17)
 calibration.ir_version = model.ir_version

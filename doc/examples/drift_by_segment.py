@@ -1,7 +1,9 @@
-"""From monthly batches to the date of a drift in one segment, with monitors that a service keeps as JSON.
+"""From monthly batches to the date of a drift in one segment, with monitors that a
+service keeps as JSON.
 
-Labels come late, so that a batch is seen as a whole at the end of its month. The service may restart at any time: it
-reads the monitors, shows them a batch, and writes them again.
+Labels come late, so that a batch is seen as a whole at the end of its month. The
+service may restart at any time: it reads the monitors, shows them a batch, and writes
+them again.
 """
 
 import json
@@ -18,7 +20,9 @@ MONTHS = [f"{year}-{month:02d}" for year in (2024, 2025) for month in range(1, 1
 
 
 def batch(month, rng, n=1500, drift_from="2025-04"):
-    """Return the scores, labels and segments of a month: from April 2025 on loans default more often than scored."""
+    """Return the scores, labels and segments of a month: from April 2025 on loans
+    default more often than scored.
+    """
     scores, segment = rng.beta(2, 8, n), rng.choice(SEGMENTS, n)
     log_odds = np.log(scores / (1 - scores)) + 0.7 * (
         (segment == "loans") & (month >= drift_from)
@@ -27,7 +31,9 @@ def batch(month, rng, n=1500, drift_from="2025-04"):
 
 
 def month_of_the_service(path, month, scores, labels, segment):
-    """Read the monitors where there are any, show them a month, write them, and return them."""
+    """Read the monitors where there are any, show them a month, write them, and return
+    them.
+    """
     monitors = GroupMonitors(CalibrationMonitor(restarts=True))
     if path.exists():
         monitors = from_dict(json.loads(path.read_text("utf-8")))

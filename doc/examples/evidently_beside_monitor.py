@@ -1,7 +1,8 @@
-"""Evidently beside a monitor: it sees that the scores drift, and the monitor that they are no longer right.
+"""Evidently beside a monitor: it sees that the scores drift, and the monitor that they
+are no longer right.
 
-The first needs no labels and says nothing about them; the second waits for them. From August on events are more
-frequent than scored, and the scores do not show it.
+The first needs no labels and says nothing about them; the second waits for them. From
+August on events are more frequent than scored, and the scores do not show it.
 """
 
 import numpy as np

@@ -1,4 +1,6 @@
-"""Pictures of the user guide, from simulated data: python doc/examples/guide_pictures.py [FOLDER]."""
+"""Pictures of the user guide, from simulated data: python
+doc/examples/guide_pictures.py [FOLDER].
+"""
 
 import sys
 from pathlib import Path
@@ -73,18 +75,20 @@ def scores():
 
 
 def leakage():
-    """A forest recalibrated with its scores of training rows, and with out-of-fold scores."""
+    """A forest recalibrated with its scores of training rows, and with out-of-fold
+    scores.
+    """
     X_train, y_train, _, X_test, _, y_test = rows()
     cross_fitted = CrossFittedClassifier(RandomForestClassifier(50, random_state=0))
     honest = cross_fitted.fit_transform(X_train, y_train)
     seen, new = cross_fitted.transform(X_train), cross_fitted.transform(X_test)
     y_proba = {
-        "fitted to training rows": IsotonicCalibration()
-        .fit(seen, y_train)
-        .predict_proba(new),
-        "fitted to out-of-fold scores": IsotonicCalibration()
-        .fit(honest, y_train)
-        .predict_proba(new),
+        "fitted to training rows": (
+            IsotonicCalibration().fit(seen, y_train).predict_proba(new)
+        ),
+        "fitted to out-of-fold scores": (
+            IsotonicCalibration().fit(honest, y_train).predict_proba(new)
+        ),
     }
     return ReliabilityDisplay.from_predictions(y_test, y_proba, random_state=0).figure_
 
@@ -126,7 +130,9 @@ def maps():
 
 
 def cumulative():
-    """The running mean of label minus score, for scores that are too high in the middle."""
+    """The running mean of label minus score, for scores that are too high in the
+    middle.
+    """
     rng = np.random.default_rng(0)
     s = rng.random(2000)
     y = rng.random(2000) < s**1.2
@@ -145,7 +151,9 @@ def groups():
 
 
 def segments():
-    """Older people at site 3 have more events than their scores say; a multicalibrated map knows it."""
+    """Older people at site 3 have more events than their scores say; a multicalibrated
+    map knows it.
+    """
     rng = np.random.default_rng(0)
     columns = np.column_stack((rng.integers(20, 90, 6000), rng.integers(0, 5, 6000)))
     s, older = rng.beta(1, 8, 6000), (columns[:, 0] > 70) & (columns[:, 1] == 3)
@@ -159,7 +167,9 @@ def segments():
 
 
 def change():
-    """The log-odds of the second year are higher by .5, and so are its scores in part."""
+    """The log-odds of the second year are higher by .5, and so are its scores in
+    part.
+    """
     rng = np.random.default_rng(0)
     before, after = rng.beta(1, 4, 4000), rng.beta(1.4, 4, 4000)
     truth = 1 / (1 + np.exp(-(np.log(after / (1 - after)) + 0.5)))

@@ -1,6 +1,8 @@
-"""Answers of a language model: sample files of lm-evaluation-harness, recalibrated by subject, exported, and certified.
+"""Answers of a language model: sample files of lm-evaluation-harness, recalibrated by
+subject, exported, and certified.
 
-Copy `read_lm_eval`. The rest runs without data: it writes small files of the harness's format, and reads them again.
+Copy `read_lm_eval`. The rest runs without data: it writes small files of the harness's
+format, and reads them again.
 """
 
 import json
@@ -20,30 +22,31 @@ NUMBER = re.compile(r"(?:^|\()\s*(-?inf|-?\d+\.?\d*(?:e[-+]?\d+)?)", re.IGNORECA
 
 
 def read_lm_eval(paths, subject="subject", label=None):
-    """Read the multiple-choice questions of ``lm_eval --log_samples``: logits (n, K), labels and subjects.
+    """Read the multiple-choice questions of ``lm_eval --log_samples``: logits (n, K),
+    labels and subjects.
 
-    Questions with fewer options than K have -inf in the other columns. The subject is ``doc[subject]``, or the name of
-    the task. `label` is a function of a sample: the place of the right option, where `target` is not enough.
+    Questions with fewer options than K have -inf in the other columns. The subject is
+    ``doc[subject]``, or the name of the task. `label` is a function of a sample: the
+    place of the right option, where `target` is not enough.
     """
     logits, labels, subjects = [], [], []
     for path in map(Path, paths):
         task = re.sub(r"^samples_|_\d{4}-\d\d-\d\dT.*$", "", path.stem)
-        with path.open(
-            encoding="utf-8"
-        ) as lines:  # not str.splitlines, which also splits within texts
+        # not str.splitlines, which also splits within texts
+        with path.open(encoding="utf-8") as lines:
             for number, sample in enumerate(
                 map(json.loads, filter(str.strip, lines)), start=1
             ):
                 where = f"{path.name}, sample {number}"
-                given = sample[
-                    "arguments"
-                ]  # {"gen_args_0": {"arg_0": context, "arg_1": option}, ...}, or pairs
+                # {"gen_args_0": {"arg_0": context, "arg_1": option}, ...}, or pairs
+                given = sample["arguments"]
                 pairs = (
                     [list(one.values()) for one in given.values()]
                     if isinstance(given, dict)
                     else given
                 )
-                # "(-1.25, False)" or ["-1.25", "False"]: the log-likelihood of an option, and whether it is greedy
+                # "(-1.25, False)" or ["-1.25", "False"]: the log-likelihood of an
+                # option, and whether it is greedy
                 texts = [
                     str(one[0] if isinstance(one, list) else one)
                     for one in sample["filtered_resps"]
@@ -51,7 +54,8 @@ def read_lm_eval(paths, subject="subject", label=None):
                 numbers = [NUMBER.search(text) for text in texts]
                 if len(pairs) != len(texts) or len(texts) < 2 or None in numbers:
                     raise ValueError(
-                        f"{where} has no log-likelihoods of two options or more: leave out such tasks."
+                        f"{where} has no log-likelihoods of two options or more: leave"
+                        " out such tasks."
                     )
                 n = (
                     len(texts) // 2 if "acc_mutual_info" in sample else len(texts)
@@ -69,7 +73,8 @@ def read_lm_eval(paths, subject="subject", label=None):
                 places = places if label is None else [label(sample)]
                 if len(places) != 1 or not 0 <= places[0] < n:
                     raise ValueError(
-                        f"{where}: the target {target!r} is not one of the options {options}. Give label=."
+                        f"{where}: the target {target!r} is not one of the options"
+                        f" {options}. Give label=."
                     )
                 if (
                     label is None
@@ -77,7 +82,8 @@ def read_lm_eval(paths, subject="subject", label=None):
                     and bool(sample["acc"]) != (np.argmax(row) == places[0])
                 ):
                     raise ValueError(
-                        f"{where}: 'acc' says that the target {target!r} is another option. Give label=."
+                        f"{where}: 'acc' says that the target {target!r} is another"
+                        " option. Give label=."
                     )
                 logits.append(row)
                 labels.append(places[0])
@@ -89,7 +95,9 @@ def read_lm_eval(paths, subject="subject", label=None):
 
 
 def write_samples(folder, n=1500, seed=0):
-    """Write sample files of three tasks as the harness does: its values are strings, and options are 2 to 5."""
+    """Write sample files of three tasks as the harness does: its values are strings,
+    and options are 2 to 5.
+    """
     rng = np.random.default_rng(seed)
     tasks = [
         ("boolq", None, [2], 1.2),
@@ -118,8 +126,10 @@ def write_samples(folder, n=1500, seed=0):
                 pairs = enumerate(options)
                 sample = {
                     "doc_id": doc_id,
-                    "doc": {"question": f"Question {doc_id}?"}
-                    | ({"subject": subject} if subject else {}),
+                    "doc": (
+                        {"question": f"Question {doc_id}?"}
+                        | ({"subject": subject} if subject else {})
+                    ),
                     "target": options[right] if task == "boolq" else str(right),
                     "arguments": {
                         f"gen_args_{k}": {"arg_0": "Answer:", "arg_1": f" {one}"}
@@ -134,15 +144,15 @@ def write_samples(folder, n=1500, seed=0):
 
 
 def main(paths, folder):
-    """Recalibrate by subject, export, and find the confidence from which on answers are right in 8 of 10 cases."""
+    """Recalibrate by subject, export, and find the confidence from which on answers are
+    right in 8 of 10 cases.
+    """
     logits, labels, subjects = read_lm_eval(paths)
-    part = np.random.default_rng(0).integers(
-        3, size=len(labels)
-    )  # to fit, to certify, to test
+    # to fit, to certify, to test
+    part = np.random.default_rng(0).integers(3, size=len(labels))
     columns = range(logits.shape[1])
-    method = TemperatureScaling(
-        input="logit", classes=columns
-    )  # not every column need be right somewhere
+    # not every column need be right somewhere
+    method = TemperatureScaling(input="logit", classes=columns)
     pooled = TemperatureScaling(input="logit", classes=columns).fit(
         logits[part == 0], labels[part == 0]
     )
@@ -164,9 +174,8 @@ def main(paths, folder):
     for name, loss in losses.items():
         print(f"log-loss, {name:<24}{loss:.3f}")
 
-    (folder / "calibrate.js").write_text(
-        to_javascript(model), encoding="utf-8"
-    )  # calibrate([-1.2, -Infinity], "law")
+    # calibrate([-1.2, -Infinity], "law")
+    (folder / "calibrate.js").write_text(to_javascript(model), encoding="utf-8")
     (folder / "calibrate.onnx").write_bytes(
         to_onnx(model, dtype="float64").SerializeToString()
     )
@@ -182,7 +191,8 @@ def main(paths, folder):
     answered = certified.accepts(proba[test])
     wrong = (proba[test].argmax(axis=1) != labels[test])[answered].mean()
     print(
-        f"Of {test.sum()} other questions {answered.mean():.1%} are answered, {wrong:.1%} of these wrongly."
+        f"Of {test.sum()} other questions {answered.mean():.1%} are answered,"
+        f" {wrong:.1%} of these wrongly."
     )
     return model, losses, certified, wrong
 

@@ -1,7 +1,9 @@
-"""Confidences of a service for language models: logprobs of the first token, and confidences that are stated in words.
+"""Confidences of a service for language models: logprobs of the first token, and
+confidences that are stated in words.
 
-Copy `answer_logits` and `stated_confidence`. The dicts are those of the API for chats, with ``logprobs=True,
-top_logprobs=20``; a client's object becomes one by ``completion.model_dump()``.
+Copy `answer_logits` and `stated_confidence`. The dicts are those of the API for chats,
+with ``logprobs=True, top_logprobs=20``; a client's object becomes one by
+``completion.model_dump()``.
 """
 
 import math
@@ -14,9 +16,11 @@ from skcalib.metrics import calibration_error
 
 
 def answer_logits(completion, answers):
-    """Return the log-probability of each answer as the first token, -inf where it is not among those that are listed.
+    """Return the log-probability of each answer as the first token, -inf where it is
+    not among those that are listed.
 
-    Tokens that differ by spaces or by case alone (" A", "a") are one answer, and their probabilities are added.
+    Tokens that differ by spaces or by case alone (" A", "a") are one answer, and their
+    probabilities are added.
     """
     listed = completion["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
     mass = {answer: 0.0 for answer in answers}
@@ -31,7 +35,9 @@ def answer_logits(completion, answers):
 
 
 def stated_confidence(text):
-    """Return the last percentage, or number from 0 to 1, of a text such as "Paris. Confidence: 85 %"; NaN for none."""
+    """Return the last percentage, or number from 0 to 1, of a text such as "Paris.
+    Confidence: 85 %"; NaN for none.
+    """
     found = re.findall(
         r"(\d+(?:\.\d+)?)\s*(%|percent)|\b(0?\.\d+|[01](?:\.0+)?)\b", text
     )
@@ -43,7 +49,9 @@ def stated_confidence(text):
 
 
 def completions(n=2000, seed=0):
-    """Return answers as the service gives them, and the right ones: the model is too sure, and says 90 % too often."""
+    """Return answers as the service gives them, and the right ones: the model is too
+    sure, and says 90 % too often.
+    """
     rng, answers, found, right = (
         np.random.default_rng(seed),
         ["A", "B", "C", "D"],
@@ -63,9 +71,10 @@ def completions(n=2000, seed=0):
             }
             for k in range(4)
         ]
+        # others: not listed
         top = sorted(
             (one for one in top if one["logprob"] > -9), key=lambda one: -one["logprob"]
-        )  # others: not listed
+        )
         stated = min(99, round(100 * math.exp(logprobs[best])) + 10)
         content = [top[0] | {"top_logprobs": top}]
         message = {
@@ -83,14 +92,17 @@ def completions(n=2000, seed=0):
 
 
 def main():
-    """Return the errors of logprobs and of stated confidences, before and after a recalibration on other rows."""
+    """Return the errors of logprobs and of stated confidences, before and after a
+    recalibration on other rows.
+    """
     found, right, answers = completions()
     fit, test = slice(0, 1000), slice(1000, None)
     logits = np.array([answer_logits(one, answers) for one in found])
     texts = [one["choices"][0]["message"]["content"] for one in found]
+    # else it was "impossible"
     is_listed = (
         logits[fit][np.arange(1000), np.searchsorted(answers, right[fit])] > -np.inf
-    )  # else it was "impossible"
+    )
     temperature = TemperatureScaling(input="logit", classes=answers)
     temperature.fit(logits[fit][is_listed], right[fit][is_listed])
     raw = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)

@@ -1,9 +1,12 @@
-"""Every display in every layout, size and style as files: python doc/examples/look_book.py [FOLDER].
+"""Every display in every layout, size and style as files: python
+doc/examples/look_book.py [FOLDER].
 
-With ``--eyes`` each picture is also written as people with a red-green deficiency see it, and in greys.
+With ``--eyes`` each picture is also written as people with a red-green deficiency see
+it, and in greys.
 """
 
 import argparse
+from itertools import chain
 from pathlib import Path
 
 import matplotlib
@@ -37,7 +40,8 @@ SIZES = {
     "slide": (13, 7),
 }
 STYLES = ("default", "dark_background")
-# Linear RGB of a person without long-wave cones, from Viénot, Brettel and Mollon (1999).
+# Linear RGB of a person without long-wave cones, from Viénot, Brettel and Mollon
+# (1999).
 _DEUTERANOPIA = np.array(
     [[0.29275, 0.70725, 0], [0.29275, 0.70725, 0], [-0.02234, 0.02234, 1]]
 )
@@ -64,7 +68,9 @@ def data():
 
 
 def segment_columns(region):
-    """Return columns to look for segments in: a number with missing values, and the region."""
+    """Return columns to look for segments in: a number with missing values, and the
+    region.
+    """
     rng = np.random.default_rng(1)
     columns = np.empty((len(region), 2), dtype=object)
     columns[:, 0] = np.where(
@@ -175,7 +181,9 @@ def pictures():
 
 
 def _two_years():
-    """Return labels and scores of two samples: the second has higher scores, and more events at each of them."""
+    """Return labels and scores of two samples: the second has higher scores, and more
+    events at each of them.
+    """
     rng = np.random.default_rng(0)
     before, after = rng.beta(1, 4, 3000), rng.beta(1.4, 4, 2000)
     return rng.random(3000) < before, before, rng.random(2000) < after**0.8, after
@@ -209,7 +217,9 @@ def _bias():
 
 
 def cases(names=None, sizes=tuple(SIZES), styles=STYLES):
-    """Yield (name, figure) for each picture, size, style and place: a figure of its own, one of two axes, of six."""
+    """Yield (name, figure) for each picture, size, style and place: a figure of its
+    own, one of two axes, of six.
+    """
     for name, draw in pictures().items():
         if names is not None and name not in names:
             continue
@@ -223,7 +233,9 @@ def cases(names=None, sizes=tuple(SIZES), styles=STYLES):
                 if style == "default" and size != "small":
                     for n_rows, n_columns in ((1, 2), (2, 3)):
                         if name == "monitors" and (size, n_rows) == ("default", 2):
-                            continue  # three panels with ticks of their own do not fit into two inches
+                            # three panels with ticks of their own do not fit into two
+                            # inches
+                            continue
                         figure, axes = plt.subplots(
                             n_rows, n_columns, figsize=SIZES[size], layout="constrained"
                         )
@@ -231,8 +243,49 @@ def cases(names=None, sizes=tuple(SIZES), styles=STYLES):
                         yield f"{name}-{size}-{n_rows}x{n_columns}", figure
 
 
+def grids(sizes=tuple(SIZES), styles=STYLES):
+    """Yield (name, figure) of two rows of three axes, each with a picture in it.
+
+    The labels are long, several begin alike, and the scores are continuous. Half of the
+    figures have no layout engine, as ``plt.subplots(2, 3)`` gives them.
+    """
+    for size in sizes:
+        for style in styles:
+            for layout in (None, "constrained"):
+                with plt.style.context(style):
+                    figure, axes = plt.subplots(
+                        2, 3, figsize=SIZES[size], layout=layout
+                    )
+                    _fill(axes.ravel())
+                kind = "constrained" if layout else "plain"
+                yield f"grid-{size}-{style}-{kind}", figure
+
+
+def _fill(axes):
+    """Draw six pictures of models with long names."""
+    y, models, _ = data()
+    wards = {
+        f"Hospital of the Holy Ghost, ward {number}": scores
+        for number, scores in enumerate(models.values(), start=1)
+    }
+    names = list(wards)[:3]
+    three = {name: wards[name] for name in names}
+    first = wards[names[0]]
+    quick = {"n_resamples": 50, "random_state": 0}
+    numbers = ("intercept", "slope", "auc")
+    diagram = ReliabilityDisplay.from_predictions
+    diagram(y, first, name=names[0], statistics=numbers, ax=axes[0], **quick)
+    diagram(y, three, statistics=("slope",), ax=axes[1], **quick)
+    CumulativeDifferenceDisplay.from_predictions(y, three, ax=axes[2])
+    diagram(y, first, name=names[0], curve="both", ax=axes[3], **quick)
+    MurphyDisplay.from_predictions(y, three, ax=axes[4])
+    RiskCoverageDisplay.from_predictions(y, three, target=0.1, ax=axes[5])
+
+
 def seen(image, kind):
-    """Return an image (height, width, 4) as it is seen: ``"deuteranopia"`` or ``"grey"``."""
+    """Return an image (height, width, 4) as it is seen: ``"deuteranopia"`` or
+    ``"grey"``.
+    """
     linear = image[..., :3] ** 2.2
     matrix = (
         _DEUTERANOPIA
@@ -254,7 +307,7 @@ def main():
     options = parser.parse_args()
     folder = Path(options.folder)
     folder.mkdir(parents=True, exist_ok=True)
-    for name, figure in cases():
+    for name, figure in chain(cases(), grids(("default", "slide"))):
         path = folder / f"{name}.png"
         figure.savefig(path, dpi=100)
         if options.eyes:

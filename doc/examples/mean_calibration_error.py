@@ -1,27 +1,32 @@
 """Calibration-in-the-large: how far the scores are off on the whole."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from skcalib._cells.cells import Cells
-from skcalib._errors.power import Error, Power, error_value
 from skcalib.binning import FixedEdges
+from skcalib.metrics import CalibrationError, ErrorPower, Metric, register_metric
 
-__all__ = ["MeanPower", "mean_calibration_error"]
+__all__ = ["MeanError", "mean_calibration_error"]
 
 
-class MeanPower(Power):
+class MeanPower(ErrorPower):
     """The distance of the mean score from the event frequency."""
 
     is_binned = True
 
-    @classmethod
-    def of_task(cls, task, most=None, **params):
-        """Take one bin in place of the distinct scores: a BinStatistics may stand for the rows."""
-        return cls(Cells.of_bins(task.statistics(FixedEdges([0, 1]))), **params)
-
     def power(self, frequency):
-        """Map event frequencies of the cells (..., m) to the error (...)."""
+        """Return the error for event frequencies (..., m) of the cells."""
         return np.abs((frequency - self.scores) @ self.share)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MeanError(CalibrationError):
+    """The error of one bin that holds all scores."""
+
+    def of_task(self, task, most=None):
+        """Return the power of one binary problem."""
+        return MeanPower(task.bin_cells(FixedEdges([0, 1])))
 
 
 def mean_calibration_error(
@@ -34,10 +39,9 @@ def mean_calibration_error(
     pos_label=None,
     labels=None,
 ):
-    """Distance of the mean score from the event frequency: the binned error with one bin."""
-    error = Error(MeanPower, {}, multiclass=multiclass, class_weight=class_weight)
-    return error_value(
-        error,
+    """Distance of the mean score from the event frequency."""
+    error = MeanError(multiclass=multiclass, class_weight=class_weight)
+    return error.value(
         y_true,
         y_proba,
         sample_weight=sample_weight,
@@ -46,4 +50,4 @@ def mean_calibration_error(
     )
 
 
-mean_calibration_error.power = MeanPower
+register_metric(Metric(mean_calibration_error, MeanError))

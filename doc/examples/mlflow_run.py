@@ -1,4 +1,6 @@
-"""Calibration in MLflow: the error as a metric, the diagram as a figure, the report as an artefact of the run."""
+"""Calibration in MLflow: the error as a metric, the diagram as a figure, the report as
+an artefact of the run.
+"""
 
 import subprocess
 import sys

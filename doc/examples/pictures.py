@@ -1,4 +1,6 @@
-"""Pictures of a model on scikit-learn's bundled data: python doc/examples/pictures.py [FOLDER]."""
+"""Pictures of a model on scikit-learn's bundled data: python doc/examples/pictures.py
+[FOLDER].
+"""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""Pictures of the page on reading a reliability diagram: python doc/examples/reading_pictures.py [FOLDER]."""
+"""Pictures of the page on reading a reliability diagram: python
+doc/examples/reading_pictures.py [FOLDER].
+"""
 
 import sys
 from pathlib import Path

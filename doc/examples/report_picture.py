@@ -1,6 +1,8 @@
-"""The first screen of a report as `doc/pictures/report.png`: python doc/examples/report_picture.py (needs chromium).
+"""The first screen of a report as `doc/pictures/report.png`: python
+doc/examples/report_picture.py (needs chromium).
 
-The rows are 4,000 patients of three sites with a model whose risks are too extreme, and too low at one site.
+The rows are 4,000 patients of three sites with a model whose risks are too extreme, and
+too low at one site.
 """
 
 import os
@@ -20,7 +22,9 @@ _PICTURES = Path(__file__).resolve().parents[1] / "pictures"
 
 
 def predictions():
-    """Return a table with the label `died`, the probability `risk`, and the columns `site` and `age`."""
+    """Return a table with the label `died`, the probability `risk`, and the columns
+    `site` and `age`.
+    """
     rng = np.random.default_rng(0)
     site, age = rng.choice(["north", "south", "west"], 4000), rng.integers(30, 95, 4000)
     log_odds = rng.normal(-1.5, 1.2, 4000) + 0.02 * (age - 60)

@@ -1,4 +1,5 @@
-"""A recalibrator that Spark fits, as a new column of a Spark frame and as SQL: python doc/examples/spark_to_sql.py LOG.
+"""A recalibrator that Spark fits, as a new column of a Spark frame and as SQL: python
+doc/examples/spark_to_sql.py LOG.
 
 LOG is a folder of Parquet files with the label `clicked` and the probability `p`.
 """
@@ -15,15 +16,16 @@ from skcalib.metrics import calibration_error
 
 
 def main(folder):
-    """Fit, write the calibrated column, measure it; return the expression and the errors before and after."""
+    """Fit, write the calibrated column, measure it; return the expression and the
+    errors before and after.
+    """
     spark = SparkSession.builder.getOrCreate()
     log = spark.read.parquet(f"{folder}/log.parquet")
     table = PredictionTable(log, label="clicked", score="p")
     platt = table.fit(PlattScaling())  # sums on the cluster, the fit here
 
-    calibrated = table.apply(
-        platt, output="p_calibrated"
-    )  # a Spark frame with one more column
+    # a Spark frame with one more column
+    calibrated = table.apply(platt, output="p_calibrated")
     calibrated.write.mode("overwrite").parquet(f"{folder}/calibrated.parquet")
     after = PredictionTable(
         spark.read.parquet(f"{folder}/calibrated.parquet"),
@@ -31,9 +33,8 @@ def main(folder):
         score="p_calibrated",
     )
 
-    expression = to_sql(
-        platt, score="p", dialect="spark"
-    )  # for a query, wherever the scores are
+    # for a query, wherever the scores are
+    expression = to_sql(platt, score="p", dialect="spark")
     errors = [
         calibration_error(one.bin_statistics(EqualMass(15)), norm=1)
         for one in (table, after)

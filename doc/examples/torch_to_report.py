@@ -1,6 +1,8 @@
-"""From a PyTorch training loop to a report: fit on validation logits, apply on the device in one line, and look.
+"""From a PyTorch training loop to a report: fit on validation logits, apply on the
+device in one line, and look.
 
-`calibrate`, `report` and the line in `on_device` take the tensors as they are, on any device and in half precision.
+`calibrate`, `report` and the line in `on_device` take the tensors as they are, on any
+device and in half precision.
 """
 
 import subprocess
@@ -18,7 +20,9 @@ CLASSES = ["bird", "cat", "dog"]
 
 
 def train(epochs=60, n=3000, seed=0):
-    """Return logits and labels of the validation and of the test rows, of a network that is trained for too long."""
+    """Return logits and labels of the validation and of the test rows, of a network
+    that is trained for too long.
+    """
     import torch
     from torch import nn
 
@@ -38,19 +42,25 @@ def train(epochs=60, n=3000, seed=0):
 
 
 def calibrate(logits, labels):
-    """Return temperature scaling, fitted to the logits and labels of the validation rows: tensors or arrays."""
+    """Return temperature scaling, fitted to the logits and labels of the validation
+    rows: tensors or arrays.
+    """
     return TemperatureScaling(input="logit", classes=range(len(CLASSES))).fit(
         logits, labels
     )
 
 
 def on_device(temperature, logits):
-    """Return calibrated probabilities as a tensor on the device of the logits, with their gradient."""
+    """Return calibrated probabilities as a tensor on the device of the logits, with
+    their gradient.
+    """
     return (logits * temperature.inverse_temperature_).softmax(dim=1)
 
 
 def report(temperature, logits, labels, folder):
-    """Write the reports of the test rows as they are and calibrated, and return their paths."""
+    """Write the reports of the test rows as they are and calibrated, and return their
+    paths.
+    """
     forecasts = {
         "raw": softmax(np.asarray(logits.detach().cpu().float()), axis=1),
         "calibrated": temperature.predict_proba(logits),
@@ -81,7 +91,9 @@ def report(temperature, logits, labels, folder):
 
 
 def main(folder):
-    """Do the job, and return the temperature, the largest difference on the device, and the pages."""
+    """Do the job, and return the temperature, the largest difference on the device, and
+    the pages.
+    """
     validation, test = train()
     temperature = calibrate(*validation)
     print(f"temperature {temperature.temperature_:.2f}")

@@ -1,4 +1,6 @@
-"""The search finds a page first by words that readers type and that the page need not say."""
+"""The search finds a page first by words that readers type and that the page need not
+say.
+"""
 
 WORDS = {
     "coming_from": ["netcal", "uncertainty-calibration", "CalibratedClassifierCV"],

@@ -1,4 +1,6 @@
-"""Guide pages end with their examples of the gallery; pictures have twice the pixels that they are shown with."""
+"""Guide pages end with their examples of the gallery; pictures have twice the pixels
+that they are shown with.
+"""
 
 from pathlib import Path
 
@@ -12,7 +14,8 @@ def _add_examples(app, page, source):
     if examples:
         names = "\n   ".join(examples)
         source[0] += (
-            f"\n\n## In the gallery\n\n```{{eval-rst}}\n.. minigallery::\n\n   {names}\n```\n"
+            "\n\n## In the gallery\n\n```{eval-rst}\n.. minigallery::\n\n  "
+            f" {names}\n```\n"
         )
 
 

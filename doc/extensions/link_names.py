@@ -1,4 +1,6 @@
-"""In the prose, `calibration_error` in code style links to its page of the reference."""
+"""In the prose, `calibration_error` in code style links to its page of the
+reference.
+"""
 
 import re
 
@@ -15,7 +17,9 @@ _CALL = re.compile(r"(?:skcalib\.)?(?:\w+\.)?(\w+)(?:\(.*\))?", flags=re.S)
 
 
 def path_of(code):
-    """Return the path of the public name that a piece of code is, or None: also of a call such as ``EqualMass(15)``."""
+    """Return the path of the public name that a piece of code is, or None: also of a
+    call such as ``EqualMass(15)``.
+    """
     match = _CALL.fullmatch(code)
     return _PATHS.get(match[1]) if match else None
 
@@ -26,9 +30,8 @@ def _link(app, document):
         if hasattr(app.env, "current_document")
         else app.env.docname
     )
-    for link in document.findall(
-        pending_xref
-    ):  # of docstrings and the gallery: `EqualMass` without its module
+    # of docstrings and the gallery: `EqualMass` without its module
+    for link in document.findall(pending_xref):
         if link["reftype"] == "obj" and link["reftarget"] in _PATHS:
             link["reftarget"] = _PATHS[link["reftarget"]]
     if page.startswith("_generated/"):

@@ -2,14 +2,16 @@
 A boosted model in a pipeline
 =============================
 
-Boosted trees rank rows well, but their probabilities are often too extreme. `CrossFittedClassifier` puts the model
-into the middle of a pipeline. It gives the recalibrator *out-of-fold* scores: scores of rows that the model was not
-fitted on. The recalibrator at the end of the pipeline learns from them.
+Boosted trees rank rows well, but their probabilities are often too extreme.
+`CrossFittedClassifier` puts the model into the middle of a pipeline. It gives the
+recalibrator *out-of-fold* scores: scores of rows that the model was not fitted on. The
+recalibrator at the end of the pipeline learns from them.
 """
 
 # %%
-# Is a handwritten digit even or odd? The data have 1,797 images of 64 grey values. More than half of them are held
-# out. The event is the label that comes last in the alphabet: odd.
+# Is a handwritten digit even or odd? The data have 1,797 images of 64 grey values. More
+# than half of them are held out. The event is the label that comes last in the
+# alphabet: odd.
 import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.ensemble import GradientBoostingClassifier
@@ -33,7 +35,8 @@ pipeline = make_pipeline(CrossFittedClassifier(model, cv=5), BetaCalibration()).
 )
 
 # %%
-# The held-out rows judge both models. The log-loss is large where a model is sure and wrong.
+# The held-out rows judge both models. The log-loss is large where a model is sure and
+# wrong.
 from sklearn.metrics import log_loss
 
 models = {"as it is": plain, "recalibrated": pipeline}
@@ -41,7 +44,8 @@ for name, fitted in models.items():
     print(f"{name}: log-loss {log_loss(y_test, fitted.predict_proba(X_test)):.3f}")
 
 # %%
-# The diagrams show the reason: nearly all scores are close to 0 or 1, and too many of them are wrong.
+# The diagrams show the reason: nearly all scores are close to 0 or 1, and too many of
+# them are wrong.
 from skcalib.displays import ReliabilityDisplay
 
 ReliabilityDisplay.from_estimator(
@@ -49,5 +53,5 @@ ReliabilityDisplay.from_estimator(
 )
 
 # %%
-# **See also:** :doc:`/pipelines`, :doc:`/which_recalibrator`. Reference: `CrossFittedClassifier`, `BetaCalibration`,
-# `ReliabilityDisplay`.
+# **See also:** :doc:`/pipelines`, :doc:`/which_recalibrator`. Reference:
+# `CrossFittedClassifier`, `BetaCalibration`, `ReliabilityDisplay`.

@@ -2,13 +2,14 @@
 A model that is already fitted
 ==============================
 
-Early stopping needs a validation set, so the model is often fitted before anybody thinks of calibration. Wrap it in
-scikit-learn's `FrozenEstimator`: it is then used as it is. Rows that it has not seen fit the recalibrator.
+Early stopping needs a validation set, so the model is often fitted before anybody
+thinks of calibration. Wrap it in scikit-learn's `FrozenEstimator`: it is then used as
+it is. Rows that it has not seen fit the recalibrator.
 """
 
 # %%
-# The rows are orders of a shop, and the event is that an order is returned. The rows are divided into three parts: to
-# fit the model, to recalibrate it, and to judge it.
+# The rows are orders of a shop, and the event is that an order is returned. The rows
+# are divided into three parts: to fit the model, to recalibrate it, and to judge it.
 import numpy as np
 from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -32,7 +33,8 @@ model.fit(X_train, y_train)
 print(f"boosting stopped after {model.n_iter_} rounds")
 
 # %%
-# `RecalibratedClassifierCV` fits nothing but the recalibrator here. The result is one estimator with `predict_proba`.
+# `RecalibratedClassifierCV` fits nothing but the recalibrator here. The result is one
+# estimator with `predict_proba`.
 from sklearn.frozen import FrozenEstimator
 
 from skcalib import BetaCalibration, RecalibratedClassifierCV
@@ -49,7 +51,8 @@ from skcalib.metrics import calibration_error
 models = {"as it is": model, "recalibrated": recalibrated}
 for name, fitted in models.items():
     print(
-        f"{name}: calibration error {calibration_error(y_test, fitted.predict_proba(X_test)):.3f}"
+        f"{name}: calibration error"
+        f" {calibration_error(y_test, fitted.predict_proba(X_test)):.3f}"
     )
 
 ReliabilityDisplay.from_estimator(
@@ -57,5 +60,5 @@ ReliabilityDisplay.from_estimator(
 )
 
 # %%
-# **See also:** :doc:`/pipelines`, :doc:`/scikit_learn`. Reference: `RecalibratedClassifierCV`, `BetaCalibration`,
-# `calibration_error`.
+# **See also:** :doc:`/pipelines`, :doc:`/scikit_learn`. Reference:
+# `RecalibratedClassifierCV`, `BetaCalibration`, `calibration_error`.

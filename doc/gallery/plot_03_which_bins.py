@@ -2,14 +2,15 @@
 How many bins? A search answers
 ===============================
 
-More bins tell more rows apart, and each bin has fewer rows to learn its probability from. `sharpest_within` is a rule
-for `GridSearchCV`: among the candidates whose calibration error is small enough, it takes the one with the best Brier
-score.
+More bins tell more rows apart, and each bin has fewer rows to learn its probability
+from. `sharpest_within` is a rule for `GridSearchCV`: among the candidates whose
+calibration error is small enough, it takes the one with the best Brier score.
 """
 
 # %%
-# The pipeline fits the forest out of fold, and then the bins. With ``memory=`` the forest is fitted once for each
-# fold of the search, and not once more for each candidate.
+# The pipeline fits the forest out of fold, and then the bins. With ``memory=`` the
+# forest is fitted once for each fold of the search, and not once more for each
+# candidate.
 from tempfile import TemporaryDirectory
 
 from sklearn.datasets import make_classification
@@ -42,8 +43,9 @@ with TemporaryDirectory() as folder:
 print(search.best_params_)
 
 # %%
-# One bin predicts the same for everybody: its calibration error is small, and its Brier score is poor. The rule takes
-# the best Brier score among the candidates whose error is within the limit, with one standard error to spare.
+# One bin predicts the same for everybody: its calibration error is small, and its Brier
+# score is poor. The rule takes the best Brier score among the candidates whose error is
+# within the limit, with one standard error to spare.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -79,5 +81,5 @@ for ax, title in (
     ax.legend(frameon=False)
 
 # %%
-# **See also:** :doc:`/how_many_bins`, :doc:`/pipelines`. Reference: `sharpest_within`, `HistogramBinning`,
-# `EqualMass`, `EqualWidth`.
+# **See also:** :doc:`/how_many_bins`, :doc:`/pipelines`. Reference: `sharpest_within`,
+# `HistogramBinning`, `EqualMass`, `EqualWidth`.

@@ -2,12 +2,14 @@
 Is it noise? Intervals and tests
 ================================
 
-A calibrated model has a calibration error above 0 in every sample, by chance. The interval and the test say whether
-more than chance is there. Here one model is judged on 200 rows and on 20,000 rows.
+A calibrated model has a calibration error above 0 in every sample, by chance. The
+interval and the test say whether more than chance is there. Here one model is judged on
+200 rows and on 20,000 rows.
 """
 
 # %%
-# The model forecasts rain, and is a little too sure of itself: the true log-odds are 0.85 times those that it predicts.
+# The model forecasts rain, and is a little too sure of itself: the true log-odds are
+# 0.85 times those that it predicts.
 import numpy as np
 from scipy.special import expit, logit
 
@@ -22,8 +24,9 @@ def sample(n):
 samples = {f"{n:,} rows": sample(n) for n in (200, 20_000)}
 
 # %%
-# The usual error (ECE) is larger for 200 rows, although the model is the same: it contains the noise. The debiased
-# error subtracts most of it. For 200 rows its interval includes 0, and the test does not reject: too few rows to tell.
+# The usual error (ECE) is larger for 200 rows, although the model is the same: it
+# contains the noise. The debiased error subtracts most of it. For 200 rows its interval
+# includes 0, and the test does not reject: too few rows to tell.
 from functools import partial
 
 from skcalib.metrics import (
@@ -37,13 +40,14 @@ for name, (y, scores) in samples.items():
     error = calibration_error_interval(y, scores, norm=1, random_state=0)
     test = calibration_test(y, scores, random_state=0)
     print(
-        f"{name}: ECE {expected_calibration_error(y, scores):.3f}, debiased {error.estimate:.3f} "
-        f"(90 % interval {error.low:.3f} to {error.high:.3f}), p-value {test.pvalue:.3f}"
+        f"{name}: ECE {expected_calibration_error(y, scores):.3f}, debiased"
+        f" {error.estimate:.3f} (90 % interval {error.low:.3f} to {error.high:.3f}),"
+        f" p-value {test.pvalue:.3f}"
     )
 
 # %%
-# The diagrams show the same error above each panel. The grey band is where a calibrated model would stay. It is wide
-# for 200 rows.
+# The diagrams show the same error above each panel. The grey band is where a calibrated
+# model would stay. It is wide for 200 rows.
 from skcalib.displays import ReliabilityDisplay
 
 y, scores = (np.concatenate(parts) for parts in zip(*samples.values(), strict=True))
@@ -54,5 +58,5 @@ ReliabilityDisplay.from_predictions(
 )
 
 # %%
-# **See also:** :doc:`/which_error`, :doc:`/reading_a_diagram`. Reference: `calibration_error_interval`,
-# `calibration_test`, `expected_calibration_error`.
+# **See also:** :doc:`/which_error`, :doc:`/reading_a_diagram`. Reference:
+# `calibration_error_interval`, `calibration_test`, `expected_calibration_error`.

@@ -2,14 +2,15 @@
 A certificate, and what it costs
 ================================
 
-`UniformMassBinning` comes with a promise: with 90 % confidence, *every* predicted probability is within epsilon of
-the event frequency that it stands for. The promise holds for any distribution and for the number of rows at hand.
-More bins make the promise weaker; more rows make it stronger.
+`UniformMassBinning` comes with a promise: with 90 % confidence, *every* predicted
+probability is within epsilon of the event frequency that it stands for. The promise
+holds for any distribution and for the number of rows at hand. More bins make the
+promise weaker; more rows make it stronger.
 """
 
 # %%
-# The promise is about one model, so the model is fitted first, on rows of its own. Then ask for a tolerance of 0.1:
-# the recalibrator takes the most bins that meet it.
+# The promise is about one model, so the model is fitted first, on rows of its own. Then
+# ask for a tolerance of 0.1: the recalibrator takes the most bins that meet it.
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
@@ -31,8 +32,9 @@ recalibrator = UniformMassBinning(epsilon=0.1).fit(
 print(recalibrator.certificate())
 
 # %%
-# What does the promise cost? Few bins tell fewer rows apart, so the Brier score is worse. The certificate that looks
-# at the labels (Clopper-Pearson) promises more than the theorem for the same bins.
+# What does the promise cost? Few bins tell fewer rows apart, so the Brier score is
+# worse. The certificate that looks at the labels (Clopper-Pearson) promises more than
+# the theorem for the same bins.
 import matplotlib.pyplot as plt
 from sklearn.metrics import brier_score_loss
 
@@ -70,5 +72,5 @@ right.set(xlabel="Number of bins", ylabel="Brier score of held-out rows")
 right.legend(frameon=False)
 
 # %%
-# **See also:** :doc:`/how_many_bins`, :doc:`/which_recalibrator`. Reference: `UniformMassBinning`,
-# `conditional_epsilon`, `CalibrationCertificate`.
+# **See also:** :doc:`/how_many_bins`, :doc:`/which_recalibrator`. Reference:
+# `UniformMassBinning`, `conditional_epsilon`, `CalibrationCertificate`.

@@ -2,21 +2,22 @@
 Logits of a neural network with ten classes
 ===========================================
 
-Networks that are trained for long become too sure. Recalibrators take their logits directly with ``input="logit"``.
-Temperature scaling divides all logits by one number; the predicted classes stay the same.
+Networks that are trained for long become too sure. Recalibrators take their logits
+directly with ``input="logit"``. Temperature scaling divides all logits by one number;
+the predicted classes stay the same.
 """
 
 # %%
-# The digits data have ten classes. The network is trained until it makes no error on its 500 training rows.
+# The digits data have ten classes. The network is trained until it makes no error on
+# its 500 training rows.
 import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPClassifier
 
 X, y = load_digits(return_X_y=True)
-X = X + np.random.default_rng(0).normal(
-    scale=4, size=X.shape
-)  # noise, so that there is something to be unsure of
+# noise, so that there is something to be unsure of
+X = X + np.random.default_rng(0).normal(scale=4, size=X.shape)
 X_train, X_rest, y_train, y_rest = train_test_split(
     X, y, train_size=500, stratify=y, random_state=0
 )
@@ -50,16 +51,18 @@ for recalibrator in (
     proba[type(recalibrator).__name__] = recalibrator.predict_proba(logits(X_test))
 for name, found in proba.items():
     print(
-        f"{name}: log-loss {log_loss(y_test, found):.3f}, accuracy {accuracy_score(y_test, found.argmax(axis=1)):.3f}"
+        f"{name}: log-loss {log_loss(y_test, found):.3f}, accuracy"
+        f" {accuracy_score(y_test, found.argmax(axis=1)):.3f}"
     )
 
 # %%
-# The diagrams are about the predicted class: where the model says 80 %, is it right in 80 % of the rows?
+# The diagrams are about the predicted class: where the model says 80 %, is it right in
+# 80 % of the rows?
 from skcalib.displays import ReliabilityDisplay
 
 shown = {name: proba[name] for name in ("network", "TemperatureScaling")}
 ReliabilityDisplay.from_predictions(y_test, shown, layout="columns", random_state=0)
 
 # %%
-# **See also:** :doc:`/scores`, :doc:`/many_classes`, :doc:`/where_predictions_live`. Reference: `TemperatureScaling`,
-# `VectorScaling`, `DirichletCalibration`.
+# **See also:** :doc:`/scores`, :doc:`/many_classes`, :doc:`/where_predictions_live`.
+# Reference: `TemperatureScaling`, `VectorScaling`, `DirichletCalibration`.

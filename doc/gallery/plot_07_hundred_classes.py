@@ -2,13 +2,14 @@
 A hundred classes with few rows each
 ====================================
 
-With 20 calibration rows a class, a map for each class alone learns mostly noise. The methods of this package hold the
-classes together by a ridge toward one map for all classes. The fewer rows there are, the stronger is the ridge.
+With 20 calibration rows a class, a map for each class alone learns mostly noise. The
+methods of this package hold the classes together by a ridge toward one map for all
+classes. The fewer rows there are, the stronger is the ridge.
 """
 
 # %%
-# Logits of a classifier with 100 classes. Each class has its own bias, and all logits are twice as large as they
-# should be. 2,000 rows are for calibration, 10,000 to judge.
+# Logits of a classifier with 100 classes. Each class has its own bias, and all logits
+# are twice as large as they should be. 2,000 rows are for calibration, 10,000 to judge.
 import numpy as np
 from scipy.special import softmax
 
@@ -52,7 +53,9 @@ methods = {
 }
 labels = np.arange(n_classes)
 print(
-    f"not recalibrated: {log_loss(y_test, softmax(logits_test, axis=1), labels=labels):.3f}, truth: {best:.3f}"
+    "not recalibrated:"
+    f" {log_loss(y_test, softmax(logits_test, axis=1), labels=labels):.3f}, truth:"
+    f" {best:.3f}"
 )
 losses = {}
 for name, method in methods.items():
@@ -60,7 +63,8 @@ for name, method in methods.items():
     losses[name] = log_loss(y_test, method.predict_proba(logits_test), labels=labels)
 
 # %%
-# The bars show the log-loss of the 10,000 test rows minus the log-loss of the true probabilities. Short bars are good.
+# The bars show the log-loss of the 10,000 test rows minus the log-loss of the true
+# probabilities. Short bars are good.
 import matplotlib.pyplot as plt
 
 figure, ax = plt.subplots(figsize=(8, 3.5), layout="constrained")
@@ -75,4 +79,5 @@ ax.invert_yaxis()
 ax.set(xlabel="Log-loss above the true probabilities", xlim=(0, 1.15 * excess.max()))
 
 # %%
-# **See also:** :doc:`/many_classes`. Reference: `VectorScaling`, `BetaCalibration`, `ClasswiseTemperatureScaling`.
+# **See also:** :doc:`/many_classes`. Reference: `VectorScaling`, `BetaCalibration`,
+# `ClasswiseTemperatureScaling`.

@@ -2,13 +2,14 @@
 Groups, and segments that nobody named
 ======================================
 
-A model can be calibrated on the whole and wrong for one group of people. `calibration_by_group` judges the groups
-that you name. `segment_calibration_test` looks for the worst segment itself, and its p-value counts how many it
-looked at.
+A model can be calibrated on the whole and wrong for one group of people.
+`calibration_by_group` judges the groups that you name. `segment_calibration_test` looks
+for the worst segment itself, and its p-value counts how many it looked at.
 """
 
 # %%
-# At site 3 older patients have more events than the model knows, because the model does not see the site.
+# At site 3 older patients have more events than the model knows, because the model does
+# not see the site.
 import numpy as np
 import pandas as pd
 from scipy.special import expit
@@ -37,7 +38,8 @@ model = LogisticRegression(max_iter=1000).fit(X[columns][train], y[train])
 scores = model.predict_proba(X[columns][test])[:, 1]
 
 # %%
-# The search for segments. The first row of the table is the worst segment that it found.
+# The search for segments. The first row of the table is the worst segment that it
+# found.
 from skcalib.metrics import calibration_by_group, segment_calibration_test
 
 found = segment_calibration_test(
@@ -47,8 +49,9 @@ print(f"p-value {found.pvalue:.3f}")
 found.segments.to_frame().head(5).round(3)
 
 # %%
-# The groups by name. A filled mark says that the difference remains after adjustment for the number of groups. The
-# scores of other sites are a little too high: the model was fitted to all sites together.
+# The groups by name. A filled mark says that the difference remains after adjustment
+# for the number of groups. The scores of other sites are a little too high: the model
+# was fitted to all sites together.
 from skcalib.displays import GroupDisplay
 
 by_site = calibration_by_group(
@@ -57,5 +60,5 @@ by_site = calibration_by_group(
 GroupDisplay.from_table(by_site)
 
 # %%
-# **See also:** :doc:`/which_groups`. Reference: `calibration_by_group`, `segment_calibration_test`, `GroupDisplay`,
-# `SegmentDisplay`.
+# **See also:** :doc:`/which_groups`. Reference: `calibration_by_group`,
+# `segment_calibration_test`, `GroupDisplay`, `SegmentDisplay`.

@@ -2,13 +2,15 @@
 Last month against this month, and a monitor
 ============================================
 
-Two questions look alike. *Is this month different from last month?* Two samples are compared once:
-`calibration_change`. *Tell me when it goes wrong.* Rows come in every day and somebody looks every day:
-`CalibrationMonitor`. Its false alarms stay rare, however often you look.
+Two questions look alike. *Is this month different from last month?* Two samples are
+compared once: `calibration_change`. *Tell me when it goes wrong.* Rows come in every
+day and somebody looks every day: `CalibrationMonitor`. Its false alarms stay rare,
+however often you look.
 """
 
 # %%
-# Sixty days of scores. From day 40 on, events become more frequent, which the scores do not know.
+# Sixty days of scores. From day 40 on, events become more frequent, which the scores do
+# not know.
 import numpy as np
 from scipy.special import expit, logit
 
@@ -18,7 +20,8 @@ scores = rng.beta(1, 4, len(day))
 y = (rng.random(len(day)) < expit(logit(scores) + 0.5 * (day >= 40))).astype(int)
 
 # %%
-# Compare the first thirty days with the last thirty. The last seven lines are estimates with 90 % intervals.
+# Compare the first thirty days with the last thirty. The last seven lines are estimates
+# with 90 % intervals.
 from skcalib.monitoring import CalibrationMonitor, calibration_change
 
 before, after = day < 30, day >= 30
@@ -29,18 +32,21 @@ print(f"p-value {change.pvalue:.3f}")
 change.to_frame().round(3)
 
 # %%
-# The monitor sees one day after the other. It compares the scores with alternatives that are shifted or stretched,
-# and the picture shows the evidence for these. The monitor raises its alarm where the line crosses the threshold. It
-# also dates the change.
+# The monitor sees one day after the other. It compares the scores with alternatives
+# that are shifted or stretched, and the picture shows the evidence for these. The
+# monitor raises its alarm where the line crosses the threshold. It also dates the
+# change.
 from skcalib.displays import MonitorDisplay
 
 monitor = CalibrationMonitor(average_run_length=100_000)
 for today in range(60):
     monitor.partial_fit(scores[day == today], y[day == today])
 print(
-    f"alarm on day {day[monitor.alarm_row_]}, change dated to day {day[monitor.change_row_]}; the truth is day 40"
+    f"alarm on day {day[monitor.alarm_row_]}, change dated to day"
+    f" {day[monitor.change_row_]}; the truth is day 40"
 )
 MonitorDisplay.from_monitor(monitor)
 
 # %%
-# **See also:** :doc:`/drift`. Reference: `calibration_change`, `CalibrationMonitor`, `MonitorDisplay`.
+# **See also:** :doc:`/drift`. Reference: `calibration_change`, `CalibrationMonitor`,
+# `MonitorDisplay`.

@@ -6,9 +6,9 @@ One command turns a table of labels and scores into a page that you can mail::
 
     python -m skcalib report scores.csv --label bought --score p --segment country --time month --threshold 0.3
 
-The page loads nothing from elsewhere: the example shows it below as it is. With ``--json`` the command prints the
-numbers instead.
-"""
+The page loads nothing from elsewhere: the example shows it below as it is. With
+``--json`` the command prints the numbers instead.
+"""  # noqa: E501
 
 # sphinx_gallery_thumbnail_path = 'pictures/report.png'
 
@@ -73,13 +73,17 @@ class Page:
     """Show a page within this one."""
 
     def _repr_html_(self):
-        return f'<iframe srcdoc="{escape(html)}" style="width: 100%; height: 40rem; background: white"></iframe>'
+        return (
+            f'<iframe srcdoc="{escape(html)}" style="width: 100%; height: 40rem;'
+            ' background: white"></iframe>'
+        )
 
 
 Page()
 
 # %%
-# The numbers stand in the page as JSON. Here they say what each recalibrator would gain, by cross-validation.
+# The numbers stand in the page as JSON. Here they say what each recalibrator would
+# gain, by cross-validation.
 import json
 import re
 
@@ -104,4 +108,5 @@ ax.set(xlabel="Log-loss saved by recalibrating, with 90 % intervals")
 ax.invert_yaxis()
 
 # %%
-# **See also:** :doc:`/displays`, :doc:`/reporting`. Reference: `calibration_summary`, `recalibration_gain`.
+# **See also:** :doc:`/displays`, :doc:`/reporting`. Reference: `calibration_summary`,
+# `recalibration_gain`.

@@ -2,8 +2,9 @@
 A table on DuckDB, and SQL out of it
 ====================================
 
-A log of predictions may be too large for memory. `PredictionTable` asks the engine for sums, and every metric is
-computed from them. A recalibrator that was fitted this way becomes an SQL expression, and runs where the rows are.
+A log of predictions may be too large for memory. `PredictionTable` asks the engine for
+sums, and every metric is computed from them. A recalibrator that was fitted this way
+becomes an SQL expression, and runs where the rows are.
 """
 
 # %%
@@ -24,7 +25,8 @@ pq.write_table(
 )
 
 # %%
-# DuckDB reads the file and makes the sums of 20 bins. The interval needs no more than these sums.
+# DuckDB reads the file and makes the sums of 20 bins. The interval needs no more than
+# these sums.
 from skcalib.binning import EqualWidth
 from skcalib.engines import PredictionTable, scan
 from skcalib.metrics import calibration_error_interval
@@ -43,11 +45,13 @@ expression = to_sql(recalibrator, score="p", dialect="duckdb")
 print(expression)
 
 # %%
-# The database computes the new column. The diagrams are drawn from the sums of the bins, before and after.
+# The database computes the new column. The diagrams are drawn from the sums of the
+# bins, before and after.
 import duckdb
 
 duckdb.sql(
-    f"COPY (SELECT *, {expression} AS calibrated FROM '{path}') TO '{path.with_name('new.parquet')}'"
+    f"COPY (SELECT *, {expression} AS calibrated FROM '{path}') TO"
+    f" '{path.with_name('new.parquet')}'"
 )
 new = PredictionTable(
     scan(str(path.with_name("new.parquet"))), label="clicked", score="calibrated"
@@ -66,4 +70,5 @@ for histogram in display.histogram_ax_:
 folder.cleanup()
 
 # %%
-# **See also:** :doc:`/large_tables`, :doc:`/deploying`. Reference: `PredictionTable`, `to_sql`, `BinStatistics`.
+# **See also:** :doc:`/large_tables`, :doc:`/deploying`. Reference: `PredictionTable`,
+# `to_sql`, `BinStatistics`.

@@ -2,9 +2,9 @@
 JSON and ONNX: recalibrators without a pickle
 =============================================
 
-A fitted recalibrator is a few numbers. `to_dict` writes them as plain JSON, which any version of this package reads
-back and which cannot execute code. `to_onnx` writes a graph for runtimes outside Python. Both give the same
-probabilities.
+A fitted recalibrator is a few numbers. `to_dict` writes them as plain JSON, which any
+version of this package reads back and which cannot execute code. `to_onnx` writes a
+graph for runtimes outside Python. Both give the same probabilities.
 """
 
 # %%
@@ -28,7 +28,8 @@ from skcalib.export import from_dict, to_dict
 text = json.dumps(to_dict(recalibrator))
 again = from_dict(json.loads(text))
 print(
-    f"{len(text)} characters; equal: {np.array_equal(again.predict_proba(scores), recalibrator.predict_proba(scores))}"
+    f"{len(text)} characters; equal:"
+    f" {np.array_equal(again.predict_proba(scores), recalibrator.predict_proba(scores))}"  # noqa: E501
 )
 
 # %%

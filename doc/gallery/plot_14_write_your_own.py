@@ -2,12 +2,13 @@
 Write your own bins, recalibrator and metric
 ============================================
 
-Each of the three is one small class or function. It then works with everything else: searches, displays, intervals,
-tests and pipelines.
+Each of the three is one small class or function. It then works with everything else:
+searches, displays, intervals, tests and pipelines.
 """
 
 # %%
-# **Bins** are a class with one method, `_edges`. These get finer towards 0, for rare events.
+# **Bins** are a class with one method, `_edges`. These get finer towards 0, for rare
+# events.
 import numpy as np
 
 from skcalib.binning import BaseBinning
@@ -24,8 +25,9 @@ class GeometricBins(BaseBinning):
 
 
 # %%
-# **A recalibrator** for two classes is two methods: one learns, one predicts. This one multiplies the odds by one
-# number, so that the mean probability is the event frequency.
+# **A recalibrator** for two classes is two methods: one learns, one predicts. This one
+# multiplies the odds by one number, so that the mean probability is the event
+# frequency.
 from scipy.optimize import brentq
 from scipy.special import expit
 
@@ -50,9 +52,9 @@ class OddsShift(BinaryRecalibrator):
 
 
 # %%
-# **A metric** is a function of labels and probabilities. Here: by how much the expected number of events is above the
-# observed one. It is a ratio of means and can be negative, so a bootstrap covers it. The library cannot know that,
-# and warns.
+# **A metric** is a function of labels and probabilities. Here: by how much the expected
+# number of events is above the observed one. It is a ratio of means and can be
+# negative, so a bootstrap covers it. The library cannot know that, and warns.
 def relative_excess(y_true, y_proba, sample_weight=None):
     """Return expected events minus observed events, as a share of the observed ones."""
     return (
@@ -94,5 +96,5 @@ ReliabilityDisplay.from_predictions(
 )
 
 # %%
-# **See also:** :doc:`/howto_binning`, :doc:`/howto_recalibrator`, :doc:`/howto_metric`. Reference: `BaseBinning`,
-# `BinaryRecalibrator`, `calibration_error_interval`.
+# **See also:** :doc:`/howto_binning`, :doc:`/howto_recalibrator`, :doc:`/howto_metric`.
+# Reference: `BaseBinning`, `BinaryRecalibrator`, `calibration_error_interval`.

@@ -2,12 +2,14 @@
 A threshold with a promise
 ==========================
 
-"At most 5 % of the answers may be wrong." A threshold that is tuned until the data say so breaks this promise on new
-rows in many cases. `certified_threshold` finds one by exact tests.
+"At most 5 % of the answers may be wrong." A threshold that is tuned until the data say
+so breaks this promise on new rows in many cases. `certified_threshold` finds one by
+exact tests.
 """
 
 # %%
-# Naive Bayes reads digits. Half of the rows are for the model, a quarter is for the threshold, and a quarter is new.
+# Naive Bayes reads digits. Half of the rows are for the model, a quarter is for the
+# threshold, and a quarter is new.
 import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
@@ -37,20 +39,22 @@ proba = model.predict_proba(X_new)
 answered = certified.accepts(proba)
 wrong = proba.argmax(axis=1) != y_new
 print(
-    f"{answered.mean():.0%} of the new rows are answered, {wrong[answered].mean():.1%} of the answers are wrong"
+    f"{answered.mean():.0%} of the new rows are answered, {wrong[answered].mean():.1%}"
+    " of the answers are wrong"
 )
 print(f"without abstaining {wrong.mean():.1%} are wrong")
 
 # %%
-# The price: errors among the answers, against the share of rows that is answered. The certified point lies below the
-# target, because the curve itself is uncertain.
+# The price: errors among the answers, against the share of rows that is answered. The
+# certified point lies below the target, because the curve itself is uncertain.
 display = RiskCoverageDisplay.from_predictions(
     y_calibration, model.predict_proba(X_calibration), target=0.05, name="naive Bayes"
 )
 
 # %%
-# Is it worth the trouble? Over 200 splits of the same rows, the share of thresholds that break their promise on new
-# rows: tuned on the calibration rows until the error rate there is 5 %, and certified.
+# Is it worth the trouble? Over 200 splits of the same rows, the share of thresholds
+# that break their promise on new rows: tuned on the calibration rows until the error
+# rate there is 5 %, and certified.
 broken = {"tuned": 0, "certified": 0}
 proba, wrong = model.predict_proba(X_rest), model.predict(X_rest) != y_rest
 for seed in range(200):
@@ -70,4 +74,5 @@ for seed in range(200):
 print({name: f"{count / 200:.0%} broken" for name, count in broken.items()})
 
 # %%
-# **See also:** :doc:`/which_threshold`. Reference: `certified_threshold`, `RiskCoverageDisplay`.
+# **See also:** :doc:`/which_threshold`. Reference: `certified_threshold`,
+# `RiskCoverageDisplay`.

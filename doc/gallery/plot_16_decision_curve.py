@@ -2,12 +2,14 @@
 Is the model worth using?
 =========================
 
-A decision curve shows the net benefit of acting by a model, beside acting for everybody and for nobody. The
-threshold says what an error costs: who acts from a probability of .1 on takes 9 false alarms for one event.
+A decision curve shows the net benefit of acting by a model, beside acting for everybody
+and for nobody. The threshold says what an error costs: who acts from a probability of
+.1 on takes 9 false alarms for one event.
 """
 
 # %%
-# Two models for malignant tumours: one of four weak measurements, and one of the mean radius beside them.
+# Two models for malignant tumours: one of four weak measurements, and one of the mean
+# radius beside them.
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
@@ -24,8 +26,10 @@ X_train, X_test, y_train, y_test = train_test_split(
 )
 columns = {"four measurements": [1, 4, 8, 9], "and the radius": [0, 1, 4, 8, 9]}
 models = {
-    name: make_pipeline(StandardScaler(), LogisticRegression()).fit(
-        X_train[:, some], y_train
+    name: (
+        make_pipeline(StandardScaler(), LogisticRegression()).fit(
+            X_train[:, some], y_train
+        )
     )
     for name, some in columns.items()
 }
@@ -36,8 +40,8 @@ proba = {
 display = DecisionCurveDisplay.from_predictions(y_test, proba, threshold=0.1)
 
 # %%
-# Is the second model better at thresholds from .05 to .3? Both are compared on the same rows, and the band holds at
-# all thresholds at once.
+# Is the second model better at thresholds from .05 to .3? Both are compared on the same
+# rows, and the band holds at all thresholds at once.
 thresholds = [0.05, 0.1, 0.15, 0.2, 0.25, 0.3]
 difference = net_benefit(
     y_test,
@@ -51,19 +55,22 @@ print(difference)
 difference.to_frame().round(3)
 
 # %%
-# At a known price the same model decides: a missed tumour costs 9 times a needless biopsy.
+# At a known price the same model decides: a missed tumour costs 9 times a needless
+# biopsy.
 costs = [[0, 1], [9, 0]]
 some = columns["and the radius"]
 by_cost = ExpectedCostClassifier(models["and the radius"], costs).fit(
     X_train[:, some], y_train
 )
 print(
-    f"least expected cost {mean_cost(y_test, by_cost.predict(X_test[:, some]), costs):.2f}"
+    "least expected cost"
+    f" {mean_cost(y_test, by_cost.predict(X_test[:, some]), costs):.2f}"
 )
 print(
-    f"most probable class {mean_cost(y_test, by_cost.predict_proba(X_test[:, some])[:, 1] > 0.5, costs):.2f}"
+    "most probable class"
+    f" {mean_cost(y_test, by_cost.predict_proba(X_test[:, some])[:, 1] > 0.5, costs):.2f}"  # noqa: E501
 )
 
 # %%
-# **See also:** :doc:`/which_threshold`, :doc:`/reading_a_diagram`. Reference: `net_benefit`, `mean_cost`,
-# `ExpectedCostClassifier`, `DecisionCurveDisplay`.
+# **See also:** :doc:`/which_threshold`, :doc:`/reading_a_diagram`. Reference:
+# `net_benefit`, `mean_cost`, `ExpectedCostClassifier`, `DecisionCurveDisplay`.

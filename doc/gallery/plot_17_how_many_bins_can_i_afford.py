@@ -2,23 +2,27 @@
 How many bins can I afford?
 ===========================
 
-More bins tell more rows apart, and each has fewer rows to learn from. `BinCountDisplay` draws both sides: the
-tolerance that theory promises before any data are seen, and error and sharpness on data.
+More bins tell more rows apart, and each has fewer rows to learn from. `BinCountDisplay`
+draws both sides: the tolerance that theory promises before any data are seen, and error
+and sharpness on data.
 """
 
 # %%
-# Before any data: `UniformMassBinning` promises a tolerance for all bins at once, with 90 % confidence. The circles
-# mark the most bins that keep the tolerance at .05. With 300 rows no number of bins does.
+# Before any data: `UniformMassBinning` promises a tolerance for all bins at once, with
+# 90 % confidence. The circles mark the most bins that keep the tolerance at .05. With
+# 300 rows no number of bins does.
 from skcalib.displays import BinCountDisplay
 
 promised = BinCountDisplay.from_guarantee([300, 1_000, 5_000, 20_000], epsilon=0.05)
 for curve in promised.curves:
     print(
-        f"{curve.name}: {curve.chosen or 'no number of'} {'bin' if curve.chosen == 1 else 'bins'}"
+        f"{curve.name}: {curve.chosen or 'no number of'}"
+        f" {'bin' if curve.chosen == 1 else 'bins'}"
     )
 
 # %%
-# On data: 6,000 scores of a model that is too sure of itself. Each number of bins is judged by cross-validation.
+# On data: 6,000 scores of a model that is too sure of itself. Each number of bins is
+# judged by cross-validation.
 import numpy as np
 from scipy.special import expit
 
@@ -28,12 +32,13 @@ y = np.where(rng.random(6000) < expit(log_odds), "paid", "open")
 y_proba = expit(2 * log_odds)
 
 # %%
-# On the left is the calibration error that remains, on the right the share of the labels' variance that the bins
-# explain. Beyond ten bins the sharpness hardly grows. The circles mark the sharpest bins whose error is at most .04.
+# On the left is the calibration error that remains, on the right the share of the
+# labels' variance that the bins explain. Beyond ten bins the sharpness hardly grows.
+# The circles mark the sharpest bins whose error is at most .04.
 measured = BinCountDisplay.from_predictions(y, y_proba, max_error=0.04)
 for curve in measured.curves:
     print(f"{curve.name}: {curve.chosen} bins")
 
 # %%
-# **See also:** :doc:`/how_many_bins`, :doc:`/displays`. Reference: `BinCountDisplay`, `UniformMassBinning`,
-# `sharpest_within`.
+# **See also:** :doc:`/how_many_bins`, :doc:`/displays`. Reference: `BinCountDisplay`,
+# `UniformMassBinning`, `sharpest_within`.

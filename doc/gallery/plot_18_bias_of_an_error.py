@@ -2,13 +2,15 @@
 The error of a calibrated model is not 0
 ========================================
 
-For teachers: the usual calibration error contains the noise of its bins. It is above 0 for a calibrated model, and it
-grows with the number of bins. A simulation shows by how much, and what the debiased error does about it.
+For teachers: the usual calibration error contains the noise of its bins. It is above 0
+for a calibrated model, and it grows with the number of bins. A simulation shows by how
+much, and what the debiased error does about it.
 """
 
 # %%
-# A `CalibrationModel` has a known distribution of scores and a known calibration curve. This one is calibrated: an
-# event of score s happens with probability s. Its true calibration error is 0.
+# A `CalibrationModel` has a known distribution of scores and a known calibration curve.
+# This one is calibrated: an event of score s happens with probability s. Its true
+# calibration error is 0.
 from scipy.stats import beta
 
 from skcalib.simulation import CalibrationModel
@@ -17,15 +19,15 @@ model = CalibrationModel(beta(1, 2), lambda scores: scores)
 print(f"true error {model.true_calibration_error():.3f}")
 
 # %%
-# The error in equal-width bins, averaged over 200 samples of each size. With 200 rows and 64 bins it is far from 0,
-# although nothing is wrong with the model.
+# The error in equal-width bins, averaged over 200 samples of each size. With 200 rows
+# and 64 bins it is far from 0, although nothing is wrong with the model.
 from skcalib.displays import EstimatorBiasDisplay
 
 EstimatorBiasDisplay.from_model(model, n_simulations=200, random_state=0)
 
 # %%
-# The debiased error takes the noise off. It is not quite 0 on average either: it cannot be negative. Now an
-# over-confident model is judged, whose error is known, too.
+# The debiased error takes the noise off. It is not quite 0 on average either: it cannot
+# be negative. Now an over-confident model is judged, whose error is known, too.
 from scipy.special import expit, logit
 
 from skcalib.metrics import calibration_error
@@ -44,16 +46,18 @@ for name, one in (("calibrated", model), ("over-confident", sure)):
     for metric in (plugin, debiased):
         bias = one.estimator_bias(metric, 500, 200, random_state=0)
         print(
-            f"{name}, true error {one.true_calibration_error():.3f}, {metric.__name__}: bias {bias.bias:+.3f}"
+            f"{name}, true error {one.true_calibration_error():.3f}, {metric.__name__}:"
+            f" bias {bias.bias:+.3f}"
         )
 
 # %%
-# The same against the number of rows. Both lines go to 0; the debiased one is nearer from the start.
+# The same against the number of rows. Both lines go to 0; the debiased one is nearer
+# from the start.
 metrics = {"plugin": plugin, "debiased": debiased}
 EstimatorBiasDisplay.from_model(
     sure, metrics=metrics, n_simulations=200, random_state=0, kind="lines"
 )
 
 # %%
-# **See also:** :doc:`/which_error`, :doc:`/scores`. Reference: `CalibrationModel`, `EstimatorBiasDisplay`,
-# `calibration_error`.
+# **See also:** :doc:`/which_error`, :doc:`/scores`. Reference: `CalibrationModel`,
+# `EstimatorBiasDisplay`, `calibration_error`.
