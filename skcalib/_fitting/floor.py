@@ -5,6 +5,7 @@ floor, or a clipping constant.
 import numpy as np
 from scipy.special import expit
 
+from skcalib._fitting.folds import taken
 from skcalib._rows.blocks import condensed, row_blocks
 from skcalib._rows.links import (
     log_probability,
@@ -87,6 +88,14 @@ def learned_floor(scores, codes, sample_weight, input):
         From {0, 1e-5, .001, .01, .03, .1}; K times the floor is at most .3.
     """
     n_classes = max(scores.shape[1], 2)
+    if input == "logit" and n_classes > 2 and scores.min() == -np.inf:
+        # Rows in which a class is impossible say nothing of a floor under all of them.
+        rows = np.isfinite(scores).all(axis=1)
+        if not rows.any():
+            return 0.0
+        scores = scores[rows]
+        codes = codes[rows]
+        sample_weight = taken(sample_weight, rows)
     largest = (_LARGEST_TOTAL + 1e-9) / n_classes
     floors = [0.0, *(floor for floor in _CANDIDATES if floor < largest)]
     likelihoods_of = (

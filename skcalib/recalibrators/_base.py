@@ -455,12 +455,12 @@ class BinaryRecalibrator(BaseRecalibrator):
         return parts
 
     def _problem_scores(self, scores):
-        """Return scores of a binary problem; those of K logits tie where they are
-        rounded.
+        """Return scores of one of K classes, of which those that differ by rounding
+        alone tie: logits and their softmax then have the same fit.
         """
-        if self.input == "logit" and self._scale != "log_odds":
-            return tied_where_rounded(scores)
-        return scores
+        if self._scale == "log_odds" or self._rounds_class_scores:
+            return scores
+        return tied_where_rounded(scores)
 
     def _predict_scores(self, scores):
         if len(self.classes_) == 2:
@@ -513,15 +513,14 @@ class BinaryRecalibrator(BaseRecalibrator):
         """
         if self._scale == "log_odds":
             return log_odds_against_rest(probabilities)
-        return rounded if self._rounds_softmax else np.asarray
+        return rounded if self._rounds_class_scores else np.asarray
 
     @property
-    def _rounds_softmax(self):
-        """Whether the probabilities of K logits are rounded, so that those that are
-        equal tie on whatever machine.
+    def _rounds_class_scores(self):
+        """Whether the probabilities of K classes are rounded, so that those that are
+        equal tie on whatever machine, and logits tie where their softmax does.
         """
-        has_logits = self.input == "logit" and len(self.classes_) > 2
-        return self._is_step_function and has_logits
+        return self._is_step_function and len(self.classes_) > 2
 
     def _part(self):
         """Return an unfitted recalibrator for one binary problem on probabilities."""
@@ -566,7 +565,7 @@ class BinaryRecalibrator(BaseRecalibrator):
         scores themselves.
         """
         node = part._map(score)
-        return with_cuts(node, rounded_up_to) if self._rounds_softmax else node
+        return with_cuts(node, rounded_up_to) if self._rounds_class_scores else node
 
     def _score_node(self, scores):
         """Return the score of the positive class of two: of two probabilities the

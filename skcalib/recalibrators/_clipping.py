@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcalib._fitting.floor import floored, learned_floor
-from skcalib._fitting.folds import taken
 from skcalib._input.sklearn_private import Interval, StrOptions
 from skcalib._rows.links import (
     PROBABILITY_CLIP,
@@ -67,24 +66,13 @@ class ClippedRecalibrator(BaseRecalibrator):
             self.clip_ = float(self.clip)
         else:
             if floor is None:
-                floor = self._learned_floor(scores, codes, sample_weight)
+                floor = learned_floor(scores, codes, sample_weight, self.input)
             self.floor_ = floor
             self.clip_ = floor
         # Logits in single precision stay so in a fit, which they make twice as fast, as
         # without a floor.
         dtype = scores.dtype if self.input == "logit" else np.float64
         return self._inside(scores, dtype)
-
-    def _learned_floor(self, scores, codes, sample_weight):
-        """Return the floor, by the rows in which every class is possible."""
-        closed = self._closed(scores)
-        if closed is not None:
-            rows = ~closed.any(axis=1)
-            if not rows.any():
-                return 0.0
-            scores, codes = scores[rows], codes[rows]
-            sample_weight = taken(sample_weight, rows)
-        return learned_floor(scores, codes, sample_weight, self.input)
 
     def _inside(self, scores, dtype=np.float64):
         # Log-odds are kept inside the clipping constant by themselves.
