@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, settings
 from sklearn.base import clone
 
 from skcalib import CautiousRecalibrator
-from skcalib.metrics._registry import METRICS
 
 _COMMON = {
     "deadline": None,
@@ -39,15 +38,6 @@ def _each(recalibrators):
 
 # pyright reads it; pytest has nothing to collect there.
 collect_ignore = ["typing_samples.py"]
-
-
-@pytest.fixture(autouse=True)
-def _metrics_stay_as_they_are():
-    """Take a metric that a test has registered out of the table again."""
-    before = dict(METRICS)
-    yield
-    METRICS.clear()
-    METRICS.update(before)
 
 
 @pytest.fixture(params=_each(RECALIBRATORS))
