@@ -8,7 +8,7 @@ against the rest.
 from copy import copy
 from dataclasses import dataclass
 from functools import reduce
-from operator import and_, or_
+from operator import add, and_, or_
 
 import numpy as np
 
@@ -20,10 +20,11 @@ _REASONS = ("missing", "score", "label", "weight")
 # as in metrics.
 _ROUNDING, _ROUNDING_SINGLE = 1e-6, 1e-3
 _INVALID = 2.0  # no score and no label: counted as such
-_TYPES = (
-    (bool | np.bool_, "is_boolean"),
-    (str, "is_text"),
-    (int | float | np.number, "is_numeric"),
+# the first that a Python value is an instance of; a bool is an int, too
+_KINDS = (
+    (bool | np.bool_, "boolean"),
+    (str, "text"),
+    (int | float | np.number, "number"),
 )
 
 
@@ -38,14 +39,12 @@ class PredictionColumns:
         self, frame, score, label, weight, by, on_invalid, own=None, event=None
     ):
         check_option(on_invalid, "on_invalid", ("raise", "drop"))
-        self.frame, self.score, self.label, self.by, self.on_invalid, self.own = (
-            frame,
-            score,
-            label,
-            by,
-            on_invalid,
-            own,
-        )
+        self.frame = frame
+        self.score = score
+        self.label = label
+        self.by = by
+        self.on_invalid = on_invalid
+        self.own = own
         self.weight = None if weight is None else nw.col(weight).cast(nw.Float64)
         self.event = event  # the label's column and the label that a user named
         self.valid = {
@@ -62,26 +61,23 @@ class PredictionColumns:
         What is grouped by the keys gets the segments' numbers once it is small: to join
         all rows takes longer.
         """
-        own = {"score": self.score, "label": self.label.cast(nw.Int8)}
-        valid, keys = reduce(and_, self.valid.values()), self.keys("")
+        keys = self.keys("")
+        columns = {"score": self.score, "label": self.label.cast(nw.Int8), **keys}
+        is_valid = reduce(and_, self.valid.values())
         if self.weight is not None:
-            valid, own["weight"] = valid & (self.weight > 0), self.weight
-        return (
-            self.frame.lazy().filter(valid).select(**own, **keys),
-            list(keys),
-            self.segments(keys),
-        )
+            columns["weight"] = self.weight
+            is_valid = is_valid & (self.weight > 0)
+        valid_rows = self.frame.lazy().filter(is_valid).select(**columns)
+        return valid_rows, list(keys), self.segments(keys)
 
     def segments(self, keys):
         """Return the segments of all rows, which are read faster than the valid ones
         alone.
         """
+        if not keys:
+            return Segments([], [], [])
         try:
-            return (
-                Segments.of(self.frame.lazy().select(**keys), list(keys))
-                if keys
-                else Segments([], [], [])
-            )
+            return Segments.of(self.frame.lazy().select(**keys), list(keys))
         except (TypeError, NotImplementedError) as error:
             # values that are lists, types that Arrow does not know
             raise ValueError(
@@ -113,19 +109,17 @@ class PredictionColumns:
         """Refuse invalid rows, which are looked for only where fewer rows were used
         than there are.
         """
-        n_used = int(sums["count"].sum())
         self._check_events(sums)
         if self.on_invalid == "drop":
             return
-        if n_used == int(
-            fetched(self.frame.lazy().select(nw.len().alias("n")))["n"][0]
-        ):
+        n_used = int(sums["count"].sum())
+        n_rows = fetched(self.frame.lazy().select(nw.len().alias("n")))["n"][0]
+        if n_used == n_rows:
             return
         counts = self._rows_by_reason()
-        if any(counts[name] for name in _REASONS):
-            shown = ", ".join(
-                f"{counts[name]} ({name})" for name in _REASONS if counts[name]
-            )
+        reasons = [name for name in _REASONS if counts[name] > 0]
+        if reasons:
+            shown = ", ".join(f"{counts[name]} ({name})" for name in reasons)
             raise ValueError(
                 f"The table has invalid rows: {shown}. See invalid_rows();"
                 " on_invalid='drop' leaves them out."
@@ -142,15 +136,14 @@ class PredictionColumns:
                 "weight is too large: its sums are infinite. Divide the weights by a"
                 " number."
             )
-        if (
-            self.event is None
-            or not len(sums["count"])
-            or np.any(sums.get("label", sums.get("weighted_label")) > 0)
-        ):
+        if self.event is None or len(sums["count"]) == 0:
+            return
+        events = sums["label"] if "label" in sums else sums["weighted_label"]
+        if np.any(events > 0):
             return
         name, pos_label = self.event
         labels, _ = numbered(self.frame.lazy().select(name), name)
-        shown = ", ".join(map(repr, labels[:10])) + ", ..." * (len(labels) > 10)
+        shown = _first_few([repr(label) for label in labels], 10)
         raise ValueError(
             f"pos_label={pos_label!r} does not occur in the column {name!r}, whose"
             f" labels are {shown}."
@@ -165,51 +158,56 @@ class PredictionColumns:
         """Return the same with the number of rows that are used and of those whose
         weight is 0.
         """
+        outcomes = ("used", *_REASONS, "no weight")
+        code_of = {name: code for code, name in enumerate(outcomes)}
         values = {"score": self.score, "label": self.label.cast(nw.Float64)}
-        reason = nw.lit(0)
+
+        # A row has the code of the first reason in order that holds: each `when` is put
+        # in front of those that come after it.
+        code = nw.lit(code_of["used"])
         if self.weight is not None:
             values["weight"] = self.weight
-            reason = nw.when(self.weight == 0).then(nw.lit(5)).otherwise(reason)
-        for name, valid in reversed(self.valid.items()):
-            reason = (
-                nw.when(~valid).then(nw.lit(1 + _REASONS.index(name))).otherwise(reason)
-            )
-        missing = reduce(
-            or_, (value.is_null() | value.is_nan() for value in values.values())
-        )
-        reason = nw.when(missing).then(nw.lit(1)).otherwise(reason)
+            without_weight = nw.lit(code_of["no weight"])
+            code = nw.when(self.weight == 0).then(without_weight).otherwise(code)
+        for name, is_valid in reversed(self.valid.items()):
+            code = nw.when(~is_valid).then(nw.lit(code_of[name])).otherwise(code)
+        is_missing = [value.is_null() | value.is_nan() for value in values.values()]
+        missing = nw.lit(code_of["missing"])
+        code = nw.when(reduce(or_, is_missing)).then(missing).otherwise(code)
+
+        frame = self.frame.lazy().select(code.alias("code"), **values)
         sums = [nw.col(name).sum() for name in values]
-        frame = self.frame.lazy().select(reason.alias("reason"), **values)
-        result = fetched(frame.group_by("reason").agg(nw.len().alias("n"), *sums))
-        check_no_hidden_nan(*(result[name][result["reason"] == 0] for name in values))
-        counts = dict(zip(result["reason"].tolist(), result["n"].tolist(), strict=True))
-        return {
-            name: counts.get(code, 0)
-            for code, name in enumerate(("used", *_REASONS, "no weight"))
-        }
+        result = fetched(frame.group_by("code").agg(nw.len().alias("n"), *sums))
+        is_used = result["code"] == code_of["used"]
+        check_no_hidden_nan(*(result[name][is_used] for name in values))
+        counts = dict(zip(result["code"].tolist(), result["n"].tolist(), strict=True))
+        return {name: counts.get(code_of[name], 0) for name in outcomes}
 
     def _key(self, name):
         """Return a segment column in which a missing value is NULL, -0.0 is 0.0, and
         categories are text.
         """
-        column, dtype = nw.col(name), self.frame.collect_schema()[name]
+        column = nw.col(name)
+        dtype = self.frame.collect_schema()[name]
         if dtype.is_float():
-            return nw.when(~column.is_nan()).then(
-                nw.when(column != 0).then(column).otherwise(nw.lit(0.0).cast(dtype))
-            )
+            zero = nw.lit(0.0).cast(dtype)
+            one_zero = nw.when(column != 0).then(column).otherwise(zero)
+            return nw.when(~column.is_nan()).then(one_zero)
+        is_unknown = dtype == nw.Unknown
         if (
             dtype.is_nested()
             or dtype == nw.Binary
-            or (dtype == nw.Unknown and self._has_values(name))
+            or (is_unknown and self._has_values(name))
         ):
             raise ValueError(
                 f"by={name!r} is a column of {dtype}, whose values cannot name"
                 " segments: cast it to text first."
             )
-        if dtype == nw.Unknown:
-            # a column without a type, and all of it NULL
+        if is_unknown:  # a column without a type, and all of it NULL
             return nw.when(~column.is_null()).then(nw.lit(""))
-        return column.cast(nw.String) if dtype in (nw.Categorical, nw.Enum) else column
+        if dtype in (nw.Categorical, nw.Enum):
+            return column.cast(nw.String)
+        return column
 
     def _has_values(self, name):
         n_values = (~nw.col(name).is_null()).cast(nw.Int64).sum()
@@ -254,8 +252,13 @@ class Segments:
         """Return the segments of a lazy frame, which is asked for the distinct values
         of each column.
         """
-        values, tables = zip(*(numbered(frame, key) for key in keys), strict=True)
-        return cls(keys, [[*own, None] for own in values], tables)
+        values = []
+        tables = []
+        for key in keys:
+            distinct_values, table = numbered(frame, key)
+            values.append([*distinct_values, None])
+            tables.append(table)
+        return cls(keys, values, tables)
 
     def attached(self, frame, name="segment"):
         """Return a lazy frame with the number of each row's segment as the column
@@ -264,19 +267,16 @@ class Segments:
         Other frames than that which the segments are of may have other values: their
         number is negative.
         """
-        segment = nw.lit(0)
         if not self.keys:
             return frame
+        segment = nw.lit(0)
         for key, values, table in zip(self.keys, self.values, self.tables, strict=True):
             place = nw.lit(-1)
             if len(values) > 1:
                 frame = frame.join(table, on=key, how="left")
                 place = nw.col(f"{key}_number").fill_null(-1)
-            place = (
-                nw.when(nw.col(key).is_null())
-                .then(nw.lit(len(values) - 1))
-                .otherwise(place)
-            )
+            place_of_null = nw.lit(len(values) - 1)
+            place = nw.when(nw.col(key).is_null()).then(place_of_null).otherwise(place)
             frame = frame.with_columns(place.alias(f"{key}_place"))
             place = nw.col(f"{key}_place")
             segment = (
@@ -284,48 +284,50 @@ class Segments:
                 .then(segment * len(values) + place)
                 .otherwise(nw.lit(-1))
             )
-        is_small = (
-            np.prod([len(own) for own in self.values], dtype=float) < 2**31
-        )  # groups by small integers are quicker
-        frame = frame.with_columns(
-            segment.cast(nw.Int32 if is_small else nw.Int64).alias(name)
-        )
-        added = [
-            f"{key}{end}" for key in self.keys for end in ("", "_number", "_place")
-        ]
-        return frame.drop(
-            [column for column in added if column in frame.collect_schema()]
-        )
+        # Groups by small integers are quicker.
+        n_places = np.prod([len(values) for values in self.values], dtype=float)
+        integer = nw.Int32 if n_places < 2**31 else nw.Int64
+        frame = frame.with_columns(segment.cast(integer).alias(name))
+        schema = frame.collect_schema()
+        for key in self.keys:
+            not_needed = [key, f"{key}_number", f"{key}_place"]
+            frame = frame.drop([column for column in not_needed if column in schema])
+        return frame
 
     def found(self, sums):
         """Return the keys of the segments of some groups (tuples), in order, and the
         index of each group's.
         """
-        if not self.values:
-            return [()] * bool(len(sums["count"])), np.zeros(
-                len(sums["count"]), dtype=np.int64
-            )
+        n_groups = len(sums["count"])
+        if not self.values:  # all rows are one segment, if there are any
+            keys = [()] if n_groups > 0 else []
+            return keys, np.zeros(n_groups, dtype=np.int64)
         if not np.all(sums["segment"] >= 0):
             raise table_changed()
-        numbers, of = np.unique(sums["segment"].astype(np.int64), return_inverse=True)
-        places = np.unravel_index(numbers, [len(values) for values in self.values])
-        columns = (
-            [own[place] for place in of_key]
-            for own, of_key in zip(self.values, places, strict=True)
+        numbers, segment_of_group = np.unique(
+            sums["segment"].astype(np.int64), return_inverse=True
         )
-        return list(zip(*columns, strict=True)), of
+        shape = [len(values) for values in self.values]
+        columns = []
+        places_by_column = np.unravel_index(numbers, shape)
+        for values, places in zip(self.values, places_by_column, strict=True):
+            columns.append([values[place] for place in places])
+        return list(zip(*columns, strict=True)), segment_of_group
 
     def numbers(self, keys):
         """Return the numbers of those of some keys that are segments, a dict by key."""
-        places = [
-            {value: place for place, value in enumerate(own)} for own in self.values
-        ]
-        shape, out = [len(own) for own in self.values], {}
+        shape = [len(values) for values in self.values]
+        place_of_value = []
+        for values in self.values:
+            place_of_value.append({value: place for place, value in enumerate(values)})
+        numbers = {}
         for key in keys:
-            place = [of.get(value) for of, value in zip(places, key, strict=True)]
-            if None not in place:
-                out[key] = int(np.ravel_multi_index(place, shape))
-        return out
+            places = []
+            for place_of, value in zip(place_of_value, key, strict=True):
+                places.append(place_of.get(value))
+            if None not in places:
+                numbers[key] = int(np.ravel_multi_index(places, shape))
+        return numbers
 
 
 def free_name(names):
@@ -342,15 +344,25 @@ def check_value(what, value, name, dtype):
     """Refuse a value that a column of this type cannot hold: some engines fail there,
     others find no row.
     """
-    kinds = {
-        "is_boolean": dtype == nw.Boolean,
-        "is_text": dtype in (nw.String, nw.Categorical, nw.Enum),
-    }
-    kinds["is_numeric"] = dtype.is_numeric()
-    expected = next((kind for types, kind in _TYPES if isinstance(value, types)), None)
-    # A moment may be known by its text: see `numbered`.
-    is_known = any(kinds.values()) or (expected != "is_text" and dtype.is_temporal())
-    if is_known and expected is not None and not kinds[expected]:
+    kind_of_value = None
+    for types, kind in _KINDS:
+        if isinstance(value, types):
+            kind_of_value = kind
+            break
+    if kind_of_value is None:
+        return
+    if dtype == nw.Boolean:
+        kind_of_column = "boolean"
+    elif dtype in (nw.String, nw.Categorical, nw.Enum):
+        kind_of_column = "text"
+    elif dtype.is_numeric():
+        kind_of_column = "number"
+    elif dtype.is_temporal() and kind_of_value != "text":
+        # A moment may be known by its text (see `numbered`), by nothing else.
+        kind_of_column = "moment"
+    else:
+        return
+    if kind_of_value != kind_of_column:
         raise ValueError(
             f"{what}={value!r} is no value of the column {name!r}, which is {dtype}."
         )
@@ -382,29 +394,38 @@ def _checked(data, label, scores, weight, by):
     """Return the frame, its schema and the list of the columns of segments; `scores` is
     a dict of a list of names.
     """
-    frame, by = wrapped(data), [] if by is None else [by] if isinstance(by, str) else by
+    frame = wrapped(data)
+    if by is None:
+        by = []
+    elif isinstance(by, str):
+        by = [by]
     if not isinstance(by, list | tuple):
         raise TypeError(
             f"by must be the name of a column or a list of names, found {by!r}."
         )
-    schema, numbers = (
-        frame.collect_schema(),
-        scores | ({} if weight is None else {"weight": [weight]}),
-    )
-    for what, names in ({"label": [label]} | numbers | {"by": by}).items():
+    schema = frame.collect_schema()
+    numeric = dict(scores)
+    if weight is not None:
+        numeric["weight"] = [weight]
+    for what, names in {"label": [label], **numeric, "by": by}.items():
         for name in names:
             if name not in schema:
-                shown = ", ".join(list(schema)[:12]) + ", ..." * (len(schema) > 12)
                 raise ValueError(
                     f"{what}={name!r} is not a column of the table; its columns are"
-                    f" {shown}."
+                    f" {_first_few(list(schema), 12)}."
                 )
-            if what in numbers and not schema[name].is_numeric():
+            if what in numeric and not schema[name].is_numeric():
                 raise ValueError(
                     f"{what} must be numbers, but the column {name!r} is"
                     f" {schema[name]}."
                 )
     return frame, schema, list(by)
+
+
+def _first_few(texts, most):
+    """Return texts with commas between them, at most some of them."""
+    shown = ", ".join(texts[:most])
+    return f"{shown}, ..." if len(texts) > most else shown
 
 
 def _event(dtype, name, pos_label):
@@ -416,23 +437,24 @@ def _event(dtype, name, pos_label):
                 f"label must be 0 and 1 or booleans, but {name!r} is {dtype}: say with"
                 " pos_label= which label is the event."
             )
-        # Comparing integers as they are is quicker.
-        return label if dtype.is_integer() else label.cast(nw.Float64)
+        if dtype.is_integer():  # these are compared quicker as they are
+            return label
+        return label.cast(nw.Float64)
     check_value("pos_label", pos_label, name, dtype)
     if isinstance(pos_label, float) and pos_label != pos_label:
         raise ValueError(
             f"pos_label=nan equals no label of the column {name!r}: missing labels are"
             " invalid rows."
         )
-    return nw.when(_present(label, dtype)).then(
-        (label == nw.lit(pos_label)).cast(nw.Float64)
-    )
+    is_event = (label == nw.lit(pos_label)).cast(nw.Float64)
+    return nw.when(_present(label, dtype)).then(is_event)
 
 
 def _present(column, dtype):
-    return (
-        ~column.is_null() & ~column.is_nan() if dtype.is_float() else ~column.is_null()
-    )
+    """Return whether a value of a column is there: neither NULL nor NaN."""
+    if dtype.is_float():
+        return ~column.is_null() & ~column.is_nan()
+    return ~column.is_null()
 
 
 def top_label_columns(data, *, label, scores, classes, weight, by, on_invalid):
@@ -441,19 +463,21 @@ def top_label_columns(data, *, label, scores, classes, weight, by, on_invalid):
     """
     frame, present, by = _checked_classes(data, label, scores, classes, weight, by)
     columns = [nw.col(name).cast(nw.Float64) for name in scores]
-    known = reduce(and_, (~column.is_null() & ~column.is_nan() for column in columns))
+    is_known = reduce(
+        and_, (~column.is_null() & ~column.is_nan() for column in columns)
+    )
     # A column of its own: otherwise engines make it again for each class, and Dask
     # cannot compare it with others.
     name = free_name(frame.collect_schema().names())
     frame = frame.with_columns(nw.max_horizontal(*columns).alias(name))
-    largest, total = nw.col(name), reduce(lambda a, b: a + b, columns)
-    is_valid = reduce(and_, ((column >= 0) & (column <= 1) for column in columns))
+    largest = nw.col(name)
     schema = frame.collect_schema()
-    is_single = any(schema[name] == nw.Float32 for name in scores)
-    is_valid = is_valid & (
-        (total - 1).abs() <= (_ROUNDING_SINGLE if is_single else _ROUNDING)
-    )
-    confidence = nw.when(known).then(
+    is_single = any(schema[score] == nw.Float32 for score in scores)
+    rounding = _ROUNDING_SINGLE if is_single else _ROUNDING
+    total = reduce(add, columns)
+    is_in_range = reduce(and_, ((column >= 0) & (column <= 1) for column in columns))
+    is_valid = is_in_range & ((total - 1).abs() <= rounding)
+    confidence = nw.when(is_known).then(
         nw.when(is_valid).then(largest).otherwise(nw.lit(_INVALID))
     )
     predicted = _first([column == largest for column in columns])
