@@ -42,43 +42,46 @@ def with_forecasts(columns, recalibrator, output, default=None):
     Databases and Spark are given SQL; Polars and Dask call `predict_proba` for parts of
     the table, as NumPy has them.
     """
-    frame, names = columns.frame, columns.names
+    frame = columns.frame
+    names = columns.names
     engine = frame.implementation
     is_database = engine.is_duckdb() or engine.is_ibis() or engine.is_spark_like()
     _check_output(output, names, is_database)
     maps = _segment_maps(columns, recalibrator, default)
-    predict = partial(_forecast, recalibrator) if maps is None else _choice(maps.cases)
-    score, number = (
-        f"{free_name(frame.collect_schema().names())}_{what}"
-        for what in ("score", "case")
-    )
+    if maps is None:
+        predict = partial(_forecast, recalibrator)
+    else:
+        predict = _choice(maps.cases)
+    prefix = free_name(frame.collect_schema().names())
+    score = f"{prefix}_score"
+    number = f"{prefix}_case"
+
     if isinstance(frame, nw.DataFrame):
         scores = frame.select(columns.score.alias(score))[score].to_numpy()
-        numbers = (
-            np.zeros(len(scores)) if maps is None else _cases_in_memory(columns, maps)
-        )
-        series = nw.new_series(
-            output, _forecasts(scores, numbers, predict), nw.Float64, backend=engine
-        )
+        if maps is None:
+            numbers = np.zeros(len(scores))
+        else:
+            numbers = _cases_in_memory(columns, maps)
+        forecasts = _forecasts(scores, numbers, predict)
+        series = nw.new_series(output, forecasts, nw.Float64, backend=engine)
         frame = frame.select(names).with_columns(series)
         return frame.with_columns(_without_nan(output)).to_native()
+
     frame = frame.with_columns(columns.score.alias(score), nw.lit(0).alias(number))
     if maps is not None:
         keys = columns.keys(f"{score}_")
         frame = _with_case(columns, frame.with_columns(**keys), keys, maps, number)
-        known, case = nw.col(number) >= 0, nw.col(number)
-        of_known = (
-            nw.when(known).then(nw.col(score)),
-            nw.when(known).then(case).otherwise(nw.lit(0)),
+        # Rows of a segment without a map have no score, and any case.
+        is_known = nw.col(number) >= 0
+        score_of_known = nw.when(is_known).then(nw.col(score))
+        case_of_known = nw.when(is_known).then(nw.col(number)).otherwise(nw.lit(0))
+        frame = frame.with_columns(
+            score_of_known.alias(score), case_of_known.alias(number)
         )
-        frame = frame.with_columns(of_known[0].alias(score), of_known[1].alias(number))
     if is_database:
         cases = (map_of(recalibrator, _SCORE),) if maps is None else maps.cases
-        return (
-            _written(frame, cases, score, number, output)
-            .select(*names, output)
-            .to_native()
-        )
+        frame = _written(frame, cases, score, number, output)
+        return frame.select(*names, output).to_native()
     by_part = _by_batch if engine.is_polars() else _by_partition
     frame = nw.from_native(by_part(frame.to_native(), score, number, output, predict))
     return frame.select(*names, _without_nan(output)).to_native()
@@ -87,12 +90,14 @@ def with_forecasts(columns, recalibrator, output, default=None):
 def _check_output(output, names, is_database):
     if not isinstance(output, str) or output in names:
         raise ValueError(f"output must be the name of a new column, found {output!r}.")
-    same = next((name for name in names if name.lower() == output.lower()), None)
-    if is_database and same is not None:
-        raise ValueError(
-            f"output must be the name of a new column, found {output!r}: the engine"
-            f" does not tell it from {same!r}."
-        )
+    if not is_database:
+        return
+    for name in names:
+        if name.lower() == output.lower():
+            raise ValueError(
+                f"output must be the name of a new column, found {output!r}: the engine"
+                f" does not tell it from {name!r}."
+            )
 
 
 class _SegmentMaps(NamedTuple):
@@ -115,11 +120,10 @@ def _segment_maps(columns, recalibrator, default):
             "default is for a dict of recalibrators: any other one has a map for every"
             " row."
         )
-    key = (
-        getattr(map_of(recalibrator, _SCORE), "key", None)
-        if type(recalibrator) is GroupwiseRecalibrator
-        else None
-    )
+    if type(recalibrator) is not GroupwiseRecalibrator:
+        return None
+    groupwise_map = map_of(recalibrator, _SCORE)
+    key = getattr(groupwise_map, "key", None)
     if not isinstance(key, GroupOf):
         return None
     if len(columns.by) != 1:
@@ -129,34 +133,38 @@ def _segment_maps(columns, recalibrator, default):
         )
     numbers = {(group,): number for group, number in key.cases.items()}
     _check_keys(columns, numbers, "a group of the recalibrator")
-    return _SegmentMaps(map_of(recalibrator, _SCORE).cases, numbers, key.otherwise)
+    return _SegmentMaps(groupwise_map.cases, numbers, key.otherwise)
 
 
 def _maps_of_dict(columns, recalibrators, default):
     """Return the maps of what `fit` returns by segment; the keys are tuples."""
-    if not columns.by or not recalibrators:
+    if not columns.by:
+        raise ValueError(
+            "a dict of recalibrators is for a table with segments: name their columns"
+            " with by=."
+        )
+    if not recalibrators:
         raise ValueError(
             "a dict of recalibrators holds one for each segment, but it is empty."
-            if columns.by
-            else (
-                "a dict of recalibrators is for a table with segments: name their"
-                " columns with by=."
-            )
         )
     _check_keys(columns, recalibrators, "a key of the dict")
+    numbers = {key: number for number, key in enumerate(recalibrators)}
+    of_segments = list(recalibrators.values())
+    otherwise = -1
+    if default is not None:
+        otherwise = len(of_segments)
+        of_segments.append(default)
     cases = []
-    for own in [*recalibrators.values(), *([] if default is None else [default])]:
-        _check(own)
-        cases.append(map_of(own, _SCORE))
-        if isinstance(getattr(cases[-1], "key", None), GroupOf):
+    for recalibrator in of_segments:
+        _check(recalibrator)
+        case = map_of(recalibrator, _SCORE)
+        if isinstance(getattr(case, "key", None), GroupOf):
             raise ValueError(
                 "a dict of recalibrators holds a GroupwiseRecalibrator, which has"
                 " groups of its own."
             )
-    numbers = {key: number for number, key in enumerate(recalibrators)}
-    return _SegmentMaps(
-        tuple(cases), numbers, -1 if default is None else len(recalibrators)
-    )
+        cases.append(case)
+    return _SegmentMaps(tuple(cases), numbers, otherwise)
 
 
 def _check_keys(columns, keys, what):
@@ -214,12 +222,10 @@ def _with_case(columns, frame, keys, maps, name):
 def _cases_in_memory(columns, maps):
     """Return the case of each row of an eager frame."""
     keys = columns.keys("")
-    # Arrow joins no lists beside
+    # Only the keys are joined: Arrow joins no table that has columns of lists.
     frame = columns.frame.select(**keys).with_row_index("row").lazy()
-    cases = (
-        _with_case(columns, frame, keys, maps, "case").select("row", "case").collect()
-    )
-    return cases.sort("row")["case"].to_numpy()
+    cases = _with_case(columns, frame, keys, maps, "case").select("row", "case")
+    return cases.collect().sort("row")["case"].to_numpy()
 
 
 # In NumPy.
@@ -232,10 +238,10 @@ def _choice(cases):
 
 def _forecast(recalibrator, rows):
     """Return what `predict_proba` gives for valid scores."""
-    score, width = rows.inputs[0][:, 0], getattr(recalibrator, "n_features_in_", 1)
-    return recalibrator.predict_proba(
-        np.column_stack((1 - score, score)) if width == 2 else score
-    )[:, [1]]
+    scores = rows.inputs[0][:, 0]
+    if getattr(recalibrator, "n_features_in_", 1) == 2:
+        scores = np.column_stack((1 - scores, scores))
+    return recalibrator.predict_proba(scores)[:, [1]]
 
 
 def _forecasts(scores, numbers, predict):
@@ -243,12 +249,11 @@ def _forecasts(scores, numbers, predict):
     no negative number, else NaN.
     """
     scores = scores.astype(np.float64)
-    valid = (scores >= 0) & (scores <= 1) & (numbers >= 0)
+    is_valid = (scores >= 0) & (scores <= 1) & (numbers >= 0)
     forecasts = np.full(len(scores), np.nan)
-    if valid.any():
-        forecasts[valid] = predict(Rows(np.column_stack((scores, numbers))[valid]))[
-            :, 0
-        ]
+    if is_valid.any():
+        valid_rows = np.column_stack((scores, numbers))[is_valid]
+        forecasts[is_valid] = predict(Rows(valid_rows))[:, 0]
     return forecasts
 
 
@@ -256,29 +261,23 @@ def _by_batch(frame, score, number, output, predict):
     polars = import_module("polars")
 
     def forecasts(rows):
-        both = rows.struct
-        return polars.Series(
-            _forecasts(
-                both.field(score).to_numpy(), both.field(number).to_numpy(), predict
-            )
-        )
+        scores = rows.struct.field(score).to_numpy()
+        numbers = rows.struct.field(number).to_numpy()
+        return polars.Series(_forecasts(scores, numbers, predict))
 
     rows = polars.struct(score, number)
-    return frame.with_columns(
-        rows.map_batches(forecasts, polars.Float64, is_elementwise=True).alias(output)
-    )
+    column = rows.map_batches(forecasts, polars.Float64, is_elementwise=True)
+    return frame.with_columns(column.alias(output))
 
 
 def _by_partition(frame, score, number, output, predict):
     def with_forecasts(part):
         scores = part[score].to_numpy(np.float64, na_value=np.nan)
-        return part.assign(
-            **{output: _forecasts(scores, part[number].to_numpy(), predict)}
-        )
+        forecasts = _forecasts(scores, part[number].to_numpy(), predict)
+        return part.assign(**{output: forecasts})
 
-    return frame.map_partitions(
-        with_forecasts, meta=frame._meta.assign(**{output: 0.0})
-    )
+    meta = frame._meta.assign(**{output: 0.0})
+    return frame.map_partitions(with_forecasts, meta=meta)
 
 
 def _without_nan(name):
@@ -293,30 +292,28 @@ def _written(frame, cases, score, number, output):
     `output`.
     """
     dialect = DIALECTS["spark" if frame.implementation.is_spark_like() else "duckdb"]
-    x, of_row = (
-        dialect.as_double(dialect.identifier(name)) for name in (score, number)
-    )
-    pieces = [_as_pieces(own) for own in cases]
-    if all(own is not None and own.of is _SCORE for own in pieces) and _is_joined(
-        *pieces
-    ):
-        inside = (nw.col(score) >= 0) & (nw.col(score) <= 1)
-        name = f"{score}_inside"  # a join loses NULL
-        frame = frame.with_columns(
-            nw.when(inside).then(nw.col(score)).otherwise(nw.lit(0.0)).alias(name)
-        )
-        frame, names = _joined(frame, name, pieces, number if len(pieces) > 1 else None)
+    score_text = dialect.as_double(dialect.identifier(score))
+    case_text = dialect.as_double(dialect.identifier(number))
+    pieces = [_as_pieces(case) for case in cases]
+    are_pieces = all(node is not None and node.of is _SCORE for node in pieces)
+    if are_pieces and _is_joined(*pieces):
+        # A join loses NULL: rows without a valid score are given another one here, and
+        # no forecast below.
+        is_inside = (nw.col(score) >= 0) & (nw.col(score) <= 1)
+        inside = nw.when(is_inside).then(nw.col(score)).otherwise(nw.lit(0.0))
+        name = f"{score}_inside"
+        frame = frame.with_columns(inside.alias(name))
+        group = number if len(pieces) > 1 else None
+        frame, names = _joined(frame, name, pieces, group)
+        # Horner's rule, from the last coefficient down
         origin, *coefficients, text = map(dialect.identifier, names)
         for coefficient in reversed(coefficients):
-            text = f"({text})*({x}-{origin})+{coefficient}"
+            text = f"({text})*({score_text}-{origin})+{coefficient}"
     else:
-        [text] = SqlWriter([x, of_row], dialect).write(_choice(cases))
-    return with_sql(
-        frame,
-        guarded(" AND ".join(valid_score(x, "probability")), f"({text})", dialect),
-        output,
-        dialect,
-    )
+        writer = SqlWriter([score_text, case_text], dialect)
+        [text] = writer.write(_choice(cases))
+    is_valid = " AND ".join(valid_score(score_text, "probability"))
+    return with_sql(frame, guarded(is_valid, f"({text})", dialect), output, dialect)
 
 
 def _is_joined(*maps):
@@ -331,32 +328,30 @@ def _as_pieces(node):
     """
     if isinstance(node, Pieces):
         return node
-    parts = node.parts if isinstance(node, Mixture) else ()
-    if not parts or any(
-        not isinstance(part, Pieces) or part.of is not parts[0].of for part in parts
-    ):
+    if not isinstance(node, Mixture):
         return None
+    parts = node.parts
+    for part in parts:
+        if not isinstance(part, Pieces) or part.of is not parts[0].of:
+            return None
     cuts = np.unique(np.concatenate([part.cuts for part in parts]))
-    if not len(cuts):
+    if len(cuts) == 0:
         return None
     # The end of a new piece lies within an old one of each part: no digits are lost in
     # moving the origin there.
     origins = np.append(cuts, cuts[-1])
-    coefficients = np.zeros(
-        (len(origins), max(part.coefficients.shape[1] for part in parts))
-    )
+    n_coefficients = max(part.coefficients.shape[1] for part in parts)
+    coefficients = np.zeros((len(origins), n_coefficients))
     coefficients[:, 0] = node.constant
     for weight, part in zip(node.weights, parts, strict=True):
         piece = np.append(np.searchsorted(part.cuts, cuts, side="left"), len(part.cuts))
-        shift, old = origins - part.origins[piece], part.coefficients[piece]
+        shift = origins - part.origins[piece]
+        old = part.coefficients[piece]
+        # (x + shift)^power by the binomial theorem, x measured from the new origin
         for power in range(old.shape[1]):
             for lower in range(power + 1):
-                coefficients[:, lower] += (
-                    weight
-                    * comb(power, lower)
-                    * old[:, power]
-                    * shift ** (power - lower)
-                )
+                term = comb(power, lower) * shift ** (power - lower)
+                coefficients[:, lower] += weight * old[:, power] * term
     return Pieces(parts[0].of, cuts, origins, coefficients)
 
 
@@ -378,27 +373,27 @@ def _joined(frame, name, maps, group=None):
     n_pieces = max(len(node.origins) for node in maps)
     n_cells = min(4 * n_pieces, max(n_pieces, _MOST_OF_ALL // len(maps)))
     n_cells = int(np.clip(n_cells, _LEAST_CELLS, _MOST_CELLS))
-    rows = [
-        pieces_by_cell(
-            own,
-            lambda scores: np.floor(coarse_place(np.clip(scores, 0, 1), n_cells)),
-            2.0,
-        )
-        for own in maps
-    ]
-    width = max(own.shape[1] for own in rows)
-    table = np.vstack(
-        [np.pad(own, ((0, 0), (0, width - own.shape[1]))) for own in rows]
-    ).T.copy()
-    cell, low, high, *columns = (f"{name}_{number}" for number in range(width))
-    table = dict(zip((cell, low, high, *columns), table, strict=True))
-    table[cell], keys = table[cell].astype(np.int64), [cell]
+
+    def cell_of(scores):
+        return np.floor(coarse_place(np.clip(scores, 0, 1), n_cells))
+
+    # Each map's pieces by cell: cell, low, high, origin and coefficients, of which maps
+    # of a lower degree have fewer.
+    rows_by_map = [pieces_by_cell(node, cell_of, 2.0) for node in maps]
+    width = max(rows.shape[1] for rows in rows_by_map)
+    padded = []
+    for rows in rows_by_map:
+        padded.append(np.pad(rows, ((0, 0), (0, width - rows.shape[1]))))
+    names = [f"{name}_{number}" for number in range(width)]
+    table = dict(zip(names, np.vstack(padded).T.copy(), strict=True))
+    cell, low, high, *columns = names
+    table[cell] = table[cell].astype(np.int64)
+    keys = [cell]
     if group is not None:
-        table[group] = np.repeat(np.arange(len(maps)), list(map(len, rows)))
+        n_rows = [len(rows) for rows in rows_by_map]
+        table[group] = np.repeat(np.arange(len(maps)), n_rows)
         keys.append(group)
     frame = frame.with_columns(coarse_cell(n_cells, name).alias(cell))
     frame = frame.join(beside(frame, table), on=keys, how="inner")
-    return (
-        frame.filter((nw.col(name) > nw.col(low)) & (nw.col(name) <= nw.col(high))),
-        columns,
-    )
+    is_piece = (nw.col(name) > nw.col(low)) & (nw.col(name) <= nw.col(high))
+    return frame.filter(is_piece), columns

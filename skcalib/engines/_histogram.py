@@ -99,6 +99,15 @@ def width_bin(n_bins):
     return (nw.col("score") * float(n_bins)).ceil().cast(integer)
 
 
+def _product(name, quantities, factors):
+    """Return what a sum of `_SUMS` adds for a row; a factor that is missing is 1."""
+    quantity, power, factor = _SUMS[name]
+    value = quantities[quantity]
+    if power == 2:
+        value = value * value
+    return value * factors[factor] if factor in factors else value
+
+
 class Cells(Bunch):
     """Sums over the rows of each cell, by segment and score. A cell whose least and
     greatest score agree is a score.
@@ -135,44 +144,35 @@ class Cells(Bunch):
         point = cells.low == cells.high
         base = {"score": cells.low, "distance": np.minimum(cells.low, 1 - cells.low)}
         for name in _SUMS.keys() & cells.keys():
-            of, power, factor = _SUMS[name]
-            cells[name][point] = (base[of] ** power * cells[factor])[point]
+            quantity, power, factor = _SUMS[name]
+            cells[name][point] = (base[quantity] ** power * cells[factor])[point]
         return cells
 
     def joined(self, other):
         """Return the cells of both, in order. Each field is given up at once: there may
         be millions of cells.
         """
-        order = np.lexsort(
-            [np.concatenate((self[name], other[name])) for name in ("low", "segment")]
-        )
-        return Cells(
-            **{
-                name: np.concatenate((self.pop(name), other.pop(name)))[order]
-                for name in list(self)
-            }
-        )
+        low = np.concatenate((self.low, other.low))
+        segment = np.concatenate((self.segment, other.segment))
+        order = np.lexsort((low, segment))
+        joined = Cells()
+        for name in list(self):
+            joined[name] = np.concatenate((self.pop(name), other.pop(name)))[order]
+        return joined
 
     def pooled(self, starts):
         """Return the cells with those between two starts as one; what was a cell's
         number has no meaning then.
         """
-        first, sums = np.flatnonzero(starts), self.items()
+        first = np.flatnonzero(starts)
         last = np.append(first[1:], len(starts))[: len(first)] - 1  # no cells: none
-        kept = {
-            name: values[first]
-            for name, values in sums
-            if name in ("segment", "low", "number", "depth")
-        }
-        kept["high"] = self.high[last]
-        return Cells(
-            **kept,
-            **{
-                name: np.add.reduceat(values, first)
-                for name, values in sums
-                if name not in kept
-            },
-        )
+        pooled = Cells(high=self.high[last])
+        for name, values in self.items():
+            if name in ("segment", "low", "number", "depth"):
+                pooled[name] = values[first]
+            elif name != "high":
+                pooled[name] = np.add.reduceat(values, first)
+        return pooled
 
 
 class ScoreHistogram:
@@ -192,9 +192,8 @@ class ScoreHistogram:
         rows, keys, segments = columns.rows()
         self.score_sums = score_sums
         self.weighted = columns.weight is not None
-        cell = (
-            coarse_cell(_CELLS_OF_SEGMENT if keys else _CELLS) if cell is None else cell
-        )
+        if cell is None:
+            cell = coarse_cell(_CELLS_OF_SEGMENT if keys else _CELLS)
         rows = rows.with_columns(cell.alias("cell"))
         # By depth: the rows, with the columns by which the engine knows the cells.
         self.frames = [
@@ -227,10 +226,8 @@ class ScoreHistogram:
         """
         while True:
             masks = [is_needed(cells) for cells in self.by_segment().values()]
-            cells, needed = (
-                self.cells,
-                np.concatenate([np.zeros(0, dtype=bool), *masks]),
-            )
+            cells = self.cells
+            needed = np.concatenate([np.zeros(0, dtype=bool), *masks])
             needed &= cells.depth != _SETTLED
             cells.depth[~needed] = _SETTLED
             wide = np.flatnonzero(needed & (cells.low < cells.high))
@@ -242,67 +239,65 @@ class ScoreHistogram:
             split = np.zeros(len(needed), dtype=bool)
             most = n_rows[-1] / max(1, round(n_rows[-1] / _MOST_SPLIT))
             split[deepest[n_rows <= max(most, n_rows[0])]] = True
-            parents, kept, self.cells = cells.at(split), cells.at(~split), None
+            parents = cells.at(split)
+            others = cells.at(~split)
+            self.cells = None  # the memory of millions of cells is given back first
             if pool:
-                kept = kept.pooled((needed | np.append(True, needed[:-1]))[~split])
-            self.cells = kept.joined(self._parts(parents))
+                starts = needed | np.append(True, needed[:-1])
+                others = others.pooled(starts[~split])
+            self.cells = others.joined(self._parts(parents))
 
     def _parts(self, parents):
         """Return what the given cells hold: their distinct scores, or a finer histogram
         where these are too many.
         """
-        n_rows, depth = parents.count.sum(), parents.depth[0]
-        n_parts = np.maximum(
-            2, parents.count / max(_ROWS_OF_PART, n_rows / _MOST_CELLS)
-        )
+        n_rows = parents.count.sum()
+        depth = parents.depth[0]
+        rows_of_part = max(_ROWS_OF_PART, n_rows / _MOST_CELLS)
+        n_parts = np.maximum(2, parents.count / rows_of_part)
         with np.errstate(over="ignore"):
             scale = np.minimum(n_parts / (parents.high - parents.low), _LARGEST_SCALE)
         steps = np.floor((parents.high - parents.low) * scale)
         # number of the first part of each
         first = np.append(0, np.cumsum(steps[:-1] + 1)).astype(np.int32)
         frame, (*by_segment, _) = self.frames[depth]
-        keys = {name: self.segment_numbers[parents.segment] for name in by_segment} | {
-            "cell": parents.number
-        }
-        small = {"first": first, "start": parents.low, "scale": scale}
-        score, kept = (
-            nw.col("score"),
-            [
-                "score",
-                "label",
-                *(["weight"] if self.weighted else []),
-            ],
-        )
+        keys = {"cell": parents.number}
+        for name in by_segment:
+            keys[name] = self.segment_numbers[parents.segment]
+        parts = {"first": first, "start": parents.low, "scale": scale}
+        score = nw.col("score")
+        row_columns = ["score", "label"]
+        if self.weighted:
+            row_columns.append("weight")
         # Rows of other scores are left out as the file is read, before their cell is
         # looked up.
-        frame = frame.filter(
-            (score >= parents.low.min()) & (score <= parents.high.max())
-        )
+        is_between = (score >= parents.low.min()) & (score <= parents.high.max())
+        frame = frame.filter(is_between)
         # The columns of the join are chosen before they are computed with: Ibis would
         # join to the expressions.
-        frame = frame.join(
-            beside(frame, keys | small), on=list(keys), how="inner"
-        ).select(*kept, *small)
-        most_fetched = min(
-            max(self.n_rows * _FETCHED_SHARE, _FEW_FETCHED), _MOST_FETCHED
-        )
+        small_table = beside(frame, {**keys, **parts})
+        frame = frame.join(small_table, on=list(keys), how="inner")
+        frame = frame.select(*row_columns, *parts)
+        most_fetched = max(self.n_rows * _FETCHED_SHARE, _FEW_FETCHED)
+        most_fetched = min(most_fetched, _MOST_FETCHED)
         # a cell too narrow to be divided is fetched, whatever it holds
         if n_rows <= most_fetched or not steps.all():
-            columns = self._sums(
-                frame.select(*kept, nw.col("first").alias("cell")), ["cell", "score"]
-            )
+            frame = frame.select(*row_columns, nw.col("first").alias("cell"))
+            columns = self._sums(frame, ["cell", "score"])
         else:
             part = ((score - nw.col("start")) * nw.col("scale")).floor().cast(nw.Int32)
-            frame = frame.select(*kept, (nw.col("first") + part).alias("cell"))
+            frame = frame.select(*row_columns, (nw.col("first") + part).alias("cell"))
             self.frames[depth + 1 :] = [(frame, ["cell"])]
             columns = self._sums(frame, ["cell"])
         parent = np.searchsorted(first, columns["cell"], side="right") - 1
         # With weights of 0 and 1 for labels both sums are exact; events need not be
         # with other weights.
-        for name in ("count",) if self.weighted else ("count", "weighted_label"):
-            if not np.array_equal(
-                np.bincount(parent, columns[name], len(first)), parents[name]
-            ):
+        exact_sums = ["count"]
+        if not self.weighted:
+            exact_sums.append("weighted_label")
+        for name in exact_sums:
+            of_parents = np.bincount(parent, columns[name], len(first))
+            if not np.array_equal(of_parents, parents[name]):
                 raise table_changed()
         return self._cells(columns, parents.segment[parent], depth + 1)
 
@@ -326,47 +321,39 @@ class ScoreHistogram:
         """Return the sums of a group-by as a dict of arrays; those of the first one
         find NaN too.
         """
-        weight, score, label = (
-            nw.col("weight"),
-            nw.col("score"),
-            nw.col("label").cast(nw.Float64),
-        )
-        products = (
-            {"weight": weight, "weighted_label": weight * label}
-            if self.weighted
-            else {"weighted_label": label}
-        )
-        if self.weighted and "weighted_score_squared" in self.score_sums:
-            products["weight_squared"] = weight * weight
-        extent, by_score = [], "score" in names
+        score = nw.col("score")
+        label = nw.col("label").cast(nw.Float64)
+        if self.weighted:
+            weight = nw.col("weight")
+            products = {"weight": weight, "weighted_label": weight * label}
+            if "weighted_score_squared" in self.score_sums:
+                products["weight_squared"] = weight * weight
+        else:
+            products = {"weighted_label": label}
+        extent = []
+        by_score = "score" in names
         if not by_score:
-            frame = frame.with_columns(
-                nw.when(score <= 0.5).then(score).otherwise(1 - score).alias("of")
-            )
+            distance = nw.when(score <= 0.5).then(score).otherwise(1 - score)
+            # a column of its own, so that engines compute it once
+            frame = frame.with_columns(distance.alias("nearer_end"))
+            quantities = {"score": score, "distance": nw.col("nearer_end")}
             for name in self.score_sums:
-                of, power, factor = _SUMS[name]
-                value = score if of == "score" else nw.col("of")
-                value = value * value if power == 2 else value
-                products[name] = (
-                    value * products[factor] if factor in products else value
-                )
+                products[name] = _product(name, quantities, products)
             extent = [score.min().alias("low"), score.max().alias("high")]
         if segments is not None and "weighted_score" not in products:
             extent.append(score.sum().alias("weighted_score"))
         sums = [nw.col(name).sum().alias(f"sum_{name}") for name in products]
-        grouped = (
-            frame.with_columns(**products)
-            .group_by(names)
-            .agg(nw.len().alias("count"), *sums, *extent)
-        )
-        columns = fetched(grouped if segments is None else segments.attached(grouped))
-        columns = {
-            name.removeprefix("sum_"): values for name, values in columns.items()
-        }
+        grouped = frame.with_columns(**products).group_by(names)
+        result = grouped.agg(nw.len().alias("count"), *sums, *extent)
+        if segments is not None:
+            result = segments.attached(result)
+        columns = {}
+        for name, values in fetched(result).items():
+            columns[name.removeprefix("sum_")] = values
         columns.setdefault("weight", columns["count"].astype(np.float64))
         if by_score:  # `ordered` makes the sums
-            columns |= {
-                name: np.zeros(len(columns["count"])) for name in self.score_sums
-            }
-            columns["low"] = columns["high"] = columns["score"]
+            for name in self.score_sums:
+                columns[name] = np.zeros(len(columns["count"]))
+            columns["low"] = columns["score"]
+            columns["high"] = columns["score"]
         return columns
