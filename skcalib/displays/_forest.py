@@ -45,84 +45,89 @@ def draw_forest(
     shape (3, n_rows), and which rows are significant. `words` makes the text below the
     axes from the frame; `counts` stand at the right.
     """
-    frame = _frame(
-        ax,
-        len(names),
-        max(max(name.count("\n") + 1 for name in names), 1 + len(models) // 2),
-    )
-    (axes,), is_single = frame.axes, len(models) == 1
-    display.ax_, display.figure_, display.intervals_ = axes, frame.figure, []
+    longest_name = max(name.count("\n") + 1 for name in names)
+    frame = _frame(ax, len(names), max(longest_name, 1 + len(models) // 2))
+    (axes,) = frame.axes
+    display.ax_ = axes
+    display.figure_ = frame.figure
+    display.intervals_ = []
     axes.axvline(0, **reference_style())
-    offsets = (
-        0.3
-        * (np.arange(len(models)) - (len(models) - 1) / 2)
-        * min(1, 2.4 / len(models))
-    )
+    is_single = len(models) == 1
+    offsets = _offsets(len(models))
     for rank, (model, (limits, significant)) in enumerate(models.items()):
-        label, color = (
-            None if is_single else matplotlib_text(model),
-            colors(len(models))[rank],
+        style = {
+            "fmt": mark(rank)[1],
+            "markersize": 0.45 * frame.size,
+            "elinewidth": 1.2,
+        }
+        if is_single:  # the significant rows have a colour
+            filled_color = colors(2)[1]
+            open_color = neutral(0.6)
+            filled_label = f"adjusted p < {significance_level:g}"
+            open_label = "not significant"
+        else:  # each model has a colour, and its name stands once in the legend
+            filled_color = open_color = colors(len(models))[rank]
+            filled_label = matplotlib_text(model)
+            open_label = None if significant.any() else filled_label
+        looks = (
+            (significant, filled_color, filled_color, filled_label),
+            (~significant, open_color, "none", open_label),
         )
-        for is_filled in (True, False):
-            chosen = np.flatnonzero(significant == is_filled)
-            if is_single:  # the significant ones have a colour
-                label = (
-                    f"adjusted p < {significance_level:g}"
-                    if is_filled
-                    else "not significant"
-                )
-                color = colors(2)[1] if is_filled else neutral(0.6)
-            if len(chosen):
-                style = {
-                    "color": color,
-                    "fmt": mark(rank)[1],
-                    "label": label,
-                    "markersize": 0.45 * frame.size,
-                }
-                style |= {
-                    "markerfacecolor": color if is_filled else "none",
-                    "elinewidth": 1.2,
-                }
-                # an estimate may lie outside its limits
-                estimate, low, high = limits[:, chosen]
-                style["xerr"] = np.maximum(0, [estimate - low, high - estimate])
-                keywords = {**style, **canonical_keywords(bar_kw)}
-                display.intervals_.append(
-                    axes.errorbar(estimate, chosen + offsets[rank], **keywords)
-                )
-                label = None  # once in the legend
+        for is_drawn, color, face_color, label in looks:
+            heights = np.flatnonzero(is_drawn)
+            if len(heights) == 0:
+                continue
+            estimate, low, high = limits[:, heights]
+            # An estimate may lie outside its limits.
+            lengths = np.maximum(0, [estimate - low, high - estimate])
+            keywords = {
+                **style,
+                "xerr": lengths,
+                "color": color,
+                "markerfacecolor": face_color,
+                "label": label,
+                **canonical_keywords(bar_kw),
+            }
+            bars = axes.errorbar(estimate, heights + offsets[rank], **keywords)
+            display.intervals_.append(bars)
     size_text(frame)
     _name_rows(frame, names, counts, words(frame))
+    display.legend_ = None
+    if legend:
+        title = None if is_single else f"filled: adjusted p < {significance_level:g}"
+        options = {**_legend_options(frame, title), **canonical_keywords(legend_kw)}
+        display.legend_ = axes.legend(**options)
+    keep_inside(frame)
+    return display
+
+
+def _offsets(n_models):
+    """Return how far above or below the middle of a row each model's mark stands."""
+    centred = np.arange(n_models) - (n_models - 1) / 2
+    return 0.3 * centred * min(1, 2.4 / n_models)
+
+
+def _legend_options(frame, title):
     options = {
         "loc": "lower left",
         "bbox_to_anchor": (0, 1),
         "borderaxespad": 0.2,
         "frameon": False,
-    }
-    options |= {
         "fontsize": 0.85 * frame.size,
         "handletextpad": 0.3,
         "ncols": 1 if frame.width < 4 else 2,
     }
-    if not is_single:
-        title = f"filled: adjusted p < {significance_level:g}"
-        options |= {
-            "title": title,
-            "title_fontsize": 0.85 * frame.size,
-            "alignment": "left",
-        }
-    display.legend_ = (
-        axes.legend(**{**options, **canonical_keywords(legend_kw)}) if legend else None
-    )
-    keep_inside(frame)
-    return display
+    if title is not None:
+        options.update(title=title, title_fontsize=0.85 * frame.size, alignment="left")
+    return options
 
 
 def _name_rows(frame, names, counts, words):
     """Name the rows, the first at the top, with `words` below and numbers of rows at
     the right.
     """
-    ax, heights = frame.axes[0], np.arange(len(names))
+    ax = frame.axes[0]
+    heights = np.arange(len(names))
     ax.set_yticks(heights, names)
     ax.set_ylim(len(names) - 0.5, -0.5)
     if frame.width < 4:

@@ -39,15 +39,19 @@ def draw_reference(ax, limits, line_kw):
     """
     from matplotlib.ticker import MaxNLocator
 
-    earlier = [line for line in ax.lines if line.get_gid() == _REFERENCE]
-    (line,) = earlier or ax.plot(
-        [0, 1], [0, 1], **reference_style(line_kw, gid=_REFERENCE)
-    )
     low, high = limits
     margin = 0.02 * (high - low)
-    low, high = low - margin, high + margin
+    low -= margin
+    high += margin
+    earlier = [line for line in ax.lines if line.get_gid() == _REFERENCE]
     if earlier:
-        low, high = min(low, ax.get_xlim()[0]), max(high, ax.get_xlim()[1])
+        line = earlier[0]
+        # what an earlier display shows stays in view
+        low = min(low, ax.get_xlim()[0])
+        high = max(high, ax.get_xlim()[1])
+    else:
+        style = reference_style(line_kw, gid=_REFERENCE)
+        (line,) = ax.plot([0, 1], [0, 1], **style)
     ax.set(xlim=(low, high), ylim=(low, high))
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10]))
@@ -59,19 +63,18 @@ def draw_consistency(ax, curve, color, fill_kw):
     """Draw the band within which a calibrated model would stay and return it: only its
     outline under another band.
     """
-    style = (
-        {"facecolor": neutral(0.16)}
-        if color is None
-        else {"facecolor": color, "alpha": 0.12}
-    )
     if curve.band is not None:
         style = {
             "facecolor": "none",
             "edgecolor": neutral(0.5),
             "linestyle": (0, (4, 2)),
+            "linewidth": 0.8,
         }
-    style |= {"linewidth": 0 if curve.band is None else 0.8, "zorder": 1}
-    return ax.fill_between(*curve.consistency, **styled(fill_kw, **style))
+    elif color is None:
+        style = {"facecolor": neutral(0.16), "linewidth": 0}
+    else:
+        style = {"facecolor": color, "alpha": 0.12, "linewidth": 0}
+    return ax.fill_between(*curve.consistency, **styled(fill_kw, zorder=1, **style))
 
 
 def draw_intervals(ax, curve, color, alone, keywords):
@@ -82,44 +85,44 @@ def draw_intervals(ax, curve, color, alone, keywords):
     if curve.bars is not None and alone:
         drawn.append(error_bars(ax, *_points(ax, curve, *curve.bars), color, keywords))
     elif curve.bars is not None and curve.band is None:
-        mean, frequency, low, high = points = _points(ax, curve, *curve.bars)
+        points = _points(ax, curve, *curve.bars)
+        mean, _, low, high = points
         drawn.append(draw_band(ax, mean, low, high, color, keywords))
-        missing = np.isnan([np.nan, *mean, np.nan])
-        lonely = missing[:-2] & missing[2:] & ~missing[1:-1]
-        if lonely.any():  # a band needs neighbours
-            error_bars(ax, *(part[lonely] for part in points), color, None)
-    if curve.band is not None:  # the keywords are those of bars if there are bars
-        drawn.append(
-            draw_band(ax, *curve.band, color, keywords if curve.bars is None else {})
-        )
+        # A band needs neighbours: points without any have bars.
+        is_missing = np.isnan([np.nan, *mean, np.nan])
+        is_lonely = is_missing[:-2] & is_missing[2:] & ~is_missing[1:-1]
+        if is_lonely.any():
+            lonely_points = [column[is_lonely] for column in points]
+            error_bars(ax, *lonely_points, color, None)
+    if curve.band is not None:
+        # The keywords are those of bars if there are bars.
+        band_keywords = keywords if curve.bars is None else {}
+        drawn.append(draw_band(ax, *curve.band, color, band_keywords))
     return drawn
 
 
 def draw_curve(ax, curve, style, line_kw):
     """Draw the event frequencies and return the line."""
-    points, statistics = _points(ax, curve), curve.statistics
-    line_style = style | {"marker": "None"}
+    points = _points(ax, curve)
+    without_marks = {**style, "marker": "None"}
     if curve.smooth is not None:
         if curve.has_bins:
-            ax.plot(
-                *points, **style | {"linestyle": "none", "label": None, "gid": None}
-            )
-        return ax.plot(
-            curve.band.scores, curve.smooth, **styled(line_kw, **line_style)
-        )[0]
-    if curve.is_step:
+            marks_alone = {**style, "linestyle": "none", "label": None, "gid": None}
+            ax.plot(*points, **marks_alone)
+        keywords = styled(line_kw, **without_marks)
+        (line,) = ax.plot(curve.band.scores, curve.smooth, **keywords)
+    elif curve.is_step:
         # From the lowest to the highest score, not over bins without rows at either
         # end.
-        edges = np.clip(
-            statistics.edges, curve.consistency.scores[0], curve.consistency.scores[-1]
-        )
-        frequency = np.append(
-            statistics.event_frequency, statistics.event_frequency[-1]
-        )
-        return ax.plot(
-            edges, frequency, **styled(line_kw, **line_style, drawstyle="steps-post")
-        )[0]
-    return ax.plot(*points, **styled(line_kw, **style))[0]
+        scores = curve.consistency.scores
+        edges = np.clip(curve.statistics.edges, scores[0], scores[-1])
+        frequency = curve.statistics.event_frequency
+        frequency = np.append(frequency, frequency[-1])
+        keywords = styled(line_kw, **without_marks, drawstyle="steps-post")
+        (line,) = ax.plot(edges, frequency, **keywords)
+    else:
+        (line,) = ax.plot(*points, **styled(line_kw, **style))
+    return line
 
 
 def _points(ax, curve, *columns):
@@ -129,26 +132,19 @@ def _points(ax, curve, *columns):
     Where a line would cross a quarter of the axes with next to no rows, a missing point
     breaks it.
     """
-    seen, histogram = curve.statistics.weight > 0, curve.histogram
-    columns = [
-        part[seen]
-        for part in (
-            curve.statistics.mean_score,
-            curve.statistics.event_frequency,
-            *columns,
-        )
-    ]
+    statistics = curve.statistics
+    histogram = curve.histogram
+    has_rows = statistics.weight > 0
+    columns = [statistics.mean_score, statistics.event_frequency, *columns]
+    columns = [column[has_rows] for column in columns]
     gaps = []
     for i, (start, stop) in enumerate(itertools.pairwise(columns[0]), start=1):
-        between = histogram.weight[
-            (histogram.edges[:-1] > start) & (histogram.edges[1:] < stop)
-        ]
+        is_between = (histogram.edges[:-1] > start) & (histogram.edges[1:] < stop)
         width = (stop - start) / np.ptp(ax.get_xlim())
-        if (
-            width > _WIDE
-            and len(between)
-            and between.sum() < _SPARSE * width * histogram.weight.sum()
-        ):
+        # the weight that would lie between both points if rows were spread evenly
+        even_weight = width * histogram.weight.sum()
+        is_sparse = histogram.weight[is_between].sum() < _SPARSE * even_weight
+        if width > _WIDE and is_between.any() and is_sparse:
             gaps.append(i)
     return [np.insert(column, gaps, np.nan) for column in columns]
 
@@ -157,12 +153,12 @@ def histogram_scale_of(curves):
     """Return "log" where most bars of a histogram could not be seen beside the largest,
     else "linear".
     """
-    bars = [curve.histogram.weight[curve.histogram.weight > 0] for curve in curves]
-    return (
-        "log"
-        if any(np.median(one) < _VISIBLE * one.max() for one in bars)
-        else "linear"
-    )
+    for curve in curves:
+        weight = curve.histogram.weight
+        bars = weight[weight > 0]
+        if np.median(bars) < _VISIBLE * bars.max():
+            return "log"
+    return "linear"
 
 
 def draw_histogram(ax, curve, style, *, split, filled, stairs_kw):
@@ -170,24 +166,27 @@ def draw_histogram(ax, curve, style, *, split, filled, stairs_kw):
     return the steps.
     """
     statistics = curve.histogram
-    keywords = {"edgecolor": style["color"], "linewidth": 0.8, "fill": filled}
-    keywords |= (
-        {"facecolor": style["color"], "alpha": 0.75}
-        if filled
-        else {"linestyle": style["linestyle"]}
+    look = {"edgecolor": style["color"], "linewidth": 0.8, "fill": filled}
+    if filled:
+        look.update(facecolor=style["color"], alpha=0.75)
+    else:
+        look["linestyle"] = style["linestyle"]
+    if not split:
+        steps = ax.stairs(
+            statistics.weight, statistics.edges, **styled(stairs_kw, **look)
+        )
+        return [steps]
+    events = statistics.weighted_label
+    non_events = statistics.weight - events
+    look_of_non_events = dict(look)
+    if filled:
+        look_of_non_events.update(facecolor="none", hatch="////")
+    ax.axhline(0, color=neutral(0.75), linewidth=0.8)
+    upwards = ax.stairs(events, statistics.edges, **styled(stairs_kw, **look))
+    downwards = ax.stairs(
+        -non_events, statistics.edges, **styled(stairs_kw, **look_of_non_events)
     )
-    drawn = [(statistics.weight, keywords)]
-    if split:
-        pale = keywords | ({"facecolor": "none", "hatch": "////"} if filled else {})
-        drawn = [
-            (statistics.weighted_label, keywords),
-            (statistics.weighted_label - statistics.weight, pale),
-        ]
-        ax.axhline(0, color=neutral(0.75), linewidth=0.8)
-    return [
-        ax.stairs(values, statistics.edges, **styled(stairs_kw, **look))
-        for values, look in drawn
-    ]
+    return [upwards, downwards]
 
 
 def name_histogram(strip, scale, frame, *, is_one, is_named):
@@ -197,25 +196,21 @@ def name_histogram(strip, scale, frame, *, is_one, is_named):
     from matplotlib.ticker import EngFormatter, FixedLocator, MaxNLocator
 
     if scale == "log":
+        names = ["Rows (log)", "Rows\n(log)", "log"]
         strip.set_yscale("symlog", linthresh=1)  # defined for empty bins, and downwards
-        strip.yaxis.set_major_locator(
-            FixedLocator(
-                [0, *(sign * 10**k for k in range(1, 16, 2) for sign in (1, -1))]
-            )
-        )
+        powers = 10.0 ** np.arange(1, 16, 2)
+        strip.yaxis.set_major_locator(FixedLocator([0, *powers, *-powers]))
     else:
+        names = ["Rows"]
         strip.yaxis.set_major_locator(MaxNLocator(2, integer=True))
-    short, height = (
-        EngFormatter(sep=""),
-        strip.get_window_extent().height / frame.figure.figure.dpi,
-    )
+    short = EngFormatter(sep="")
     strip.yaxis.set_major_formatter(lambda number, _: short(abs(number)))
-    # else there is no room for numbers above each other
+    # Numbers stand above each other: is there room for that?
+    height = strip.get_window_extent().height / frame.figure.figure.dpi
     has_numbers = is_one and height >= 2.2 * frame.size / 72
     if not has_numbers:
         strip.set_yticks([])
         strip.minorticks_off()
-    names = ["Rows (log)", "Rows\n(log)", "log"] if scale == "log" else ["Rows"]
     if is_named and (has_numbers or not is_one):
         strip.set_ylabel(fitting(names, frame, width=height))
 
@@ -238,31 +233,33 @@ def numbers_texts(curve):
     """Return the numbers of a curve with their intervals, one a line; without these;
     and all in one line.
     """
-    bare = [
-        f"{NUMBERS[name]} {_digits(value[0])}" for name, value in curve.numbers.items()
-    ]
-    limits = ((_digits(low), _digits(high)) for _, low, high in curve.numbers.values())
-    full = [
-        f"{words} ({low} to {high})"
-        for words, (low, high) in zip(bare, limits, strict=True)
-    ]
+    bare = []
+    full = []
+    for name, (estimate, low, high) in curve.numbers.items():
+        words = f"{NUMBERS[name]} {_digits(estimate)}"
+        bare.append(words)
+        full.append(f"{words} ({_digits(low)} to {_digits(high)})")
     return ["\n".join(full), "\n".join(bare), ", ".join(bare)]
 
 
 def line_label(curve):
     """Return the entry of a curve in the legend."""
-    parts = [] if curve.error is None else [_with_interval(curve.error)]
-    parts += [
-        f"{NUMBERS[number]} {_digits(value[0])}"
-        for number, value in curve.numbers.items()
-    ]
-    return model_label(curve.model, ", ".join(parts) if curve.panel is None else None)
+    if curve.panel is not None:  # the title of the panel has the numbers
+        return model_label(curve.model, None)
+    findings = []
+    if curve.error is not None:
+        findings.append(_with_interval(curve.error))
+    for name, value in curve.numbers.items():
+        findings.append(f"{NUMBERS[name]} {_digits(value[0])}")
+    return model_label(curve.model, ", ".join(findings))
 
 
 def caption(curve, error_name):
     """Return what is written about the only curve, in words for more and less room."""
-    error = "" if curve.error is None else _with_interval(curve.error)
-    findings = [f"{error_name} {error}", f"error {error}", error] if error else ["", ""]
+    findings = ["", ""]
+    if curve.error is not None:
+        error = _with_interval(curve.error)
+        findings = [f"{error_name} {error}", f"error {error}", error]
     return captions(curve.model, curve.statistics.total_weight, *findings)
 
 
@@ -270,11 +267,9 @@ def note(display, panels):
     """Return the text of the legend above its entries."""
     if panels == [None] and len(display.curves) > 1:
         size = f"n = {format_count(display.curves[0].statistics.total_weight)}"
-        return (
-            size
-            if all(curve.error is None for curve in display.curves)
-            else f"{display.error_name}, {size}"
-        )
+        if all(curve.error is None for curve in display.curves):
+            return size
+        return f"{display.error_name}, {size}"
     if not display.n_panels_left_out:
         return None
     parts = "classes" if display.kind == "marginal" else "groups"
@@ -287,11 +282,10 @@ def note(display, panels):
 def panel_titles(display, frame, panels):
     """Return the titles of the panels, all in the longest words that fit."""
     size = 0.9 * frame.size
-    for titles in zip(*(_titles(display, panel) for panel in panels), strict=True):
-        if all(
-            fitting([title.split("\n")[1]], frame, size=size) in title
-            for title in titles
-        ):
+    variants_by_panel = [_titles(display, panel) for panel in panels]
+    for titles in zip(*variants_by_panel, strict=True):
+        findings = [title.split("\n")[1] for title in titles]
+        if all(fitting([text], frame, size=size) == text for text in findings):
             break
     return titles
 
@@ -301,17 +295,15 @@ def _titles(display, panel):
     more and less room.
     """
     curves = [curve for curve in display.curves if panel in (curve.panel, curve.model)]
-    statistics, errors = (
-        curves[0].statistics,
-        [curve.error for curve in curves if curve.error is not None],
-    )
-    n_rows, name = format_count(statistics.total_weight), matplotlib_text(panel)
-    size = long = f"n = {n_rows}"
+    statistics = curves[0].statistics
+    errors = [curve.error for curve in curves if curve.error is not None]
+    n_rows = format_count(statistics.total_weight)
+    name = matplotlib_text(panel)
+    size = f"n = {n_rows}"
+    long = size
     if display.kind == "marginal":
-        name, long = (
-            f"class {name}",
-            f"{format_count(statistics.weighted_label.sum())} of {n_rows} rows",
-        )
+        name = f"class {name}"
+        long = f"{format_count(statistics.weighted_label.sum())} of {n_rows} rows"
     lines = [long, size, size, size]
     if errors:
         bare = f"{', '.join(percent(error[0]) for error in errors)} %"
@@ -321,7 +313,9 @@ def _titles(display, panel):
 
 
 def _digits(value):
-    return "undefined" if value != value else f"{value:.{3 if abs(value) < 1 else 2}f}"
+    if np.isnan(value):
+        return "undefined"
+    return f"{value:.3f}" if abs(value) < 1 else f"{value:.2f}"
 
 
 def _with_interval(error):
