@@ -37,6 +37,9 @@ _PAGES_WITH_NAMES_OF_THE_READER = ("howto_binning", "howto_display", "howto_metr
 # guess that no longer occurs fails the test.
 GUESSES = (
     r'parameter "refit" of type "bool"',  # GridSearchCV: a scorer's name, a function
+    r'parameter "ensemble" of type "str"',  # CalibratedClassifierCV: True, False
+    r'parameter "threshold" of type "str"',  # FixedThresholdClassifier: a number
+    r'type "None" cannot be assigned to parameter "estimator"',  # set_fit_request
     r'parameter "early_stopping" of type "str"',  # gradient boosting: True
     r'attribute "(data|target|target_names)" for class "tuple\[',  # a Bunch of data
     r'attribute "\w+_" for class "Pipeline\*"',  # a slice of a pipeline

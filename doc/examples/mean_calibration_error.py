@@ -1,6 +1,7 @@
 """Calibration-in-the-large: how far the scores are off on the whole."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -33,7 +34,7 @@ def mean_calibration_error(
     y_true,
     y_proba=None,
     *,
-    multiclass="auto",
+    multiclass: Literal["auto", "top_label", "marginal", "pooled"] = "auto",
     class_weight=None,
     sample_weight=None,
     pos_label=None,

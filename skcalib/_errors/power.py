@@ -3,10 +3,12 @@ problem.
 """
 
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
 from skcalib._cells.cells import CellSums
+from skcalib._input.scalars import resolve_norm
 
 # Up to this norm an error of 1e-9 has a power that float64 holds; beyond, powers below
 # the second number are refused.
@@ -26,7 +28,7 @@ class ErrorPower:
     cells : Cells
         The cells of one binary problem, in increasing order of their scores: from
         ``task.cells(most)`` or ``task.bin_cells(binning)``.
-    norm : float, default=1
+    norm : float or {"l1", "l2", "max"}, default=1
         The norm p.
 
     Attributes
@@ -59,9 +61,11 @@ class ErrorPower:
     # squares alone: one direction of alternatives is then enough for an interval.
     is_sum_of_squares = False
 
-    def __init__(self, cells: CellSums, *, norm: float = 1) -> None:
+    def __init__(
+        self, cells: CellSums, *, norm: float | Literal["l1", "l2", "max"] = 1
+    ):
         self.cells = cells
-        self.norm = norm
+        self.norm = resolve_norm(norm)
         self.weight = cells.weight
         self.scores = cells.mean_score
 

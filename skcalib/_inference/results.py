@@ -5,9 +5,12 @@ HTML and as plain text.
 from dataclasses import fields
 from html import escape
 from importlib.util import find_spec
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 _SHOWN_ROWS = 10
 
@@ -31,7 +34,7 @@ class ResultTable:
             if isinstance(value, np.ndarray)
         }
 
-    def to_frame(self):
+    def to_frame(self) -> "DataFrame":
         """Return the table as a pandas DataFrame.
 
         Returns
@@ -73,7 +76,7 @@ class ResultRecord:
     order of its fields.
     """
 
-    def to_frame(self):
+    def to_frame(self) -> "DataFrame":
         """Return the numbers as a pandas DataFrame.
 
         Returns

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skcalib._input.labels import (
     check_label_vector,
@@ -242,7 +243,9 @@ def _position(pos_label, classes):
     return int(match[0])
 
 
-def expand_soft_labels(scores, soft_labels, sample_weight=None):
+def expand_soft_labels(
+    scores: ArrayLike, soft_labels: ArrayLike, sample_weight: ArrayLike | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return samples of one label each, with weights, for labels as distributions.
 
     A row that three of four annotators call an event becomes two rows with the same

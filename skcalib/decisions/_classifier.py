@@ -1,8 +1,9 @@
 """A classifier that decides by a certified threshold, and may abstain."""
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
@@ -137,7 +138,7 @@ class CertifiedThresholdClassifier(WrappedClassifier):
         self.test_size = test_size
         self.random_state = random_state
 
-    def fit(self, X, y, **fit_params):
+    def fit(self, X: ArrayLike, y: ArrayLike, **fit_params: Any) -> Self:
         """Fit the classifier to one part of the rows, find the threshold on the other.
 
         Parameters
@@ -207,7 +208,7 @@ class CertifiedThresholdClassifier(WrappedClassifier):
             warn(f"{said[0]} {said[2]}")
         return self._set_fitted(model)
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Return labels; below the threshold `abstain_label`, or no event.
 
         Parameters

@@ -1,6 +1,7 @@
 """Decisions at the least expected cost, which may change from row to row."""
 
 from collections.abc import Callable
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,7 +25,7 @@ class WrappedClassifier(ClassifierMixin, ClassifierWrapper):
     n_features_in_: int
     feature_names_in_: np.ndarray
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Return the probabilities of the wrapped classifier.
 
         Parameters
@@ -162,7 +163,7 @@ class ExpectedCostClassifier(WrappedClassifier):
         self.cost_matrix = cost_matrix
         self.actions = actions
 
-    def fit(self, X, y, **fit_params):
+    def fit(self, X: ArrayLike, y: ArrayLike, **fit_params: Any) -> Self:
         """Fit the classifier.
 
         Parameters
@@ -203,7 +204,7 @@ class ExpectedCostClassifier(WrappedClassifier):
             _check_costs(self.cost_matrix, shape, self.classes_)
         return self._set_fitted(fits.on_all_rows())
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Return the action of the least expected cost.
 
         Parameters
@@ -219,7 +220,7 @@ class ExpectedCostClassifier(WrappedClassifier):
         costs = self._expected_costs(X)
         return self.actions_[np.argmin(costs, axis=1)]
 
-    def expected_cost(self, X):
+    def expected_cost(self, X: ArrayLike) -> np.ndarray:
         """Return the expected cost of the chosen action.
 
         Parameters

@@ -1,8 +1,10 @@
 """Parquet and CSV files as a lazy table."""
 
 import re
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from skcalib.export._sql_text import DIALECTS
 
@@ -10,7 +12,7 @@ _DUCKDB = DIALECTS["duckdb"]
 _PARQUET = (".parquet", ".pq")
 
 
-def scan(path):
+def scan(path: str | Path | Sequence[str | Path]) -> Any:
     r"""Open a Parquet or CSV file, or many of them, as a lazy DuckDB table.
 
     The metadata of many Parquet files say that there is no NaN, even if there is.

@@ -1,8 +1,13 @@
 """A table of predictions: labels, scores, weights and segments, wherever they live."""
 
+from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any, Literal
+
+from sklearn.base import BaseEstimator
 
 from skcalib._input.scalars import check_int
+from skcalib.binning import BaseBinning
 from skcalib.engines._apply import with_forecasts
 from skcalib.engines._columns import binary_columns, marginal_columns, top_label_columns
 from skcalib.engines._fit import fitted, fitted_groupwise
@@ -100,14 +105,14 @@ class PredictionTable:
 
     def __init__(
         self,
-        data,
+        data: Any,
         *,
-        label,
-        score,
-        weight=None,
-        by=None,
-        pos_label=None,
-        on_invalid="raise",
+        label: str,
+        score: str,
+        weight: str | None = None,
+        by: str | Sequence[str] | None = None,
+        pos_label: Any = None,
+        on_invalid: Literal["raise", "drop"] = "raise",
     ):
         self._by_is_one, self._names = (
             isinstance(by, str),
@@ -130,8 +135,16 @@ class PredictionTable:
 
     @classmethod
     def top_label(
-        cls, data, *, label, scores, classes, weight=None, by=None, on_invalid="raise"
-    ):
+        cls,
+        data: Any,
+        *,
+        label: str,
+        scores: Sequence[str],
+        classes: Sequence,
+        weight: str | None = None,
+        by: str | Sequence[str] | None = None,
+        on_invalid: Literal["raise", "drop"] = "raise",
+    ) -> "PredictionTable":
         """Return the table of the question whether the predicted class is right, from
         one score column per class.
 
@@ -196,8 +209,16 @@ class PredictionTable:
 
     @classmethod
     def marginal(
-        cls, data, *, label, scores, classes, weight=None, by=None, on_invalid="raise"
-    ):
+        cls,
+        data: Any,
+        *,
+        label: str,
+        scores: Sequence[str],
+        classes: Sequence,
+        weight: str | None = None,
+        by: str | Sequence[str] | None = None,
+        on_invalid: Literal["raise", "drop"] = "raise",
+    ) -> "dict[Any, PredictionTable]":
         """Return the tables of each class against the rest, from one score column per
         class.
 
@@ -269,7 +290,7 @@ class PredictionTable:
         return f"PredictionTable({self._columns.frame.implementation}, {shown})"
 
     @clear_errors()
-    def invalid_rows(self):
+    def invalid_rows(self) -> dict[str, int]:
         """Return how many rows cannot be used, by reason. A row counts once, for the
         first reason that applies.
 
@@ -282,7 +303,7 @@ class PredictionTable:
         return self._columns.invalid_rows()
 
     @clear_errors()
-    def bin_statistics(self, binning=None):
+    def bin_statistics(self, binning: BaseBinning | int | None = None) -> Any:
         """Return the sums over bins, from which every binned metric follows.
 
         Parameters
@@ -305,7 +326,7 @@ class PredictionTable:
         return self._by_key(binned(self._columns, check_strategy(binning)))
 
     @clear_errors()
-    def weighted_scores(self, bits=20):
+    def weighted_scores(self, bits: int = 20) -> Any:
         """Return the table as few weighted rows, for metrics and plots that take
         `sample_weight`.
 
@@ -336,7 +357,7 @@ class PredictionTable:
         return self._by_key(pooled(self._columns, bits))
 
     @clear_errors()
-    def kuiper(self):
+    def kuiper(self) -> Any:
         """Return the Kuiper calibration error of all rows, exactly: see
         `skcalib.metrics.kuiper_calibration_error`.
 
@@ -357,7 +378,7 @@ class PredictionTable:
         )
 
     @clear_errors()
-    def kolmogorov_smirnov(self):
+    def kolmogorov_smirnov(self) -> Any:
         """Return the Kolmogorov-Smirnov calibration error of all rows, exactly.
 
         Returns
@@ -376,7 +397,7 @@ class PredictionTable:
         )
 
     @clear_errors()
-    def fit(self, recalibrator):
+    def fit(self, recalibrator: BaseEstimator) -> Any:
         """Return a recalibrator fitted to the table.
 
         Isotonic calibration and histogram binning equal a fit to all rows, to rounding.
@@ -407,7 +428,13 @@ class PredictionTable:
         return self._by_key(fitted(self._columns, recalibrator))
 
     @clear_errors()
-    def apply(self, recalibrator, *, output, default=None):
+    def apply(
+        self,
+        recalibrator: BaseEstimator | Mapping,
+        *,
+        output: str,
+        default: BaseEstimator | None = None,
+    ) -> Any:
         """Return the table with the forecasts of a recalibrator as one more column.
 
         Lazy tables stay lazy. Databases and Spark get the forecast as SQL, equal to

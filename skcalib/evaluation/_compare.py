@@ -2,11 +2,13 @@
 paired differences.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, hstack
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 from sklearn.utils import check_random_state
@@ -189,20 +191,24 @@ class ModelComparison(ResultTable):
 
 
 def compare(
-    y_true,
-    models,
+    y_true: ArrayLike,
+    models: Mapping[str, ArrayLike] | Any,
     *,
-    metrics=("log_loss", "brier_score", "squared_calibration_error"),
-    reference=None,
-    confidence_level=0.9,
-    n_resamples=999,
-    sample_weight=None,
-    weight_type="frequency",
-    clusters=None,
-    pos_label=None,
-    labels=None,
-    random_state=None,
-):
+    metrics: Sequence[str | Callable] = (
+        "log_loss",
+        "brier_score",
+        "squared_calibration_error",
+    ),
+    reference: str | None = None,
+    confidence_level: float = 0.9,
+    n_resamples: int = 999,
+    sample_weight: ArrayLike | None = None,
+    weight_type: Literal["frequency", "importance"] = "frequency",
+    clusters: ArrayLike | None = None,
+    pos_label: float | str | None = None,
+    labels: ArrayLike | None = None,
+    random_state: int | np.random.RandomState | None = None,
+) -> ModelComparison:
     """Compare models on the same rows by proper scores and calibration errors.
 
     Parameters

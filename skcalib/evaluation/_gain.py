@@ -1,7 +1,10 @@
 """The out-of-fold gain of recalibrating, in a proper score."""
 
+from typing import Literal
+
 import numpy as np
-from sklearn.base import clone
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone
 
 from skcalib._errors.proper_scores import LOSSES
 from skcalib._fitting.folds import cross_validation_folds
@@ -11,6 +14,8 @@ from skcalib._fitting.wrapped import (
     class_parameters,
     fitted_clone,
 )
+from skcalib._inference.results import IntervalEstimate
+from skcalib._input.annotations import CrossValidation
 from skcalib._input.scalars import check_confidence_level, check_option
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._progress import Progress
@@ -18,18 +23,18 @@ from skcalib.recalibrators import StackedRecalibrator
 
 
 def recalibration_gain(
-    y_true,
-    y_proba=None,
+    y_true: ArrayLike,
+    y_proba: ArrayLike | None = None,
     *,
-    recalibrator=None,
-    loss="log",
-    cv=5,
-    confidence_level=0.9,
-    sample_weight=None,
-    pos_label=None,
-    labels=None,
-    verbose=False,
-):
+    recalibrator: BaseEstimator | None = None,
+    loss: Literal["log", "brier"] = "log",
+    cv: CrossValidation | None = 5,
+    confidence_level: float = 0.9,
+    sample_weight: ArrayLike | None = None,
+    pos_label: float | str | None = None,
+    labels: ArrayLike | None = None,
+    verbose: bool = False,
+) -> IntervalEstimate:
     """Out-of-fold gain of recalibrating, in a proper score, with an interval.
 
     The recalibrator is fitted on all folds but one and judged on that one. For K

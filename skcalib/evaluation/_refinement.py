@@ -4,7 +4,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from skcalib._errors.proper_scores import LOSSES
 from skcalib._fitting.wrapped import (
@@ -12,6 +12,7 @@ from skcalib._fitting.wrapped import (
     class_parameters,
     fitted_clone,
 )
+from skcalib._input.annotations import CrossValidation
 from skcalib._input.scalars import check_option
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib.evaluation._gain import recalibration_gain
@@ -23,8 +24,8 @@ def refinement_loss(
     y_proba: ArrayLike,
     *,
     loss: Literal["log", "brier"] = "log",
-    recalibrator=None,
-    cv=5,
+    recalibrator: BaseEstimator | None = None,
+    cv: CrossValidation | None = 5,
     sample_weight: ArrayLike | None = None,
     pos_label: int | float | bool | str | None = None,
     labels: ArrayLike | None = None,

@@ -4,9 +4,10 @@ each with an interval.
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit, logit, stdtrit
 from scipy.stats import chi2
 from scipy.stats import f as f_law
@@ -184,18 +185,18 @@ class CalibrationSummary(ResultTable):
 
 
 def calibration_summary(
-    y_true,
-    y_proba=None,
+    y_true: ArrayLike,
+    y_proba: ArrayLike | None = None,
     *,
-    confidence_level=0.95,
-    n_resamples=199,
-    sample_weight=None,
-    weight_type="frequency",
-    clusters=None,
-    pos_label=None,
-    labels=None,
-    random_state=None,
-):
+    confidence_level: float = 0.95,
+    n_resamples: int = 199,
+    sample_weight: ArrayLike | None = None,
+    weight_type: Literal["frequency", "importance"] = "frequency",
+    clusters: ArrayLike | None = None,
+    pos_label: float | str | None = None,
+    labels: ArrayLike | None = None,
+    random_state: int | np.random.RandomState | None = None,
+) -> CalibrationSummary:
     """Calibration, accuracy and discrimination for a report, with intervals.
 
     They are those of R's ``val.prob`` and of the guideline TRIPOD+AI [1]_. Printed, the

@@ -4,8 +4,10 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from skcalib import maps as nodes
 from skcalib._fitting.provenance import provenance_text
@@ -99,7 +101,9 @@ _TEXTS = {
 }
 
 
-def to_javascript(recalibrator, *, name="calibrate"):
+def to_javascript(
+    recalibrator: BaseEstimator | Mapping | Any, *, name: str = "calibrate"
+) -> str:
     """Return a fitted recalibrator as a function in JavaScript.
 
     Parameters

@@ -6,8 +6,10 @@ import inspect
 import warnings
 from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from skcalib import binning, recalibrators
@@ -72,7 +74,9 @@ _WHOLE = {**_RECALIBRATORS, **{one.__name__: one for one in CHECKS}}
 _CLASSES = {**_public(binning), **_WHOLE}
 
 
-def to_dict(recalibrator):
+def to_dict(
+    recalibrator: BaseEstimator | CertifiedThreshold | Mapping,
+) -> dict[str, Any]:
     """Return a fitted recalibrator as plain values, which `json.dumps` writes and
     `from_dict` reads.
 
@@ -139,7 +143,7 @@ def to_dict(recalibrator):
     return {"schema": SCHEMA, **_Encoder().object(recalibrator, name)}
 
 
-def from_dict(mapping):
+def from_dict(mapping: Mapping[str, Any]) -> Any:
     """Return the recalibrator that `to_dict` wrote.
 
     Parameters

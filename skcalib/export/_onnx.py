@@ -3,8 +3,11 @@ probabilities out.
 """
 
 import json
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from skcalib import maps as nodes
 from skcalib._defaults import check_fitted
@@ -27,7 +30,12 @@ _OPSETS = (13, 17)
 _ROUNDING = {"float32": (1e-3, 1e-6), "float64": (1e-6, 1e-12)}
 
 
-def to_onnx(recalibrator, *, dtype="float32", target_opset=None):
+def to_onnx(
+    recalibrator: BaseEstimator | Mapping | Any,
+    *,
+    dtype: Literal["float32", "float64"] = "float32",
+    target_opset: int | None = None,
+) -> Any:
     """Return a fitted recalibrator as an ONNX model.
 
     Parameters
@@ -76,15 +84,17 @@ def to_onnx(recalibrator, *, dtype="float32", target_opset=None):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> import onnxruntime  # doctest: +SKIP
     >>> from skcalib import PlattScaling
     >>> from skcalib.export import to_onnx
-    >>> model = to_onnx(
-    ...     PlattScaling().fit([0.1, 0.4, 0.6, 0.9], [0, 0, 1, 1])
-    ... )  # doctest: +SKIP
+    >>> fitted = PlattScaling().fit([0.1, 0.4, 0.6, 0.9], [0, 0, 1, 1])
+    >>> model = to_onnx(fitted)  # doctest: +SKIP
     >>> session = onnxruntime.InferenceSession(
     ...     model.SerializeToString()
     ... )  # doctest: +SKIP
-    >>> session.run(None, {"scores": np.float32([[0.25]])})  # doctest: +SKIP
+    >>> scores = np.array([[0.25]], dtype=np.float32)
+    >>> session.run(None, {"scores": scores})  # doctest: +SKIP
     """
     onnx = import_onnx()
     check_option(dtype, "dtype", _ROUNDING)

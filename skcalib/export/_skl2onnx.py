@@ -18,7 +18,7 @@ _CLASSIFIER_OPTIONS = {
 }
 
 
-def register_skl2onnx_converters():
+def register_skl2onnx_converters() -> None:
     """Tell skl2onnx, in this process, how to convert this package's estimators.
 
     After that `skl2onnx.to_onnx` converts a recalibrator by itself and a `Pipeline` of
@@ -43,7 +43,14 @@ def register_skl2onnx_converters():
     Examples
     --------
     >>> import skl2onnx  # doctest: +SKIP
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skcalib import CrossFittedClassifier, PlattScaling
     >>> from skcalib.export import register_skl2onnx_converters
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> pipeline = make_pipeline(CrossFittedClassifier(GaussianNB()), PlattScaling())
+    >>> pipeline = pipeline.fit(X, y)
     >>> register_skl2onnx_converters()  # doctest: +SKIP
     >>> model = skl2onnx.to_onnx(pipeline, X[:1])  # doctest: +SKIP
     """

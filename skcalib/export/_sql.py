@@ -2,11 +2,13 @@
 ABS and arithmetic.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
+from sklearn.base import BaseEstimator
 
 from skcalib import maps as nodes
 from skcalib._fitting.provenance import provenance_text
@@ -39,7 +41,14 @@ _SURE_DIFFERENCE = 60.0
 _NO_OVERFLOW = 700.0
 
 
-def to_sql(recalibrator, *, score="p", dialect="ansi", ids=None, group=None):
+def to_sql(
+    recalibrator: BaseEstimator | Mapping | Any,
+    *,
+    score: str | Sequence[str] = "p",
+    dialect: str = "ansi",
+    ids: str | None = None,
+    group: str | None = None,
+) -> Any:
     """Return a fitted recalibrator as one SQL expression, or one per class.
 
     Parameters

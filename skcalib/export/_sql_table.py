@@ -2,9 +2,10 @@
 scores.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from skcalib.export._sql import check_score_names, provenance_comment, valid_score
 from skcalib.export._sql_text import case, clamped, dialect_named, number
@@ -23,7 +24,13 @@ class SqlTable(NamedTuple):
     expression: str
 
 
-def to_sql_table(recalibrator, *, table="calibration", score="p", dialect="ansi"):
+def to_sql_table(
+    recalibrator: BaseEstimator,
+    *,
+    table: str = "calibration",
+    score: str = "p",
+    dialect: str = "ansi",
+) -> Any:
     """Return a piecewise map of one score as a table of its pieces, for maps whose CASE
     would be too long or too slow.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from importlib.util import find_spec
 from math import ceil
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +20,9 @@ from skcalib.guarantees._uniform_mass import (
     uniform_mass_epsilon,
     union_level,
 )
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -114,7 +117,7 @@ class CalibrationCertificate:
     def _repr_html_(self):
         return sentences_html(str(self))
 
-    def to_frame(self):
+    def to_frame(self) -> "DataFrame":
         """Return the intervals of the bins as a pandas DataFrame.
 
         Returns

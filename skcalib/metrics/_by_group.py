@@ -4,10 +4,12 @@ of them are more than noise.
 
 import reprlib
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from skcalib._cells.cells import Cells
@@ -98,26 +100,26 @@ class GroupCalibration(ResultTable):
 
 @hint_at_keywords
 def calibration_by_group(
-    y_true,
-    y_proba=None,
-    groups="predicted_class",
+    y_true: ArrayLike | Mapping[Any, BinStatistics],
+    y_proba: ArrayLike | None = None,
+    groups: ArrayLike | Literal["predicted_class"] = "predicted_class",
     *,
-    norm=2,
-    binning=None,
-    method="auto",
-    order="sorted",
-    adjustment="holm",
-    confidence_level=0.9,
-    n_resamples=199,
-    multiclass="auto",
-    sample_weight=None,
-    weight_type="frequency",
-    clusters=None,
-    pos_label=None,
-    labels=None,
-    random_state=None,
-    verbose=False,
-):
+    norm: float | Literal["l1", "l2", "max"] = 2,
+    binning: BaseBinning | int | None = None,
+    method: Literal["auto", "plugin", "debiased", "unbiased", "label_binned"] = "auto",
+    order: Literal["sorted", "given", "error"] = "sorted",
+    adjustment: Literal["holm", "fdr", "none"] = "holm",
+    confidence_level: float = 0.9,
+    n_resamples: int = 199,
+    multiclass: Literal["auto", "top_label", "marginal", "pooled"] = "auto",
+    sample_weight: ArrayLike | None = None,
+    weight_type: Literal["frequency", "importance"] = "frequency",
+    clusters: ArrayLike | None = None,
+    pos_label: float | str | None = None,
+    labels: ArrayLike | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    verbose: bool = False,
+) -> GroupCalibration:
     """Bias, calibration error, intervals and p-values of each group, one row per group.
 
     The bias (mean score minus event frequency) of each group has an interval and a

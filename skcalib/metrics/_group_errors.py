@@ -1,6 +1,6 @@
 """Calibration error by group: what a pooled number hides."""
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import ArrayLike
 
@@ -9,11 +9,14 @@ from skcalib._inference.results import html_table
 from skcalib._input.scalars import hint_at_keywords
 from skcalib.binning import BaseBinning
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
 
 class GroupErrors(dict):
     """The error of each group by its name: a dict that is also a table."""
 
-    def to_frame(self):
+    def to_frame(self) -> "DataFrame":
         """Return the errors as a pandas DataFrame.
 
         Returns

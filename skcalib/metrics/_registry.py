@@ -16,6 +16,7 @@ from skcalib._errors.bin_free import (
 )
 from skcalib._errors.binned import BinnedError, GroupwiseError
 from skcalib._errors.decision import DecisionError
+from skcalib._errors.error import CalibrationError
 from skcalib._errors.kde import KdeError
 from skcalib._errors.kernel import KernelError
 from skcalib._errors.proper_scores import brier_score, log_loss
@@ -94,7 +95,7 @@ class Metric:
     limits: tuple[float, float] = (0.0, 1.0)
     scorers: dict | None = None
 
-    def error_of(self, params):
+    def error_of(self, params: dict[str, Any]) -> CalibrationError:
         """Return the error for the parameters of a call.
 
         Parameters

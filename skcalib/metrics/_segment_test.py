@@ -5,7 +5,7 @@ having looked at all of them.
 from dataclasses import dataclass
 from html import escape
 from itertools import combinations, groupby
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +24,9 @@ from skcalib._input.sklearn_private import safe_indexing
 from skcalib._progress import Progress
 from skcalib._rows.sorting import mid_rank_cells
 from skcalib.metrics._segment_columns import split_column
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 _MOST_SCORE_CELLS = 64
 _MOST_REPEATED = 10**8  # rows
@@ -75,7 +78,7 @@ class SegmentTestResult:
     pvalue: float
     segments: SegmentTable
 
-    def to_frame(self):
+    def to_frame(self) -> "DataFrame":
         """Return the table of the segments as a pandas DataFrame.
 
         Returns

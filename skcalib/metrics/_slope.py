@@ -3,11 +3,14 @@ on the log-odds.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit, ndtri
 
 from skcalib._cells.reductions import BinaryTask, counted_rows, one_task
+from skcalib._cells.statistics import BinStatistics
 from skcalib._inference.results import IntervalEstimate, ResultRecord
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, hint_at_keywords
@@ -41,17 +44,17 @@ class CalibrationSlopeIntercept(ResultRecord):
 
 @hint_at_keywords
 def calibration_slope_intercept(
-    y_true,
-    y_proba=None,
+    y_true: ArrayLike | BinStatistics,
+    y_proba: ArrayLike | None = None,
     *,
-    confidence_level=0.9,
-    multiclass="auto",
-    clusters=None,
-    sample_weight=None,
-    weight_type="frequency",
-    pos_label=None,
-    labels=None,
-):
+    confidence_level: float = 0.9,
+    multiclass: Literal["auto", "top_label", "marginal"] = "auto",
+    clusters: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_type: Literal["frequency", "importance"] = "frequency",
+    pos_label: float | str | None = None,
+    labels: ArrayLike | None = None,
+) -> CalibrationSlopeIntercept:
     """Calibration slope and calibration-in-the-large, as in prediction models.
 
     The slope is b in ``logit P(y = 1) = a + b logit(s)``. The intercept is a in

@@ -3,9 +3,10 @@ bias and error.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 from sklearn.utils import check_random_state
 
@@ -29,7 +30,7 @@ from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.warn import warn
 from skcalib._intervals.influence import Influence
 from skcalib._rows.sorting import mid_rank_cells
-from skcalib.binning import EqualMass, check_binning
+from skcalib.binning import BaseBinning, EqualMass, check_binning
 from skcalib.evaluation._compare import square_and_add
 from skcalib.metrics._by_group import Sample
 
@@ -103,24 +104,24 @@ class CalibrationChange(ResultTable):
 
 
 def calibration_change(
-    y_before,
-    y_proba_before=None,
-    y_after=None,
-    y_proba_after=None,
+    y_before: ArrayLike | BinStatistics,
+    y_proba_before: ArrayLike | BinStatistics | None = None,
+    y_after: ArrayLike | None = None,
+    y_proba_after: ArrayLike | None = None,
     *,
-    norm=2,
-    binning=None,
-    method="auto",
-    confidence_level=0.9,
-    n_resamples=999,
-    multiclass="auto",
-    sample_weight=None,
-    weight_type="frequency",
-    clusters=None,
-    pos_label=None,
-    labels=None,
-    random_state=None,
-):
+    norm: float | Literal["l1", "l2", "max"] = 2,
+    binning: BaseBinning | int | None = None,
+    method: Literal["auto", "plugin", "debiased", "unbiased", "label_binned"] = "auto",
+    confidence_level: float = 0.9,
+    n_resamples: int = 999,
+    multiclass: Literal["auto", "top_label", "marginal", "pooled"] = "auto",
+    sample_weight: ArrayLike | tuple | None = None,
+    weight_type: Literal["frequency", "importance"] = "frequency",
+    clusters: ArrayLike | tuple | None = None,
+    pos_label: float | str | None = None,
+    labels: ArrayLike | None = None,
+    random_state: int | np.random.RandomState | None = None,
+) -> CalibrationChange:
     """Compare the calibration of two samples, such as last year and this year.
 
     The p-value compares the event frequencies at equal scores, so that a change of the

@@ -2,9 +2,12 @@
 them together.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
@@ -14,6 +17,9 @@ from skcalib._inference.results import ResultTable
 from skcalib._input.labels import check_groups, check_label_vector
 from skcalib._input.scalars import check_confidence_level
 from skcalib.monitoring._monitor import CalibrationMonitor, time_of_row
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -126,7 +132,13 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         self.monitor = monitor
         self.confidence_level = confidence_level
 
-    def fit(self, scores, y=None, groups=None, time=None):
+    def fit(
+        self,
+        scores: ArrayLike | Mapping,
+        y: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        time: ArrayLike | None = None,
+    ) -> Self:
         """Forget everything, and see the first rows.
 
         Parameters
@@ -142,7 +154,13 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         self._reset()
         return self.partial_fit(scores, y, groups, time)
 
-    def partial_fit(self, scores, y=None, groups=None, time=None):
+    def partial_fit(
+        self,
+        scores: ArrayLike | Mapping,
+        y: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        time: ArrayLike | None = None,
+    ) -> Self:
         """Update with the next rows, in the order of time.
 
         Parameters
@@ -218,7 +236,7 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
             **{name: np.asarray(values) for name, values in columns.items()}
         )
 
-    def to_frame(self):
+    def to_frame(self) -> "DataFrame":
         """Return the table of the groups as a pandas DataFrame.
 
         Returns

@@ -7,6 +7,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import product
 from math import exp, log
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -166,6 +167,15 @@ class CalibrationMonitor(BaseEstimator):
     (True, True, True)
     """
 
+    e_value_: float
+    threshold_: float
+    alarm_: bool
+    n_rows_: int
+    # None until there is an alarm: a type checker that knew it would ask each reader of
+    # an alarm for a check.
+    alarm_row_: int | Any
+    change_row_: int | Any
+
     def __init__(
         self,
         *,
@@ -179,7 +189,12 @@ class CalibrationMonitor(BaseEstimator):
         self.restarts = restarts
         self.classes = classes
 
-    def fit(self, scores, y=None, time=None):
+    def fit(
+        self,
+        scores: ArrayLike | BinStatistics,
+        y: ArrayLike | None = None,
+        time: ArrayLike | None = None,
+    ) -> Self:
         """Reset the monitor and process the first batch.
 
         Parameters
@@ -199,7 +214,12 @@ class CalibrationMonitor(BaseEstimator):
         self._reset()
         return self.partial_fit(scores, y, time)
 
-    def partial_fit(self, scores, y=None, time=None):
+    def partial_fit(
+        self,
+        scores: ArrayLike | BinStatistics,
+        y: ArrayLike | None = None,
+        time: ArrayLike | None = None,
+    ) -> Self:
         """Update with the next rows, in the order of time.
 
         Parameters

@@ -1,6 +1,6 @@
 """A recalibrator that learns while it serves."""
 
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -140,7 +140,9 @@ class OnlineRecalibrator(ProbabilityTransformer):
         self.switching_rate = switching_rate
         self.input = input
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None):
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Forget everything learned so far, and learn from a first batch.
 
         Parameters
@@ -165,7 +167,7 @@ class OnlineRecalibrator(ProbabilityTransformer):
         y: ArrayLike,
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-    ):
+    ) -> Self:
         """Learn from the next batch, after its forecasts were made.
 
         Parameters
