@@ -1,5 +1,6 @@
 """The recalibrator that learns while it serves: plain twins, bounds and refusals."""
 
+import json
 import math
 import pickle
 
@@ -10,10 +11,12 @@ from scipy.special import expit, logit
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import log_loss
+from sklearn.pipeline import make_pipeline
 
 from benchmarks.online_streams import excess
 from skcalib import OnlineRecalibrator, PlattScaling, TemperatureScaling
 from skcalib._solvers.online_logistic import ForgettingNewton, OnlineNewton
+from skcalib.export import from_dict, to_dict
 from skcalib.monitoring import CalibrationMonitor
 
 
@@ -165,6 +168,89 @@ def test_a_pickled_state_goes_on_with_the_same_path():
     assert (online.predict_proba(scores) == copy.predict_proba(scores)).all()
 
 
+def _through_json(online):
+    return from_dict(json.loads(json.dumps(to_dict(online), allow_nan=False)))
+
+
+def _json_case(kind):
+    """Return an object that has seen nothing, scores and labels."""
+    scores, y = _stream()
+    if kind == "fixed map":
+        platt = PlattScaling().fit(scores[:500], y[:500])
+        return OnlineRecalibrator(FrozenEstimator(platt)), scores, y
+    if kind == "logits of three classes":
+        logits = np.random.default_rng(3).normal(size=(3000, 3))
+        y = np.array(["x", "y", "z"])[(logits[:, 0] > 0) + 0 + y]
+        return OnlineRecalibrator(input="logit", half_life=300), logits, y
+    if kind == "names of columns":
+        pd = pytest.importorskip(
+            "pandas", reason="names of columns are those of pandas"
+        )
+        return OnlineRecalibrator(), pd.DataFrame({"score": scores}), y
+    return OnlineRecalibrator(switching_rate=0.01), scores, np.where(y, "yes", "no")
+
+
+@pytest.mark.parametrize(
+    "kind", ["text labels", "fixed map", "logits of three classes", "names of columns"]
+)
+def test_json_goes_on_with_the_same_path_bit_by_bit(kind):
+    unbroken, scores, y = _json_case(kind)
+    resumed = clone(unbroken).partial_fit(scores[:500], y[:500])
+    unbroken.partial_fit(scores[:500], y[:500])
+    for start in range(500, 3000, 500):
+        batch = slice(start, start + 500)
+        resumed = _through_json(resumed)
+        expected = unbroken.predict_proba(scores[batch])
+        assert (resumed.predict_proba(scores[batch]) == expected).all()
+        unbroken.partial_fit(scores[batch], y[batch])
+        resumed.partial_fit(scores[batch], y[batch])
+        assert (resumed.weights_ == unbroken.weights_).all()
+    assert to_dict(resumed) == to_dict(unbroken)
+    assert resumed.n_rows_ == 3000
+    assert repr(clone(resumed)) == repr(clone(unbroken))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("weights_", {"array": [0.5, 0.5], "dtype": "float64"}, "weights_"),
+        ("weights_", {"array": [1.0, 1.0, 1.0], "dtype": "float64"}, "sum to 1"),
+        ("members_", {"tuple": ["scores", "mine"]}, "names of the members"),
+        (
+            "members_",
+            {"tuple": ["scores", "fixed", "learning", "forgetting"]},
+            "recalibrator is None",
+        ),
+        ("n_rows_", -1, "count"),
+        ("_learned", {"array": [1.0, 0.0], "dtype": "float64"}, "5 entries"),
+        (
+            "_faded",
+            {"array": [1.0, 0.0, 1.0, 2.0, 1.0], "dtype": "float64"},
+            "curvature",
+        ),
+    ],
+)
+def test_a_state_that_cannot_be_is_refused(name, value, message):
+    document = to_dict(OnlineRecalibrator().fit(*_stream(100)))
+    document["fitted"][name] = value
+    with pytest.raises(ValueError, match=message):
+        from_dict(document)
+
+
+def test_json_refuses_a_map_that_is_not_frozen_or_not_of_this_package():
+    scores, y = _stream(200)
+    platt = PlattScaling().fit(scores, y)
+    document = to_dict(OnlineRecalibrator(FrozenEstimator(platt)).fit(scores, y))
+    document["parameters"]["recalibrator"] = to_dict(platt)
+    del document["parameters"]["recalibrator"]["schema"]
+    with pytest.raises(ValueError, match="in a FrozenEstimator"):
+        from_dict(document)
+    pipeline = make_pipeline(PlattScaling(), TemperatureScaling()).fit(scores, y)
+    online = OnlineRecalibrator(FrozenEstimator(pipeline)).fit(scores, y)
+    with pytest.raises(ValueError, match="the class Pipeline"):
+        to_dict(online)
+
+
 def test_a_fixed_map_is_a_member_and_survives_clone():
     scores, y = _stream()
     platt = PlattScaling().fit(scores[:1000], y[:1000])
@@ -218,6 +304,14 @@ def test_weights_repeat_the_loss_and_zero_changes_nothing():
     plain = OnlineRecalibrator().fit(scores, y)
     ones = OnlineRecalibrator().fit(scores, y, sample_weight=np.ones(500))
     assert (plain.weights_ == ones.weights_).all()
+    counts = np.repeat([1.0, 0.0], 500)
+    twice = (np.tile(scores, 2), np.tile(y, 2))
+    zeros = OnlineRecalibrator().fit(*twice, sample_weight=counts)
+    zeros.partial_fit(*twice, sample_weight=counts)
+    plain.partial_fit(scores, y)
+    assert zeros.n_rows_ == plain.n_rows_ == 1000
+    assert (zeros.weights_ == plain.weights_).all()
+    assert (zeros.predict_proba(scores) == plain.predict_proba(scores)).all()
     heavy = OnlineRecalibrator().fit(scores, y, sample_weight=np.full(500, 1e4))
     assert np.isfinite(heavy.weights_).all()
     certain = OnlineRecalibrator(switching_rate=0.0)
@@ -265,6 +359,9 @@ def test_what_does_not_fit_together_is_refused():
         online.partial_fit(np.c_[1 - scores, scores], y)
     with pytest.raises(ValueError, match="classes="):
         OnlineRecalibrator().partial_fit([0.2, 0.4], ["no", "no"])
+    online.set_params(half_life=100)
+    with pytest.raises(ValueError, match="half_life=100 was set since"):
+        online.partial_fit(scores, y)
 
 
 @pytest.mark.slow

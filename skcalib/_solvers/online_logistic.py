@@ -25,7 +25,8 @@ class OnlineNewton:
     Attributes
     ----------
     state : list of five floats
-        Slope, intercept, and the matrix A as its entries 11, 12 and 22.
+        Slope, intercept, and the matrix A as its entries 11, 12 and 22. Where one is
+        given, learning goes on from there.
     """
 
     clip = 11.512925464970229  # log-odds of 1 - 1e-5: the authors' limit for scores
@@ -33,8 +34,8 @@ class OnlineNewton:
     step = 0.1  # gamma: A^-1 g is divided by it
     radius = 100.0  # of the ball that holds slope and intercept
 
-    def __init__(self):
-        self.state = [1.0, 0.0, self.ridge, 0.0, self.ridge]
+    def __init__(self, state=None):
+        self.state = _state(state, self.ridge)
 
     def log_odds(self, log_odds):
         """Return the corrected log-odds of samples (n,)."""
@@ -75,9 +76,9 @@ class ForgettingNewton:
     ridge = 4.0  # large enough that A does not vanish on a stream of certain scores
     radius = 10.0  # of the ball around (1, 0)
 
-    def __init__(self, half_life):
+    def __init__(self, half_life, state=None):
         self.retention = 0.5 ** (1 / half_life)
-        self.state = [1.0, 0.0, self.ridge, 0.0, self.ridge]
+        self.state = _state(state, self.ridge)
 
     def log_odds(self, log_odds):
         """Return the corrected log-odds of samples (n,)."""
@@ -106,6 +107,13 @@ class ForgettingNewton:
                 slope = 1 + (slope - 1) * shrink
                 intercept *= shrink
         self.state = [slope, intercept, a11, a12, a22]
+
+
+def _state(state, ridge):
+    """Return a given state as floats, or that of a learner that has seen nothing."""
+    if state is None:
+        return [1.0, 0.0, ridge, 0.0, ridge]
+    return [float(number) for number in state]
 
 
 def _corrected(log_odds, clip, state):

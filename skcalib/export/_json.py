@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from skcalib import binning, recalibrators
@@ -322,6 +323,8 @@ class _Encoder:
 
     def _value(self, value, where, name):
         def nested(inner):
+            if type(inner) is FrozenEstimator:
+                return {"frozen": nested(inner.estimator)}
             if type(inner) is _CLASSES.get(type(inner).__name__):
                 return self.object(inner, f"{type(inner).__name__} in {where}.{name}")
             raise NotWritable(described(inner))
@@ -364,6 +367,8 @@ class _Decoder:
 
     def object(self, data, where):
         """Return the estimator that a dict stands for."""
+        if isinstance(data, dict) and data.keys() == {"frozen"}:
+            return FrozenEstimator(self.object(data["frozen"], where))
         if isinstance(data, dict) and data.keys() == {"same"}:
             estimator = self._same(data["same"], where)
         else:
@@ -574,8 +579,9 @@ def _probe(fitted, where):
         )
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        # whose nodes check their numbers
-        tried(lambda: map_of(fitted, Scores(fitted.n_features_in_)), where)
+        if not isinstance(fitted, recalibrators.OnlineRecalibrator):
+            # whose nodes check their numbers; what still learns is no map
+            tried(lambda: map_of(fitted, Scores(fitted.n_features_in_)), where)
         probabilities = tried(
             lambda: fitted.predict_proba(_probe_scores(fitted)), where
         )

@@ -13,7 +13,11 @@ from skcalib._cells.reductions import spread_top_label, top_label
 from skcalib._defaults import check_fitted
 from skcalib._input.labels import check_targets, encode_labels
 from skcalib._input.scalars import check_number, check_option
-from skcalib._input.scores import check_estimator_scores, check_sample_weight
+from skcalib._input.scores import (
+    check_estimator_scores,
+    check_sample_weight,
+    drop_zero_weight,
+)
 from skcalib._rows.links import (
     clip_probability,
     log_odds_against_rest,
@@ -21,7 +25,20 @@ from skcalib._rows.links import (
     two_class_log_odds,
 )
 from skcalib._solvers.online_logistic import ForgettingNewton, OnlineNewton
+from skcalib.maps.checks import (
+    array,
+    check_lengths,
+    check_same_classes,
+    count,
+    must_be,
+    weights,
+)
 from skcalib.recalibrators._transformer import ProbabilityTransformer
+
+_MEMBERS = (
+    ("scores", "learning", "forgetting"),
+    ("scores", "fixed", "learning", "forgetting"),
+)
 
 
 class OnlineRecalibrator(ProbabilityTransformer):
@@ -121,6 +138,18 @@ class OnlineRecalibrator(ProbabilityTransformer):
     0.569
     """
 
+    _attributes = {
+        "members_": must_be("the names of the members", lambda it: it in _MEMBERS),
+        "weights_": weights,
+        "n_rows_": count,
+        "_learned": array(),
+        "_faded": array(),
+    }
+    _derived = {
+        "_learning": lambda self: OnlineNewton(self._learned),
+        "_forgetting": lambda self: ForgettingNewton(self.half_life, self._faded),
+    }
+
     # What users read after a fit.
     classes_: np.ndarray
     members_: tuple
@@ -152,7 +181,8 @@ class OnlineRecalibrator(ProbabilityTransformer):
         y : array-like of shape (n,)
             Labels.
         sample_weight : array-like of shape (n,), default=None
-            Weights: the loss of a sample counts that many times.
+            Weights: the loss of a sample counts that many times. Samples of weight 0
+            are left out.
 
         Returns
         -------
@@ -179,7 +209,8 @@ class OnlineRecalibrator(ProbabilityTransformer):
         classes : array-like of shape (n_classes,), default=None
             All labels, in the first call; needed where its batch lacks a class.
         sample_weight : array-like of shape (n,), default=None
-            Weights: the loss of a sample counts that many times.
+            Weights: the loss of a sample counts that many times. Samples of weight 0
+            are left out.
 
         Returns
         -------
@@ -235,6 +266,8 @@ class OnlineRecalibrator(ProbabilityTransformer):
 
     def _learn(self, X, y, classes, sample_weight, *, reset):
         self._check_parameters()
+        if not reset:
+            check_fitted(self)  # parameters that changed on the way would mix
         scores = check_estimator_scores(self, X, input=self.input, reset=reset)
         codes = self._codes(y, scores, classes, reset)
         weight = check_sample_weight(sample_weight, len(scores))
@@ -243,12 +276,21 @@ class OnlineRecalibrator(ProbabilityTransformer):
         _, log_odds, predicted = self._event(scores)
         events = codes == (1 if predicted is None else predicted)
         forecasts = self._member_forecasts(X, log_odds, predicted)
-        weight = np.ones(len(scores)) if weight is None else weight
-        self._update_weights(forecasts, events, weight)
+        log_odds, events, by_sample, weight = drop_zero_weight(
+            weight, log_odds, events, forecasts.T
+        )
+        weight = np.ones(len(events)) if weight is None else weight
+        self._update_weights(by_sample.T, events, weight)
         batch = (log_odds.tolist(), events.tolist(), weight.tolist())
         self._learning.learn(*batch)
         self._forgetting.learn(*batch)
+        self._remember_states()
         return self
+
+    def _remember_states(self):
+        """Hold the states of both learners as arrays, which JSON can hold."""
+        self._learned = np.array(self._learning.state)
+        self._faded = np.array(self._forgetting.state)
 
     def _check_parameters(self):
         check_option(self.input, "input", ("probability", "logit"))
@@ -293,10 +335,25 @@ class OnlineRecalibrator(ProbabilityTransformer):
         self._remember_parameters()
         self._learning = OnlineNewton()
         self._forgetting = ForgettingNewton(self.half_life)
-        fixed = () if self.recalibrator is None else ("fixed",)
-        self.members_ = ("scores", *fixed, "learning", "forgetting")
+        self.members_ = _MEMBERS[self.recalibrator is not None]
         self.weights_ = np.full(len(self.members_), 1 / len(self.members_))
         self.n_rows_ = 0
+
+    def _check_attributes(self):
+        self._check_parameters()
+        if self.members_ != _MEMBERS[self.recalibrator is not None]:
+            raise ValueError(
+                f"members_ are {self.members_}, and recalibrator is"
+                f" {self.recalibrator!r:.60}"
+            )
+        if self.recalibrator is not None:
+            check_same_classes(self, self.recalibrator.estimator)
+        check_lengths(self, len(self.members_), "weights_")
+        check_lengths(self, 5, "_learned", "_faded")
+        for _, _, a11, a12, a22 in (self._learned, self._faded):
+            # A curvature is positive definite, else the next step would be no number.
+            if not (a11 > 0 and a11 * a22 > a12 * a12):
+                raise ValueError("_learned and _faded must hold a curvature")
 
     def _event(self, scores):
         """Return the probabilities, the log-odds of the event (n,) and, for K > 2
