@@ -30,6 +30,8 @@ class FromEstimator:
             for name in dir(cls)
             if name.startswith("from_") and name != "from_estimator"
         ]
+        # An option that several have is one of `from_predictions`.
+        made.sort(key=lambda one: one.__name__ != "from_predictions")
         also = {}
         for one in made:
             also |= {

@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike
 
 import skcalib.displays._reliability_panel as panel
 from skcalib._input.scalars import check_option
+from skcalib._input.sklearn_private import safe_indexing
+from skcalib.displays._cv_results import named_results, out_of_fold
 from skcalib.displays._finish import add_numbers, finish
 from skcalib.displays._frames import frame_of_panels, has_room
 from skcalib.displays._predictions import FromEstimator, named_models
@@ -50,8 +52,9 @@ class ReliabilityDisplay(FromEstimator):
     Draws the event frequency of each bin with an interval against its mean score. A
     band around the diagonal shows where a calibrated model would stay. The histogram of
     the scores is drawn below. The title shows the calibration error with its interval.
-    Make it with `from_estimator`, `from_predictions` or `from_statistics`. The numbers
-    are stored: `plot` draws them again without computing anything.
+    Make it with `from_estimator`, `from_predictions`, `from_cv_results` or
+    `from_statistics`. The numbers are stored: `plot` draws them again without computing
+    anything.
 
     Parameters
     ----------
@@ -79,6 +82,9 @@ class ReliabilityDisplay(FromEstimator):
         share the axes.
     lines_ : list of Line2D
         The curves, in the order of `curves`.
+    fold_lines_ : list of Line2D
+        The thin lines of the folds of a cross-validation, those of the first curve
+        first.
     intervals_ : list of ErrorbarContainer or PolyCollection
         The intervals of the event frequencies: bars, or bands where several models
         share the axes.
@@ -122,6 +128,7 @@ class ReliabilityDisplay(FromEstimator):
     figure_: Figure
     histogram_ax_: Any
     lines_: list[Line2D]
+    fold_lines_: list[Line2D]
     intervals_: list[ErrorbarContainer | PolyCollection]
     consistency_bands_: list[PolyCollection]
     reference_lines_: list[Line2D]
@@ -281,6 +288,122 @@ class ReliabilityDisplay(FromEstimator):
         return cls(**numbers).plot(ax, **plot_options)
 
     @classmethod
+    def from_cv_results(
+        cls,
+        cv_results: Mapping[str, Any],
+        X: Any,
+        y: ArrayLike,
+        *,
+        binning: BaseBinning | int | None = None,
+        multiclass: Literal["auto", "top_label", "marginal"] = "auto",
+        interval: Literal["auto", "clopper_pearson", "wilson", "hoeffding", "bootstrap"]
+        | None = "auto",
+        confidence_level: float = 0.9,
+        n_resamples: int = 1000,
+        metric: Callable[..., float] | Literal["auto"] | None = "auto",
+        max_panels: int = 12,
+        curve: Literal["bins", "smooth", "both"] = "bins",
+        statistics: str | Sequence[str] = (),
+        sample_weight: ArrayLike | None = None,
+        pos_label: float | str | None = None,
+        name: str | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        ax: Axes | np.ndarray | Sequence[Axes] | None = None,
+        **plot_options: Any,
+    ) -> Self:
+        """Draw the reliability diagram of cross-validated models.
+
+        Each sample is forecast by the model of the fold that tested it. The curve, its
+        intervals and the error are those of all tested samples together, and the thin
+        lines those of the folds.
+
+        Parameters
+        ----------
+        cv_results : dict, or dict of such by name
+            What ``cross_validate(..., return_estimator=True, return_indices=True)``
+            returned; a dict of several draws the models in the same axes.
+        X : array-like of shape (n, n_features)
+            The samples that were cross-validated.
+        y : array-like of shape (n,)
+            Their labels.
+        binning : BaseBinning, int or None, default=None
+            Strategy, as for `from_predictions`. The bins of a fold are made of its own
+            samples.
+        multiclass : {"auto", "top_label", "marginal"}, default="auto"
+            "auto" is the positive class for two classes, "top_label" for more.
+            "marginal" gives each class a panel.
+        interval : {"auto", "clopper_pearson", "wilson", "hoeffding", "bootstrap"} or None, default="auto"
+            Bars for each bin, or a bootstrap band, as for `from_predictions`.
+        confidence_level : float, default=0.9
+            Level of the intervals and of the consistency band.
+        n_resamples : int, default=1000
+            Number of bootstrap resamples.
+        metric : callable, "auto" or None, default="auto"
+            The error in the title; "auto" is `calibration_error`.
+        max_panels : int, default=12
+            Most classes that are shown: those with the largest errors.
+        curve : {"bins", "smooth", "both"}, default="bins"
+            What is drawn: the bins, a smooth curve, or the curve and the bins as
+            points. The folds are smooth where the curve is.
+        statistics : str or sequence of str, default=()
+            Numbers of `calibration_summary` that are written into a corner.
+        sample_weight : array-like of shape (n,), default=None
+            Weights, which count as repeated samples.
+        pos_label : int, float, bool or str, default=None
+            The event; None is the greater of two labels, the second column of
+            `predict_proba`.
+        name : str, default=None
+            Name of the model in the title; None means the name of its class.
+        random_state : int, RandomState or None, default=None
+            Seed of the draws.
+        ax : Axes or array of Axes, default=None
+            Where to draw; None makes a figure.
+        **plot_options : dict
+            Options of `plot`.
+
+        Returns
+        -------
+        display : ReliabilityDisplay
+            The drawn display.
+
+        Raises
+        ------
+        ValueError
+            If estimators or indices are missing, a sample is tested in two folds, or a
+            model has no `predict_proba`.
+
+        Notes
+        -----
+        The folds' models differ, and share training samples. The intervals take the
+        tested samples as independent, and are about the mean of such models.
+        """  # noqa: E501
+        models = named_results(cv_results, name)
+        tested = out_of_fold(models, X)
+        maker = CurveMaker(
+            binning,
+            interval,
+            confidence_level,
+            n_resamples,
+            metric,
+            random_state,
+            curve,
+            statistics,
+            tested.folds,
+        )
+        if sample_weight is not None:
+            sample_weight = safe_indexing(sample_weight, tested.rows)
+        numbers = maker.from_predictions(
+            safe_indexing(y, tested.rows),
+            tested.probabilities,
+            multiclass=multiclass,
+            max_panels=max_panels,
+            sample_weight=sample_weight,
+            pos_label=pos_label,
+            labels=tested.classes,
+        )
+        return cls(**numbers).plot(ax, **plot_options)
+
+    @classmethod
     def from_statistics(
         cls,
         statistics: BinStatistics | Mapping[str, BinStatistics] | None = None,
@@ -357,6 +480,7 @@ class ReliabilityDisplay(FromEstimator):
         reference_kw: dict[str, Any] | None = None,
         histogram_kw: dict[str, Any] | None = None,
         legend_kw: dict[str, Any] | None = None,
+        fold_kw: dict[str, Any] | None = None,
     ) -> Self:
         """Draw the stored numbers.
 
@@ -384,10 +508,10 @@ class ReliabilityDisplay(FromEstimator):
         legend : bool, default=True
             Whether bands and intervals are explained. Names and errors are written in
             any case.
-        line_kw, interval_kw, consistency_kw, reference_kw, histogram_kw, legend_kw : dict, default=None
+        line_kw, interval_kw, consistency_kw, reference_kw, histogram_kw, legend_kw, fold_kw : dict, default=None
             Keywords of the artists (`Axes.plot`, `Axes.errorbar` or
-            `Axes.fill_between`, `Axes.fill_between`, `Axes.plot`, `Axes.stairs` and
-            `legend`) that replace the defaults.
+            `Axes.fill_between`, `Axes.fill_between`, `Axes.plot`, `Axes.stairs`,
+            `legend`, and `Axes.plot` of the folds) that replace the defaults.
 
         Returns
         -------
@@ -443,12 +567,11 @@ class ReliabilityDisplay(FromEstimator):
         self.reference_lines_ = [
             panel.draw_reference(one, limits, reference_kw) for one in frame.axes
         ]
-        self.lines_, self.intervals_, self.consistency_bands_, self.histograms_ = (
-            [],
-            [],
-            [],
-            [],
-        )
+        self.lines_ = []
+        self.fold_lines_ = []
+        self.intervals_ = []
+        self.consistency_bands_ = []
+        self.histograms_ = []
         for curve, place in zip(self.curves, places, strict=True):
             i, style = (
                 panels.index(place),
@@ -464,6 +587,9 @@ class ReliabilityDisplay(FromEstimator):
                 )
             self.intervals_ += panel.draw_intervals(
                 frame.axes[i], curve, style["color"], alone, interval_kw
+            )
+            self.fold_lines_ += panel.draw_folds(
+                frame.axes[i], curve, style["color"], fold_kw
             )
             self.lines_.append(panel.draw_curve(frame.axes[i], curve, style, line_kw))
             if frame.strips[i]:
@@ -550,6 +676,7 @@ class ReliabilityDisplay(FromEstimator):
             f"{level} consistency band": self.consistency_bands_,
         }
         named[f"{level} interval"] = self.intervals_
+        named["one fold"] = self.fold_lines_
         keys = {label: artists[0] for label, artists in named.items() if artists}
         # bands of many colours
         if len(self.curves) > 1 and hasattr(

@@ -120,6 +120,8 @@ class ReliabilityCurve:
         Whether the bins are drawn.
     numbers : dict
         Numbers of `calibration_summary` by name, each an `IntervalEstimate`.
+    folds : tuple of pair of ndarray
+        Scores and event frequencies of each fold's own line, for cross-validated rows.
     """
 
     model: str | None
@@ -134,6 +136,7 @@ class ReliabilityCurve:
     smooth: np.ndarray | None = None
     has_bins: bool = True
     numbers: dict = field(default_factory=dict)
+    folds: tuple = ()
 
     @property
     def limits(self):
@@ -154,6 +157,7 @@ class ReliabilityCurve:
                 self.statistics.event_frequency[seen],
                 *limits,
                 *band,
+                *(frequency for _, frequency in self.folds),
             ]
         )
         return float(drawn.min()), float(drawn.max())
@@ -173,6 +177,7 @@ class CurveMaker:
     random_state: object = None
     curve: str = "bins"
     statistics: str | tuple = ()
+    folds: dict = field(default_factory=dict)  # of each row, by model
 
     def __post_init__(self):
         """Check the options and resolve the defaults."""
@@ -311,6 +316,7 @@ class CurveMaker:
 
     def _of_task(self, model, panel, task, histogram_edges):
         """Return the `ReliabilityCurve` of one binary problem."""
+        folds = tuple(self._line_of_fold(one) for one in self._fold_tasks(model, task))
         task = BinaryTask(
             *drop_zero_weight(task.sample_weight, task.scores, task.labels)
         )
@@ -347,8 +353,36 @@ class CurveMaker:
             is_step=isinstance(self.strategy, PoolAdjacentViolators),
             has_bins=has_bins,
             numbers=numbers,
+            folds=folds,
             **drawn,
         )
+
+    def _fold_tasks(self, model, task):
+        """Yield the binary problem of each fold that has samples that count."""
+        folds = self.folds.get(model, ())
+        for fold in np.unique(folds):
+            of_fold = folds == fold
+            part = BinaryTask(*(None if one is None else one[of_fold] for one in task))
+            if part.sample_weight is None or part.sample_weight.any():
+                yield part
+
+    def _line_of_fold(self, task):
+        """Return scores and event frequencies of a fold: the smooth curve, or bins that
+        the same strategy makes of its samples.
+        """
+        task = BinaryTask(
+            *drop_zero_weight(task.sample_weight, task.scores, task.labels)
+        )
+        if self.curve != "bins":
+            smooth, band, _ = _smooth_curve(task, self.confidence_level)
+            return band.scores, smooth
+        bins = task.statistics(self.strategy)
+        if isinstance(self.strategy, PoolAdjacentViolators):
+            edges = np.clip(bins.edges, *_ends(task.scores))
+            steps = np.repeat(bins.event_frequency, 2)
+            return np.repeat(edges, 2)[1:-1], steps
+        seen = bins.weight > 0
+        return bins.mean_score[seen], bins.event_frequency[seen]
 
     def _error(self, *data, **arguments):
         """Return the error with its interval, or None where it is refused because its

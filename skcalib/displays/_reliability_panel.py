@@ -125,18 +125,32 @@ def draw_curve(ax, curve, style, line_kw):
     return line
 
 
+def draw_folds(ax, curve, color, fold_kw):
+    """Draw a thin line for each fold below the curve of all, and return the lines."""
+    style = {"color": color, "linewidth": 0.7, "alpha": 0.55, "zorder": 2}
+    lines = []
+    for points in curve.folds:
+        if curve.smooth is None and not curve.is_step:
+            points = _with_gaps(ax, curve.histogram, points)
+        lines += ax.plot(*points, **styled(fold_kw, **style))
+    return lines
+
+
 def _points(ax, curve, *columns):
     """Return mean scores and event frequencies of the bins with rows, and columns
-    beside them.
-
-    Where a line would cross a quarter of the axes with next to no rows, a missing point
-    breaks it.
+    beside them, with gaps.
     """
     statistics = curve.statistics
-    histogram = curve.histogram
     has_rows = statistics.weight > 0
     columns = [statistics.mean_score, statistics.event_frequency, *columns]
     columns = [column[has_rows] for column in columns]
+    return _with_gaps(ax, curve.histogram, columns)
+
+
+def _with_gaps(ax, histogram, columns):
+    """Return columns of points, the scores first. Where a line would cross a quarter of
+    the axes with next to no rows, a missing point breaks it.
+    """
     gaps = []
     for i, (start, stop) in enumerate(itertools.pairwise(columns[0]), start=1):
         is_between = (histogram.edges[:-1] > start) & (histogram.edges[1:] < stop)

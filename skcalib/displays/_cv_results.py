@@ -1,0 +1,155 @@
+"""Out-of-fold probabilities of the models that a cross-validation returned."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skcalib._input.classifier_scores import classifier_scores
+from skcalib._input.sklearn_private import num_samples, safe_indexing
+
+
+class OutOfFold(NamedTuple):
+    """The rows that a cross-validation tested.
+
+    Attributes
+    ----------
+    rows : ndarray of int, shape (n_tested,)
+        Their places in X, in increasing order.
+    probabilities : dict of ndarray by model, each of shape (n_tested, n_classes)
+        What the model of each row's fold says of it.
+    folds : dict of ndarray by model, each of shape (n_tested,)
+        The fold that tested each row.
+    classes : ndarray of shape (n_classes,)
+        Labels of the columns.
+    """
+
+    rows: np.ndarray
+    probabilities: dict
+    folds: dict
+    classes: np.ndarray
+
+
+def out_of_fold(models: Mapping[str | None, Any], X: Any) -> OutOfFold:
+    """Return the probabilities of each row from the model that did not see it.
+
+    Parameters
+    ----------
+    models : dict of cv_results by name
+        Each as `cross_validate` returns it with its estimators and indices.
+    X : array-like of shape (n, n_features)
+        The rows that were cross-validated.
+
+    Returns
+    -------
+    found : OutOfFold
+        Probabilities, folds and labels.
+
+    Raises
+    ------
+    ValueError
+        If estimators or indices are missing, a row is tested twice, or two models were
+        tested on other rows.
+    """
+    tested = {name: _tested(one, num_samples(X)) for name, one in models.items()}
+    fitted = [model for one in models.values() for model in one["estimator"]]
+    for model in fitted:
+        if not hasattr(model, "predict_proba"):
+            raise ValueError(
+                f"{type(model).__name__} has no predict_proba, and calibration is about"
+                " probabilities: cross-validate RecalibratedClassifierCV(model)."
+            )
+    classes = np.unique(np.concatenate([model.classes_ for model in fitted]))
+    rows = np.flatnonzero(next(iter(tested.values())) >= 0)
+    probabilities = {}
+    folds = {}
+    for name, fold_of_row in tested.items():
+        if not np.array_equal(np.flatnonzero(fold_of_row >= 0), rows):
+            raise ValueError(
+                f"The cross-validation of {name!r} tested other rows than the first:"
+                " models are compared on the same rows."
+            )
+        folds[name] = fold_of_row[rows]
+        probabilities[name] = np.empty((len(rows), len(classes)))
+        for fold, model in enumerate(models[name]["estimator"]):
+            of_fold = folds[name] == fold
+            probabilities[name][of_fold] = classifier_scores(
+                model,
+                safe_indexing(X, rows[of_fold]),
+                classes,
+                "predict_proba",
+                rows_sum_to_one=False,
+            )
+    return OutOfFold(rows, probabilities, folds, classes)
+
+
+def named_results(cv_results: Any, name: str | None) -> dict[str | None, Any]:
+    """Return one cross-validation, or a dict of several, by name.
+
+    Parameters
+    ----------
+    cv_results : dict
+        What `cross_validate` returned, or a dict of such by name.
+    name : str or None
+        Name of a single model; None means that of its class.
+
+    Returns
+    -------
+    models : dict
+        The cross-validations by name.
+
+    Raises
+    ------
+    ValueError
+        If there are no estimators or no indices, or there is a name besides several.
+    """
+    is_several = isinstance(cv_results, Mapping) and len(cv_results) > 0
+    is_several = is_several and all(
+        isinstance(one, Mapping) and "indices" not in cv_results
+        for one in cv_results.values()
+    )
+    if not is_several:
+        _check_keys(cv_results)
+        first = type(cv_results["estimator"][0]).__name__
+        return {first if name is None else str(name): cv_results}
+    if name is not None:
+        raise ValueError(
+            f"name={name!r} is for one model; the keys of a dict are the names of"
+            " several."
+        )
+    for one in cv_results.values():
+        _check_keys(one)
+    return {str(key): one for key, one in cv_results.items()}
+
+
+def _check_keys(cv_results):
+    if not isinstance(cv_results, Mapping):
+        raise TypeError(
+            "cv_results must be what cross_validate returns, or a dict of such by name,"
+            f" found an object of the class {type(cv_results).__name__}."
+        )
+    if not {"estimator", "indices"} <= cv_results.keys():
+        raise ValueError(
+            "cv_results lacks the estimators or the indices of the folds: call"
+            " cross_validate(..., return_estimator=True, return_indices=True)."
+        )
+
+
+def _tested(cv_results, n_rows):
+    """Return the fold that tests each row, -1 for a row that only trains."""
+    fold_of_row = np.full(n_rows, -1)
+    for fold, test in enumerate(cv_results["indices"]["test"]):
+        rows = np.asarray(test)
+        if rows.max(initial=0) >= n_rows:
+            raise ValueError(
+                f"cv_results tests row {rows.max()}, and X has {n_rows} rows: give the"
+                " X and y that were cross-validated."
+            )
+        again = rows[fold_of_row[rows] >= 0]
+        if len(again):
+            raise ValueError(
+                f"cv_results tests row {again.min()} in two folds, and a diagram counts"
+                " each row once: use splits such as StratifiedKFold or TimeSeriesSplit."
+            )
+        fold_of_row[rows] = fold
+    return fold_of_row
