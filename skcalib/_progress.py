@@ -20,7 +20,8 @@ class Progress:
 
     def __init__(self, title, verbose):
         self.title, self.verbose = title, verbose
-        self.begun, self.last = monotonic(), -float("inf")
+        self.begun = monotonic()
+        self.last = -float("inf")
 
     def __call__(self, done, share=0.0):
         """Write a line with what has been done and the seconds so far, unless there was
@@ -31,7 +32,8 @@ class Progress:
         """
         now = monotonic()
         if self.verbose and now - self.last >= _SECONDS:
-            self.last, seconds = now, now - self.begun
+            self.last = now
+            seconds = now - self.begun
             left = f", about {seconds * (1 / share - 1):.0f} s left" if share else ""
             print(
                 f"[{self.title}] {done}, {seconds:.0f} s{left}",

@@ -136,11 +136,10 @@ class SharpestWithin:
         )
         squares = -np.column_stack([cv_results[key] for key in folds])
         n_folds = squares.shape[1]
-        standard_error = (
-            squares.std(axis=1, ddof=1) / np.sqrt(n_folds)
-            if n_folds > 1
-            else np.zeros(len(squares))
-        )
+        if n_folds > 1:
+            standard_error = squares.std(axis=1, ddof=1) / np.sqrt(n_folds)
+        else:
+            standard_error = np.zeros(len(squares))
         upper = squares.mean(axis=1) + self.n_standard_errors * standard_error
         objective = cv_results["mean_test_objective"]
         usable = np.isfinite(upper) & np.isfinite(objective)

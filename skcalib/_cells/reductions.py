@@ -484,11 +484,9 @@ def spread_top_label(scores, confidence):
 
 def group_codes(groups, data):
     """Return the names of the groups and the code of each row's group."""
-    return (
-        predicted_class(data)
-        if is_predicted_class(groups)
-        else check_groups(groups, len(data.scores))
-    )
+    if is_predicted_class(groups):
+        return predicted_class(data)
+    return check_groups(groups, len(data.scores))
 
 
 def reduced(errors, weights, reduce):

@@ -271,7 +271,8 @@ def bin_statistics(scores, labels, edges, sample_weight=None, *, moments=2):
     `moments` is the highest power of the scores that is summed. Sums of higher ones are
     NaN: each costs a pass.
     """
-    lookup, is_ordered = BinLookup(edges, scores), in_order(scores)
+    lookup = BinLookup(edges, scores)
+    is_ordered = in_order(scores)
     sums = np.zeros((len(_SUMS), len(edges) - 1))
     for rows in row_blocks(len(scores), at_least=4 * len(edges)):
         block = scores[rows].astype(np.float64, copy=False)
@@ -353,7 +354,8 @@ def _add_above_lowest(sums, lookup, scores, labels, edge, moments):
     That takes half of the time with 1,000 classes, of which most scores are next to 0.
     """
     is_above = scores > edge
-    above, events = np.flatnonzero(is_above), np.flatnonzero(labels & ~is_above)
+    above = np.flatnonzero(is_above)
+    events = np.flatnonzero(labels & ~is_above)
     _add(sums, lookup(scores[above]), scores[above], labels[above], None, moments)
     lowest = np.where(is_above, 0, scores)
     sums[[_COUNT, _WEIGHT], 0] += len(scores) - len(above)
@@ -426,7 +428,8 @@ def _check_consistency(statistics):
     its bin, and is summed.
     """
     count, w, ws, wy, wss, wsy, ww = (getattr(statistics, name) for name in _SUMS)
-    low, high = statistics.edges[:-1], statistics.edges[1:]
+    low = statistics.edges[:-1]
+    high = statistics.edges[1:]
     slack = _ROUNDING * w
     least_square = np.divide(ws**2, w, out=np.zeros_like(w), where=w > 0)
 

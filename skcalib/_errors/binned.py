@@ -151,7 +151,8 @@ class GroupwiseError(BinnedError):
         )
         resolve_multiclass(self.multiclass, data, pooled=True)  # not a group's fault
         names, codes = group_codes(self.groups, data)
-        errors, weights = {}, []
+        errors = {}
+        weights = []
         for code, rows in split_by_group(data, codes):
             name = names[code : code + 1].tolist()[0]  # a label of Python, not NumPy
             group = data.at(rows)

@@ -49,7 +49,8 @@ class KdeError(CalibrationError):
         if most is None:
             cells, grid = task, _VALUE_GRID
         else:
-            cells, grid = task.cells(most), _DRAWS_GRID
+            cells = task.cells(most)
+            grid = _DRAWS_GRID
         return KdePower(
             cells,
             norm=self.norm,
@@ -134,7 +135,8 @@ def _grid_and_kernel(bandwidth, low, high, cells_per_width, coarsest):
     wave = np.pi * half_width * fineness / grid.n_cells * np.arange(grid.n_cells + 1)
     # Characteristic function of the density 35/32 (1 - u^2)^3 on [-1, 1]: 105 j_3(w) /
     # w^3, by its series for small w.
-    factor, large = np.empty_like(wave), wave > _SERIES_END
+    factor = np.empty_like(wave)
+    large = wave > _SERIES_END
     factor[~large] = hyp0f1(4.5, -(wave[~large] ** 2) / 4)
     w = wave[large]
     factor[large] = (

@@ -39,11 +39,10 @@ def _brier(scores, labels):
 
 def _log(scores, labels):
     """Return the log-loss of each row."""
-    right = (
-        np.where(labels, scores, 1 - scores)
-        if scores.ndim == 1
-        else scores[np.arange(len(labels)), labels]
-    )
+    if scores.ndim == 1:
+        right = np.where(labels, scores, 1 - scores)
+    else:
+        right = scores[np.arange(len(labels)), labels]
     return -log_probability(right)
 
 

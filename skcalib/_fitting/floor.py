@@ -98,9 +98,10 @@ def learned_floor(scores, codes, sample_weight, input):
         sample_weight = taken(sample_weight, rows)
     largest = (_LARGEST_TOTAL + 1e-9) / n_classes
     floors = [0.0, *(floor for floor in _CANDIDATES if floor < largest)]
-    likelihoods_of = (
-        _two_class_likelihoods if n_classes == 2 else _many_class_likelihoods
-    )
+    if n_classes == 2:
+        likelihoods_of = _two_class_likelihoods
+    else:
+        likelihoods_of = _many_class_likelihoods
     likelihoods = likelihoods_of(floors, scores, codes, sample_weight, input)
     best = 0
     for candidate, likelihood in enumerate(likelihoods):

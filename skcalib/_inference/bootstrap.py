@@ -69,7 +69,8 @@ def _resampled_weights(data, n_resamples, rng, cluster, stratify):
     add up to, because weights count as repeated rows. A cluster is drawn whole,
     whatever it holds.
     """
-    n, kept = len(data.scores), data.kept
+    n = len(data.scores)
+    kept = data.kept
     weight = np.ones(n) if data.sample_weight is None else data.sample_weight
     if cluster is not None:
         present, cluster_of_row = np.unique(cluster[kept], return_inverse=True)

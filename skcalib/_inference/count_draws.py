@@ -229,7 +229,8 @@ def _normal_counts(cells, n, f, ratio):
     and Fisher), are rounded.
     """
     skewness = (1 - 2 * f) * (1 - ratio) / 6
-    mean, deviation = n * f - skewness, np.sqrt(n * f * (1 - f) * (1 - ratio))
+    mean = n * f - skewness
+    deviation = np.sqrt(n * f * (1 - f) * (1 - ratio))
 
     def counts_of(block):
         normal = _columns(block.normal, cells)
@@ -263,7 +264,8 @@ def _cumulative_probabilities(n, rare, ratio):
     """
     rate = np.minimum(1 - (1 - rare) * (1 - ratio), _HIGHEST_RATE)
     trials = n * np.divide(rare, rate, out=np.zeros_like(rare), where=rate > 0)
-    odds, k = rate / (1 - rate), np.arange(1, _FEWEST_STEPS)[:, None]
+    odds = rate / (1 - rate)
+    k = np.arange(1, _FEWEST_STEPS)[:, None]
     probability = below = np.exp(trials * np.log1p(-rate))
     steps = [np.where(trials > 0, below, 1)[None]]
     while np.any((steps[-1][-1] < _HIGHEST_RATE) & (probability > 0)):
@@ -430,7 +432,8 @@ class ClusterDraws:
 
     def _latent(self, k):
         rng = np.random.default_rng([self._seed, k])
-        size, n_clusters = self._sizes[k], self._cluster.max() + 1
+        size = self._sizes[k]
+        n_clusters = self._cluster.max() + 1
         shared = rng.standard_normal((size, n_clusters), dtype=np.float32)
         shared = shared[:, self._cluster]
         unshared = rng.standard_normal((size, len(self._cluster)), dtype=np.float32)

@@ -291,7 +291,8 @@ class _Line:
         reaches 0, or None.
         """
         last = self.hypotheses.last(self.direction)
-        below, c = (0.0, -np.inf), 0.0
+        below = (0.0, -np.inf)
+        c = 0.0
         while (value := (yield from excess(c))) < 0:
             if c >= last:
                 return None
@@ -314,7 +315,8 @@ def _root(function, before, now, precision):
             last = step = x - x_before
         if abs(other) < abs(now):
             x_before, x, x_other, before, now, other = x, x_other, x, now, other, now
-        least, half = (precision + _ROUNDING * abs(x)) / 2, (x_other - x) / 2
+        least = (precision + _ROUNDING * abs(x)) / 2
+        half = (x_other - x) / 2
         if now == 0 or abs(half) < least:
             return x
         ahead = np.inf
@@ -322,10 +324,8 @@ def _root(function, before, now, precision):
             if x_before == x_other:
                 ahead = -now * (x - x_before) / (now - before)
             else:
-                one, two = (
-                    (before - now) / (x_before - x),
-                    (other - now) / (x_other - x),
-                )
+                one = (before - now) / (x_before - x)
+                two = (other - now) / (x_other - x)
                 slope = two * one * (other - before)
                 ahead = -now * (other * two - before * one) / slope if slope else np.inf
         is_near = 2 * abs(ahead) < min(abs(last), 3 * abs(half) - least)

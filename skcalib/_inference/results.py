@@ -196,9 +196,9 @@ def text_table(columns, *, most_rows=_SHOWN_ROWS):
 
 
 def _shown(value, digits=3):
-    return (
-        f"{value:.{digits}g}" if isinstance(value, float | np.floating) else str(value)
-    )
+    if isinstance(value, float | np.floating):
+        return f"{value:.{digits}g}"
+    return str(value)
 
 
 class _EstimateWithLimits(NamedTuple):

@@ -25,11 +25,9 @@ def column_positions(X, keys, *, name):
     n_columns = shape[1] if len(shape) == 2 else 0
     for key in keys:
         if isinstance(key, str) and key not in columns:
-            found = (
-                f"X has the columns {columns}"
-                if columns
-                else "X has no column names: give positions"
-            )
+            found = "X has no column names: give positions"
+            if columns:
+                found = f"X has the columns {columns}"
             raise ValueError(f"{name} names the column {key!r}, but {found}.")
         if isinstance(key, Integral) and not -n_columns <= key < n_columns:
             raise ValueError(
@@ -46,9 +44,9 @@ def select_columns(X, positions):
     """
     if hasattr(X, "columns"):
         return safe_indexing(X, positions, axis=1)
-    return (
-        X[:, positions].toarray() if sparse.issparse(X) else np.asarray(X)[:, positions]
-    )
+    if sparse.issparse(X):
+        return X[:, positions].toarray()
+    return np.asarray(X)[:, positions]
 
 
 def table_columns(X, *, name="X"):
@@ -92,9 +90,9 @@ def _of_arrow(column):
     round them.
     """
     is_rounded = column.null_count and "int" in str(column.type)
-    return (
-        np.array(column.to_pylist(), dtype=object) if is_rounded else np.asarray(column)
-    )
+    if is_rounded:
+        return np.array(column.to_pylist(), dtype=object)
+    return np.asarray(column)
 
 
 def plain_column(column, *, name):
@@ -103,9 +101,9 @@ def plain_column(column, *, name):
     Numbers and dates come back as an array of their own type, in which the missing ones
     mean nothing; everything else is a category and comes back as objects.
     """
-    missing = (
-        np.ma.getmaskarray(column) if isinstance(column, np.ma.MaskedArray) else None
-    )
+    missing = None
+    if isinstance(column, np.ma.MaskedArray):
+        missing = np.ma.getmaskarray(column)
     dtype = getattr(column, "dtype", None)
     if getattr(dtype, "tz", None) is not None:  # pandas: dates with a time zone
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)

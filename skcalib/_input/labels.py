@@ -219,10 +219,8 @@ def check_label_vector(y, n_samples, *, name, scores_name):
     missing = ~np.isfinite(y) if y.dtype.kind == "f" else missing_values(y)
     if missing.any():
         kinds = {"f": "NaN or infinity", "O": "a missing value (NaN)"}
-        kind, row = (
-            kinds.get(y.dtype.kind, "a missing value (NaT)"),
-            first_index(missing)[0],
-        )
+        kind = kinds.get(y.dtype.kind, "a missing value (NaT)")
+        row = first_index(missing)[0]
         raise ValueError(
             f"{name} contains {kind} in row {row}: labels must be known. Drop such"
             " rows."
@@ -234,11 +232,9 @@ def missing_values(values):
     """Return which values of an array are missing: None, NaN, NaT and pandas.NA."""
     if values.dtype.kind == "O":
         return np.fromiter(map(_is_missing, values), bool, len(values))
-    return (
-        np.isnan(values)
-        if values.dtype.kind in "fmM"
-        else np.zeros(len(values), dtype=bool)
-    )
+    if values.dtype.kind in "fmM":
+        return np.isnan(values)
+    return np.zeros(len(values), dtype=bool)
 
 
 def _is_missing(value):

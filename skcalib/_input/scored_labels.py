@@ -52,11 +52,9 @@ class ScoredLabels(NamedTuple):
     @property
     def kept(self):
         """The indices of the rows of positive weight."""
-        return (
-            np.arange(len(self.scores))
-            if self.sample_weight is None
-            else np.flatnonzero(self.sample_weight)
-        )
+        if self.sample_weight is None:
+            return np.arange(len(self.scores))
+        return np.flatnonzero(self.sample_weight)
 
     def at(self, rows):
         """Return the rows of an index."""
@@ -117,7 +115,8 @@ def check_scored_labels(
                 if pos_label is None and labels is None:
                     hint = f"say so: pos_label={str(classes[0])!r}."
                     hint_at_alphabet(scores[:, 0], codes, classes, hint)
-            scores, top = scores[:, column], (None, None)
+            scores = scores[:, column]
+            top = (None, None)
     else:
         if pos_label is not None:
             raise ValueError(
@@ -133,11 +132,9 @@ def check_scored_labels(
             column_numbers=True,
         )
     data = ScoredLabels(scores, codes, sample_weight, classes, *top)
-    return (
-        data
-        if sample_weight is None or not drop or sample_weight.min() > 0
-        else data.at(data.kept)
-    )
+    if sample_weight is None or not drop or sample_weight.min() > 0:
+        return data
+    return data.at(data.kept)
 
 
 def check_one_event(data, what):
@@ -187,7 +184,8 @@ def _positive_class(y_true, n_columns, pos_label, labels):
             np.array([False, True] if is_boolean else [0, 1]),
             n_columns - 1,
         )
-    labels = [False, True] if is_boolean else labels
+    if is_boolean:
+        labels = [False, True]
     if labels is not None:
         classes, codes = encode_labels(
             y_true, n_columns, labels, name="y_true", classes_name="labels"
@@ -306,7 +304,8 @@ def expand_soft_labels(
             " lengths must agree."
         )
     soft = soft.astype(np.float64)
-    soft = np.column_stack((1 - soft[:, 0], soft[:, 0])) if soft.shape[1] == 1 else soft
+    if soft.shape[1] == 1:
+        soft = np.column_stack((1 - soft[:, 0], soft[:, 0]))
     n_columns = scores.shape[1] if scores.ndim == 2 else 1
     if soft.shape[1] != max(n_columns, 2):
         raise ValueError(
@@ -363,7 +362,8 @@ def hint_at_alphabet(scores, codes, classes, hint):
     is_event = np.asarray(codes) == 1
     if is_event.all() or not is_event.any():
         return
-    of_event, of_others = scores[is_event].mean(), scores[~is_event].mean()
+    of_event = scores[is_event].mean()
+    of_others = scores[~is_event].mean()
     if of_event < of_others:
         other, event = (str(label) for label in classes)
         warn(

@@ -173,20 +173,18 @@ def _as_float_matrix(scores, name):
             f"{name} must have shape (n,) or (n, n_classes), found {array.shape}."
             " Reshape your data."
         )
-    array = array.reshape(-1, 1) if array.ndim == 1 else array
+    if array.ndim == 1:
+        array = array.reshape(-1, 1)
     if array.shape[0] == 0 or array.shape[1] == 0:
         raise ValueError(
             f"{name} is empty: found array with {array.shape[0]} sample(s) and"
             f" {array.shape[1]} feature(s) (shape={array.shape}) while a minimum of 1"
             " is required."
         )
-    precision = precision if precision in _ROUNDING else "float64"
-    target = (
-        np.float32
-        if array.dtype.itemsize <= 4 and array.dtype.kind == "f"
-        else np.float64
-    )
-    return array.astype(target, copy=False), precision
+    if precision not in _ROUNDING:
+        precision = "float64"
+    is_single = array.dtype.itemsize <= 4 and array.dtype.kind == "f"
+    return array.astype(np.float32 if is_single else np.float64, copy=False), precision
 
 
 def _from_objects(array, name):
@@ -216,7 +214,8 @@ def _row_summary(scores, add, predict):
     None if a score is not in [0, 1]. Sums are in single precision for contiguous rows
     of it: `einsum` makes them of many partial sums, two to five times as fast as `sum`.
     """
-    n, dtype = len(scores), scores.dtype if scores.flags.c_contiguous else np.float64
+    n = len(scores)
+    dtype = scores.dtype if scores.flags.c_contiguous else np.float64
     total = np.empty(n, dtype) if add else None
     predicted, largest = (
         (np.empty(n, np.intp), np.empty(n, scores.dtype)) if predict else (None, None)
@@ -232,11 +231,9 @@ def _row_summary(scores, add, predict):
             np.einsum("nk->n", block, out=total[rows], dtype=dtype, casting="same_kind")
     # As unsigned integers the scores that are not in [0, 1] are the largest of their
     # rows: the others need no look.
-    return (
-        None
-        if predict and not inside_unit_interval(largest)
-        else (total, predicted, largest)
-    )
+    if predict and not inside_unit_interval(largest):
+        return None
+    return (total, predicted, largest)
 
 
 def _doubtful_in_double(total, scores, untouched):

@@ -11,10 +11,12 @@ def warn(message, category=UserWarning):
     """Warn at the innermost line outside of this package and of those that call it for
     the user.
     """
-    frame, level = sys._getframe(1), 2
+    frame = sys._getframe(1)
+    level = 2
     while (
         frame.f_back is not None
         and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN
     ):
-        frame, level = frame.f_back, level + 1
+        frame = frame.f_back
+        level = level + 1
     warnings.warn(message, category, stacklevel=level)

@@ -79,7 +79,8 @@ def row_hash(scores, codes, sample_weight=None):
     scores take 4 ms where sorting takes 70. Equal rows give equal hashes in float32 and
     float64. The hash finds changes and mistakes, and is no protection against forgery.
     """
-    total, columns = 0, scores.shape[1]
+    total = 0
+    columns = scores.shape[1]
     factors = np.arange(1, columns + 1, dtype=np.uint64) * _STEP | np.uint64(1)
     codes = codes.view(f"u{codes.dtype.itemsize}") + np.uint8(1)
     for rows in row_blocks(*scores.shape):

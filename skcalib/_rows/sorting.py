@@ -114,11 +114,9 @@ class DistinctScores(NamedTuple):
             kept = np.ones(len(scores) + 1, dtype=bool)
             np.not_equal(scores[1:], scores[:-1], out=kept[1:-1])
             if not kept.all():
-                scores, weight, positives = (
-                    scores[kept[1:]],
-                    weight[kept],
-                    positives[kept],
-                )
+                scores = scores[kept[1:]]
+                weight = weight[kept]
+                positives = positives[kept]
             return cls(scores, weight, positives)
         rounded = _exactly_summable(sample_weight)
         if not in_order(scores):
@@ -249,7 +247,8 @@ def _rows_in_cells(scores, sample_weight, is_near, total):
         weight = np.ones(len(kept), dtype=np.int64)
     else:
         order = np.argsort(kept)
-        kept, weight = kept[order], np.concatenate(weight)[order]
+        kept = kept[order]
+        weight = np.concatenate(weight)[order]
     # cells, and so their usual scores in order
     tied = np.flatnonzero(is_near & ~np.isnan(usual))
     rest = total - np.bincount(
@@ -261,18 +260,16 @@ def _rows_in_cells(scores, sample_weight, is_near, total):
 
 def rows_by_code(codes):
     """Yield each code that occurs with the rows that have it."""
-    small = (
-        codes.astype(np.int16)
-        if len(codes) and codes.min() >= -1 and codes.max() < 2**15
-        else codes
-    )
+    if len(codes) and codes.min() >= -1 and codes.max() < 2**15:
+        small = codes.astype(np.int16)
+    else:
+        small = codes
     # of 16 bits by counting, some ten times as fast as by comparing
     order = np.argsort(small, kind="stable")
-    starts = (
-        np.flatnonzero(np.diff(codes[order], prepend=codes[order[:1]] - 1))
-        if len(codes)
-        else order
-    )
+    if len(codes):
+        starts = np.flatnonzero(np.diff(codes[order], prepend=codes[order[:1]] - 1))
+    else:
+        starts = order
     yield from zip(
         codes[order[starts]].tolist(), np.split(order, starts[1:]), strict=True
     )

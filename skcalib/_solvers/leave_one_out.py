@@ -54,12 +54,10 @@ def leave_one_out_loss(affine_map, features, codes, sample_weight, parameters, p
     for rows in blocks:
         block = features(rows)
         logits = affine_map.apply(parameters, block)
-        probability, label = (
-            softmax(logits, axis=0),
-            (
-                codes[rows],
-                np.arange(logits.shape[1]),
-            ),
+        probability = softmax(logits, axis=0)
+        label = (
+            codes[rows],
+            np.arange(logits.shape[1]),
         )
         residual = probability.copy()
         residual[label] -= 1
@@ -98,7 +96,8 @@ def log_loss_hessian(affine_map, features, n_rows, sample_weight, parameters):
     hessian : ndarray of shape (n_parameters, n_parameters)
         Without the ridge's part.
     """
-    hessian, n_classes = 0.0, len(affine_map.unpacked(parameters)[1])
+    hessian = 0.0
+    n_classes = len(affine_map.unpacked(parameters)[1])
     # enough of them for one matrix product
     for rows in row_blocks(n_rows, n_classes, at_least=n_classes):
         block = features(rows)

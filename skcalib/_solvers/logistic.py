@@ -80,19 +80,20 @@ def fit_logistic(
         Coefficients. Where the classes are separable and nothing penalises, a finite
         point of tiny loss.
     """
-    features = features if callable(features) else _feature_blocks(features)
-    centre = (
-        np.zeros(len(features(slice(0, 1))))
-        if start is None
-        else np.asarray(start, dtype=np.float64)
-    )
-    ridge = (
-        np.zeros_like(centre)
-        if penalty is None
-        else np.asarray(penalty, dtype=np.float64)
-    )
-    ridge = np.diag(ridge) if ridge.ndim == 1 else ridge
-    lower = np.full_like(centre, -np.inf) if lower is None else lower
+    if not callable(features):
+        features = _feature_blocks(features)
+    if start is None:
+        centre = np.zeros(len(features(slice(0, 1))))
+    else:
+        centre = np.asarray(start, dtype=np.float64)
+    if penalty is None:
+        ridge = np.zeros_like(centre)
+    else:
+        ridge = np.asarray(penalty, dtype=np.float64)
+    if ridge.ndim == 1:
+        ridge = np.diag(ridge)
+    if lower is None:
+        lower = np.full_like(centre, -np.inf)
     loss = _PenalisedLogLoss(features, targets, sample_weight, centre, ridge, offset)
     begin = _start(loss, lower) if near is None else (near, loss.derivatives(near))
     return minimised(loss, *begin, lower)
@@ -149,16 +150,16 @@ class _PenalisedLogLoss(NamedTuple):
 
     def derivatives(self, coef):
         """Return the loss, its gradient and its Hessian, in one pass."""
-        gradient, hessian = self.ridge @ (coef - self.centre), self.ridge.copy()
+        gradient = self.ridge @ (coef - self.centre)
+        hessian = self.ridge.copy()
         loss = 0.5 * (coef - self.centre) @ gradient
         for rows in row_blocks(len(self.targets), len(coef)):
             features = self.features(rows)
             weight = None if self.weight is None else self.weight[rows]
-            log_odds = (
-                coef @ features
-                if self.offset is None
-                else coef @ features + self.offset[rows]
-            )
+            if self.offset is None:
+                log_odds = coef @ features
+            else:
+                log_odds = coef @ features + self.offset[rows]
             row_loss, residual, curvature = _row_derivatives(
                 log_odds, self.targets[rows]
             )
@@ -295,7 +296,8 @@ def fit_squared_sigmoid(position, labels, sample_weight=None):
     coef = min(minima, key=lambda found: on_cells.derivatives(found)[0])
     for finer in (condensed(*rows), rows):
         if len(finer[0]) > len(cells[0]):
-            cells, coef = finer, _followed(_SquaredLoss(*finer), coef)
+            cells = finer
+            coef = _followed(_SquaredLoss(*finer), coef)
     return coef
 
 
@@ -334,17 +336,13 @@ class _SquaredLoss:
         """Return the loss, its gradient, and its Hessian: where that is not convex the
         part of Gauss and Newton.
         """
-        loss, gradient, whole, part = (
-            0.0,
-            np.zeros(2),
-            np.zeros((2, 2)),
-            np.zeros((2, 2)),
-        )
+        loss = 0.0
+        gradient = np.zeros(2)
+        whole = np.zeros((2, 2))
+        part = np.zeros((2, 2))
         for rows in row_blocks(len(self.position)):
-            features, weight = (
-                np.stack((self.position[rows], np.ones(len(self.weight[rows])))),
-                self.weight[rows],
-            )
+            features = np.stack((self.position[rows], np.ones(len(self.weight[rows]))))
+            weight = self.weight[rows]
             probability = expit(coef @ features)
             residual = probability - self.labels[rows]
             slope = probability * (1 - probability)

@@ -41,14 +41,13 @@ def minimise_convex(derivatives, start, bounds, tolerance=1e-6):
     """
     low, high = bounds
     at = np.clip(start, low, high)
-    below, above, settled = (
-        np.full_like(at, low),
-        np.full_like(at, high),
-        np.zeros(len(at), dtype=bool),
-    )
+    below = np.full_like(at, low)
+    above = np.full_like(at, high)
+    settled = np.zeros(len(at), dtype=bool)
     for _ in range(_MAX_STEPS):
         slope, curvature = derivatives(at)
-        below, above = np.where(slope < 0, at, below), np.where(slope > 0, at, above)
+        below = np.where(slope < 0, at, below)
+        above = np.where(slope > 0, at, above)
         # of a curvature that is next to nothing: the step is cut below
         with np.errstate(over="ignore"):
             newton = at - np.divide(

@@ -68,10 +68,8 @@ class DiagonalMap:
         both = np.concatenate((root * features[:-1], root))
         hessian = both @ both.T
         np.negative(hessian, out=hessian)
-        quadrants, diagonal = (
-            hessian.reshape(2, len(root), 2, len(root)),
-            np.arange(len(root)),
-        )
+        quadrants = hessian.reshape(2, len(root), 2, len(root))
+        diagonal = np.arange(len(root))
         weighted = variance * features[:-1]
         quadrants[0, diagonal, 0, diagonal] = np.vecdot(weighted, features[:-1])
         quadrants[0, diagonal, 1, diagonal] = quadrants[1, diagonal, 0, diagonal] = (
@@ -287,9 +285,11 @@ class _PenalisedLogLoss:
         self.tolerance = tolerance
         weight = np.ones(len(codes)) if sample_weight is None else sample_weight
         # the curvature of the ridge
-        self.centre, self.penalty = centre, 2 * penalty / weight.sum()
+        self.centre = centre
+        self.penalty = 2 * penalty / weight.sum()
         weight = np.maximum(weight / weight.sum(), _LEAST_WEIGHT)
-        self.affine_map, n_classes = affine_map, len(affine_map.unpacked(centre)[1])
+        self.affine_map = affine_map
+        n_classes = len(affine_map.unpacked(centre)[1])
         self.blocks = [
             _BlockLoss(
                 affine_map,
@@ -334,11 +334,10 @@ class _PenalisedLogLoss:
         """Return the loss, and keep its gradient, and the probabilities for the
         Hessian.
         """
-        deviation, rounded = parameters - self.centre, parameters.astype(self.dtype)
-        value, self.gradient = (
-            0.5 * self.penalty @ deviation**2,
-            self.penalty * deviation,
-        )
+        deviation = parameters - self.centre
+        rounded = parameters.astype(self.dtype)
+        value = 0.5 * self.penalty @ deviation**2
+        self.gradient = self.penalty * deviation
         for block in self.blocks:
             block_value, block_gradient = block.evaluate(rounded)
             value += block_value
@@ -374,11 +373,10 @@ class _PenalisedLogLoss:
             )
             self.near = _Preconditioner(self.affine_map, second, first, self.penalty)
         ridge = self.penalty + _DAMPING * self.near.diagonal
-        solve = (
-            self.near.solve
-            if self.preconditioner is None
-            else self.preconditioner.__matmul__
-        )
+        if self.preconditioner is None:
+            solve = self.near.solve
+        else:
+            solve = self.preconditioner.__matmul__
         norm = np.sqrt(self.gradient @ solve(self.gradient))
         if norm == 0:
             return self.gradient, 0.0
@@ -449,9 +447,11 @@ def _conjugate_gradients(product, solve, target, residual):
     `solve` is nearly the inverse of the matrix. The residual is 1 where the products
     that may be taken do not do.
     """
-    found, left = np.zeros_like(target), target.copy()
+    found = np.zeros_like(target)
+    left = target.copy()
     solved = solve(left)
-    direction, square = solved.copy(), left @ solved
+    direction = solved.copy()
+    square = left @ solved
     enough = residual**2 * square
     for _ in range(_MAX_PRODUCTS):
         change = product(direction)
@@ -459,7 +459,8 @@ def _conjugate_gradients(product, solve, target, residual):
         found += length * direction
         left -= length * change
         solved = solve(left)
-        before, square = square, left @ solved
+        before = square
+        square = left @ solved
         if square <= enough:
             return found, residual
         direction *= square / before
@@ -476,12 +477,10 @@ class _BlockLoss:
 
     def __init__(self, affine_map, features, codes, weight, keeps=True, closed=None):
         self.closed = closed
-        self.affine_map, self.features, self.weight, self.keeps = (
-            affine_map,
-            features,
-            weight,
-            keeps,
-        )
+        self.affine_map = affine_map
+        self.features = features
+        self.weight = weight
+        self.keeps = keeps
         self.label = codes, np.arange(len(codes))
         self.dtype = np.float64  # of the Hessian
 
@@ -497,24 +496,24 @@ class _BlockLoss:
         parameters that make them.
         """
         value, gradient, weighted = self._evaluated(parameters)
-        self.at, self.kept = parameters, weighted if self.keeps else None
+        self.at = parameters
+        self.kept = weighted if self.keeps else None
         return value, gradient
 
     @property
     def weighted(self):
         """The weighted probabilities at the parameters of the last `evaluate`."""
-        return (
-            self._evaluated(self.at.astype(self.dtype))[2]
-            if self.kept is None
-            else self.kept
-        )
+        if self.kept is None:
+            return self._evaluated(self.at.astype(self.dtype))[2]
+        return self.kept
 
     def _evaluated(self, parameters):
         features = self._features(parameters.dtype)
         likelihood = self.affine_map.apply(parameters, features)
         if self.closed is not None:
             likelihood[self.closed] = -np.inf
-        true, top = likelihood[self.label], likelihood.max(axis=0)
+        true = likelihood[self.label]
+        top = likelihood.max(axis=0)
         true -= top
         likelihood -= top
         np.exp(likelihood, out=likelihood)
@@ -558,7 +557,8 @@ class _BlockLoss:
         """Return the Hessian, at the parameters of the last `evaluate`, times a
         direction.
         """
-        features, weighted = self._features(self.dtype), self.weighted
+        features = self._features(self.dtype)
+        weighted = self.weighted
         change = self.affine_map.apply(direction.astype(self.dtype), features)
         mean = np.einsum("kn,kn->n", weighted, change)
         mean /= self.weight
@@ -574,11 +574,9 @@ class _BlockLoss:
         ).max()
 
     def _features(self, dtype):
-        return (
-            self.single
-            if dtype == np.float32 and self.keeps
-            else self.features().astype(dtype, copy=False)
-        )
+        if dtype == np.float32 and self.keeps:
+            return self.single
+        return self.features().astype(dtype, copy=False)
 
     def _variance(self, weighted):
         """Return weight * probability * (1 - probability)."""

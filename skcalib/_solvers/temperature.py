@@ -37,11 +37,10 @@ def fit_inverse_temperature(logits, codes, sample_weight=None, bounds=None):
     if bounds is None:
         doubt_slope = _doubt_slope(logits, codes, sample_weight)
         spread = largest_spread(logits)
-        bounds = (
-            tuple(bound / spread for bound in RELATIVE_BOUNDS)
-            if spread > 0
-            else (1.0, 1.0)
-        )
+        if spread > 0:
+            bounds = tuple(bound / spread for bound in RELATIVE_BOUNDS)
+        else:
+            bounds = (1.0, 1.0)
     inverse = 1.0
     step = _warm_start_step(logits, codes)
     if step > 1:
@@ -50,7 +49,8 @@ def fit_inverse_temperature(logits, codes, sample_weight=None, bounds=None):
             inverse, bounds, logits[::step], codes[::step], weight, tolerance=1e-2
         )
         # on a bound the few rows were separable
-        inverse = warm if bounds[0] < warm < bounds[1] else inverse
+        if bounds[0] < warm < bounds[1]:
+            inverse = warm
     return _minimum(inverse, bounds, logits, codes, sample_weight, doubt_slope)
 
 
@@ -64,11 +64,10 @@ def smoothed_inverse_temperature(log_odds, labels, sample_weight, few=None):
     scale = root_mean_square(log_odds, sample_weight)
     if scale == 0:
         return 1.0
-    start = (
-        smoothed_inverse_temperature(*few)
-        if few is not None and len(few[0]) < len(log_odds)
-        else 1 / scale
-    )
+    if few is not None and len(few[0]) < len(log_odds):
+        start = smoothed_inverse_temperature(*few)
+    else:
+        start = 1 / scale
     codes = labels.astype(np.int8)
     counts = np.bincount(codes, sample_weight, 2)
     total = np.bincount(
@@ -111,7 +110,9 @@ def _doubt_slope(logits, codes, sample_weight):
     A share d of the row less of the true class, spread over the others, adds d times
     the margin of the true class over their mean.
     """
-    n_classes, slope, doubt = logits.shape[1], 0.0, None
+    n_classes = logits.shape[1]
+    slope = 0.0
+    doubt = None
     for rows in row_blocks(*logits.shape):
         true = logits[rows][np.arange(len(codes[rows])), codes[rows]].astype(np.float64)
         # hardly a cost: mostly the first block has such a row
@@ -148,11 +149,9 @@ def _warm_start_step(logits, codes):
     """
     looked_at = slice(None, None, max(len(codes) // _LOOKED_AT, 1))
     errors = np.mean(logits[looked_at].argmax(axis=1) != codes[looked_at])
-    return (
-        int(len(codes) / max(_WARM_START_ROWS, _WARM_START_ERRORS / errors))
-        if errors > 0
-        else 0
-    )
+    if errors > 0:
+        return int(len(codes) / max(_WARM_START_ROWS, _WARM_START_ERRORS / errors))
+    return 0
 
 
 def _minimum(
@@ -164,7 +163,8 @@ def _minimum(
     weight = np.ones(len(logits)) if sample_weight is None else sample_weight
 
     def derivatives(inverse):
-        slope, curvature = np.full(1, doubt_slope), np.zeros(1)
+        slope = np.full(1, doubt_slope)
+        curvature = np.zeros(1)
         for rows, row_slope, row_curvature in row_derivatives(
             inverse[0], logits, codes
         ):
@@ -202,7 +202,8 @@ def row_derivatives(inverse, logits, codes):
     if logits.shape[1] <= 2:
         yield from _two_class_derivatives(inverse, logits, codes)
         return
-    ones, inverse = np.ones(logits.shape[1]), np.asarray(inverse)
+    ones = np.ones(logits.shape[1])
+    inverse = np.asarray(inverse)
     for rows in row_blocks(*logits.shape):
         z = logits[rows].astype(np.float64)
         z -= z.max(axis=1, keepdims=True)
@@ -294,9 +295,9 @@ def _least_minimum(logits, codes, sample_weight):
         float(minimise_convex(score.derivatives, grid[[k]], bounds)[0])
         for k, *bounds in zip(candidates, lower, upper, strict=True)
     ]
-    best = (
-        min(range(len(found)), key=lambda k: score(found[k])) if len(found) > 1 else 0
-    )
+    best = 0
+    if len(found) > 1:
+        best = min(range(len(found)), key=lambda k: score(found[k]))
     return found[best], (lower[best], upper[best])
 
 
@@ -305,11 +306,10 @@ class _BrierScore:
 
     def __init__(self, logits, codes, sample_weight):
         self.logits, self.codes = logits, codes
-        self.weight = (
-            np.ones(len(codes))
-            if sample_weight is None
-            else sample_weight / sample_weight.max()
-        )
+        if sample_weight is None:
+            self.weight = np.ones(len(codes))
+        else:
+            self.weight = sample_weight / sample_weight.max()
 
     def __call__(self, inverse):
         """Return the score at one inverse temperature."""

@@ -154,9 +154,8 @@ def resolve_n_bins(n_bins, n_rows, sample_weight=None, *, maximum=_MOST_BINS):
     """Return the number of bins that `n_bins` means for this number of rows; as many
     bins as rows are never refused.
     """
-    n_rows = (
-        n_rows if sample_weight is None else max(1, round(float(np.sum(sample_weight))))
-    )
+    if sample_weight is not None:
+        n_rows = max(1, round(float(np.sum(sample_weight))))
     if isinstance(n_bins, str):
         rules = {"sqrt": math.sqrt, "cube_root": math.cbrt}
         if n_bins not in rules:
@@ -213,11 +212,9 @@ class BinLookup:
     """
 
     def __init__(self, edges: np.ndarray, scores: np.ndarray):
-        self.cuts, self.table, self.clips = (
-            np.asarray(edges[1:-1], dtype=np.float64),
-            None,
-            False,
-        )
+        self.cuts = np.asarray(edges[1:-1], dtype=np.float64)
+        self.table = None
+        self.clips = False
         if 2 * len(scores) < _LEAST_CELLS or edges[0] != 0 or edges[-1] != 1:
             return
         self.clips = not inside_unit_interval(scores)
@@ -234,8 +231,10 @@ class BinLookup:
             len(scores) >= _MOST_CELLS // 4
             and (unsure := self._unsure(sample)) > _MOST_UNSURE
         ):
-            even, self.table = self.table, _table(self.cuts.tobytes(), None)
-            self.table = even if self._unsure(sample) > unsure else self.table
+            even = self.table
+            self.table = _table(self.cuts.tobytes(), None)
+            if self._unsure(sample) > unsure:
+                self.table = even
 
     def __call__(self, scores):
         """Return the bin of each score (n,)."""

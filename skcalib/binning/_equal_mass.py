@@ -77,7 +77,8 @@ class EqualMass(BaseBinning):
             return edges_above(sorted_scores(scores), _ranks(len(scores), n_bins) - 1)
         else:
             order = slice(None) if in_order(scores) else np.argsort(scores)
-            ordered, cumulative = scores[order], np.cumsum(sample_weight[order])
+            ordered = scores[order]
+            cumulative = np.cumsum(sample_weight[order])
         return edges_above(ordered, cuts(cumulative))
 
 
@@ -136,7 +137,8 @@ def check_binning(
     >>> check_binning(20, EqualWidth())
     EqualWidth(n_bins=20)
     """
-    default = EqualMass() if default is None else default
+    if default is None:
+        default = EqualMass()
     if binning is None:
         return default
     if isinstance(binning, BaseBinning):

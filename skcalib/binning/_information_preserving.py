@@ -68,22 +68,21 @@ class InformationPreserving(BaseBinning):
     def _edges(self, scores, y, sample_weight):
         if self.max_loss is not None:
             check_number(self.max_loss, "max_loss", above=0)
-        as_many_as_needed = self.n_bins is None and self.max_loss is not None
-        rule = (
-            (lambda n_rows: math.ceil(4 * math.cbrt(n_rows) - 1e-9))
-            if self.n_bins is None
-            else self.n_bins
-        )
-        n_bins = (
-            None
-            if as_many_as_needed
-            else resolve_n_bins(rule, len(scores), sample_weight)
-        )
+        if self.n_bins is not None:
+            n_bins = resolve_n_bins(self.n_bins, len(scores), sample_weight)
+        elif self.max_loss is None:
+            n_bins = resolve_n_bins(_default_n_bins, len(scores), sample_weight)
+        else:
+            n_bins = None  # as many as the loss asks for
         table = DistinctScores.from_rows(
             scores, np.zeros(len(scores), dtype=bool), sample_weight
         )
         below = least_loss_cuts(table, n_bins, self.max_loss or 0.0)
         return edges_above(table.scores, below[1:-1] - 1)
+
+
+def _default_n_bins(n_rows):
+    return math.ceil(4 * math.cbrt(n_rows) - 1e-9)
 
 
 # Neighbouring scores are first joined into about this many cells, or this many times
@@ -177,7 +176,8 @@ def _with_one_bin_more(least, cells, sums):
     i comes first, then the quarters, and so on, all i of a level at once.
     """
     n_cells = len(cells) - 1
-    minimum, last_cut = np.zeros(n_cells + 1), np.zeros(n_cells + 1, dtype=np.intp)
+    minimum = np.zeros(n_cells + 1)
+    last_cut = np.zeros(n_cells + 1, dtype=np.intp)
     step = 1 << n_cells.bit_length()
     while step > 1:
         step //= 2

@@ -68,7 +68,8 @@ class MinimumMass(BaseBinning):
         mass = np.bincount(
             assign_bins(scores, edges), weights=sample_weight, minlength=len(edges) - 1
         )
-        closed, held = [], 0.0
+        closed = []
+        held = 0.0
         for j, weight in enumerate(mass):
             held += weight
             if held >= self.min_weight * (1 - WEIGHT_TOLERANCE):

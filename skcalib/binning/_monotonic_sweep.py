@@ -164,11 +164,10 @@ def sweep(table: DistinctScores, below: Callable[..., Any]) -> int:
         - 1
     )
     of_mass = below is equal_mass_below
-    share = (
-        table.weight[[first, last + 1]] / table.weight[-1]
-        if of_mass
-        else table.scores[[first, last]].astype(float)
-    )
+    if of_mass:
+        share = table.weight[[first, last + 1]] / table.weight[-1]
+    else:
+        share = table.scores[[first, last]].astype(float)
     start, falling = 2, None
     while start <= limit and falling is None:
         size = min(start, max(1, _BLOCK_CUTS // int(start * (share[1] - share[0]) + 5)))
@@ -196,7 +195,9 @@ def _first_falling(table, below, n_bins, low, high):
     below = below(table, n_bins[owner], cut)
     # empty bins are skipped
     filled = np.flatnonzero((owner[1:] == owner[:-1]) & (below[1:] > below[:-1]))
-    left, right, owner = below[filled], below[filled + 1], owner[filled]
+    left = below[filled]
+    right = below[filled + 1]
+    owner = owner[filled]
     frequency = (table.positives[right] - table.positives[left]) / (
         table.weight[right] - table.weight[left]
     )

@@ -431,7 +431,8 @@ def _interventions_avoided(events, place, weight, thresholds, harm, prevalence):
     price = thresholds / (1 - thresholds)
     # Against treating everybody the untreated rows count: a loss of 1 with the event,
     # a gain of the price without.
-    of_events, of_others = weight * events, weight * ~events
+    of_events = weight * events
+    of_others = weight * ~events
     missed = of_events.sum() - reached(place, of_events, m)[0]
     spared = of_others.sum() - reached(place, of_others, m)[0]
     if prevalence is None:

@@ -158,7 +158,8 @@ def reached(place, weight, n_thresholds, unit=None, n_units=1):
     """Return the weight of the rows that reach each threshold, (n_units, m); `place` is
     the number of thresholds that a row reaches.
     """
-    unit = np.zeros(len(place), dtype=np.intp) if unit is None else unit
+    if unit is None:
+        unit = np.zeros(len(place), dtype=np.intp)
     width = n_thresholds + 1
     table = np.bincount(unit * width + place, weight, n_units * width)
     return table.reshape(n_units, width)[:, :0:-1].cumsum(axis=1)[:, ::-1]
@@ -195,7 +196,8 @@ def unit_residuals(cells, events, places, weight, squares, cluster):
         first, unit = np.unique(unit, return_index=True, return_inverse=True)[1:]
         # one row of each unit, times the root of the sum of squared weights
         weight = np.sqrt(np.bincount(unit, squares))
-        events, places = events[first], [place[first] for place in places]
+        events = events[first]
+        places = [place[first] for place in places]
         unit = np.arange(len(first))
     else:
         unit = cluster

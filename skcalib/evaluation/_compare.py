@@ -162,7 +162,8 @@ class ModelComparison(ResultTable):
         return table
 
     def __str__(self):
-        level, said = f"{100 * self.confidence_level:g} %", []
+        level = f"{100 * self.confidence_level:g} %"
+        said = []
         rows = zip(*self.columns().values(), strict=True)
         for model, metric, *_, difference, low, high, _, pvalue, reason in rows:
             if model == self.reference:
@@ -174,11 +175,10 @@ class ModelComparison(ResultTable):
                 )
                 continue
             verdict = "lower" if difference < 0 else "higher"
-            seen = (
-                f"has a {verdict} {metric} than"
-                if pvalue <= 0.05
-                else f"is not seen to differ in {metric} from"
-            )
+            if pvalue <= 0.05:
+                seen = f"has a {verdict} {metric} than"
+            else:
+                seen = f"is not seen to differ in {metric} from"
             numbers = (
                 f"{level} interval {low:.3g} to {high:.3g}, adjusted"
                 f" {pvalue_words(pvalue)}"
@@ -383,7 +383,8 @@ def _check_models(y_true, models, reference, given):
             "models must be a dict from names (str) to probabilities, two or more,"
             f" found {models!r:.80}."
         )
-    reference = next(iter(models)) if reference is None else reference
+    if reference is None:
+        reference = next(iter(models))
     if reference not in models:
         raise ValueError(
             f"reference must be one of the models {list(models)}, found {reference!r}."
@@ -416,7 +417,8 @@ def _check_metrics(metrics):
                     f"metrics: there is no {metric!r}. The names are"
                     f" {', '.join(sorted(known))}."
                 )
-            name, metric = metric, known[metric]
+            name = metric
+            metric = known[metric]
         else:
             function, params = unwrapped_metric(metric, {})
             options = ", ".join(
@@ -491,7 +493,8 @@ class _Rows(NamedTuple):
         difference to the reference, and its p-value.
         """
         function, params = unwrapped_metric(metric, {})
-        row, level = metric_of(function), self.options["confidence_level"]
+        row = metric_of(function)
+        level = self.options["confidence_level"]
         if function in (log_loss, brier_score):
             own, means = self._of_losses(function is brier_score)
         elif row is None:
@@ -547,13 +550,12 @@ class _Rows(NamedTuple):
             name: partial(metric, self.y_true, y_proba, **self.given)
             for name, y_proba in self.models.items()
         }
-        level, base = self.options["confidence_level"], values[self.reference]
+        level = self.options["confidence_level"]
+        base = values[self.reference]
 
         def interval(function):
-            estimate, rng = (
-                float(function()),
-                check_random_state(self.options["random_state"]),
-            )
+            estimate = float(function())
+            rng = check_random_state(self.options["random_state"])
             options = level, self.options["n_resamples"], rng
             limits = basic_limits(
                 function,
@@ -573,7 +575,8 @@ class _Rows(NamedTuple):
 
     def _kept(self, data):
         """Return the rows of positive weight, and their clusters."""
-        kept, cluster = data.kept, self.options["clusters"]
+        kept = data.kept
+        cluster = self.options["clusters"]
         if cluster is None:
             return data.at(kept), None
         return data.at(kept), cluster_codes(cluster[kept])
@@ -627,10 +630,8 @@ def square_and_add(one, other):
     """
     (estimate, low, high), (base, base_low, base_high) = one, other
     first, second = min(max(estimate, low), high), min(max(base, base_low), base_high)
-    below, above = (
-        np.hypot(first - low, base_high - second),
-        np.hypot(high - first, second - base_low),
-    )
+    below = np.hypot(first - low, base_high - second)
+    above = np.hypot(high - first, second - base_low)
     centre = first - second
     return (
         IntervalEstimate(estimate - base, float(centre - below), float(centre + above)),
@@ -725,14 +726,13 @@ def _mean_over_pairs(task, unit, n_units, error):
     """
     strategy = error.binning
     edges = strategy._edges_of(*task.sorted_for(strategy))
-    n_bins, weight = (
-        len(edges) - 1,
-        (np.ones(len(unit)) if task.sample_weight is None else task.sample_weight),
-    )
+    n_bins = len(edges) - 1
+    weight = np.ones(len(unit)) if task.sample_weight is None else task.sample_weight
     code = np.searchsorted(edges[1:-1], task.scores)
     cells, index = np.unique(unit * n_bins + code, return_inverse=True)
     residual = task.labels - task.scores.astype(np.float64)
-    mass, total = np.bincount(index, weight), np.bincount(index, weight * residual)
+    mass = np.bincount(index, weight)
+    total = np.bincount(index, weight * residual)
     moments = np.stack((mass, total, mass**2, total**2))
     unit, code = np.divmod(cells, n_bins)
     of_bins = np.stack([np.bincount(code, moment, n_bins) for moment in moments])
@@ -741,7 +741,8 @@ def _mean_over_pairs(task, unit, n_units, error):
         unit, terms[code] - _terms(*(of_bins[:, code] - moments)), n_units
     )
     without = (terms.sum() - change) / (weight.sum() - np.bincount(unit, mass, n_units))
-    pairs, held = of_bins[0] ** 2 - of_bins[2], np.maximum(of_bins[0], 1e-300)
+    pairs = of_bins[0] ** 2 - of_bins[2]
+    held = np.maximum(of_bins[0], 1e-300)
     scale = np.sqrt(
         np.divide(held, pairs, out=np.zeros(n_bins), where=pairs > _FEW * held**2)
         / weight.sum()

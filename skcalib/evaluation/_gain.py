@@ -130,10 +130,8 @@ def recalibration_gain(
         cv, columns, codes, data.sample_weight, stratified=False
     )
     before = LOSSES[loss](data.scores, data.labels)
-    progress, gains = (
-        Progress("recalibration_gain", verbose),
-        np.empty((len(folds), len(codes))),
-    )
+    progress = Progress("recalibration_gain", verbose)
+    gains = np.empty((len(folds), len(codes)))
     for k, fold in enumerate(folds):
         progress(f"fit {k + 1} of {len(folds)}", k / len(folds))
         gains[k] = before - LOSSES[loss](
@@ -151,10 +149,8 @@ def recalibrated_by_fold(recalibrator, fold, columns, codes, groups=None):
     """
     if len(np.unique(codes[fold.train])) < 2:
         return columns[:, 0] if columns.shape[1] == 1 else columns
-    unfitted, own = (
-        clone(recalibrator),
-        ({} if groups is None else {"groups": groups[fold.train]}),
-    )
+    unfitted = clone(recalibrator)
+    own = {} if groups is None else {"groups": groups[fold.train]}
     unfitted.set_params(
         **class_parameters(unfitted, np.arange(max(columns.shape[1], 2)))
     )

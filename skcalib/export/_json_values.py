@@ -193,7 +193,8 @@ def check_keys(data, wanted, optional, where):
     """Raise if a dict lacks a key or has an unknown one."""
     if not isinstance(data, dict):
         raise Defect(where, f"must be a dict, found {described(data)}")
-    missing, unknown = wanted - data.keys(), data.keys() - wanted - optional
+    missing = wanted - data.keys()
+    unknown = data.keys() - wanted - optional
     if missing:
         raise Defect(where, f"has no {sorted(missing)[0]!r}")
     if unknown:

@@ -91,14 +91,16 @@ def restore(estimator, written):
 def _check_monitor(monitor, seen):
     """Check what one monitor has seen against one that has seen nothing."""
     for name in _BY_BET:
-        new, fresh = seen[name], getattr(monitor, name)
+        new = seen[name]
+        fresh = getattr(monitor, name)
         if (
             new.dtype != fresh.dtype
             or new.shape != fresh.shape
             or not (new < np.inf).all()
         ):
             raise ValueError(f"{name} must hold {len(fresh)} numbers")
-    n_rows, rows = seen["n_rows_"], (seen["alarm_row_"], seen["change_row_"])
+    n_rows = seen["n_rows_"]
+    rows = (seen["alarm_row_"], seen["change_row_"])
     if any((row is None) == seen["alarm_"] for row in rows):
         raise ValueError("alarm_ must say whether alarm_row_ and change_row_ are known")
     if seen["e_value_"] > monitor.threshold_ * _ROUNDED_UP and not seen["alarm_"]:
@@ -146,7 +148,8 @@ def _pairs(written, classes):
                 f"calibrated_classifiers_ must hold pairs of one of {_METHODS} and a"
                 " recalibrator"
             )
-        method, recalibrator = pair[0], fitted(pair[1])
+        method = pair[0]
+        recalibrator = fitted(pair[1])
         if not set(recalibrator.classes_.tolist()) <= set(classes.tolist()):
             raise ValueError(
                 f"a recalibrator has other classes: {recalibrator.classes_.tolist()}"
@@ -194,7 +197,8 @@ class GivenScores:
         X = np.asarray(X, dtype=np.float64)
         if X.ndim == 3 and len(X) == self.n_pairs:
             X = X[self.pair]
-        X = X.reshape(-1, 1) if X.ndim == 1 else X
+        if X.ndim == 1:
+            X = X.reshape(-1, 1)
         widths = (1, 2) if len(self.classes_) == 2 else (len(self.classes_),)
         if X.ndim != 2 or X.shape[1] not in widths:
             raise ValueError(

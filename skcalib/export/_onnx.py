@@ -169,12 +169,11 @@ def _add_decision(graph, decision, probabilities, valid):
         labels, object if labels.dtype.kind == "U" else labels.dtype
     )
     if decision.is_event:
-        score, accepted = graph.add("Gather", probabilities, [1], axis=1), 1
+        score = graph.add("Gather", probabilities, [1], axis=1)
+        accepted = 1
     else:
-        score, accepted = (
-            graph.row_extreme("ReduceMax", probabilities),
-            graph._largest(probabilities),
-        )
+        score = graph.row_extreme("ReduceMax", probabilities)
+        accepted = graph._largest(probabilities)
     is_reached = graph.add(
         "And", valid, graph.add("GreaterOrEqual", score, decision.threshold)
     )
@@ -198,15 +197,15 @@ class Graph(NodeWriter):
     format = "ONNX"
 
     def __init__(self, opset, name_in, name_out, as_map, group):
-        self.opset, self.name_in, self.name_out, self.as_map, self.group = (
-            opset,
-            name_in,
-            name_out,
-            as_map,
-            group,
-        )
+        self.opset = opset
+        self.name_in = name_in
+        self.name_out = name_out
+        self.as_map = as_map
+        self.group = group
         super().__init__()
-        self.nodes, self.constants, self.names = [], {}, {}
+        self.nodes = []
+        self.constants = {}
+        self.names = {}
         self.scores, self.decision = name_in, None
 
     def add(self, operator, *inputs, output=None, **attributes):
@@ -279,11 +278,9 @@ class Graph(NodeWriter):
         product = self.add(
             "Mul", self.write(node.of), np.broadcast_to(node.slope, node.width)
         )
-        return (
-            self.add("Add", product, node.intercept)
-            if np.any(node.intercept)
-            else product
-        )
+        if np.any(node.intercept):
+            return self.add("Add", product, node.intercept)
+        return product
 
     def _write_Affine(self, node):
         return self.add(
@@ -544,7 +541,8 @@ def _without_impossible(graph, output, closed):
 
 
 def _model(onnx, graph, dtype, opset, properties):
-    helper, n_classes = onnx.helper, len(graph.as_map.classes)
+    helper = onnx.helper
+    n_classes = len(graph.as_map.classes)
     protos = [
         helper.make_node(operator, inputs, [output], name=output, **attributes)
         for operator, inputs, output, attributes in graph.nodes
@@ -553,7 +551,8 @@ def _model(onnx, graph, dtype, opset, properties):
         onnx.numpy_helper.from_array(array, name)
         for name, array in graph.constants.items()
     ]
-    number, texts = _TYPES[dtype], onnx.TensorProto.STRING
+    number = _TYPES[dtype]
+    texts = onnx.TensorProto.STRING
     inputs = [
         helper.make_tensor_value_info(
             graph.name_in, number, ["n", graph.as_map.scores.width]

@@ -86,20 +86,18 @@ def register_skl2onnx_converters() -> None:
 
 def _float_type(variable):
     """Return the type of a pipeline's variable: "float64" for doubles, else "float32"."""  # noqa: E501
-    return (
-        "float64" if type(variable.type).__name__ == "DoubleTensorType" else "float32"
-    )
+    if type(variable.type).__name__ == "DoubleTensorType":
+        return "float64"
+    return "float32"
 
 
 def _convert_recalibrator(scope, operator, container):
     from onnx import TensorProto
 
     recalibrator, opset = operator.raw_operator, container.target_opset
-    scores, label, probabilities = (
-        operator.inputs[0],
-        operator.outputs[0],
-        operator.outputs[1],
-    )
+    scores = operator.inputs[0]
+    label = operator.outputs[0]
+    probabilities = operator.outputs[1]
     graph = graph_of(
         recalibrator,
         _float_type(scores),

@@ -144,11 +144,8 @@ def to_sql(
         recalibrator, n_columns=_n_columns(recalibrator, columns, score)
     )
     written = guarded_texts(as_map, columns, dialect, ids)
-    written = (
-        written
-        if decision is None
-        else [_decided(decision, [f"({text})" for text in written], dialect)]
-    )
+    if decision is not None:
+        written = [_decided(decision, [f"({text})" for text in written], dialect)]
     longest = max(map(len, written))
     if longest > _LONGEST:
         raise ValueError(
@@ -157,9 +154,9 @@ def to_sql(
             " of two classes use to_sql_table."
         )
     written[0] += provenance_comment(recalibrator)
-    return (
-        written if isinstance(score, list | tuple) and decision is None else written[0]
-    )
+    if isinstance(score, list | tuple) and decision is None:
+        return written
+    return written[0]
 
 
 def _by_segment(maps, group, *, score, dialect, ids):
@@ -178,7 +175,8 @@ def _by_segment(maps, group, *, score, dialect, ids):
         if segment is not None:
             condition = f"{column}={named.label(segment)}"
         texts = to_sql(recalibrator, score=score, dialect=dialect, ids=ids)
-        texts = texts if isinstance(texts, list) else [texts]
+        if not isinstance(texts, list):
+            texts = [texts]
         by_class.append([(condition, f"({text})") for text in texts])
     expressions = [case(branches) for branches in zip(*by_class, strict=True)]
     longest = max(map(len, expressions))
@@ -194,10 +192,8 @@ def _decided(decision, texts, dialect):
     """Return the label of a decision by probabilities (one for each class, or of the
     positive one), NULL for NULL.
     """
-    labels, reached = (
-        [dialect.label(label) for label in decision.labels],
-        f">={number(decision.threshold)}",
-    )
+    labels = [dialect.label(label) for label in decision.labels]
+    reached = f">={number(decision.threshold)}"
     otherwise = f"{texts[-1]} IS NOT NULL", labels[decision.otherwise]
     if decision.is_event:
         return case([(texts[-1] + reached, labels[1]), otherwise])
@@ -265,20 +261,19 @@ def guarded(guard, text, dialect):
 
 
 def _n_columns(recalibrator, columns, score):
-    n_classes = (
-        len(recalibrator.classes_) if hasattr(recalibrator, "classes_") else None
-    )
+    n_classes = None
+    if hasattr(recalibrator, "classes_"):
+        n_classes = len(recalibrator.classes_)
     if (
         n_classes is None
         or len(columns) == n_classes
         or (n_classes == 2 and len(columns) == 1)
     ):
         return len(columns)
-    wanted = (
-        "one column, or a list of two"
-        if n_classes == 2
-        else f"a list of {n_classes} columns, one for each class"
-    )
+    if n_classes == 2:
+        wanted = "one column, or a list of two"
+    else:
+        wanted = f"a list of {n_classes} columns, one for each class"
     raise ValueError(f"score must name {wanted}, found {score!r}.")
 
 
@@ -395,7 +390,8 @@ class SqlWriter(NodeWriter):
         (x,), score, cuts = self.write(node.of), self.write(node.of)[0], node.cuts
         probability = self._probability(node.of) if node.continuous else None
         if probability is not None:  # shorter, and as good: cuts of the probability
-            score, cuts = probability, expit(cuts)
+            score = probability
+            cuts = expit(cuts)
         pieces = zip(node.origins, node.coefficients, strict=True)
         text = piece_tree(score, cuts, [_polynomial(x, *piece) for piece in pieces])
         constant = not node.coefficients[:, 1:].any()
@@ -493,7 +489,8 @@ class SqlWriter(NodeWriter):
         texts = self.write(node.of)
         if node.possible:
             texts = self._open(texts)
-            total, n_possible = "+".join(texts), "+".join(self._factors)
+            total = "+".join(texts)
+            n_possible = "+".join(self._factors)
             return [
                 f"({case([(f'{total}>0e0', f'{text}/({total})')], f'{factor}/({n_possible})')})"  # noqa: E501
                 for text, factor in zip(texts, self._factors, strict=True)
@@ -577,7 +574,8 @@ class SqlWriter(NodeWriter):
         if isinstance(key, nodes.Largest):
             scores = self.write(_same_order(key.of))
             return case(zip(_largest(scores), texts[:-1], strict=True), texts[-1])
-        column, groups = _group_column(key, self.dialect), {}
+        column = _group_column(key, self.dialect)
+        groups = {}
         for group, index in key.cases.items():
             if texts[index] != texts[key.otherwise]:
                 groups.setdefault(texts[index], []).append(self.dialect.label(group))
@@ -585,9 +583,9 @@ class SqlWriter(NodeWriter):
             (f"{column} IN ({','.join(labels)})", text)
             for text, labels in groups.items()
         ]
-        return (
-            case(branches, texts[key.otherwise]) if branches else texts[key.otherwise]
-        )
+        if branches:
+            return case(branches, texts[key.otherwise])
+        return texts[key.otherwise]
 
     def _inside(self, node):
         """Return probabilities kept in [2^-52, 1 - 2^-52]."""
@@ -662,13 +660,12 @@ class _LinearForm:
     def __init__(self, node):
         self.base, matrix, constants = linear_form(node)
         self.rows = list(zip(matrix, constants, strict=True))
-        sums, rounding = matrix.sum(axis=1), 1e-14 * np.abs(matrix).sum()
+        sums = matrix.sum(axis=1)
+        rounding = 1e-14 * np.abs(matrix).sum()
         same = np.ptp(sums) <= rounding
-        self.shift = (
-            ("values" if np.abs(sums).max() <= rounding else "differences")
-            if same
-            else None
-        )
+        self.shift = None
+        if same:
+            self.shift = "values" if np.abs(sums).max() <= rounding else "differences"
 
 
 def _log_of(total, limit):

@@ -148,8 +148,10 @@ def pieces_by_cell(pieces, cell, beyond):
     `cell` is a function of scores that never falls; the outer pieces end `beyond` all
     scores.
     """
-    above, up_to = np.append(-beyond, pieces.cuts), np.append(pieces.cuts, beyond)
-    first, last = cell(np.nextafter(above, np.inf)), cell(up_to)
+    above = np.append(-beyond, pieces.cuts)
+    up_to = np.append(pieces.cuts, beyond)
+    first = cell(np.nextafter(above, np.inf))
+    last = cell(up_to)
     n_cells = (last - first).astype(int) + 1
     piece = np.repeat(np.arange(len(above)), n_cells)
     step = np.arange(n_cells.sum()) - np.repeat(np.cumsum(n_cells) - n_cells, n_cells)
@@ -173,11 +175,9 @@ def _create(dialect, table, names, rows):
     # which gives the columns their type
     texts[0] = [dialect.as_double(text) for text in texts[0]]
     values = ", ".join(f"({','.join(row)})" for row in texts)
-    made = (
-        "CREATE OR REPLACE TEMPORARY VIEW"
-        if dialect.name == "spark"
-        else "CREATE TABLE"
-    )
+    made = "CREATE TABLE"
+    if dialect.name == "spark":
+        made = "CREATE OR REPLACE TEMPORARY VIEW"
     end = " WITH DATA" if dialect.name == "ansi" else ""
     listed = ", ".join(names)
     return (

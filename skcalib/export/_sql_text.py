@@ -141,11 +141,9 @@ def exponential(text, limit):
 def case(branches, otherwise=None):
     """Return a CASE of (condition, value) pairs."""
     listed = " ".join(f"WHEN {condition} THEN {value}" for condition, value in branches)
-    return (
-        f"CASE {listed} END"
-        if otherwise is None
-        else f"CASE {listed} ELSE {otherwise} END"
-    )
+    if otherwise is None:
+        return f"CASE {listed} END"
+    return f"CASE {listed} ELSE {otherwise} END"
 
 
 def piece_tree(score, cuts, values):

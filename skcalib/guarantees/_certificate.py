@@ -157,11 +157,9 @@ class CalibrationCertificate:
     def _promise(self):
         percent = f"{100 * self.confidence_level:.10g} %"
         subject, unit, frequency = _PROMISES[self.kind]
-        several = (
-            f", for all {self.n_problems} classes together"
-            if self.n_problems > 1
-            else ""
-        )
+        several = ""
+        if self.n_problems > 1:
+            several = f", for all {self.n_problems} classes together"
         return (
             f"With {percent} confidence (right for at least {percent} of {unit}),"
             f" {subject} differs by at most {self._tolerance()} from the event"
@@ -455,21 +453,18 @@ def _issued(
     wrong.
     """
     check_option(kind, "kind", tuple(_PROMISES))
-    n_candidates, single = check_count(n_candidates, "n_candidates"), len(problems) == 1
-    level, limits, epsilons = (
-        union_level(confidence_level, len(problems) * n_candidates),
-        [],
-        [],
-    )
+    n_candidates = check_count(n_candidates, "n_candidates")
+    single = len(problems) == 1
+    level = union_level(confidence_level, len(problems) * n_candidates)
+    limits = []
+    epsilons = []
     for events, rows, predicted in problems:
         if interval == "theorem":
             epsilon = uniform_mass_epsilon(
                 n_samples, len(rows), level, kind, keep_boundary
             )
-            low, high = (
-                np.clip(predicted - epsilon, 0.0, 1.0),
-                np.clip(predicted + epsilon, 0.0, 1.0),
-            )
+            low = np.clip(predicted - epsilon, 0.0, 1.0)
+            high = np.clip(predicted + epsilon, 0.0, 1.0)
         else:
             options = {"simultaneous": kind == "conditional", "interval": interval}
             low, high = event_frequency_interval(

@@ -393,7 +393,8 @@ def check_rows_per_bin(n_samples, n_bins, *, name="n_samples"):
     """Return both as ints, or raise unless there are two rows in each bin: with fewer a
     bin may have no row inside.
     """
-    n_samples, n_bins = check_count(n_samples, name), check_count(n_bins, "n_bins")
+    n_samples = check_count(n_samples, name)
+    n_bins = check_count(n_bins, "n_bins")
     if n_samples < 2 * n_bins:
         raise ValueError(
             f"{name}={n_samples} is too few for n_bins={n_bins}: the bounds need at"

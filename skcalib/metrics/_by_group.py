@@ -275,11 +275,10 @@ def calibration_by_group(
         resolve_multiclass(multiclass, data)
         # for its warning: each group is scaled by itself
         counted_rows(data, weight_type)
-        cluster = (
-            None
-            if clusters is None
-            else check_groups(clusters, len(data.scores), name="clusters")[1]
-        )
+        if clusters is None:
+            cluster = None
+        else:
+            cluster = check_groups(clusters, len(data.scores), name="clusters")[1]
         strategy = check_binning(binning, EqualMass("cube_root"))
         names, samples, first = _rows_by_group(
             data, groups, cluster, multiclass, strategy, weight_type
@@ -474,9 +473,9 @@ class Sample(NamedTuple):
     def n(self):
         """How many rows the sample is worth: an int where each row counts once."""
         counts = np.array_equal(self.statistics.count, self.statistics.weight)
-        return (
-            int(self.statistics.count.sum()) if counts else self.statistics.total_weight
-        )
+        if counts:
+            return int(self.statistics.count.sum())
+        return self.statistics.total_weight
 
     @property
     def mean_score(self):

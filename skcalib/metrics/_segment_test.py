@@ -394,7 +394,8 @@ class _Segments:
         self.tables = list(self._tables())
         unit = 1 if weight is None else weight
         variance = self._sums(unit**2 * scores * (1 - scores)).sum(axis=1)
-        self.expected, self.scale = self._sums(unit * scores), np.sqrt(variance + 1)
+        self.expected = self._sums(unit * scores)
+        self.scale = np.sqrt(variance + 1)
         self.total = self.n if weight is None else self._sums(weight).sum(axis=1)
 
     def statistics(self, rows):

@@ -186,7 +186,8 @@ def not_estimable(task):
     """Return why there is no intercept or slope of a binary problem, by their names:
     empty where there is.
     """
-    labels, logit = task.labels, log_odds(task.scores)
+    labels = task.labels
+    logit = log_odds(task.scores)
     if labels.all() or not labels.any():
         reason = (
             "y_true has one class only: calibration slope and intercept would be"

@@ -265,19 +265,16 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
                 " so no level that several groups can share: leave it out, and choose"
                 " restarts=True to find late changes sooner."
             )
-        level = (
-            template.confidence_level
-            if self.confidence_level is None
-            else self.confidence_level
-        )
+        if self.confidence_level is None:
+            level = template.confidence_level
+        else:
+            level = self.confidence_level
         check_confidence_level(level)
         self._delta = 1 - level
         # labels are made events before the rows are split, so that the monitors of
         # groups see events only
-        self._classes, self._template = (
-            template.classes,
-            template.set_params(classes=None),
-        )
+        self._classes = template.classes
+        self._template = template.set_params(classes=None)
         self.monitors_, self._times = {}, {}
 
     def _seen(self):

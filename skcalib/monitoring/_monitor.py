@@ -314,12 +314,10 @@ class CalibrationMonitor(BaseEstimator):
         self._lowest_end = np.zeros(_N_BETS, dtype=np.int64)
         self._batches = tuple(array(kind) for kind in "qqdqdb")
         self._times = []  # pairs of the first row of a time, and the time
-        self.n_rows_, self.alarm_, self.alarm_row_, self.change_row_ = (
-            0,
-            False,
-            None,
-            None,
-        )
+        self.n_rows_ = 0
+        self.alarm_ = False
+        self.alarm_row_ = None
+        self.change_row_ = None
         self.e_value_ = 1.0 if self.average_run_length is None else 0.0
 
     def _see_statistics(self, statistics, y):
@@ -337,10 +335,8 @@ class CalibrationMonitor(BaseEstimator):
         if n_rows == 0:
             return
         filled = statistics.count > 0
-        scores, events = (
-            np.clip(statistics.mean_score[filled], 0, 1),
-            statistics.weighted_label[filled],
-        )
+        scores = np.clip(statistics.mean_score[filled], 0, 1)
+        events = statistics.weighted_label[filled]
         of_events, of_others = (
             log_likelihood_ratios(scores, np.full(len(scores), event))
             for event in (True, False)
@@ -378,19 +374,21 @@ class CalibrationMonitor(BaseEstimator):
         starts[0] = np.logaddexp(starts[0], self._log_detector)
         evidence = sums + np.logaddexp.accumulate(starts, axis=0)
         self._log_detector = evidence[-1]
-        return (
-            evidence if log_kept_back is None else np.logaddexp(evidence, log_kept_back)
-        )
+        if log_kept_back is None:
+            return evidence
+        return np.logaddexp(evidence, log_kept_back)
 
     def _look_for_alarm(self, evidence, wealth, n_each):
-        threshold, alarm = log(self.threshold_), None
+        threshold = log(self.threshold_)
+        alarm = None
         # the mean of the bets is at most their maximum, which is cheap
         if evidence.max() >= threshold:
             near = np.flatnonzero(evidence.max(axis=1) >= threshold)
             alarm = next(
                 (step for step in near if _log_mean(evidence[step]) >= threshold), None
             )
-        wealth = wealth if alarm is None else wealth[: alarm + 1]
+        if alarm is not None:
+            wealth = wealth[: alarm + 1]
         # The sum of a bet from 0 on leaves 0 where its cumulative sum is lowest, at the
         # last of such rows.
         last = len(wealth) - 1 - np.argmin(wealth[::-1], axis=0)
@@ -489,9 +487,9 @@ def _released(n_rows, n_steps, n_each):
     the differences add up to 1.
     """
     # a number is faster
-    later = (
-        n_each * np.arange(n_steps, dtype=np.float64)[:, None] if n_steps > 1 else 0.0
-    )
+    later = 0.0
+    if n_steps > 1:
+        later = n_each * np.arange(n_steps, dtype=np.float64)[:, None]
     before = _FIRST_ROWS + n_rows + later
     after = before + n_each
     kept_back = _KEPT_BACK * log(_FIRST_ROWS) / np.log(after)
@@ -521,11 +519,9 @@ def _plain_batch(scores, y):
         return None
     if y.dtype == np.bool_:
         return scores, y
-    return (
-        (scores, y == 1)
-        if y.dtype == np.int64 and y.min() >= 0 and y.max() <= 1
-        else None
-    )
+    if y.dtype == np.int64 and y.min() >= 0 and y.max() <= 1:
+        return (scores, y == 1)
+    return None
 
 
 def _log_mean(values):

@@ -153,7 +153,8 @@ class BaseRecalibrator(ProbabilityTransformer):
         if closed is not None:
             # A row with one possible class is certain, and shows nothing.
             open_rows = np.count_nonzero(~closed, axis=1) > 1
-            weight = np.ones(len(scores)) if weight is None else weight
+            if weight is None:
+                weight = np.ones(len(scores))
             if (weight * open_rows).any():
                 weight = weight * open_rows
         scores, codes, weight = drop_zero_weight(weight, scores, codes)

@@ -329,11 +329,10 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
                 f" {self.pooled_recalibrator_!r}."
             )
         scores, values = self._scores_and_values(X, groups, reset=False)
-        group = (
-            decisions(scores, self.input)
-            if values is None
-            else self._known_groups(values, len(scores))
-        )
+        if values is None:
+            group = decisions(scores, self.input)
+        else:
+            group = self._known_groups(values, len(scores))
         ids = None if ids is None else check_ids(ids, len(scores))
 
         def predicted(recalibrator, rows=slice(None)):
@@ -341,13 +340,12 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
                 scores[rows], **({} if ids is None else {"ids": ids[rows]})
             )
 
-        probabilities, recalibrators = (
-            predicted(self.pooled_recalibrator_),
-            list(self.recalibrators_.values()),
-        )
+        probabilities = predicted(self.pooled_recalibrator_)
+        recalibrators = list(self.recalibrators_.values())
         for code, rows in rows_by_code(group):
             if code >= 0 and recalibrators[code] is not self.pooled_recalibrator_:
-                own, share = predicted(recalibrators[code], rows), self._own_share[code]
+                own = predicted(recalibrators[code], rows)
+                share = self._own_share[code]
                 probabilities[rows] = share * own + (1 - share) * probabilities[rows]
         return probabilities
 

@@ -162,11 +162,9 @@ def _matched(logits, counts, sample_weight):
     One more row whose label is as uncertain as the mean forecast keeps both finite.
     """
     weight = np.ones(len(logits)) if sample_weight is None else sample_weight
-    share, n_classes, intercepts = (
-        weight / weight.sum(),
-        logits.shape[1],
-        np.zeros(logits.shape[1]),
-    )
+    share = weight / weight.sum()
+    n_classes = logits.shape[1]
+    intercepts = np.zeros(logits.shape[1])
     probability = row_softmax(logits)
     target = (counts + share @ probability) / (1 + counts.sum())
     for _ in range(_MOST_STEPS):

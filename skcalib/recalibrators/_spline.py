@@ -280,7 +280,8 @@ class _NaturalSplines:
     """
 
     def __init__(self, knots):
-        self.first, self.width = knots[0], knots[-1] - knots[0]
+        self.first = knots[0]
+        self.width = knots[-1] - knots[0]
         self.position = self._positions(knots)
         n_slopes = len(knots) - 1
         tied = np.clip(np.arange(n_slopes + 2) - 1, 0, n_slopes - 1)
@@ -318,7 +319,8 @@ class _NaturalSplines:
         left and r, r' on the right.
         """
         step = np.diff(self.position)[:, None]
-        left, right = self.bends[:-1], self.bends[1:]
+        left = self.bends[:-1]
+        right = self.bends[1:]
         integral = sum(
             values.T @ (step / 6 * values) for values in (left, right, left + right)
         )

@@ -146,11 +146,10 @@ class RecalibratorOfColumns(ProbabilityTransformer):
         """What the recalibrator, or the first of a pipeline of them, takes:
         probabilities or logits.
         """
-        first = (
-            self.recalibrator[0]
-            if isinstance(self.recalibrator, Pipeline)
-            else self.recalibrator
-        )
+        if isinstance(self.recalibrator, Pipeline):
+            first = self.recalibrator[0]
+        else:
+            first = self.recalibrator
         return getattr(first, "input", "probability")
 
     @property
@@ -171,7 +170,8 @@ class RecalibratorOfColumns(ProbabilityTransformer):
             raise TypeError(
                 "X must be dense, found a sparse matrix. Convert it with .toarray()."
             )
-        X = X if hasattr(X, "shape") else np.asarray(X, dtype=object)
+        if not hasattr(X, "shape"):
+            X = np.asarray(X, dtype=object)
         positions = column_positions(X, keys, name=name)
         if not reset:
             validate_data(self, X, skip_check_array=True, reset=False)

@@ -401,7 +401,8 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
             raise ValueError(f"_inside_ must have {self.n_bins_} entries")
 
     def _map(self, score):
-        cuts, values = self.bin_edges_[1:-1], self.bin_values_
+        cuts = self.bin_edges_[1:-1]
+        values = self.bin_values_
         if not self.randomize:
             return step_function(score, just_below(cuts), values)
         # A score on a cut: the pair (score, key) decides the bin. Between the cuts the

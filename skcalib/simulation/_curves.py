@@ -71,11 +71,10 @@ class GlmCurve:
         more exactly than they are.
         """
         scores = as_numbers(scores, "scores")
-        complement = (
-            1 - scores
-            if complement is None
-            else np.asarray(complement, dtype=np.float64)
-        )
+        if complement is None:
+            complement = 1 - scores
+        else:
+            complement = np.asarray(complement, dtype=np.float64)
         # xlogy makes a slope of zero a zero at the ends too.
         terms = {
             "log": xlogy(self.slope, scores),

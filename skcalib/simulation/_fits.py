@@ -143,14 +143,13 @@ def fit_score_distribution(
         resolution = float(np.finfo(given if given.kind == "f" else np.float64).eps) / 4
     check_number(resolution, "resolution", above=0, below=0.5)
     scores = scores.astype(np.float64)
-    at_zero, at_one = scores <= resolution, scores >= 1 - resolution
+    at_zero = scores <= resolution
+    at_one = scores >= 1 - resolution
     inner = scores[~(at_zero | at_one)]
     if len(inner) == 0 or scores.min() == scores.max():
-        what = (
-            f"all are {scores[0]:g}"
-            if scores.min() == scores.max()
-            else "all are 0 or 1"
-        )
+        what = "all are 0 or 1"
+        if scores.min() == scores.max():
+            what = f"all are {scores[0]:g}"
         raise ValueError(
             "scores must differ, and some lie strictly between 0 and 1, for a Beta"
             f" fit; {what}."
@@ -269,8 +268,10 @@ def _fit_candidate(scores, labels, link, transform, free):
         to_coefficients = np.array([[high, -low], [-1, 1]]) / (high - low)
     else:
         end = low if abs(low) > abs(high) else high
-        basis, to_coefficients = values[None] / end, np.array([[0.0], [1 / end]])
-    start, data = np.full(len(basis), -1.0), (basis, labels, link)
+        basis = values[None] / end
+        to_coefficients = np.array([[0.0], [1 / end]])
+    start = np.full(len(basis), -1.0)
+    data = (basis, labels, link)
     bounds = [(None, None if link == "logit" else 0.0)] * len(basis)
     options = {
         "bounds": bounds,
@@ -335,6 +336,7 @@ def _moment_start(scores):
     """Return the Beta parameters with the scores' mean and variance, kept away
     from 0.
     """
-    mean, variance = np.clip(scores.mean(), 1e-3, 1 - 1e-3), max(scores.var(), 1e-12)
+    mean = np.clip(scores.mean(), 1e-3, 1 - 1e-3)
+    variance = max(scores.var(), 1e-12)
     total = max(mean * (1 - mean) / variance - 1, 0.05)
     return np.array([mean * total, (1 - mean) * total])

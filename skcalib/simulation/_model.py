@@ -489,11 +489,10 @@ class CalibrationModel:
 
     def _event_probability(self, scores, complement):
         curve = self.calibration_curve
-        arguments = (
-            (scores, complement)
-            if getattr(curve, "accepts_complement", False)
-            else (scores,)
-        )
+        if getattr(curve, "accepts_complement", False):
+            arguments = (scores, complement)
+        else:
+            arguments = (scores,)
         probability = np.asarray(curve(*arguments), dtype=np.float64)
         if probability.shape != scores.shape:
             raise ValueError(
@@ -511,7 +510,8 @@ class CalibrationModel:
 
 
 def _bias(estimates, truth):
-    mean, variance = estimates.mean(), estimates.var(ddof=1)
+    mean = estimates.mean()
+    variance = estimates.var(ddof=1)
     numbers = mean - truth, np.sqrt(variance / len(estimates)), variance, mean, truth
     return EstimatorBias(*map(float, numbers), len(estimates))
 

@@ -40,7 +40,8 @@ class ScoreLaw:
 
     def quantiles(self, level_logit):
         """Return scores and complements at quantile levels given by their log-odds."""
-        below, above = expit(level_logit), expit(-level_logit)
+        below = expit(level_logit)
+        above = expit(-level_logit)
         lower = level_logit < 0
         if self._beta is not None:
             a, b = self._beta
@@ -77,7 +78,8 @@ class ScoreLaw:
         # log scale nothing underflows.
         a, b = self._beta
         log_odds = _log_gamma_variates(a, n, rng) - _log_gamma_variates(b, n, rng)
-        score, complement = expit(log_odds), expit(-log_odds)
+        score = expit(log_odds)
+        complement = expit(-log_odds)
         return np.where(score < 0.5, score, 1 - complement), complement
 
 
@@ -126,11 +128,10 @@ def supremum(law, function, breakpoints=None):
         return float(function(scores, 1 - scores)[probabilities > 0].max())
     low, high = law.distribution.support()
     ends = np.array([low, high], dtype=np.float64)
-    inner = (
-        ends
-        if breakpoints is None
-        else np.concatenate((ends, np.clip(breakpoints, low, high)))
-    )
+    if breakpoints is None:
+        inner = ends
+    else:
+        inner = np.concatenate((ends, np.clip(breakpoints, low, high)))
     sides = np.clip(
         np.concatenate((np.nextafter(inner, -1), inner, np.nextafter(inner, 2))),
         low,
@@ -158,7 +159,8 @@ def _adaptive_integral(function, edges, floor):
     the ends of a panel see those that would fall between the end and the first node of
     other rules.
     """
-    low, high = edges[:-1], edges[1:]
+    low = edges[:-1]
+    high = edges[1:]
     whole = _panels(function, low, high)
     done = 0.0
     for _ in range(_MAX_HALVINGS):
@@ -171,10 +173,8 @@ def _adaptive_integral(function, edges, floor):
         done += halves[~rough].sum()
         if not rough.any():
             return done
-        low, high = (
-            np.concatenate((low[rough], middle[rough])),
-            np.concatenate((middle[rough], high[rough])),
-        )
+        low = np.concatenate((low[rough], middle[rough]))
+        high = np.concatenate((middle[rough], high[rough]))
         whole = np.concatenate((left[rough], right[rough]))
         if len(low) > max(_MAX_PANELS, len(edges)):
             raise ValueError(
