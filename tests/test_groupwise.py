@@ -203,14 +203,10 @@ def test_bad_groups():
     for groups, words in (
         ("subject", ["groups", "'predicted_class'", "'subject'"]),
         ([1, 2], ["groups", "2 rows", "3"]),
-        ([1, np.nan, 2], ["groups", "NaN", "row 1"]),
-        (["a", None, "b"], ["groups", "row 1"]),
+        ([1, np.inf, 2], ["groups", "infinity", "row 1"]),
         ([[1, 2], [1, 2], [1, 2]], ["groups"]),
         (np.array(["a", 1, "b"], dtype=object), ["groups", "types"]),
-        (
-            np.array(["2024-01", "NaT", "2024-02"], dtype="datetime64[M]"),
-            ["groups", "NaT", "row 1"],
-        ),
+        (["a", None, "missing"], ["groups", "'missing'"]),
     ):
         with refused(ValueError, *words):
             groupwise_calibration_error(y, s, groups=groups)

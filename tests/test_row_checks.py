@@ -5,7 +5,7 @@ integer labels.
 import numpy as np
 import pytest
 
-from skcalib._input.labels import _sorted_labels
+from skcalib._input.labels import sorted_labels
 from skcalib._input.scores import _row_summary
 
 
@@ -22,10 +22,10 @@ def test_counted_labels_are_those_that_sorting_finds(dtype):
         for n in (1, 5, 300):
             y = rng.integers(low, high, n, dtype=dtype, endpoint=True)
             for found, expected in zip(
-                _sorted_labels(y, "y"), np.unique(y, return_inverse=True), strict=True
+                sorted_labels(y, "y"), np.unique(y, return_inverse=True), strict=True
             ):
                 np.testing.assert_array_equal(found, expected)
-            assert _sorted_labels(y, "y")[0].dtype == y.dtype
+            assert sorted_labels(y, "y")[0].dtype == y.dtype
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

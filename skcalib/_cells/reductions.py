@@ -15,7 +15,7 @@ from skcalib._cells.statistics import (
     bin_statistics,
     unchecked_statistics,
 )
-from skcalib._input.labels import check_groups
+from skcalib._input.groups import check_named_groups
 from skcalib._input.scalars import check_option
 from skcalib._input.scored_labels import ScoredLabels, check_scored_labels
 from skcalib._input.warn import warn
@@ -482,11 +482,16 @@ def spread_top_label(scores, confidence):
     return rest
 
 
-def group_codes(groups, data):
+def group_codes(groups, data, *, max_bins=None, takes_max_bins=False):
     """Return the names of the groups and the code of each row's group."""
     if is_predicted_class(groups):
         return predicted_class(data)
-    return check_groups(groups, len(data.scores))
+    return check_named_groups(
+        groups,
+        len(data.scores),
+        max_bins=max_bins,
+        takes_max_bins=takes_max_bins,
+    )
 
 
 def reduced(errors, weights, reduce):

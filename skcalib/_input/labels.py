@@ -20,7 +20,7 @@ def check_groups(groups, n_samples, *, name="groups", scores_name="y_proba"):
     them.
     """
     groups = check_label_vector(groups, n_samples, name=name, scores_name=scores_name)
-    return _sorted_labels(groups, name)
+    return sorted_labels(groups, name)
 
 
 def encode_labels(y, n_columns, classes, *, name, classes_name, column_numbers=False):
@@ -94,7 +94,7 @@ def unique_labels(y, name):
     positive = zero_one(y) if y.dtype.kind in "biu" else None
     if positive is not None and positive.any() and not positive.all():
         return np.array([0, 1]).astype(y.dtype), _as_codes(positive)
-    classes, codes = _sorted_labels(y, name)
+    classes, codes = sorted_labels(y, name)
     try:
         target = type_of_target(classes, input_name=name)
     except (TypeError, ValueError) as error:
@@ -107,7 +107,7 @@ def unique_labels(y, name):
     return classes, codes
 
 
-def _sorted_labels(y, name):
+def sorted_labels(y, name):
     if y.dtype.kind in "iu" and len(y) and int(y.max()) - int(y.min()) < len(y):
         # Counting takes a fifth of the time of sorting 50,000 labels. Differences are
         # modulo the range of the dtype.
@@ -143,8 +143,8 @@ def check_classes(classes, n_classes, name):
             f"{name} names {len(classes)} labels but the scores have {n_classes}"
             " classes."
         )
-    classes = _native(classes)
-    if not np.array_equal(_sorted_labels(classes, name)[0], classes):
+    classes = plain_labels(classes)
+    if not np.array_equal(sorted_labels(classes, name)[0], classes):
         raise ValueError(
             f"{name} must be sorted and without repetition, in the order of the"
             f" columns, found {shown(classes)}. Reorder the columns of the scores as"
@@ -181,6 +181,22 @@ def _lookup(y, classes, name, classes_name):
 
 
 def check_label_vector(y, n_samples, *, name, scores_name):
+    """Return a vector of labels of which none is missing."""
+    y = label_vector(y, n_samples, name=name, scores_name=scores_name)
+    missing = ~np.isfinite(y) if y.dtype.kind == "f" else missing_values(y)
+    if missing.any():
+        kinds = {"f": "NaN or infinity", "O": "a missing value (NaN)"}
+        kind = kinds.get(y.dtype.kind, "a missing value (NaT)")
+        row = first_index(missing)[0]
+        raise ValueError(
+            f"{name} contains {kind} in row {row}: labels must be known. Drop such"
+            " rows."
+        )
+    return plain_labels(y)
+
+
+def label_vector(y, n_samples, *, name, scores_name):
+    """Return a vector with one value a row, missing ones included."""
     if y is None:
         raise ValueError(
             f"requires {name} to be passed, but the target {name} is None."
@@ -216,16 +232,7 @@ def check_label_vector(y, n_samples, *, name, scores_name):
             f"Unknown label type: {name} holds bytes such as {shown(y[:1])}. Decode"
             " them to strings."
         )
-    missing = ~np.isfinite(y) if y.dtype.kind == "f" else missing_values(y)
-    if missing.any():
-        kinds = {"f": "NaN or infinity", "O": "a missing value (NaN)"}
-        kind = kinds.get(y.dtype.kind, "a missing value (NaT)")
-        row = first_index(missing)[0]
-        raise ValueError(
-            f"{name} contains {kind} in row {row}: labels must be known. Drop such"
-            " rows."
-        )
-    return _native(y)
+    return y
 
 
 def missing_values(values):
@@ -244,7 +251,7 @@ def _is_missing(value):
         return True
 
 
-def _native(labels):
+def plain_labels(labels):
     """Return an object array of numbers or booleans as an array of their own type, any
     other as it is.
     """

@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from skcalib._cells.reductions import BinaryTask, binary_tasks, resolve_multiclass
 from skcalib._cells.statistics import BinStatistics, bin_statistics
 from skcalib._errors.bin_free import LoessError
-from skcalib._input.labels import check_groups
+from skcalib._input.groups import check_named_groups
 from skcalib._input.scalars import check_confidence_level, check_int, check_option
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.scores import drop_zero_weight
@@ -609,7 +609,7 @@ def _tasks(y_true, models, multiclass, groups, order, given):
 
 
 def _by_group(task, groups, order):
-    names, codes = check_groups(groups, len(task.scores))
+    names, codes = check_named_groups(groups, len(task.scores), takes_max_bins=False)
     present, first = np.unique(codes, return_index=True)
     for code in present[np.argsort(first)] if order == "given" else present:
         part = BinaryTask(

@@ -108,7 +108,8 @@ def calibration_by_group(
     binning: BaseBinning | int | None = None,
     method: Literal["auto", "plugin", "debiased", "unbiased", "label_binned"] = "auto",
     order: Literal["sorted", "given", "error"] = "sorted",
-    adjustment: Literal["holm", "fdr", "none"] = "holm",
+    max_bins: int | None = None,
+    adjustment: Literal["holm", "exact"] = "holm",
     confidence_level: float = 0.9,
     n_resamples: int = 199,
     multiclass: Literal["auto", "top_label", "marginal", "pooled"] = "auto",
@@ -136,7 +137,8 @@ def calibration_by_group(
         Probabilities in [0, 1].
     groups : array-like of shape (n,) or "predicted_class", default="predicted_class"
         The group of each row: subject, site, month, or the class that is predicted for
-        it.
+        it. Missing values are the group "missing". Floats with more than 30 distinct
+        values are measurements, and need `max_bins`.
     norm : float, default=2
         Norm of the error: p >= 1, or ``np.inf`` (`method` "plugin" only).
     binning : BaseBinning, int or None, default=None
@@ -147,6 +149,9 @@ def calibration_by_group(
     order : {"sorted", "given", "error"}, default="sorted"
         Order of the rows: by group, by first appearance, or the largest error first
         (NaN last).
+    max_bins : int, default=None
+        Groups of numbers or dates with more distinct values are at most so many
+        quantiles, named by their edges: "<= 20", "(20, 35.5]", "> 35.5".
     adjustment : {"holm", "exact"}, default="holm"
         How `pvalue` is adjusted for the number of groups. Holm's rule holds for any
         p-values. "exact" uses that the groups are independent and which p-values each
@@ -188,8 +193,9 @@ def calibration_by_group(
     Raises
     ------
     ValueError
-        For labels, probabilities, groups or parameters that do not fit together, and
-        for ``multiclass="marginal"``, which is several binary problems.
+        For labels, probabilities, groups or parameters that do not fit together, for
+        measurements as groups without `max_bins`, and for ``multiclass="marginal"``,
+        which is several binary problems.
     TypeError
         If a dict holds anything but `BinStatistics`.
 
@@ -266,6 +272,7 @@ def calibration_by_group(
     rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
     if isinstance(y_true, dict):
         rows |= {"y_proba": y_proba, "binning": binning, "clusters": clusters}
+        rows["max_bins"] = max_bins
         refuse_beside_bins("a dict of BinStatistics", multiclass=multiclass, **rows)
         names, samples, first = _statistics_by_group(y_true, groups, weight_type)
     else:
@@ -281,7 +288,7 @@ def calibration_by_group(
             cluster = check_groups(clusters, len(data.scores), name="clusters")[1]
         strategy = check_binning(binning, EqualMass("cube_root"))
         names, samples, first = _rows_by_group(
-            data, groups, cluster, multiclass, strategy, weight_type
+            data, groups, max_bins, cluster, multiclass, strategy, weight_type
         )
     resampling = Resampling(
         n_resamples,
@@ -308,9 +315,9 @@ def calibration_by_group(
     return GroupCalibration(*(column[rows] for column in table.columns().values()))
 
 
-def _rows_by_group(data, groups, cluster, multiclass, strategy, weight_type):
+def _rows_by_group(data, groups, max_bins, cluster, multiclass, strategy, weight_type):
     """Return the distinct groups, sorted, their samples, and the first row of each."""
-    names, codes = group_codes(groups, data)
+    names, codes = group_codes(groups, data, max_bins=max_bins, takes_max_bins=True)
     present, samples, first = [], [], []
     for code, rows in split_by_group(data, codes):
         task = one_task(

@@ -65,7 +65,8 @@ def groupwise_calibration_error(
         Probabilities in [0, 1].
     groups : "predicted_class" or array-like of shape (n,), default="predicted_class"
         The group of each row: subject, site, month, or the class that is predicted for
-        it.
+        it. Missing values are the group "missing". Floats with more than 30 distinct
+        values are measurements, and refused.
     reduce : {"max", "mean", "weighted", None}, default="max"
         "max" is Max-ECE, "mean" Avg-ECE (each group counts alike), "weighted" weighs
         groups by their rows, None returns the error of each group. Groups without a row

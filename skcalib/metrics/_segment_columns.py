@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skcalib._input.columns import plain_column
+from skcalib._input.groups import exact_text, quantile_cuts
 
 
 class SplitColumn(NamedTuple):
@@ -33,25 +34,11 @@ def split_column(column, name, max_bins):
 
 
 def _by_quantiles(values, name, max_bins):
-    """Cut numbers above those that have i / max_bins of the rows at or below them, and
-    below the largest.
-    """
-    ordered = np.sort(values)
-    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-    if len(starts) <= max_bins:
-        below = ordered[starts[:-1]]
-    else:
-        below = ordered[-(-np.arange(1, max_bins) * len(ordered) // max_bins) - 1]
-        below = np.unique(np.minimum(below, ordered[starts[-1] - 1]))
-    if len(below) == 0:
-        one_part = [f"{name} <= {_shown(ordered[-1])}"]
+    """Cut numbers at their quantiles."""
+    below, cuts = quantile_cuts(values, max_bins)
+    if not cuts:
+        one_part = [f"{name} <= {exact_text(values.max())}"]
         return np.zeros(len(values), dtype=np.int64), one_part
-    # The words may name any number from a cut up to the next value: the shortest.
-    above = ordered[np.searchsorted(ordered, below, side="right")]
-    cuts = [
-        _shown(_shortest_between(low, high))
-        for low, high in zip(below, above, strict=True)
-    ]
     words = [f"{name} <= {cuts[0]}"]
     for low, high in zip(cuts[:-1], cuts[1:], strict=True):
         words.append(f"{low} < {name} <= {high}")
@@ -93,26 +80,3 @@ def _by_value(values, name, max_bins):
     if len(named) < len(texts):
         words.append(f"{name} is another value")
     return part[codes], words
-
-
-def _shortest_between(low, high):
-    """Return the number of the fewest digits in [low, high), for floats; else the low
-    one.
-    """
-    if not isinstance(low, np.floating):
-        return low
-    middle = low / 2 + high / 2
-    for digits in range(1, 18):
-        for near in (low, middle):
-            number = float(f"{near:.{digits}g}")
-            # A comparison with a column of single precision rounds the number to it.
-            if low <= number < high and low <= low.dtype.type(number) < high:
-                return np.float64(number)
-    return low
-
-
-def _shown(number):
-    """Return a number or a date as text that reads back exactly."""
-    if isinstance(number, np.floating):
-        return repr(float(number)).removesuffix(".0")
-    return str(number)

@@ -1,0 +1,150 @@
+"""Groups of rows by the values of an array: their names in order, and each row's code.
+
+A missing value is a group of its own. Measurements make groups by their quantiles, and
+only if that is asked for.
+"""
+
+import numpy as np
+
+from skcalib._input.labels import (
+    label_vector,
+    missing_values,
+    plain_labels,
+    shown,
+    sorted_labels,
+)
+from skcalib._input.scalars import check_int
+from skcalib._input.scores import first_index
+
+MISSING = "missing"
+# A column of floats with more distinct values holds measurements, not names.
+_MOST_FLOATS = 30
+_MAX_BINS_HINT = "max_bins=10 makes groups of its quantiles."
+_BINS_HINT = "cut it into bins first, and give the bin of each row."
+
+
+def check_named_groups(groups, n_samples, *, max_bins=None, takes_max_bins=True):
+    """Return the distinct groups, in order, and the index of each row's group.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n,)
+        The value of each row. Missing ones are the group "missing", the last.
+    n_samples : int
+        Number of rows.
+    max_bins : int, default=None
+        With more distinct numbers or dates the groups are at most so many quantiles.
+    takes_max_bins : bool, default=True
+        Whether the caller has the parameter `max_bins`, which an error then names.
+
+    Returns
+    -------
+    names : ndarray of shape (n_groups,)
+        The groups; quantiles are texts with their edges.
+    codes : ndarray of shape (n,)
+        Which of `names` each row belongs to.
+    """
+    if max_bins is not None:
+        max_bins = check_int(max_bins, "max_bins", minimum=2)
+    values = label_vector(groups, n_samples, name="groups", scores_name="y_proba")
+    is_missing = missing_values(values)
+    known = plain_labels(values[~is_missing])
+    _refuse_infinity(known, is_missing)
+    names, codes = sorted_labels(known, "groups")
+    if max_bins is not None and len(names) > max_bins:
+        names, codes = _quantiles(known, max_bins)
+    elif known.dtype.kind == "f" and len(names) > _MOST_FLOATS:
+        hint = _MAX_BINS_HINT if takes_max_bins else _BINS_HINT
+        raise ValueError(
+            f"groups holds {len(names)} distinct floats ({shown(names, 3)}), each of"
+            f" which would be a group: {hint} Convert them to texts if they are names."
+        )
+    if not is_missing.any():
+        return names, codes
+    return _with_missing(names, codes, is_missing)
+
+
+def _refuse_infinity(known, is_missing):
+    if known.dtype.kind == "f" and not np.isfinite(known).all():
+        row = np.flatnonzero(~is_missing)[first_index(~np.isfinite(known))[0]]
+        raise ValueError(
+            f"groups contains infinity in row {row}: groups must be known. Drop such"
+            " rows."
+        )
+
+
+def _with_missing(names, codes, is_missing):
+    """Return the groups with one more for missing values, and the code of every row."""
+    if MISSING in names.tolist():
+        raise ValueError(
+            f"groups holds the text {MISSING!r} and missing values, which would be one"
+            " group: rename the text, or fill the missing values."
+        )
+    every_code = np.full(len(is_missing), len(names))
+    every_code[~is_missing] = codes
+    every_name = np.empty(len(names) + 1, dtype=object)
+    # Dates in nanoseconds would become integers.
+    every_name[:-1] = list(names) if names.dtype.kind in "mM" else names.tolist()
+    every_name[-1] = MISSING
+    return every_name, every_code
+
+
+def _quantiles(values, max_bins):
+    """Return the intervals between the quantiles in words, and each row's interval."""
+    if values.dtype.kind not in "iufmM":
+        raise ValueError(
+            f"max_bins={max_bins} makes quantiles of numbers and dates, found"
+            f" {shown(values[:1])} in groups: leave max_bins out for names."
+        )
+    below, cuts = quantile_cuts(values, max_bins)
+    names = [f"<= {cuts[0]}"]
+    for low, high in zip(cuts[:-1], cuts[1:], strict=True):
+        names.append(f"({low}, {high}]")
+    names.append(f"> {cuts[-1]}")
+    return np.array(names), np.searchsorted(below, values, side="left")
+
+
+def quantile_cuts(values, max_bins):
+    """Return the values after which to cut, and each cut as a text that reads back
+    exactly.
+
+    Cuts are above the values that have i / max_bins of the rows at or below them, and
+    below the largest. There are none for a constant.
+    """
+    ordered = np.sort(values)
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    if len(starts) <= max_bins:
+        below = ordered[starts[:-1]]
+    else:
+        below = ordered[-(-np.arange(1, max_bins) * len(ordered) // max_bins) - 1]
+        below = np.unique(np.minimum(below, ordered[starts[-1] - 1]))
+    # The words may name any number from a cut up to the next value: the shortest.
+    above = ordered[np.searchsorted(ordered, below, side="right")]
+    cuts = [
+        exact_text(_shortest_between(low, high))
+        for low, high in zip(below, above, strict=True)
+    ]
+    return below, cuts
+
+
+def _shortest_between(low, high):
+    """Return the number of the fewest digits in [low, high), for floats; else the low
+    one.
+    """
+    if not isinstance(low, np.floating):
+        return low
+    middle = low / 2 + high / 2
+    for digits in range(1, 18):
+        for near in (low, middle):
+            number = float(f"{near:.{digits}g}")
+            # A comparison with a column of single precision rounds the number to it.
+            if low <= number < high and low <= low.dtype.type(number) < high:
+                return np.float64(number)
+    return low
+
+
+def exact_text(number):
+    """Return a number or a date as text that reads back exactly."""
+    if isinstance(number, np.floating):
+        return repr(float(number)).removesuffix(".0")
+    return str(number)
