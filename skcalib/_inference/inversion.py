@@ -307,32 +307,54 @@ def _root(function, before, now, precision):
     """Return the root between two points (x, value): the steps of
     `scipy.optimize.brentq`, for a generator.
     """
-    (x_before, before), (x, now) = before, now
-    x_other = other = last = step = 0.0
+    x_before, f_before = before
+    x, f = now
+    x_other = f_other = last_step = step = 0.0
     while True:
-        if before and now and (before < 0) != (now < 0):
-            x_other, other = x_before, before
-            last = step = x - x_before
-        if abs(other) < abs(now):
-            x_before, x, x_other, before, now, other = x, x_other, x, now, other, now
+        # 1. The other end is the last point on the other side of the root.
+        if f_before and f and (f_before < 0) != (f < 0):
+            x_other, f_other = x_before, f_before
+            last_step = step = x - x_before
+        # 2. The point is the better one of both ends.
+        if abs(f_other) < abs(f):
+            x_before, x, x_other = x, x_other, x
+            f_before, f, f_other = f, f_other, f
         least = (precision + _ROUNDING * abs(x)) / 2
         half = (x_other - x) / 2
-        if now == 0 or abs(half) < least:
+        if f == 0 or abs(half) < least:
             return x
+        # 3. An interpolated step if it shrinks well, else half of the interval.
         ahead = np.inf
-        if abs(last) > least and abs(now) < abs(before):
-            if x_before == x_other:
-                ahead = -now * (x - x_before) / (now - before)
-            else:
-                one = (before - now) / (x_before - x)
-                two = (other - now) / (x_other - x)
-                slope = two * one * (other - before)
-                ahead = -now * (other * two - before * one) / slope if slope else np.inf
-        is_near = 2 * abs(ahead) < min(abs(last), 3 * abs(half) - least)
-        last, step = (step, ahead) if is_near else (half, half)
-        x_before, before = x, now
-        x += step if abs(step) > least else least if half > 0 else -least
-        now = yield from function(x)
+        if abs(last_step) > least and abs(f) < abs(f_before):
+            ahead = _interpolated_step((x_before, f_before), (x, f), (x_other, f_other))
+        if 2 * abs(ahead) < min(abs(last_step), 3 * abs(half) - least):
+            last_step, step = step, ahead
+        else:
+            last_step = step = half
+        # 4. A step of at least the precision.
+        x_before, f_before = x, f
+        if abs(step) > least:
+            x += step
+        else:
+            x += least if half > 0 else -least
+        f = yield from function(x)
+
+
+def _interpolated_step(before, now, other):
+    """Return the step from a point (x, value) to the root of the line through two
+    points, or of the inverse quadratic function through three.
+    """
+    x_before, f_before = before
+    x, f = now
+    x_other, f_other = other
+    if x_before == x_other:
+        return -f * (x - x_before) / (f - f_before)
+    to_before = (f_before - f) / (x_before - x)
+    to_other = (f_other - f) / (x_other - x)
+    slope = to_other * to_before * (f_other - f_before)
+    if not slope:
+        return np.inf
+    return -f * (f_other * to_other - f_before * to_before) / slope
 
 
 def _share(hits):

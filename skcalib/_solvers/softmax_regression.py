@@ -364,13 +364,13 @@ class _PenalisedLogLoss:
 
     def _conjugate_gradient_step(self):
         # in the last steps it hardly changes
+        # in the last steps it hardly changes
         if self.near is None or self.dtype == self.blocks[0].dtype:
-            second, first = (
-                sum(sums)
-                for sums in zip(
-                    *(block.moments() for block in self.blocks), strict=True
-                )
-            )
+            second = first = 0
+            for block in self.blocks:
+                of_block = block.moments()
+                second = second + of_block[0]
+                first = first + of_block[1]
             self.near = _Preconditioner(self.affine_map, second, first, self.penalty)
         ridge = self.penalty + _DAMPING * self.near.diagonal
         if self.preconditioner is None:
@@ -382,17 +382,15 @@ class _PenalisedLogLoss:
             return self.gradient, 0.0
 
         def hessian_product(direction):
-            return (
-                sum(block.hessian_product(direction) for block in self.blocks)
-                + ridge * direction
-            )
+            product = sum(block.hessian_product(direction) for block in self.blocks)
+            return product + ridge * direction
 
         # Eisenstat and Walker (1996): solve only as accurately as the outer iteration
         # can use. The squared residual is the gain that is left over, so a hundredth of
         # the tolerance is small enough.
-        residual = min(
-            0.1, max((norm / self.norm) ** 2, 0.1 * self.tolerance**0.5 / norm)
-        )
+        shrunk = (norm / self.norm) ** 2
+        enough = 0.1 * self.tolerance**0.5 / norm
+        residual = min(0.1, max(shrunk, enough))
         self.norm = norm
         return _conjugate_gradients(hessian_product, solve, self.gradient, residual)
 

@@ -263,42 +263,39 @@ def _least_minimum(logits, codes, sample_weight):
     """Return the inverse temperature of least Brier score, and a lower and an upper
     bound of that minimum.
     """
+    # 1. The score of a sample on a grid of half octaves, and its deepest minima there.
     spread = largest_spread(logits)
     every = slice(None, None, max(logits.size // _SAMPLE_LOGITS, 1))
-    sample = _BrierScore(
-        logits[every],
-        codes[every],
-        None if sample_weight is None else sample_weight[every],
-    )
-    grid = (
-        2.0 ** (np.arange(2 * np.subtract(*_OCTAVES[::-1]) + 1) / 2 + _OCTAVES[0])
-        / spread
-    )
+    weight = None
+    if sample_weight is not None:
+        weight = sample_weight[every]
+    sample = _BrierScore(logits[every], codes[every], weight)
+    n_half_octaves = 2 * np.subtract(*_OCTAVES[::-1])
+    grid = 2.0 ** (np.arange(n_half_octaves + 1) / 2 + _OCTAVES[0]) / spread
     scores = sample.at_half_octaves(grid)
     padded = np.pad(scores, 1, constant_values=np.inf)
-    good = (
-        (scores <= padded[:-2])
-        & (scores <= padded[2:])
-        & (scores <= scores.min() + _GOOD * np.ptp(scores))
-    )
-    candidates = np.flatnonzero(good)[
-        np.argsort(scores[good], kind="stable")[:_MOST_CANDIDATES]
-    ]
+    is_minimum = (scores <= padded[:-2]) & (scores <= padded[2:])
+    is_deep = scores <= scores.min() + _GOOD * np.ptp(scores)
+    candidates = np.flatnonzero(is_minimum & is_deep)
+    deepest = np.argsort(scores[candidates], kind="stable")[:_MOST_CANDIDATES]
+    candidates = candidates[deepest]
+
+    # 2. A minimum of all rows between the neighbours of each.
     score = _BrierScore(logits, codes, sample_weight)
-    lower = np.append(RELATIVE_BOUNDS[0] / spread, grid[:-2])[
-        np.maximum(candidates - 1, 0)
-    ]
-    upper = np.append(grid[2:], RELATIVE_BOUNDS[1] / spread)[
-        np.minimum(candidates, len(grid) - 2)
-    ]
-    found = [
-        float(minimise_convex(score.derivatives, grid[[k]], bounds)[0])
-        for k, *bounds in zip(candidates, lower, upper, strict=True)
-    ]
+    below = np.append(RELATIVE_BOUNDS[0] / spread, grid[:-2])
+    above = np.append(grid[2:], RELATIVE_BOUNDS[1] / spread)
+    lower = below[np.maximum(candidates - 1, 0)]
+    upper = above[np.minimum(candidates, len(grid) - 2)]
+    minima = []
+    for k, low, high in zip(candidates, lower, upper, strict=True):
+        minimum = minimise_convex(score.derivatives, grid[[k]], [low, high])
+        minima.append(float(minimum[0]))
+
+    # 3. The best of them.
     best = 0
-    if len(found) > 1:
-        best = min(range(len(found)), key=lambda k: score(found[k]))
-    return found[best], (lower[best], upper[best])
+    if len(minima) > 1:
+        best = min(range(len(minima)), key=lambda k: score(minima[k]))
+    return minima[best], (lower[best], upper[best])
 
 
 class _BrierScore:

@@ -144,22 +144,21 @@ class ModelComparison(ResultTable):
 
     def _cells(self, bold, name):
         """Return the texts of a table by model and metric."""
-        models, metrics = (
-            list(dict.fromkeys(getattr(self, axis).tolist()))
-            for axis in ("model", "metric")
-        )
-        table = [["model", *map(name, metrics)], *([name(model)] for model in models)]
-        numbers = self.estimate, self.low, self.high, self.adjusted_pvalue
-        for k, (estimate, low, high, pvalue) in enumerate(zip(*numbers, strict=True)):
+        models = list(dict.fromkeys(self.model.tolist()))
+        metrics = list(dict.fromkeys(self.metric.tolist()))
+        header = ["model", *map(name, metrics)]
+        lines = [[name(model)] for model in models]
+        for k, estimate in enumerate(self.estimate):
             text = f"{estimate:.4g}"
-            if not np.isnan(low):
-                text += f" ({low:.4g} to {high:.4g})"
-            best = self.estimate[self.metric == self.metric[k]].min()
-            star = "*" if pvalue <= 0.05 else ""
-            table[1 + k % len(models)].append(
-                (bold.format(text) if estimate == best else text) + star
-            )
-        return table
+            if not np.isnan(self.low[k]):
+                text += f" ({self.low[k]:.4g} to {self.high[k]:.4g})"
+            if estimate == self.estimate[self.metric == self.metric[k]].min():
+                text = bold.format(text)
+            if self.adjusted_pvalue[k] <= 0.05:
+                text += "*"
+            # the rows of a metric stand together, one for each model
+            lines[k % len(models)].append(text)
+        return [header, *lines]
 
     def __str__(self):
         level = f"{100 * self.confidence_level:g} %"
@@ -493,29 +492,34 @@ class _Rows(NamedTuple):
         difference to the reference, and its p-value.
         """
         function, params = unwrapped_metric(metric, {})
-        row = metric_of(function)
         level = self.options["confidence_level"]
+
+        def paired(name):
+            return _paired(means[name], means[self.reference], level)
+
+        def as_if_independent(name):
+            found = square_and_add(intervals[name], intervals[self.reference])
+            return _with_pvalue(*found, level)
+
         if function in (log_loss, brier_score):
-            own, means = self._of_losses(function is brier_score)
-        elif row is None:
+            intervals, means = self._of_losses(function is brier_score)
+            return intervals, paired
+        row = metric_of(function)
+        if row is None:
             return self._bootstrapped(partial(function, **params))
-        else:
-            error = row.error_of(params)
-            given = {"metric": metric, **self.given, **self.options}
-            own = {
-                name: calibration_error_interval(self.y_true, scores, **given)
-                for name, scores in self.models.items()
-            }
-            if not _is_mean_over_pairs(error):
-                return own, lambda name: _with_pvalue(
-                    *square_and_add(own[name], own[self.reference]), level
-                )
-            means = {name: self._pairs(error, data) for name, data in self.data.items()}
-            own = {
-                name: found._replace(estimate=means[name].estimate)
-                for name, found in own.items()
-            }
-        return own, lambda name: _paired(means[name], means[self.reference], level)
+        error = row.error_of(params)
+        options = {"metric": metric, **self.given, **self.options}
+        intervals = {
+            name: calibration_error_interval(self.y_true, scores, **options)
+            for name, scores in self.models.items()
+        }
+        if not _is_mean_over_pairs(error):
+            return intervals, as_if_independent
+        means = {}
+        for name, data in self.data.items():
+            means[name] = self._pairs(error, data)
+            intervals[name] = intervals[name]._replace(estimate=means[name].estimate)
+        return intervals, paired
 
     def _of_losses(self, is_brier):
         """Return the intervals of mean losses by model, and the means as `_Mean`."""
@@ -587,38 +591,41 @@ class _Rows(NamedTuple):
         """
         data, unit = self._kept(data)
         is_clustered = unit is not None
-        if unit is None:
-            # each copy is a unit
-            if (
-                data.sample_weight is not None
-                and self.options["weight_type"] == "frequency"
-            ):
-                data = data.at(
-                    np.repeat(
-                        np.arange(len(data.scores)), data.sample_weight.astype(np.intp)
-                    )
-                )
-                data = data._replace(sample_weight=None)
+        if not is_clustered:
+            data = self._each_copy_a_row(data)
             unit = np.arange(len(data.scores))
         mass = np.bincount(unit, data.sample_weight)
         names, unit = np.unique(unit, return_inverse=True)
-        tasks = binary_tasks(data, error.multiclass, pooled=True)
-        parts = [
-            _mean_over_pairs(task, np.repeat(unit, task.n_columns), len(names), error)
-            for task in tasks
-        ]
-        *values, sums = zip(*parts, strict=True)
+        means = []
+        influences = []
+        sums = []
+        for task in binary_tasks(data, error.multiclass, pooled=True):
+            unit_of_pair = np.repeat(unit, task.n_columns)
+            of_task = _mean_over_pairs(task, unit_of_pair, len(names), error)
+            means.append(of_task[0])
+            influences.append(of_task[1])
+            sums.append(of_task[2])
         classes = ClassPowers.of(data, error)
-        whole, influence = (
-            classes.combine(np.stack(value, axis=-1)) for value in values
-        )
-        weights = [1.0] if classes.weight is None else np.sqrt(classes.weight)
-        sums = hstack(
-            [root * one for root, one in zip(weights, sums, strict=True)], format="csr"
-        )
+        # products of two sums get the weight of their class
+        factors = [1.0]
+        if classes.weight is not None:
+            factors = np.sqrt(classes.weight)
+        weighted = [factor * table for factor, table in zip(factors, sums, strict=True)]
         return _Mean(
-            float(whole), influence, sums, mass if is_clustered else None, mass
+            float(classes.combine(np.stack(means, axis=-1))),
+            classes.combine(np.stack(influences, axis=-1)),
+            hstack(weighted, format="csr"),
+            mass if is_clustered else None,
+            mass,
         )
+
+    def _each_copy_a_row(self, data):
+        """Return the rows, each as often as its weight counts it."""
+        if data.sample_weight is None or self.options["weight_type"] != "frequency":
+            return data
+        copies = data.sample_weight.astype(np.intp)
+        repeated = data.at(np.repeat(np.arange(len(data.scores)), copies))
+        return repeated._replace(sample_weight=None)
 
 
 def square_and_add(one, other):
@@ -727,29 +734,40 @@ def _mean_over_pairs(task, unit, n_units, error):
     strategy = error.binning
     edges = strategy._edges_of(*task.sorted_for(strategy))
     n_bins = len(edges) - 1
-    weight = np.ones(len(unit)) if task.sample_weight is None else task.sample_weight
+    weight = task.sample_weight
+    if weight is None:
+        weight = np.ones(len(unit))
     code = np.searchsorted(edges[1:-1], task.scores)
+
+    # 1. The weight and the sum of residuals of each unit in each bin that it has.
     cells, index = np.unique(unit * n_bins + code, return_inverse=True)
     residual = task.labels - task.scores.astype(np.float64)
     mass = np.bincount(index, weight)
     total = np.bincount(index, weight * residual)
     moments = np.stack((mass, total, mass**2, total**2))
+
+    # 2. The term of each bin, from the sums over its units.
     unit, code = np.divmod(cells, n_bins)
     of_bins = np.stack([np.bincount(code, moment, n_bins) for moment in moments])
     terms = _terms(*of_bins)
-    change = np.bincount(
-        unit, terms[code] - _terms(*(of_bins[:, code] - moments)), n_units
-    )
-    without = (terms.sum() - change) / (weight.sum() - np.bincount(unit, mass, n_units))
+
+    # 3. The mean without each unit in turn, whose terms alone change.
+    lost_terms = terms[code] - _terms(*(of_bins[:, code] - moments))
+    lost = np.bincount(unit, lost_terms, n_units)
+    left_weight = weight.sum() - np.bincount(unit, mass, n_units)
+    without = (terms.sum() - lost) / left_weight
+    influence = (n_units - 1) * (without.mean() - without)
+
+    # 4. Centred sums, scaled so that their products are the terms of the pairs.
     pairs = of_bins[0] ** 2 - of_bins[2]
-    held = np.maximum(of_bins[0], 1e-300)
-    scale = np.sqrt(
-        np.divide(held, pairs, out=np.zeros(n_bins), where=pairs > _FEW * held**2)
-        / weight.sum()
-    )
-    centred = scale[code] * (total - mass * (of_bins[1] / held)[code])
+    bin_weight = np.maximum(of_bins[0], 1e-300)
+    has_pairs = pairs > _FEW * bin_weight**2
+    share = np.divide(bin_weight, pairs, out=np.zeros(n_bins), where=has_pairs)
+    scale = np.sqrt(share / weight.sum())
+    mean_residual = of_bins[1] / bin_weight
+    centred = scale[code] * (total - mass * mean_residual[code])
     sums = csr_array((centred, (unit, code)), (n_units, n_bins))
-    return terms.sum() / weight.sum(), (n_units - 1) * (without.mean() - without), sums
+    return terms.sum() / weight.sum(), influence, sums
 
 
 def _variance_of_pairs(one, other):

@@ -481,19 +481,17 @@ def _slopes_of_cases(choice):
     """Return the slope of each case where the cases are the softmax of one node, scaled
     by different numbers.
     """
-    cases = choice.cases
-    if not all(
-        isinstance(case, nodes.Softmax) and isinstance(case.of, nodes.Scaled)
-        for case in cases
-    ):
-        return None
-    same = all(
-        case.of.of is cases[0].of.of and case.clip == cases[0].clip for case in cases
-    )
-    plain = all(
-        np.ndim(case.of.slope) == 0 and not np.any(case.of.intercept) for case in cases
-    )
-    return np.array([case.of.slope for case in cases]) if same and plain else None
+    first = choice.cases[0]
+    slopes = []
+    for case in choice.cases:
+        if not isinstance(case, nodes.Softmax) or not isinstance(case.of, nodes.Scaled):
+            return None
+        if case.of.of is not first.of.of or case.clip != first.clip:
+            return None
+        if np.ndim(case.of.slope) != 0 or np.any(case.of.intercept):
+            return None
+        slopes.append(case.of.slope)
+    return np.array(slopes)
 
 
 def _front(graph, as_map, refused, untouched):

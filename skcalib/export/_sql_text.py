@@ -107,19 +107,14 @@ def number(value):
 
 def linear(weights, texts, constant=0.0):
     """Return ``sum(weight * text) + constant``; weights of 0 are left out."""
-    terms = [
-        (w, _times(abs(w), text))
-        for w, text in zip(weights, texts, strict=True)
-        if w != 0
-    ]
+    terms = []
+    for weight, text in zip(weights, texts, strict=True):
+        if weight != 0:
+            terms.append((weight, _times(abs(weight), text)))
     if constant != 0 or not terms:
         terms.append((constant, number(abs(constant))))
-    (sign, first), *others = terms
-    return (
-        ("-" if sign < 0 else "")
-        + first
-        + "".join(f"{'-' if w < 0 else '+'}{text}" for w, text in others)
-    )
+    signed = [("-" if weight < 0 else "+") + text for weight, text in terms]
+    return "".join(signed).removeprefix("+")
 
 
 def _times(weight, text):

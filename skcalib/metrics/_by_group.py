@@ -422,36 +422,47 @@ def _errors(samples, params, resampling, confidence_level, progress):
 def _table(names, samples, errors, confidence_level, adjustment):
     """Return the table in the order of the names."""
     # of integer dtype where each row counts once in all groups
-    n = np.array([one.n for one in samples])
-    mean_score, event_frequency = np.array(
-        [(one.mean_score, one.event_frequency) for one in samples]
-    ).T
-    tests, reasons = zip(
-        *(one.bias_test(confidence_level) for one in samples), strict=True
-    )
+    n = np.array([sample.n for sample in samples])
+    mean_score = np.array([sample.mean_score for sample in samples])
+    event_frequency = np.array([sample.event_frequency for sample in samples])
+    tests = []
+    reasons = []
+    for sample in samples:
+        test, reason = sample.bias_test(confidence_level)
+        tests.append(test)
+        reasons.append(reason)
     pvalue, bias_low, bias_high, bias_pvalue = np.array(tests).T
     if adjustment == "holm":
         adjusted = holm(pvalue)
     else:
-        known = (
-            pvalue_distribution(*one.scores())
-            if one.cluster is None and not one.importance
-            else None
-            for one in samples
-        )
-        adjusted = adjusted_pvalues(pvalue, list(known))
-    bias = mean_score - event_frequency, bias_low, bias_high
-    pvalues = pvalue, adjusted, bias_pvalue, holm(bias_pvalue)
+        adjusted = adjusted_pvalues(pvalue, [_known_law(sample) for sample in samples])
+    error, error_low, error_high = errors
     return GroupCalibration(
-        names,
-        n,
-        mean_score,
-        event_frequency,
-        *bias,
-        *errors,
-        *pvalues,
-        np.array(reasons, dtype=str),
+        group=names,
+        n=n,
+        mean_score=mean_score,
+        event_frequency=event_frequency,
+        bias=mean_score - event_frequency,
+        bias_low=bias_low,
+        bias_high=bias_high,
+        error=error,
+        error_low=error_low,
+        error_high=error_high,
+        pvalue=pvalue,
+        adjusted_pvalue=adjusted,
+        bias_pvalue=bias_pvalue,
+        adjusted_bias_pvalue=holm(bias_pvalue),
+        reason=np.array(reasons, dtype=str),
     )
+
+
+def _known_law(sample):
+    """Return the distribution of the p-value of a calibrated group, where it is known
+    exactly, else None.
+    """
+    if sample.cluster is not None or sample.importance:
+        return None
+    return pvalue_distribution(*sample.scores())
 
 
 def _warn_of_few_events(table):
