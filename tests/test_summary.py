@@ -486,10 +486,18 @@ def test_what_is_not_defined_is_said():
     assert (
         undefined
         == set(found.reasons) - {"joint_pvalue"}
-        == {"observed_expected", "intercept", "slope", "scaled_brier_score", "auc"}
+        == {"intercept", "slope", "scaled_brier_score", "auc"}
     )
     assert "one class only" in str(found)
-    assert "no event is observed" in str(found)
+    # No event of 20: the upper limit is Clopper and Pearson's 1 - .025^(1 / 20).
+    assert found.observed_expected == pytest.approx(
+        (0, 0, (1 - 0.025 ** (1 / 20)) / 0.25)
+    )
+    options = {"clusters": np.arange(20) // 2, "labels": [0, 1], **QUICK}
+    with pytest.warns(UserWarning, match="5 events or non-events are expected"):
+        alike = calibration_summary([0] * 20, [0.25] * 20, **options)
+    assert alike.observed_expected.estimate == 0
+    assert "all rows are of one class" in alike.reasons["observed_expected"]
     assert "nan" not in str(found)
     separate = calibration_summary([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9], **QUICK)
     assert list(separate.reasons) == ["slope", "scaled_brier_score", "joint_pvalue"]

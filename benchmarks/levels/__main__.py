@@ -14,6 +14,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from benchmarks.levels.decisions import BANDS, BROKEN
+from benchmarks.levels.hard import HARD
 from benchmarks.levels.page import Row, read_rows, with_tables
 from benchmarks.levels.peers import peer_promises
 from benchmarks.levels.promises import INTERVALS, TESTS
@@ -77,9 +78,14 @@ def main(argv=None):
         peer_promises() if options.peers else ([], [], [], [])
     )
     promised = {
-        "coverage": INTERVALS + BANDS + SUMMARY + FOUND["coverage"] + intervals,
-        "size": TESTS + FOUND["size"] + tests,
-        "broken": BROKEN + FOUND["broken"] + broken,
+        "coverage": INTERVALS
+        + BANDS
+        + SUMMARY
+        + HARD["coverage"]
+        + FOUND["coverage"]
+        + intervals,
+        "size": TESTS + HARD["size"] + FOUND["size"] + tests,
+        "broken": BROKEN + HARD["broken"] + FOUND["broken"] + broken,
     }
     if missing:
         print(f"not installed: {', '.join(missing)}", file=sys.stderr)
@@ -141,7 +147,8 @@ def measure(kind, promise, shape, runs):
             [promise.kept(SHAPES[shape](rng), seed) for seed in range(runs)],
             dtype=np.float64,
         )
-    measured, *accepted = kept.reshape(runs, -1).mean(axis=0).tolist()
+    # Samples without limits, which say why, are no promise.
+    measured, *accepted = np.nanmean(kept.reshape(runs, -1), axis=0).tolist()
     # Of a binomial share at the promised level, so that a share of 0 or 1 is not taken
     # to be exact.
     error = float(np.sqrt(promise.promised * (1 - promise.promised) / runs))

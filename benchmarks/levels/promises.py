@@ -29,7 +29,7 @@ from skcalib.metrics import (
 )
 from skcalib.monitoring import calibration_change
 
-__all__ = ["INTERVALS", "TESTS", "Promise"]
+__all__ = ["INTERVALS", "TESTS", "Promise", "covers"]
 
 
 class Promise(NamedTuple):
@@ -125,7 +125,7 @@ def _weight_type(sample):
     return "frequency" if counts else "importance"
 
 
-def _covers(metric, sample, seed, *, plugin=None, **options):
+def covers(metric, sample, seed, *, plugin=None, **options):
     """Return whether the interval of an error holds its value without noise; `plugin`
     is the metric for that.
     """
@@ -154,7 +154,7 @@ def _binned(norm, bins, **options):
         binning=EqualMass(bins),
         **(options | {"method": "plugin"}),
     )
-    return partial(_covers, metric, plugin=plugin)
+    return partial(covers, metric, plugin=plugin)
 
 
 def _slope(sample, seed):
@@ -274,18 +274,18 @@ INTERVALS = [
     Promise("l2, debiased, 15 bins", 0.9, _binned(2, 15, method="debiased"), _SOME),
     Promise("l1, debiased, 15 bins", 0.9, _binned(1, 15), _BINARY + _WEIGHTED + _CLUSTERED),  # noqa: E501
     Promise("l2, marginal, 10 bins", 0.9, _binned(2, 10, multiclass="marginal"), _MULTICLASS),  # noqa: E501
-    Promise("ECE, 15 bins", 0.9, partial(_covers, expected_calibration_error), _BINARY + _WEIGHTED + _MULTICLASS),  # noqa: E501
-    Promise('ECE, 15 bins, interval="basic"', 0.9, partial(_covers, expected_calibration_error, interval="basic"),  # noqa: E501
+    Promise("ECE, 15 bins", 0.9, partial(covers, expected_calibration_error), _BINARY + _WEIGHTED + _MULTICLASS),  # noqa: E501
+    Promise('ECE, 15 bins, interval="basic"', 0.9, partial(covers, expected_calibration_error, interval="basic"),  # noqa: E501
             _CALIBRATED),
-    Promise("maximum, 5 bins", 0.9, partial(_covers, partial(maximum_calibration_error, binning=EqualWidth(5))), _SOME),  # noqa: E501
-    Promise("worst class, 15 bins", 0.9, partial(_covers, groupwise_calibration_error), _SOME),  # noqa: E501
-    Promise("sweep (truth: of each score)", 0.9, partial(_covers, sweep_calibration_error,  # noqa: E501
+    Promise("maximum, 5 bins", 0.9, partial(covers, partial(maximum_calibration_error, binning=EqualWidth(5))), _SOME),  # noqa: E501
+    Promise("worst class, 15 bins", 0.9, partial(covers, groupwise_calibration_error), _SOME),  # noqa: E501
+    Promise("sweep (truth: of each score)", 0.9, partial(covers, sweep_calibration_error,  # noqa: E501
             plugin=partial(expected_calibration_error, binning=EqualMass(10**6))), _SOME),  # noqa: E501
-    Promise("smooth", 0.9, partial(_covers, smooth_calibration_error), _SOME),
-    Promise("KDE", 0.9, partial(_covers, kde_calibration_error), _SOME),
-    Promise("neighborhood", 0.9, partial(_covers, neighborhood_calibration_error), _SOME),  # noqa: E501
-    Promise("Kolmogorov-Smirnov", 0.9, partial(_covers, kolmogorov_smirnov_calibration_error), _SOME + _CLUSTERED),  # noqa: E501
-    Promise("Kuiper", 0.9, partial(_covers, kuiper_calibration_error), _SOME),
+    Promise("smooth", 0.9, partial(covers, smooth_calibration_error), _SOME),
+    Promise("KDE", 0.9, partial(covers, kde_calibration_error), _SOME),
+    Promise("neighborhood", 0.9, partial(covers, neighborhood_calibration_error), _SOME),  # noqa: E501
+    Promise("Kolmogorov-Smirnov", 0.9, partial(covers, kolmogorov_smirnov_calibration_error), _SOME + _CLUSTERED),  # noqa: E501
+    Promise("Kuiper", 0.9, partial(covers, kuiper_calibration_error), _SOME),
     Promise("verify, 2 bins", 0.9, partial(_verified, 2), ("s^1.6, n = 200", "s^1.6, n = 1500")),  # noqa: E501
     Promise("verify, 10 bins", 0.9, partial(_verified, 10),
             ("s^1.6, n = 200", "s^1.6, n = 1500", *_CLUSTERED[1:], *_IMPORTANCE)),

@@ -11,7 +11,7 @@ from benchmarks.levels.promises import Promise, _weight_type
 from benchmarks.levels.shapes import SHAPES, Sample
 from skcalib.evaluation import calibration_summary
 
-__all__ = ["SUMMARY"]
+__all__ = ["SUMMARY", "of_shape", "summary_holds"]
 
 _POPULATION = 300_000  # rows, of many samples, that the true values are taken from
 _QUANTILES = {"e50": 0.5, "e90": 0.9, "emax": 1.0}
@@ -95,6 +95,13 @@ _SHAPES = (
 SHAPES |= {shape: _populated(SHAPES[shape]) for shape in _SHAPES}
 
 
+def of_shape(n, draw, curve=lambda s: s):
+    """Return a shape of n rows with its population: scores that are drawn, and event
+    probabilities by a curve.
+    """
+    return _populated(_of(n, draw, curve))
+
+
 @cache
 def _true_summary(population):
     """Return the summary of the population: each row is an event and a non-event,
@@ -143,6 +150,8 @@ def _holds(name, sample, seed):
             random_state=seed,
         )
     found = getattr(_FOUND[key], name)
+    if np.isnan(found.low):
+        return np.nan  # no limits, which is said
     truth = (
         _true_distance(sample, name)
         if distance
@@ -155,3 +164,10 @@ SUMMARY = [
     Promise(f"summary: {name.replace('_', ' ')}", 0.95, partial(_holds, name), _SHAPES)
     for name in _NAMES
 ]
+
+
+def summary_holds(name):
+    """Return the function of a sample and a seed that says whether the interval of a
+    number holds the truth.
+    """
+    return partial(_holds, name)

@@ -210,7 +210,7 @@ def event_ratio_limits(
     scores : ndarray of shape (n,)
         Scores in [0, 1].
     events : float
-        Sum of the weights of the rows with an event, above 0.
+        Sum of the weights of the rows with an event. Without one the lower limit is 0.
     confidence_level : float
         Coverage.
     weight : ndarray of shape (n,), default=None
@@ -229,7 +229,7 @@ def event_ratio_limits(
     expected = float(weight @ expit(z)) / total
     is_certain = events >= total * (1 - 1e-12)
     stretch = 1.0
-    if not is_certain:
+    if not is_certain and events > total * 1e-12:
         q = expit(z + _centre(z, weight, events))
         stretch = np.sqrt(max(residual_variance * total / (weight @ (q * (1 - q))), 1))
     test, longer = _shift_tests(z, weight, events, confidence_level, stretch)

@@ -559,12 +559,12 @@ def _observed_expected(rows):
     log-odds.
     """
     expected, events = rows.mean(rows.scores), rows.mean(rows.labels)
-    if expected == 0 or events == 0:
-        return "no event is " + ("expected" if expected == 0 else "observed")
+    if expected == 0:
+        return "no event is expected"
     ratio = events / expected
     residual = rows.labels - ratio * rows.scores
     effect, reason = rows.influence(residual).design_effect(rows.level)
-    if rows.cluster is not None and events == 1:
+    if rows.cluster is not None and events in (0, 1):
         reason = ONE_CLASS_IN_CLUSTERS
     if reason:
         return IntervalEstimate(ratio, np.nan, np.nan, reason=reason)
