@@ -613,3 +613,16 @@ def test_two_clusters_have_no_interval_of_the_shift():
     )
     assert np.isnan(found.shift.low)
     assert "worth 2 of equal size" in found.shift.reason
+
+
+def test_labels_that_are_all_the_same_have_no_interval_of_the_shift():
+    scores = np.array([0.2, 0.5, 0.2, 0.9])
+    never = np.zeros(4, dtype=int)
+    for scores_after in (scores, np.array([0.2, 0.2, 0.5, 0.5])):
+        found = calibration_change(
+            never, scores, never, scores_after, norm=1, method="plugin", labels=[0, 1]
+        )
+        assert found.shift.estimate == pytest.approx(0, abs=1e-12)
+        assert np.isnan(found.shift.low)
+        assert "labels of neighbouring scores are all the same" in found.shift.reason
+        assert found.pvalue == 1

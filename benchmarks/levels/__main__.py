@@ -69,7 +69,16 @@ def main(argv=None):
     parser.add_argument(
         "--minutes", type=float, default=5.0, help="of the search of each family"
     )
-    parser.add_argument("--seed", type=int, default=0, help="of the search")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        help="of the search; by default another one whenever a world was found",
+    )
+    parser.add_argument(
+        "--fresh",
+        action="store_true",
+        help="search without the worlds that were found before",
+    )
     options = parser.parse_args(argv)
     if options.search is not None:
         return _search(options)
@@ -126,7 +135,8 @@ def main(argv=None):
 
 def _search(options):
     """Search worlds; measure the worst with new samples, and write their rows."""
-    for family, promise in run(options.search, options.minutes, seed=options.seed):
+    found = run(options.search, options.minutes, seed=options.seed, fresh=options.fresh)
+    for family, promise in found:
         row = measure(family.kind, promise, promise.shapes[0], options.runs)
         print(_line(row))
         if options.rows:

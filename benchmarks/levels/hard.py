@@ -478,15 +478,15 @@ _SUMMARY += [
 
 
 def _two_groups(before, after):
-    """Scores about .1 and .9, of which the upper are too high by .1 in both samples;
+    """Scores near 0 and near 1, of which the upper are too high by .5 in both samples;
     the shares of these change.
     """
 
     def sample(rng):
-        is_high = rng.random(2000) < np.repeat([before, after], 1000)
-        scores = np.where(is_high, 0.85, 0.05) + 0.1 * rng.random(2000)
-        truth = scores - 0.1 * is_high
-        return Sample(scores, truth, rng.random(2000) < truth)
+        is_high = rng.random(600) < np.repeat([before, after], 300)
+        scores = np.where(is_high, rng.beta(150, 2, 600), rng.beta(2, 150, 600))
+        truth = scores - 0.5 * is_high
+        return Sample(scores, truth, rng.random(600) < truth)
 
     return sample
 

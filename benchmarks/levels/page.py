@@ -82,7 +82,11 @@ _REASONS = [
     ),
 ]
 _FAMILIES = [  # name, kind, and expression of "promise, shape", the first that fits
-    ("not recommended: basic bootstrap, naive search", "", "basic|^naive"),
+    (
+        "not recommended: basic bootstrap, naive search, no clusters",
+        "",
+        "basic|^naive|without clusters",
+    ),
     ("other libraries", "", "^(uncertainty-calibration|MAPIE|MCGrad|statsmodels)"),
     ("errors with bins", "coverage", "^(l1|l2|ECE, 15 bins,|maximum|worst class)"),
     (
@@ -94,7 +98,7 @@ _FAMILIES = [  # name, kind, and expression of "promise, shape", the first that 
     (
         "bias of a group, shift between two samples",
         "coverage",
-        "^(bias by group|shift)",
+        "^(bias by group|shift|importance weights: bias)",
     ),
     (
         "slope, `calibration_summary`, `recalibration_gain`",
@@ -106,7 +110,7 @@ _FAMILIES = [  # name, kind, and expression of "promise, shape", the first that 
     (
         "tests in closed form",
         "size",
-        "^(Kuiper|Kolmogorov-Smirnov|Spiegelhalter|Hosmer)",
+        "^(importance weights: |Kuiper|Kolmogorov-Smirnov|Spiegelhalter|Hosmer)",
     ),
     ("tests of groups, segments, changes and models", "size", "."),
     ("certified thresholds and routing", "broken", "."),

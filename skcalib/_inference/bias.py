@@ -394,7 +394,10 @@ class _Tails:
 
     def _root(self, tau):
         # r^2 / 2 = tau k - K(centre) + K(centre - tau), summed without cancellation
-        half_square = self.weight @ (np.log1p(self.q * np.expm1(-tau)) + tau * self.q)
+        with np.errstate(over="ignore"):  # a root that is infinite: a tail of 0
+            half_square = self.weight @ (
+                np.log1p(self.q * np.expm1(-tau)) + tau * self.q
+            )
         return np.copysign(np.sqrt(2 * max(half_square, 0.0)), tau)
 
 

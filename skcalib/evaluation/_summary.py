@@ -326,13 +326,13 @@ def calibration_summary(
     check_one_event(data, "the summary")
     data, cluster = rows_and_clusters(data, clusters, weight_type)
     task = one_task(data, "auto")
-    rows = _Rows.of_task(task, weight_type, cluster, level)
+    rows = SummaryRows.of_task(task, weight_type, cluster, level)
     reasons = not_estimable(task)
     numbers = {}
     for name in ("intercept", "slope"):
         if name not in reasons:
             numbers[name] = coefficient(task, name, level, weight_type, cluster)
-    for name, compute in _OF_ROWS.items():
+    for name, compute in OF_ROWS.items():
         found = compute(rows)
         if isinstance(found, str):
             reasons[name] = found
@@ -492,7 +492,7 @@ def _distances(task, hypotheses, tail):
     return found
 
 
-class _Rows(NamedTuple):
+class SummaryRows(NamedTuple):
     """The rows of a summary, and what decides the variance of their means."""
 
     scores: np.ndarray
@@ -632,7 +632,7 @@ def _auc(rows):
     return IntervalEstimate(area, float(low), float(high))
 
 
-_OF_ROWS = {
+OF_ROWS = {
     "observed_expected": _observed_expected,
     "brier_score": _brier_score,
     "scaled_brier_score": _scaled_brier_score,

@@ -20,8 +20,9 @@ from skcalib._rows.blocks import condensed
 from skcalib._rows.links import log_odds
 from skcalib._solvers.logistic import fit_logistic
 
-# standard errors by which the residuals must vary more than the model says
-_NOISE = 3
+# Standard errors by which the residuals must vary more than the model says. With more
+# of them intervals are too short where events are as frequent at all scores.
+_NOISE = 1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -112,9 +113,10 @@ def calibration_slope_intercept(
     Notes
     -----
     Wald intervals from the information, as R's ``glm`` gives them. Where the residuals
-    vary more than the fitted probabilities say, by more than three standard errors of
-    that comparison, the interval is longer by what is beyond these: the event
-    frequencies do not follow a straight line in log-odds then. With clusters or weights
+    vary more than the fitted probabilities say, by more than one standard error of that
+    comparison, the interval is longer by what is beyond it: the event frequencies do
+    not follow the fitted line in log-odds then, and the intervals of ``glm`` are too
+    short. With clusters or weights
     of importance the variance is that of the sums of the score function over the
     clusters, or rows (the sandwich), with a quantile of Student's distribution; see
     `skcalib.decisions.net_benefit` for the form. Clusters that are worth fewer than
@@ -272,7 +274,7 @@ def slope_fit(task):
 
 def _excess_variance(direction, residual, probability, weight):
     """Return the variance of a coefficient by the residuals (the sandwich) over that by
-    the information, less three standard errors of this ratio, and at least 1.
+    the information, less a standard error of this ratio, and at least 1.
 
     Where the model holds the information is the better estimate, with few events by
     far.

@@ -38,6 +38,10 @@ _LEAST_ROWS_A_CELL = 20
 _FEWEST_EQUAL = 30  # rows whose labels all agree in both samples: hardly by chance
 _ONE_SCORE = 1e-13  # variance of the scores of a cell, below which they are equal
 _NO_SPREAD = 1e-9  # of sums of residuals: they are equal, but for rounding
+_NO_DIFFERENCES = (
+    "the labels of neighbouring scores are all the same, which says nothing about how"
+    " far they differ by chance"
+)
 # counts of cells with more are drawn as normal: NumPy's draws end at 10^9
 _MOST_ROWS_DRAWN = 10**8
 
@@ -482,7 +486,9 @@ def _compared(found, level):
     sums = np.cumsum(np.vstack((found.excess, found.drawn)), axis=1)
     statistics = range_of(sums)
     estimate = float(found.excess.sum() / total)
-    if found.influence is None:
+    if scale < _NO_SPREAD:
+        margin, reason = np.nan, _NO_DIFFERENCES
+    elif found.influence is None:
         margin = float(ndtri((1 + level) / 2) * scale / total)
         reason = ""
     else:
