@@ -519,13 +519,10 @@ def test_level_and_coverage_of_weights_and_clusters(kind):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # few events
             samples = two_samples(y[:n], scores[:n], y[n:], scores[n:], None, **given)
-            weight_type, rng = (
-                given.get("weight_type", "frequency"),
-                np.random.default_rng(seed),
-            )
-            _, pvalue, shift = _compared(
-                *_draws_of_rows(*samples, weight_type, 99, rng), 0.9
-            )
+            weight_type = given.get("weight_type", "frequency")
+            rng = np.random.default_rng(seed)
+            draws = _draws_of_rows(*samples, weight_type, 99, rng)
+            _, pvalue, shift = _compared(draws, 0.9)
         rejected += pvalue <= 0.05
         missed += not shift.low <= 0 <= shift.high
     # more than this of 300 has a chance of .3 % at a level of .05

@@ -193,6 +193,13 @@ def test_three_files_add_a_metric(tmp_path):
     text = (DOC / "examples" / "overestimation_error.py").read_text("utf-8")
     text = text[: text.index("\n\nregister_metric(")]
     (tmp_path / module).write_text(text, "utf-8")
+    _edit(
+        tmp_path / module,
+        "from skcalib.metrics import CalibrationError, ErrorPower, Metric,"
+        " register_metric",
+        "from skcalib._errors.error import CalibrationError\n"
+        "from skcalib._errors.power import ErrorPower",
+    )
     _exported(tmp_path, package, names)
     both = f"{names}, OverestimationError"
     row_class = "\n\n@dataclass(frozen=True"

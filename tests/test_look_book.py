@@ -170,7 +170,10 @@ def test_a_grid_full_of_pictures_with_long_labels(size):
                 entries = [text.get_text() for text in ax.get_legend().get_texts()]
                 assert len(set(entries)) == len(entries), case
         titles = [ax.get_title(loc="left").split("\n")[0] for ax in figure.axes]
-        assert any("…" in title and title.endswith("ward 1") for title in titles)
+        named = [title for title in titles if title.endswith("ward 1")]
+        assert named, case
+        if size == "default":  # on a slide there is room for the whole name
+            assert all("…" in title for title in named), case
         plt.close("all")
 
 
