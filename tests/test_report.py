@@ -796,6 +796,7 @@ def test_json_prints_the_numbers_and_writes_nothing(
         == f"python -m skcalib report {file} --label y --score p --json"
     )
     assert numbers.pop("title") is None
+    assert numbers.pop("unlabelled") is None
     assert numbers == _numbers(read_table(file, label="y", scores=["p"]))
     assert out.err == ""
     assert sorted(tmp_path.iterdir()) == before

@@ -2,8 +2,6 @@
 there.
 """
 
-import numpy as np
-
 from skcalib._report._recalibration import TrialRows
 from skcalib._report._statistics import CONFIDENCE_LEVEL, records
 from skcalib.decisions import net_benefit
@@ -18,61 +16,50 @@ def decision_rows(table, name, thresholds, seed):
     scores is: of a spline, fitted out of fold. It is None where a class has fewer rows
     than there are folds.
     """
-    task, rows = table.task(name), []
-    against_none, against_all = (
-        _benefits(task, thresholds, reference) for reference in ("none", "all")
-    )
+    task = table.task(name)
+    against_none = _benefits(task, thresholds, "none")
+    against_all = _benefits(task, thresholds, "all")
     costs = _costs(TrialRows.of(table, name, seed), thresholds)
-    for threshold, *found in zip(
-        thresholds, against_none, against_all, costs, strict=True
-    ):
-        treated = task.scores >= threshold
-        shares = {
-            "treated": treated,
-            "false_alarms": treated & ~task.labels,
-            "misses": ~treated & task.labels,
-        }
+    rows = []
+    for number, threshold in enumerate(thresholds):
+        is_treated = task.scores >= threshold
+        false_alarms = is_treated & ~task.labels
+        misses = ~is_treated & task.labels
         row = {
             "threshold": threshold,
-            **{
-                key: task.interval(share.astype(float)) for key, share in shares.items()
-            },
+            "treated": task.interval(is_treated.astype(float)),
+            "false_alarms": task.interval(false_alarms.astype(float)),
+            "misses": task.interval(misses.astype(float)),
+            "net_benefit": against_none[number],
+            "against_treating_all": against_all[number],
+            "cost_of_miscalibration": costs[number],
         }
-        benefits = zip(
-            ("net_benefit", "against_treating_all", "cost_of_miscalibration"),
-            found,
-            strict=True,
-        )
-        rows.append(row | dict(benefits))
+        rows.append(row)
     return rows
 
 
 def _costs(rows, thresholds):
     if rows.folds is None:
         return [None] * len(thresholds)
-    return _benefits(
-        rows.predicted(rows.trial(SplineCalibration())), thresholds, rows.tested.scores
-    )
+    recalibrated = rows.predicted(rows.trial(SplineCalibration()))
+    return _benefits(recalibrated, thresholds, rows.tested.scores)
 
 
 def _benefits(task, thresholds, reference):
     """Return the net benefit, or the difference of two, with its interval at each
     threshold.
     """
-    clusters = task.clusters
-    if clusters is None and task.weight_type == "importance":
-        clusters = np.arange(len(task.labels))
-    options = {
-        "thresholds": thresholds,
-        "reference": reference,
-        "confidence_level": CONFIDENCE_LEVEL,
-    }
-    options |= {
-        "sample_weight": task.sample_weight,
-        "clusters": clusters,
-        "pos_label": True,
-    }
-    found = net_benefit(task.labels, task.scores, **options)
+    found = net_benefit(
+        task.labels,
+        task.scores,
+        thresholds=thresholds,
+        reference=reference,
+        confidence_level=CONFIDENCE_LEVEL,
+        sample_weight=task.sample_weight,
+        weight_type=task.weight_type,
+        clusters=task.clusters,
+        pos_label=True,
+    )
     return records(
         {"estimate": found.net_benefit, "low": found.low, "high": found.high}
     )

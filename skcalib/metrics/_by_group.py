@@ -432,6 +432,13 @@ def _table(names, samples, errors, confidence_level, adjustment):
         tests.append(test)
         reasons.append(reason)
     pvalue, bias_low, bias_high, bias_pvalue = np.array(tests).T
+    bias = mean_score - event_frequency
+    # Of a group without events, or of events alone, one limit is the bias itself, which
+    # is summed in another order: rounding must not put it beyond the limit.
+    bias_low = np.where(bias_low - bias < 1e-12, np.minimum(bias_low, bias), bias_low)
+    bias_high = np.where(
+        bias - bias_high < 1e-12, np.maximum(bias_high, bias), bias_high
+    )
     if adjustment == "holm":
         adjusted = holm(pvalue)
     else:
@@ -442,7 +449,7 @@ def _table(names, samples, errors, confidence_level, adjustment):
         n=n,
         mean_score=mean_score,
         event_frequency=event_frequency,
-        bias=mean_score - event_frequency,
+        bias=bias,
         bias_low=bias_low,
         bias_high=bias_high,
         error=error,
