@@ -36,9 +36,13 @@ def limits(values, kind):
 
 
 def bias(row):
-    """Return the bias of a group with its simultaneous limits, in points."""
+    """Return the bias of a group with its simultaneous limits in points, or why there
+    are none.
+    """
     found = row["verdict"]
-    return estimate(found, "points"), limits(found, "points")
+    if found["low"] is None:
+        return estimate(found, "points"), "no interval"
+    return estimate(found, "points"), f"{limits(found, 'points')} points"
 
 
 def is_off(row):
@@ -48,8 +52,12 @@ def is_off(row):
 
 def largest_bias(rows):
     """Return the end of the axis of the small pictures of several rows."""
-    ends = [abs(row["verdict"][end]) for row in rows for end in ("low", "high")]
-    return max(ends) or 1
+    largest = 0.0
+    for row in rows:
+        for value in (row["bias"], row["verdict"]["low"], row["verdict"]["high"]):
+            if value is not None:
+                largest = max(largest, abs(value))
+    return largest or 1
 
 
 def saved(row, before, key, score):
