@@ -438,6 +438,23 @@ def test_fits_by_segment(engine):
         )
 
 
+@pytest.mark.parametrize("exponents", [(-20, 0), (-9, 9)])
+def test_isotonic_with_weights_of_all_sizes(exponents):
+    """Differences of cumulative weights were 0."""
+    rng = np.random.default_rng(0)
+    scores = rng.random(2000)
+    y = (rng.random(2000) < scores).astype(int)
+    weight = 10.0 ** rng.uniform(*exponents, 2000)
+    table = native("pyarrow", p=scores, y=y, w=weight)
+    fitted = PredictionTable(table, label="y", score="p", weight="w").fit(
+        IsotonicCalibration()
+    )
+    wanted = IsotonicCalibration().fit(scores, y, sample_weight=weight)
+    np.testing.assert_allclose(
+        fitted.predict_proba(scores), wanted.predict_proba(scores), atol=1e-12
+    )
+
+
 def test_fitted_histogram_has_the_counts_of_all_rows():
     columns = rows()
     table = PredictionTable(native("pyarrow", **columns), label="y", score="p")

@@ -6,10 +6,16 @@ from shutil import which
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
-from skcalib import GroupwiseRecalibrator, PlattScaling
+from skcalib import (
+    GroupwiseRecalibrator,
+    PlattScaling,
+    TemperatureScaling,
+    VectorScaling,
+)
 from skcalib.engines import PredictionTable
-from skcalib.export import from_dict, to_dict, to_javascript, to_sql
+from skcalib.export import from_dict, to_dict, to_javascript, to_onnx, to_sql
 
 duckdb = pytest.importorskip("duckdb")
 arrow = pytest.importorskip("pyarrow")
@@ -62,6 +68,50 @@ def test_a_dict_of_maps_in_json(rows, maps):
     np.testing.assert_array_equal(wanted(back, rows), wanted(maps, rows))
     with pytest.raises(ValueError, match=r"segments\[0\] must hold"):
         from_dict({"schema": 2, "segments": [{"segment": "a"}]})
+
+
+def test_a_dict_of_maps_in_onnx(rows, maps):
+    runtime = pytest.importorskip("onnxruntime")
+    graph = to_onnx(maps, dtype="float64").SerializeToString()
+    session = runtime.InferenceSession(graph)
+    given = {
+        "scores": np.append(rows["p"].to_numpy()[:60], [0.5, 1.5])[:, None],
+        "group": np.array([*rows["country"].to_pylist()[:60], "fi", "se"])[:, None],
+    }
+    given["group"] = given["group"].astype(object)
+    found = session.run(["calibrated"], given)[0]
+    assert np.isnan(found[60:]).all()
+    np.testing.assert_allclose(found[:60, 1], wanted(maps, rows), atol=1e-12)
+    (provenance,) = (
+        one.value for one in to_onnx(maps).metadata_props if one.key == "provenance"
+    )
+    assert set(json.loads(provenance)) == {"it's", "no", "se"}
+    with pytest.raises(ValueError, match="none for a missing one"):
+        to_onnx({None: maps["no"]})
+    other = PlattScaling(input="logit").fit([-1.0, 0.0, 0.0, 1.0], [0, 1, 0, 1])
+    with pytest.raises(ValueError, match="take the same scores of the same classes"):
+        to_onnx({"a": maps["no"], "b": other})
+
+
+@pytest.mark.parametrize("is_logit", [False, True])
+def test_segments_of_three_classes_in_onnx(is_logit):
+    runtime = pytest.importorskip("onnxruntime")
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(90, 3))
+    scores = logits if is_logit else softmax(logits, axis=1)
+    kind = "logit" if is_logit else "probability"
+    maps = {
+        7: TemperatureScaling(input=kind).fit(scores, rng.integers(3, size=90)),
+        8: VectorScaling(input=kind).fit(scores, rng.integers(3, size=90)),
+    }
+    new = scores[:20].copy()
+    if is_logit:
+        new[:5, 0], new[5:9, 1] = -np.inf, -1e4
+    graph = to_onnx(maps, dtype="float64").SerializeToString()
+    for group, model in maps.items():
+        given = {"scores": new, "group": np.full((20, 1), str(group), dtype=object)}
+        found = runtime.InferenceSession(graph).run(["calibrated"], given)[0]
+        np.testing.assert_allclose(found, model.predict_proba(new), atol=1e-12)
 
 
 @pytest.mark.skipif(which("node") is None, reason="no node")

@@ -85,6 +85,29 @@ def test_every_mask_means_the_same(rows, method):
     np.testing.assert_allclose(probabilities, found[0], atol=0.02)
 
 
+@pytest.mark.parametrize("n_columns", [2, N_CLASSES])
+def test_a_map_that_learns(rows, n_columns):
+    logits, closed, y = rows
+    logits, closed, y = logits[:, :n_columns], closed[:, :n_columns], y % n_columns
+    possible = ~closed[np.arange(N_ROWS), y]
+    found = []
+    for mask in MASKS:
+        masked = np.where(closed, mask, logits)[possible]
+        masked[0, 1:] = mask  # one class is possible
+        model = skcalib.OnlineRecalibrator(input="logit")
+        model.fit(masked[1:], y[possible][1:])
+        found.append(model.predict_proba(masked))
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+    assert (found[0][closed[possible]] == 0).all()
+    assert found[0][0].tolist() == [1] + [0] * (n_columns - 1)
+    np.testing.assert_allclose(found[0].sum(axis=1), 1, atol=1e-12)
+    masked = masked[1:]
+    masked[5, y[possible][6]] = -1e4
+    with pytest.raises(ValueError, match="class in row 5 whose logit says that it is"):
+        model.partial_fit(masked, y[possible][1:])
+
+
 @pytest.mark.parametrize("kind", ["temperature", "vector", "matrix"])
 def test_the_rest_is_solved_among_the_others(rows, kind):
     """The likelihood among the possible classes, minimised by another optimiser."""

@@ -12,6 +12,7 @@ from skcalib.metrics import (
     expected_calibration_error,
     kuiper_calibration_error,
 )
+from skcalib.monitoring import calibration_change
 
 
 @pytest.fixture
@@ -29,6 +30,18 @@ def test_the_alphabet_is_told(loans, metric):
     assert metric(y, scores, pos_label="default") < 0.1
     assert metric(y, scores, labels=["default", "paid"]) > 0.3  # as it was told
     metric(y, 1 - scores)  # go up with "paid"
+
+
+def test_a_change_tells_it_too(loans):
+    y, scores = loans
+    halves = y[:200], scores[:200], y[200:], scores[200:]
+    with pytest.warns(UserWarning, match="is 'paid'.*pos_label='default'"):
+        calibration_change(*halves, n_resamples=1, random_state=0)
+    calibration_change(*halves, n_resamples=1, random_state=0, pos_label="default")
+    columns = [np.column_stack((p, 1 - p)) for p in (scores[:200], scores[200:])]
+    calibration_change(
+        y[:200], columns[0], y[200:], columns[1], n_resamples=1, random_state=0
+    )
 
 
 def test_a_fit_tells_it_too(loans):

@@ -8,6 +8,7 @@ from _catalog import refused
 from scipy.optimize import brentq, minimize
 from scipy.special import expit, logit
 
+from skcalib.evaluation import calibration_by_cluster
 from skcalib.metrics import calibration_slope_intercept
 
 
@@ -91,6 +92,7 @@ def test_many_classes_are_the_top_label():
         calibration_slope_intercept(labels, proba, multiclass="marginal")
 
 
+@pytest.mark.filterwarnings("ignore:.*exactly 0 or 1")
 def test_certain_scores_stay_finite():
     found = calibration_slope_intercept(
         [0, 1, 0, 1, 1, 0], [0.0, 1.0, 1.0, 0.0, 0.6, 0.4]
@@ -120,3 +122,23 @@ def test_many_rows_have_the_fit_that_none_are_condensed_for(weighted, monkeypatc
     for one, other in zip(found, plain, strict=True):
         assert one.estimate == pytest.approx(other.estimate, rel=1e-9)
         assert (one.low, one.high) == pytest.approx((other.low, other.high), rel=1e-6)
+
+
+def test_scores_of_exactly_0_and_1_are_said():
+    """With them the slope is .66, decided by the clipping constant."""
+    rng = np.random.default_rng(7)
+    scores = np.round(rng.random(300), 1)
+    labels = rng.random(300) < 0.1 + 0.8 * scores
+    inner = (scores > 0) & (scores < 1)
+    alone = calibration_slope_intercept(labels[inner], scores[inner]).slope
+    words = f"{np.sum(~inner)} scores are exactly 0 or 1.*alone is {alone.estimate:.3g}"
+    with pytest.warns(UserWarning, match=words):
+        found = calibration_slope_intercept(labels, scores).slope
+    assert found.estimate < 0.5 * alone.estimate
+    patients = np.arange(300) // 2
+    with pytest.warns(UserWarning, match=words):
+        calibration_slope_intercept(labels, scores, clusters=patients)
+    with pytest.warns(UserWarning, match="the others is not determined"):
+        calibration_slope_intercept([0, 1, 1, 0], [0.0, 0.0, 1.0, 1.0])
+    with pytest.warns(UserWarning, match="exactly 0 or 1.*inner_slope"):
+        calibration_by_cluster(labels, scores, np.arange(300) % 3)

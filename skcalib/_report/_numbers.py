@@ -264,7 +264,10 @@ def _errors(task, seed, classes):
     if classes is not None:  # a slope is one of the log-odds of an event
         return errors
     try:
-        slope = calibration_slope_intercept(task.labels, task.scores, **of_rows)
+        with warnings.catch_warnings():
+            # of scores of exactly 0 and 1: the paragraph to cite says it
+            warnings.filterwarnings("ignore", ".*exactly 0 or 1", UserWarning)
+            slope = calibration_slope_intercept(task.labels, task.scores, **of_rows)
     except ValueError:
         # one class only, separated classes, or equal scores: no slope is the most
         # likely

@@ -125,7 +125,7 @@ def _blocks(cells, centered):
     Half of each is at its least score and half at its greatest; with `centered` all of
     it is at the mean.
     """
-    ends = _minorant(*_diagram(cells))
+    ends = _minorant(cells)
     weight, events = (
         np.add.reduceat(sums, ends[:-1])
         for sums in (cells.weight, cells.weighted_label)
@@ -163,7 +163,7 @@ def _may_hold_jump(cells):
     for most cells, and no other point of them is a vertex then.
     """
     weight, events = _diagram(cells)
-    vertices = _minorant(weight, events)
+    vertices = _minorant(cells)
     corner = weight[:-1] + cells.weight - cells.weighted_label
     return (
         events[:-1]
@@ -171,14 +171,16 @@ def _may_hold_jump(cells):
     )
 
 
-def _minorant(weight, events):
-    """Return the positions of the vertices of the greatest convex minorant of points in
-    order.
+def _minorant(cells):
+    """Return the positions of the vertices of the greatest convex minorant of the
+    diagram.
+
+    Differences of cumulative weights would lose those that are small beside the sum.
     """
     from scipy.optimize import isotonic_regression
 
-    steps = np.diff(weight)
-    return isotonic_regression(np.diff(events) / steps, weights=steps).blocks
+    frequency = cells.weighted_label / cells.weight
+    return isotonic_regression(frequency, weights=cells.weight).blocks
 
 
 def _histogram(columns, recalibrator):

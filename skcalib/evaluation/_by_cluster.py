@@ -12,9 +12,11 @@ from skcalib._inference.results import IntervalEstimate, ResultTable
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level
 from skcalib._input.scored_labels import check_one_event, check_scored_labels
+from skcalib._input.warn import warn
 from skcalib._rows.links import log_odds
 from skcalib._solvers.logistic import fit_logistic
 from skcalib._solvers.random_effects import pooled, prediction_limits
+from skcalib.metrics._slope import is_inner
 
 _QUANTITIES = ("observed_expected", "intercept", "slope")
 _WORDS = {
@@ -206,6 +208,12 @@ def calibration_by_cluster(
     weight = data.sample_weight
     if weight is None:
         weight = np.ones(len(data.scores))
+    n_extreme = np.count_nonzero(~is_inner(data.scores[rows]))
+    if n_extreme:
+        warn(
+            f"{n_extreme:,} scores are exactly 0 or 1, clipped to 2^-52 in the slopes:"
+            " calibration_summary of a cluster has the slope without them, inner_slope."
+        )
     fits = []
     for code in present:
         of_cluster = rows[codes == code]

@@ -158,9 +158,8 @@ class CalibrationSummary(ResultTable):
         )
         if self.n_extreme:
             text += (
-                f"{self.n_extreme:,.10g} scores are exactly 0 or 1; their clipping to"
-                f" 2^-52 weighs heavily in the slope, and without them it is"
-                f" {_shown(self.inner_slope)}. "
+                f"{self.n_extreme:,.10g} scores are exactly 0 or 1, clipped to 2^-52 in"
+                f" the slope; without them it is {_shown(self.inner_slope)}. "
             )
         if self.n_clusters:
             text += (
@@ -407,9 +406,9 @@ def _inner_rows(task, rows, is_extreme, numbers, reasons):
             rows.cluster,
         )
         warn(
-            f"{np.count_nonzero(is_extreme)} scores are exactly 0 or 1: their clipping"
-            f" to 2^-52 weighs heavily in the slope. Without them it is"
-            f" {_shown(slope)}; see inner_slope."
+            f"{np.count_nonzero(is_extreme):,} scores are exactly 0 or 1. Clipped to"
+            f" 2^-52 they are part of the slope of {numbers['slope'].estimate:.3g};"
+            f" without them it is {_shown(slope)}: see inner_slope."
         )
     return _joint(task, rows), slope
 

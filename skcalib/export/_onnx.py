@@ -14,6 +14,7 @@ from skcalib._defaults import check_fitted
 from skcalib._input.scalars import check_int, check_option
 from skcalib._input.scores import MAX_MAGNITUDE
 from skcalib._rows.links import LARGEST_GAP, PROBABILITY_CLIP
+from skcalib.export._segments import map_of_segments, segment_items
 from skcalib.export._writers import NodeWriter, split_decision
 from skcalib.maps import calibration_map
 
@@ -44,7 +45,8 @@ def to_onnx(
         A fitted recalibrator that has a map: any of this package but a
         `MulticalibratedRecalibrator` with rounds, a `UniformMassBinning` with
         ``randomize=True`` and a `GroupwiseRecalibrator` whose groups a function makes.
-        Or a `CertifiedThresholdClassifier` around one in a `FrozenEstimator`.
+        Or a `CertifiedThresholdClassifier` around one in a `FrozenEstimator`, or a dict
+        of maps by segment, as `PredictionTable(by=...).fit` returns it.
     dtype : {"float32", "float64"}, default="float32"
         Type of the input and of the output. The graph computes in float64 either way.
     target_opset : int, default=None
@@ -57,9 +59,10 @@ def to_onnx(
         With the input ``scores`` (as many columns as in `fit`) and the output
         ``calibrated`` (one column per class). A `GroupwiseRecalibrator` whose groups
         are given or in a column has a second input ``group``: strings (n, 1), the text
-        of other groups; unknown ones use the pooled fit. A
-        `CertifiedThresholdClassifier` has a second output ``decision`` (n,), the label
-        that `predict` gives. The properties ``classes`` and ``provenance`` are JSON.
+        of other groups; unknown ones use the pooled fit. A dict of maps has it, too,
+        and NaN for unknown segments. A `CertifiedThresholdClassifier` has a second
+        output ``decision`` (n,), the label that `predict` gives. The properties
+        ``classes`` and ``provenance`` are JSON.
 
     Raises
     ------
@@ -106,12 +109,20 @@ def to_onnx(
             minimum=oldest,
             maximum=onnx.defs.onnx_opset_version(),
         )
-    recalibrator, decision = split_decision(recalibrator)
-    graph = graph_of(recalibrator, dtype, opset, group="group", decision=decision)
-    properties = {
-        "classes": graph.as_map.classes.tolist(),
-        "provenance": getattr(recalibrator, "provenance_", None),
-    }
+    if isinstance(recalibrator, dict):
+        as_map = map_of_segments(recalibrator)
+        graph = _graph_of_map(
+            as_map, dtype, opset, "scores", "calibrated", "group", otherwise_nan=True
+        )
+        provenance = {
+            str(segment): getattr(one, "provenance_", None)
+            for segment, one in segment_items(recalibrator)
+        }
+    else:
+        recalibrator, decision = split_decision(recalibrator)
+        graph = graph_of(recalibrator, dtype, opset, group="group", decision=decision)
+        provenance = getattr(recalibrator, "provenance_", None)
+    properties = {"classes": graph.as_map.classes.tolist(), "provenance": provenance}
     return _model(onnx, graph, dtype, opset, properties)
 
 
@@ -150,9 +161,31 @@ def graph_of(
             " pipeline, which has scores alone: write it with skcalib.export.to_onnx,"
             " whose graph has a second input."
         )
+    return _graph_of_map(as_map, dtype, opset, scores, calibrated, group, decision)
+
+
+def _graph_of_map(
+    as_map,
+    dtype,
+    opset,
+    scores,
+    calibrated,
+    group,
+    decision=None,
+    *,
+    otherwise_nan=False,
+):
+    """Return the `Graph` of a map; groups that it does not name have the pooled fit, or
+    give NaN.
+    """
     graph = Graph(opset, scores, calibrated, as_map, group)
     valid, graph.scores, graph.closed = _front(graph, as_map, *_ROUNDING[dtype])
     output = graph.write(as_map.output)
+    if otherwise_nan:
+        is_known = graph.add(
+            "Less", graph._key(as_map.group_key), as_map.group_key.otherwise
+        )
+        valid = graph.add("And", valid, is_known)
     if len(as_map.classes) == 2:
         output = graph.add("Concat", graph.add("Sub", 1.0, output), output, axis=1)
     if decision is not None:

@@ -148,10 +148,15 @@ def to_sql(
         written = [_decided(decision, [f"({text})" for text in written], dialect)]
     longest = max(map(len, written))
     if longest > _LONGEST:
+        instead = "For one score of two classes use to_sql_table."
+        if len(written) > 1:
+            instead = (
+                "to_onnx and to_javascript write it; in SQL a recalibrator with fewer"
+                " pieces fits, such as TemperatureScaling."
+            )
         raise ValueError(
             f"{type(recalibrator).__name__} takes an expression of {longest:,}"
-            f" characters, and engines refuse texts beyond {_LONGEST:,}. For one score"
-            " of two classes use to_sql_table."
+            f" characters, and engines refuse texts beyond {_LONGEST:,}. {instead}"
         )
     written[0] += provenance_comment(recalibrator)
     if isinstance(score, list | tuple) and decision is None:

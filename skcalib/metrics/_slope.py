@@ -15,6 +15,7 @@ from skcalib._inference.results import IntervalEstimate, ResultRecord
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, hint_at_keywords
 from skcalib._input.scored_labels import check_scored_labels
+from skcalib._input.warn import warn
 from skcalib._intervals.influence import Influence, cluster_codes
 from skcalib._rows.blocks import condensed
 from skcalib._rows.links import log_odds
@@ -67,7 +68,7 @@ def calibration_slope_intercept(
         Labels.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1], clipped to [2^-52, 1 - 2^-52]: a score of exactly 0 or
-        1 has a lot of leverage.
+        1 has a lot of leverage where it is wrong.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     multiclass : {"auto", "top_label"}, default="auto"
@@ -101,7 +102,8 @@ def calibration_slope_intercept(
     Warns
     -----
     UserWarning
-        For weights that are not integers with ``weight_type="frequency"``.
+        For weights that are not integers with ``weight_type="frequency"``. For scores
+        of exactly 0 or 1, with the slope of the others.
 
     See Also
     --------
@@ -164,12 +166,47 @@ def calibration_slope_intercept(
     task = one_task(data, multiclass)
     for reason in not_estimable(task).values():
         raise ValueError(reason)
-    return CalibrationSlopeIntercept(
+    result = CalibrationSlopeIntercept(
         *(
             coefficient(task, name, confidence_level, weight_type, cluster)
             for name in _MODELS
         )
     )
+    _warn_of_extremes(
+        task, result.slope.estimate, confidence_level, weight_type, cluster
+    )
+    return result
+
+
+def _warn_of_extremes(task, slope, *options):
+    """Warn of scores of exactly 0 and 1, with the slope of the others."""
+    inner = is_inner(task.scores)
+    if inner.all():
+        return
+    weight = task.sample_weight
+    others = task._replace(
+        scores=task.scores[inner],
+        labels=task.labels[inner],
+        sample_weight=None if weight is None else weight[inner],
+    )
+    alone = "the slope of the others is not determined"
+    if inner.any() and not not_estimable(others):
+        *levels, cluster = options
+        cluster = None if cluster is None else cluster_codes(cluster[inner])
+        found = coefficient(others, "slope", *levels, cluster)
+        alone = (
+            f"the slope of the others alone is {found.estimate:.3g} ({found.low:.3g} to"
+            f" {found.high:.3g})"
+        )
+    warn(
+        f"{np.count_nonzero(~inner):,} scores are exactly 0 or 1. Clipped to 2^-52 they"
+        f" are part of the slope of {slope:.3g}; {alone}."
+    )
+
+
+def is_inner(scores):
+    """Return which scores are neither 0 nor 1."""
+    return (scores > 0) & (scores < 1)
 
 
 def rows_and_clusters(data, clusters, weight_type):

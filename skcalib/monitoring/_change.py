@@ -26,7 +26,7 @@ from skcalib._inference.inversion import inverted_limits
 from skcalib._inference.results import IntervalEstimate, ResultTable
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int
-from skcalib._input.scored_labels import check_scored_labels
+from skcalib._input.scored_labels import check_scored_labels, hint_at_alphabet
 from skcalib._input.warn import warn
 from skcalib._intervals.influence import Influence
 from skcalib._rows.sorting import mid_rank_cells
@@ -330,8 +330,10 @@ def two_samples(
             clusters=clusters,
             **rows,
         )
+    shared = None
     if given["labels"] is None:
-        given["labels"] = _shared_labels(y_before, y_after)
+        shared = _shared_labels(y_before, y_after)
+        given["labels"] = shared
     pairs = _pair(sample_weight, "sample_weight"), _pair(clusters, "clusters")
     rows = zip(
         ("before", "after"),
@@ -345,7 +347,21 @@ def two_samples(
         {"multiclass": multiclass, **given},
         check_binning(binning, EqualMass(15)),
     )
-    return tuple(_sample_of_rows(*one, *options) for one in rows)
+    samples = tuple(_sample_of_rows(*one, *options) for one in rows)
+    if shared is not None and given["pos_label"] is None and _is_column(y_proba_before):
+        hint_at_alphabet(
+            np.concatenate([sample.task.scores for sample in samples]),
+            np.concatenate([sample.task.labels for sample in samples]),
+            shared,
+            f"say so: pos_label={str(shared[0])!r}.",
+        )
+    return samples
+
+
+def _is_column(y_proba):
+    """Return whether probabilities are those of the event alone."""
+    shape = y_proba.shape if hasattr(y_proba, "shape") else np.shape(y_proba)
+    return len(shape) == 1 or shape[1] == 1
 
 
 def _two_statistics(before, after, weight_type, **rows):

@@ -20,9 +20,11 @@ from skcalib._input.scores import (
 )
 from skcalib._rows.links import (
     clip_probability,
+    impossible,
     log_odds_against_rest,
     row_softmax,
     two_class_log_odds,
+    without_impossible,
 )
 from skcalib._solvers.online_logistic import ForgettingNewton, OnlineNewton
 from skcalib.maps.checks import (
@@ -33,6 +35,7 @@ from skcalib.maps.checks import (
     must_be,
     weights,
 )
+from skcalib.recalibrators._base import refuse_impossible_labels
 from skcalib.recalibrators._transformer import ProbabilityTransformer
 
 _MEMBERS = (
@@ -238,8 +241,10 @@ class OnlineRecalibrator(ProbabilityTransformer):
         forecasts = self._member_forecasts(X, log_odds, predicted)
         mixture = clip_probability(self.weights_ @ forecasts)
         if predicted is None:
-            return np.column_stack((1 - mixture, mixture))
-        return spread_top_label(probabilities, mixture)
+            result = np.column_stack((1 - mixture, mixture))
+        else:
+            result = spread_top_label(probabilities, mixture)
+        return without_impossible(result, self._closed(scores))
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Return the most probable class; for K > 2 that of the largest score.
@@ -270,6 +275,7 @@ class OnlineRecalibrator(ProbabilityTransformer):
             check_fitted(self)  # parameters that changed on the way would mix
         scores = check_estimator_scores(self, X, input=self.input, reset=reset)
         codes = self._codes(y, scores, classes, reset)
+        refuse_impossible_labels(self._closed(scores), codes)
         weight = check_sample_weight(sample_weight, len(scores))
         if reset:
             self._start()
@@ -372,6 +378,10 @@ class OnlineRecalibrator(ProbabilityTransformer):
             log_odds_against_rest(probabilities)(confidence),
             predicted,
         )
+
+    def _closed(self, scores):
+        """Return which classes their logits say are impossible, None if none is."""
+        return impossible(scores) if self.input == "logit" else None
 
     def _member_forecasts(self, X, log_odds, predicted):
         """Return the forecasts (n_members, n) of the members, clipped."""
