@@ -130,7 +130,7 @@ MUTATIONS = [
         "_inference/bias.py",
         "effect = max(effect, _weight_effect(weight, variance, importance))",
         "effect = max(effect, 1.0)",
-        "weight_type cluster_bias",
+        "small_rules",
     ),
     (
         "_inference/bias.py",

@@ -11,6 +11,7 @@ from sklearn.utils import get_tags
 from skcalib import CautiousRecalibrator, HistogramBinning, PlattScaling
 from skcalib._fitting.floor import _quantiles
 from skcalib._fitting.folds import Fold
+from skcalib._inference.bias import bias_test, rows_bias_test
 from skcalib._inference.results import IntervalEstimate
 from skcalib._input.scores import checked_scores
 from skcalib.binning import EqualMass, EqualWidth, MinimumMass, UniqueScores
@@ -150,3 +151,19 @@ def test_another_strategy_with_the_same_number_of_bins_asks_for_a_new_fit():
         fitted.predict_proba(scores)
     fitted.set_params(binning=EqualMass(5))
     fitted.predict_proba(scores)
+
+
+def test_clusters_never_make_unequal_importance_weights_worth_more_rows():
+    # In each cluster the two residuals cancel, so that the clusters alone would make
+    # the bias certain. The weights 1 and 9 are worth (1 + 81) / (1 + 9) = 8.2 times
+    # fewer rows than their sum.
+    cluster = np.repeat(np.arange(100), 2)
+    labels = np.tile([False, True], 100)
+    scores, weight = np.full(200, 0.5), np.repeat([1.0, 9.0], 100)
+    found, reason = rows_bias_test(
+        scores, labels, 0.9, weight, importance=True, cluster=cluster
+    )
+    assert not reason
+    expected = bias_test(scores, weight @ labels / 8.2, 0.9, weight / 8.2, 0.25)
+    assert found == pytest.approx(expected)
+    assert found.high > 0.05
