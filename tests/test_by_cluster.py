@@ -95,6 +95,7 @@ def _study(n_hospitals=8, size=300, tau=0.3, seed=0):
 
 
 def test_each_cluster_has_the_numbers_of_its_samples():
+    pytest.importorskip("pandas", reason="to_frame needs pandas")
     labels, risk, hospital = _study()
     table = calibration_by_cluster(labels, risk, hospital)
     for row in range(8):
@@ -227,6 +228,7 @@ def test_the_expected_area_is_that_of_all_pairs():
 
 
 def test_the_largest_number_is_what_is_needed():
+    pytest.importorskip("pandas", reason="to_frame needs pandas")
     size = validation_sample_size(np.random.default_rng(0).beta(1, 9, 1000))
     assert size.n == max(size.n_oe, size.n_slope, size.n_auc)
     assert size.n_events == round(size.n * size.event_frequency)

@@ -342,6 +342,7 @@ def test_the_table_of_drift():
 
 
 def test_figures_of_after_the_release():
+    pytest.importorskip("pandas", reason="to_frame needs pandas")
     page = (ROOT / "doc" / "after_release.md").read_text("utf-8")
     names = {}
     for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):

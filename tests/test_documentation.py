@@ -32,6 +32,7 @@ RUN_ELSEWHERE = {
 }
 SLOW = {"pipelines.md"}
 NEEDS = {
+    "after_release.md": ["pandas"],
     "deploying.md": ["duckdb", "onnx", "onnxruntime", "skl2onnx"],
     "displays.md": ["matplotlib"],
     "howto_engine.md": ["pyarrow", "narwhals"],

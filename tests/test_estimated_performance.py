@@ -267,6 +267,7 @@ def test_weights_count_samples_and_clusters_widen():
 
 
 def test_it_says_what_it_assumes():
+    pytest.importorskip("pandas", reason="to_frame needs pandas")
     y, s, t, y_new = _samples()
     text = str(estimated_performance(y, s, t))
     assert "The event frequency at a given score is the same" in text

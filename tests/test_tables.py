@@ -151,6 +151,7 @@ def test_headlines_of_segments_and_change():
 
 
 def test_results_that_were_tuples_unpack_in_order_and_have_a_frame():
+    pytest.importorskip("pandas", reason="to_frame needs pandas")
     rng = np.random.default_rng(0)
     scores = rng.random(400)
     y = rng.random(400) < scores**2

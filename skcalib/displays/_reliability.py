@@ -335,7 +335,8 @@ class ReliabilityDisplay(FromEstimator):
         interval : {"auto", "clopper_pearson", "wilson", "hoeffding", "bootstrap"} or None, default="auto"
             Bars for each bin, or a bootstrap band, as for `from_predictions`.
         confidence_level : float, default=0.9
-            Level of the intervals and of the consistency band.
+            Level of each bin's interval, of the consistency band (at each score) and of
+            the error's interval.
         n_resamples : int, default=1000
             Number of bootstrap resamples.
         metric : callable, "auto" or None, default="auto"
