@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import expit, logit
 from sklearn.metrics import brier_score_loss, log_loss
 
 from benchmarks.label_free import WORLDS, coverage, figures
@@ -174,7 +175,12 @@ def test_few_known_labels_stand_beside_and_are_not_mixed():
     assert found.estimate[3] == pytest.approx(y_new[:20].mean(), abs=0.05)
     assert np.isnan(found.low[1::2]).all()
     assert set(found.reason[1::2]) == {"only 20 labels are known"}
-    assert found.change is None
+    assert found.change.n_after == 20
+    assert "The labels known so far give" in str(found)
+    labels[20:40] = labels[:40] = 0
+    found = estimated_performance(y, s, t, y_new=labels, missing="at_random")
+    assert set(found.reason[1::2]) == {"only 0 of the 40 known labels are events"}
+    assert found.change.pvalue < 0.01
 
 
 def test_scores_beyond_the_labelled_ones_are_said_and_refused():
@@ -232,6 +238,10 @@ def test_a_metric_of_ones_own():
     found = estimated_performance(y, s, t, metrics=[cost, "event_frequency"])
     assert list(found.metric) == ["cost", "event_frequency"]
     assert found.low[0] < found.estimate[0] < found.high[0]
+    both = [lambda scores, labels: labels, lambda scores, labels: 1 - labels]
+    found = estimated_performance(y, s, t, metrics=both)
+    assert list(found.metric) == ["<lambda>", "<lambda> 2"]
+    assert found.estimate.sum() == pytest.approx(1)
     with pytest.raises(ValueError, match="finite value for each sample"):
         estimated_performance(y, s, t, metrics=[lambda scores, labels: 1.0])
     with pytest.raises(ValueError, match="metrics"):
@@ -264,6 +274,60 @@ def test_weights_count_samples_and_clusters_widen():
         clusters=np.repeat(range(400), 2),
     )
     assert paired.high - paired.low == pytest.approx(alone.high - alone.low, rel=0.1)
+    two = estimated_performance(y, s, t, clusters=np.arange(400) % 2)
+    assert np.isnan(two.low).all()
+    assert "fewer than 3" in two.reason[0]
+
+
+def test_labels_known_by_a_design_that_looks_at_them():
+    """Events are four times as likely to be known: their probabilities mend it."""
+    rng = np.random.default_rng(0)
+    y, s, t, y_new = _samples(n=1500, m=2000)
+    pi = np.where(y_new, 0.4, 0.1)
+    known = rng.random(2000) < pi
+    found = estimated_performance(
+        y,
+        s,
+        t,
+        y_new=np.where(known, y_new.astype(float), np.nan),
+        sampling_probability=np.where(known, pi, np.nan),
+        confidence_level=0.999,
+    )
+    for name, value in figures(t, y_new).items():
+        if name in found.metric:
+            row = list(found.metric).index(name)
+            assert found.low[row] <= value <= found.high[row]
+    assert found.change.pvalue > 0.05
+    careless = estimated_performance(
+        y,
+        s,
+        t,
+        y_new=np.where(known, y_new.astype(float), np.nan),
+        missing="at_random",
+        confidence_level=0.999,
+    )
+    assert careless.low[1] > y_new.mean()
+    assert careless.change.pvalue < 0.01
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sizes", [[100] * 5, [150] * 2 + [10] * 30], ids=["5", "32"])
+def test_coverage_with_clusters(sizes):
+    """Few or unequal clusters of labelled samples, whose labels share a shift of .7 in
+    log-odds; 200 samples, a standard error of .021.
+    """
+    rng = np.random.default_rng(0)
+    cluster = np.repeat(np.arange(len(sizes)), sizes)
+    held = np.zeros(4)
+    for _ in range(200):
+        scores, new = rng.beta(2, 2, len(cluster)), rng.beta(2, 3, 2000)
+        shift = rng.normal(0, 0.7, len(sizes))[cluster]
+        y = rng.random(len(cluster)) < expit(logit(scores) + shift)
+        y_new = rng.random(2000) < expit(logit(new) + rng.normal(0, 0.7, 2000))
+        found = estimated_performance(y, scores, new, clusters=cluster)
+        truth = [figures(new, y_new)[name] for name in found.metric]
+        held += (found.low <= truth) & (truth <= found.high)
+    assert (held / 200 > 0.83).all()
 
 
 def test_it_says_what_it_assumes():

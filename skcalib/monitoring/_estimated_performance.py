@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 
 from skcalib._inference.results import ResultTable
 from skcalib._input.scalars import check_confidence_level, check_number, check_option
@@ -58,8 +58,8 @@ class EstimatedPerformance(ResultTable):
     assumptions : tuple of str
         What must hold for the figures to be right.
     change : CalibrationChange or None
-        The labelled samples against the new samples whose label is known, None where
-        there are too few.
+        The labelled samples against the new samples whose label is known: with few its
+        test finds large changes only. None where there are fewer than two.
     """
 
     metric: np.ndarray
@@ -159,7 +159,8 @@ def estimated_performance(
     y_new : array-like of shape (m,), default=None
         Labels of the new samples, NaN or None where not known.
     sampling_probability : float or array-like of shape (m,), default=None
-        Probability in (0, 1] with which the label of each new sample became known.
+        Probability in (0, 1] with which the label of each new sample became known; it
+        may depend on the label. Where the label is unknown, NaN will do.
     missing : {"at_random"}, default=None
         Your word that unknown labels are missing at random: which labels are known does
         not depend on the labels, given the score.
@@ -208,7 +209,10 @@ def estimated_performance(
     and ``v_b = f (1 - f)`` with f = (events + 1/2) / (n_b + 1), plus
     ``sum B^2 f (1 - f) / m^2`` for the labels of the new samples. Ratios (precision,
     recall, false positive rate) take numerator and denominator with their covariance
-    (delta method).
+    (delta method). With `clusters` the first sum is at least the variance of the
+    clusters' jackknifed sums (CR3), and quantiles are Student's with Satterthwaite's
+    degrees of freedom. Clusters that are worth fewer than three of equal size have no
+    interval.
 
     With known labels and their probabilities pi the estimate is the mean of
     ``A + B (q f + (y - q f) / pi)``, the second term for known labels only: the
@@ -262,10 +266,9 @@ def estimated_performance(
     known = KnownLabels(
         y_new, scores, predicted, labelled, sampling_probability, missing
     )
-    z = ndtri((1 + level) / 2)
     rows = []
     for name, metric in terms.items():
-        rows.extend(_rows_of_metric(name, metric, curve, known, outside, z))
+        rows.extend(_rows_of_metric(name, metric, curve, known, outside, level))
     columns = [np.array(column) for column in zip(*rows, strict=True)]
     return EstimatedPerformance(
         *columns[:4],
@@ -280,31 +283,40 @@ def estimated_performance(
     )
 
 
-def _rows_of_metric(name, metric, curve, known, outside, z):
+def _rows_of_metric(name, metric, curve, known, outside, level):
     """Return the rows (name, estimate, low, high, reason) of one metric."""
     if known.are_enough:
-        return [(name, *_from_scores_and_labels(name, metric, curve, known, z))]
-    rows = [(name, *_from_scores(name, metric, curve, outside, z))]
+        return [(name, *_from_scores_and_labels(name, metric, curve, known, level))]
+    rows = [(name, *_from_scores(name, metric, curve, outside, level))]
     if known.is_known.any():
-        only = _from_labels(name, metric, known, z)
+        only = _from_labels(metric, known)
         rows.append((f"{name} (known labels only)", *only))
     return rows
 
 
-def _from_scores(name, metric, curve, outside, z):
+def _from_scores(name, metric, curve, outside, level):
     """Return estimate, limits and reason without labels of the new samples."""
     estimate = metric.value(curve.frequency)
     reason = _reason_for_ratio(metric, curve.frequency)
     if outside > _MOST_OUTSIDE:
-        reason = f"{outside:.0%} of the new scores lie beyond the labelled ones"
+        reason = f"{outside:.1%} of the new scores lie beyond the labelled ones"
     if reason:
         return estimate, np.nan, np.nan, reason
     _, slope = metric.linearised(curve.frequency)
-    variance = curve.variance_of_curve(slope) + curve.variance_of_labels(slope)
-    return _limits(name, estimate, np.sqrt(variance), z)
+    spread = curve.spread_of_curve(slope)
+    if spread.reason:
+        return estimate, np.nan, np.nan, spread.reason
+    of_curve = spread.standard_error**2
+    variance = of_curve + curve.variance_of_labels(slope)
+    # Satterthwaite's: only the variance of clusters is itself an estimate of few terms.
+    degrees = spread.degrees
+    if of_curve > 0:
+        degrees *= (variance / of_curve) ** 2
+    quantile = stdtrit(degrees, (1 + level) / 2)
+    return _limits(name, estimate, np.sqrt(variance), quantile)
 
 
-def _from_scores_and_labels(name, metric, curve, known, z):
+def _from_scores_and_labels(name, metric, curve, known, level):
     """Return the augmented inverse-probability estimate, its limits and a reason."""
     # A ratio is linearised around the best guess of each label; a second step around
     # the estimate itself would change it by less than a standard error's square.
@@ -318,10 +330,10 @@ def _from_scores_and_labels(name, metric, curve, known, z):
     share = _best_share(by_label, by_curve)
     terms = constant + by_label - share * by_curve
     error = np.std(terms, ddof=1) / np.sqrt(len(terms))
-    return _limits(name, float(np.mean(terms)), error, z)
+    return _limits(name, float(np.mean(terms)), error, ndtri((1 + level) / 2))
 
 
-def _from_labels(name, metric, known, z):
+def _from_labels(metric, known):
     """Return what the known labels alone say: means weighted by 1 / probability."""
     weight = known.is_known / known.probability
     weight = weight / weight.mean()
@@ -333,15 +345,12 @@ def _from_labels(name, metric, known, z):
             metric.denominator_constant * weight,
             metric.denominator_slope * weight,
         )
-    n_known = int(known.is_known.sum())
-    estimate = weighted.value(known.label)
-    reason = f"only {n_known} labels are known"
-    return estimate, np.nan, np.nan, reason
+    return weighted.value(known.label), np.nan, np.nan, known.reason_for_few
 
 
-def _limits(name, estimate, error, z):
-    low = estimate - z * error
-    high = estimate + z * error
+def _limits(name, estimate, error, quantile):
+    low = estimate - quantile * error
+    high = estimate + quantile * error
     if name in SHARES:
         low = max(low, 0.0)
         high = min(high, 1.0)
@@ -378,27 +387,50 @@ def _assumptions(known):
 
 
 def _change(labelled, scores, known):
-    """Return the test of an unchanged curve with the labels known so far."""
-    if not known.are_enough:
-        return None
+    """Return the test of an unchanged curve with the labels known so far, None where
+    these are too few.
+    """
     rows = known.is_known
-    after = known.label[rows] > 0
-    weights = None
-    if labelled.weight is not None:
-        weights = (labelled.weight, np.ones(int(rows.sum())))
+    n_known = int(rows.sum())
+    if n_known == 0:
+        return None
     clusters = None
     if labelled.cluster is not None:
         # The new samples are taken as clusters of their own.
         first = labelled.cluster.max() + 1
-        clusters = (labelled.cluster, first + np.arange(int(rows.sum())))
-    return calibration_change(
-        labelled.events,
-        labelled.scores,
-        after,
-        scores[rows],
-        sample_weight=weights,
-        weight_type=labelled.weight_type,
-        clusters=clusters,
-        labels=[False, True],
-        random_state=0,
-    )
+        clusters = (labelled.cluster, first + np.arange(n_known))
+    weights, weight_type = _weights_of_change(labelled, known)
+    # Few or tied scores leave no two samples in some of the bins of the error.
+    for binning in (None, 1):
+        try:
+            return calibration_change(
+                labelled.events,
+                labelled.scores,
+                known.label[rows] > 0,
+                scores[rows],
+                binning=binning,
+                sample_weight=weights,
+                weight_type=weight_type,
+                clusters=clusters,
+                labels=[False, True],
+                random_state=0,
+            )
+        except ValueError:
+            continue
+    return None
+
+
+def _weights_of_change(labelled, known):
+    """Return the weights of the labelled samples and of the known labels, and what they
+    are: labels that became known with different probabilities stand for others.
+    """
+    known_probability = known.probability[known.is_known]
+    is_uneven = known.sampled and np.ptp(known_probability) > 0
+    if labelled.weight is None and not is_uneven:
+        return None, "frequency"
+    before = labelled.weight
+    if before is None:
+        before = np.ones(len(labelled.scores))
+    if is_uneven:
+        return (before, 1 / known_probability), "importance"
+    return (before, np.ones(len(known_probability))), labelled.weight_type

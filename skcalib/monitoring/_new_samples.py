@@ -6,6 +6,7 @@ from skcalib._input.labels import check_groups, missing_values
 from skcalib._input.scalars import check_option
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.scores import check_scores
+from skcalib._intervals.influence import Influence, Spread
 from skcalib.binning import EqualMass, check_binning
 
 # Known labels are mixed with the scores from so many on, and so many of the rarer kind.
@@ -107,23 +108,27 @@ class ResidualCurve:
         # One less, since the mean residual of the bin is estimated.
         self.variance_of_bin = smoothed * (1 - smoothed) / np.maximum(worth - 1, 1)
         self.smoothed = smoothed
-        self._clusters = None
-        if labelled.cluster is not None:
-            centred = labelled.events - labelled.scores - mean_residual[bins]
-            share_of_bin = weight / total[bins]
-            self._clusters = labelled.cluster, bins, centred * share_of_bin
+        self._labelled = labelled
+        self._bins = bins
+        # What each labelled sample adds to the mean residual of its bin, times n.
+        centred = labelled.events - labelled.scores - mean_residual[bins]
+        self._influence = centred * weight.sum() / total[bins]
 
-    def variance_of_curve(self, slope):
-        """Return the variance that the labelled samples bring in."""
+    def spread_of_curve(self, slope):
+        """Return the error that the labelled samples bring in, as a `Spread`."""
         coefficient = np.bincount(self.new_bins, slope, self.n_bins) / len(slope)
-        binomial = np.sum(coefficient**2 * self.variance_of_bin)
-        if self._clusters is None:
-            return binomial
-        cluster, bins, influence = self._clusters
-        sums = np.bincount(cluster, coefficient[bins] * influence)
-        n_clusters = len(sums)
-        clustered = np.sum(sums**2) * n_clusters / (n_clusters - 1)
-        return max(binomial, clustered)
+        binomial = np.sqrt(np.sum(coefficient**2 * self.variance_of_bin))
+        if self._labelled.cluster is None:
+            return Spread(float(binomial), np.inf)
+        clustered = Influence(
+            coefficient[self._bins] * self._influence,
+            self._labelled.weight,
+            self._labelled.weight_type == "importance",
+            self._labelled.cluster,
+        ).spread()
+        # Dependent samples tell at most what independent ones tell.
+        error = np.maximum(binomial, clustered.standard_error)
+        return clustered._replace(standard_error=float(error))
 
     def variance_of_labels(self, slope):
         """Return the variance of the labels of the new samples, given their scores."""
@@ -191,7 +196,7 @@ class KnownLabels:
                 "Give sampling_probability or missing='at_random', not both."
             )
         if self.sampled:
-            self.probability = _checked_probability(sampling_probability, n_new)
+            self.probability = _checked_probability(sampling_probability, self.is_known)
         elif missing == "at_random":
             self.probability = _share_known(scores, self.is_known)
         else:
@@ -226,13 +231,25 @@ class KnownLabels:
         all_known = n_known == len(self.is_known)
         return n_known >= _FEWEST_KNOWN and (rarer >= _FEWEST_OF_A_KIND or all_known)
 
+    @property
+    def reason_for_few(self):
+        """Why the known labels alone have no interval."""
+        n_known = int(self.is_known.sum())
+        if n_known < _FEWEST_KNOWN:
+            return f"only {n_known} labels are known"
+        events = int(self.label[self.is_known].sum())
+        if 2 * events <= n_known:
+            return f"only {events} of the {n_known} known labels are events"
+        return f"only {n_known - events} of the {n_known} known labels are no events"
+
     def filled(self, frequency):
         """Return a guess of each label whose mean is the augmented estimate."""
         residual = np.where(self.is_known, self.label - frequency, 0.0)
         return frequency + residual / self.probability
 
 
-def _checked_probability(sampling_probability, n_new):
+def _checked_probability(sampling_probability, is_known):
+    n_new = len(is_known)
     probability = np.asarray(sampling_probability, dtype=np.float64)
     if probability.shape not in ((), (n_new,)):
         raise ValueError(
@@ -240,14 +257,16 @@ def _checked_probability(sampling_probability, n_new):
             f" found shape {probability.shape}."
         )
     probability = np.broadcast_to(probability, (n_new,))
-    wrong = ~((probability > 0) & (probability <= 1))
+    # Only those of known labels are needed.
+    is_missing = np.isnan(probability) & ~is_known
+    wrong = ~((probability > 0) & (probability <= 1)) & ~is_missing
     if wrong.any():
         row = int(wrong.argmax())
         raise ValueError(
             f"sampling_probability must lie in (0, 1], found {probability[row]} in row"
             f" {row}."
         )
-    return probability
+    return np.where(is_missing, 1.0, probability)
 
 
 def _share_known(scores, is_known):

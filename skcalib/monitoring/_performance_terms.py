@@ -109,7 +109,7 @@ def terms_by_name(metrics, scores, threshold, is_binary):
     terms = {}
     for metric in metrics:
         if callable(metric):
-            name = getattr(metric, "__name__", type(metric).__name__)
+            name = _new_name(metric, terms)
             terms[name] = _terms_of_callable(metric, name, scores)
             continue
         check_option(metric, "metrics", tuple(_METRICS))
@@ -121,6 +121,17 @@ def terms_by_name(metrics, scores, threshold, is_binary):
     if not terms:
         raise ValueError("metrics must name at least one metric.")
     return terms
+
+
+def _new_name(metric, taken):
+    """Return the name of a callable, with a number where another one has it."""
+    name = getattr(metric, "__name__", type(metric).__name__)
+    number = 1
+    numbered = name
+    while numbered in taken:
+        number += 1
+        numbered = f"{name} {number}"
+    return numbered
 
 
 def _terms_of_callable(metric, name, scores):
