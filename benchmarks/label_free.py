@@ -71,19 +71,29 @@ def figures(scores, labels):
     }
 
 
-def draw(rng, world, shift=0.0):
+def draw(rng, world, shift=0.0, new_share=None):
     """Return labelled scores and labels, new scores, and theirs; `shift` moves the
     curve of the new samples.
+
+    With `new_share` a feature that the score does not hold moves the frequencies of a
+    group by .15: three labelled samples in ten belong to it, and this share of the new
+    ones.
     """
     n_labelled, shape, n_new, new_shape, curve = world
     scores = rng.beta(*shape, n_labelled)
     new_scores = rng.beta(*new_shape, n_new)
-    labels = rng.random(n_labelled) < curve(scores)
-    moved = np.clip(curve(new_scores) + shift, 0, 1)
-    return scores, labels, new_scores, rng.random(n_new) < moved
+    frequency = curve(scores)
+    moved = curve(new_scores) + shift
+    if new_share is not None:
+        frequency = frequency + 0.15 * ((rng.random(n_labelled) < 0.3) - 0.3)
+        moved = moved + 0.15 * ((rng.random(n_new) < new_share) - 0.3)
+    labels = rng.random(n_labelled) < np.clip(frequency, 0, 1)
+    return scores, labels, new_scores, rng.random(n_new) < np.clip(moved, 0, 1)
 
 
-def coverage(world, n_samples, seed, *, n_known=0, shift=0.0, first_events=1.0):
+def coverage(
+    world, n_samples, seed, *, n_known=0, shift=0.0, first_events=1.0, new_share=None
+):
     """Return by metric the share of intervals that hold the figure, and the share that
     is refused. Events become known `first_events` times as often as the others.
     """
@@ -91,7 +101,7 @@ def coverage(world, n_samples, seed, *, n_known=0, shift=0.0, first_events=1.0):
     held = dict.fromkeys(METRICS, 0)
     refused = dict.fromkeys(METRICS, 0)
     for _ in range(n_samples):
-        scores, labels, new_scores, new_labels = draw(rng, world, shift)
+        scores, labels, new_scores, new_labels = draw(rng, world, shift, new_share)
         options = {}
         if n_known:
             chance = n_known / len(new_scores) * np.where(new_labels, first_events, 1)
@@ -147,6 +157,9 @@ def main():
     jobs.append(("assumption broken: curve moved by .05", broken, {"shift": 0.05}))
     early = {"n_known": 200, "first_events": 2.0}
     jobs.append(("assumption broken: events known twice as early", broken, early))
+    mix = {"new_share": 0.7}
+    jobs.append(("assumption broken: another mix of features", broken, mix))
+    jobs.append(("200 labels known, another mix", broken, {**mix, "n_known": 200}))
     for seed, (title, world, changes) in enumerate(jobs):
         if options.only in title:
             found = coverage(world, options.samples, seed, **changes)

@@ -2,8 +2,8 @@
 
 Prints the excess log-loss over the true probabilities, in nats a sample, of the scores
 as they are, a map fitted once, a map refitted to the latest samples, and
-`OnlineRecalibrator` with and without the fixed map, and of streamcal's online Platt
-scaling where it is installed.
+`OnlineRecalibrator` with and without the fixed map, and of streamcal's isotonic
+calibration with forgetting where it is installed (it needs Python 3.12).
 """
 
 import argparse
@@ -113,6 +113,19 @@ def _online_with_map(scores, labels):
     return _online(scores, labels, FrozenEstimator(platt))
 
 
+def _streamcal(scores, labels):
+    from streamcal import StreamingIsotonicCalibrator
+
+    isotonic = StreamingIsotonicCalibrator()
+    for batch in np.split(np.arange(LABELLED), range(BATCH, LABELLED, BATCH)):
+        isotonic.update(scores[batch], labels[batch])
+    forecasts = []
+    for batch in _batches(scores):
+        forecasts.append(isotonic.calibrate(scores[batch]))
+        isotonic.update(scores[batch], labels[batch])
+    return np.concatenate(forecasts)
+
+
 METHODS = {
     "scores": _as_they_are,
     "fixed map": _fixed,
@@ -120,6 +133,8 @@ METHODS = {
     "OnlineRecalibrator": _online,
     "with the fixed map": _online_with_map,
 }
+if find_spec("streamcal") is not None:
+    METHODS["streamcal"] = _streamcal
 
 
 def excess(name, n_samples, seed):

@@ -378,5 +378,9 @@ def test_coverage_with_a_few_labels(n_known):
 def test_what_breaks_the_assumption_breaks_the_interval():
     moved = coverage(WORLDS["lower scores"], 100, seed=3, shift=0.05)
     assert moved["event_frequency"][0] < 0.1
-    early = coverage(WORLDS["lower scores"], 100, seed=4, n_known=200, first_events=2.0)
+    mix = coverage(WORLDS["lower scores"], 60, seed=5, new_share=0.7)
+    assert mix["event_frequency"][0] < 0.1
+    mended = coverage(WORLDS["lower scores"], 60, seed=6, new_share=0.7, n_known=200)
+    assert mended["event_frequency"][0] > 0.8
+    early = coverage(WORLDS["lower scores"], 60, seed=4, n_known=200, first_events=2.0)
     assert early["event_frequency"][0] < 0.2

@@ -3,6 +3,7 @@
 import json
 import math
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -362,6 +363,19 @@ def test_what_does_not_fit_together_is_refused():
     online.set_params(half_life=100)
     with pytest.raises(ValueError, match="half_life=100 was set since"):
         online.partial_fit(scores, y)
+
+
+@pytest.mark.slow
+def test_figures_of_a_stream_are_those_of_the_page():
+    page = (Path(__file__).parents[1] / "doc" / "after_release.md").read_text("utf-8")
+    table = page[page.index("| stream of 20,000 samples |") :].splitlines()
+    titles, _, *rows = ([cell.strip() for cell in line.split("|")] for line in table)
+    told = dict(zip(titles, next(row for row in rows if row[1] == "jump"), strict=True))
+    found = [excess("jump", 20_000, seed) for seed in range(5)]
+    for title in ("scores", "fixed map", "refit to 2,000", "OnlineRecalibrator"):
+        mean = np.mean([by_method[title] for by_method in found])
+        name = f"`{title}`" if title[0] == "O" else title
+        assert f"{mean:.4f}".lstrip("0") == told[name]
 
 
 @pytest.mark.slow
