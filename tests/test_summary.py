@@ -126,11 +126,21 @@ def ratio_limits_twin(labels, scores, estimate, influence):
 
 def brier_limits_twin(labels, scores, estimate, influence):
     """Quantiles of gamma laws with the mean and variance of the sum of losses, with one
-    more row of the largest loss above.
+    more row of the largest loss above, and the variance of rows without a loss below.
     """
     n, variance = len(labels), np.sum(np.square(influence))
     total, largest = n * estimate, max(scores.max(), 1 - scores.min()) ** 2
-    low = gamma.ppf(0.025, total**2 / variance, scale=variance / total)
+
+    def with_no_loss(theta):
+        return variance + n * (estimate - theta) * theta
+
+    theta = brentq(
+        lambda t: n * (estimate - t) - 1.959963985 * math.sqrt(with_no_loss(t)),
+        0,
+        estimate,
+    )
+    more = with_no_loss(theta)
+    low = gamma.ppf(0.025, total**2 / more, scale=more / total)
     total, variance = total + largest, variance + largest**2
     high = gamma.ppf(0.975, total**2 / variance, scale=variance / total)
     return low / n, high / n
@@ -372,6 +382,15 @@ def test_rows_that_do_not_determine_a_number():
     for name in ("observed_expected", "slope", "intercept", "brier_score", "auc"):
         assert np.isnan(getattr(two, name).low)
         assert "worth 2 of equal size" in two.reasons[name]
+
+
+def test_ten_rows_of_about_one_loss_do_not_exclude_smaller_ones():
+    """Ten rows of loss .25: Wilson's lower limit of a share of 10 of 10 is
+    1 / (1 + z^2 / 10) = .7225; that of a gamma law with this variance is near.
+    """
+    found = calibration_summary([0, 1] * 5, [0.5] * 10, **QUICK).brier_score
+    assert found.estimate == 0.25
+    assert found.low / 0.25 == pytest.approx(0.7225, abs=0.04)
 
 
 def test_no_interval_of_zero_width():

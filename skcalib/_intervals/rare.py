@@ -74,6 +74,11 @@ def loss_limits(total, variance, largest, n_rows, confidence_level):
     1997). For losses of 0 and 1 these are Garwood's exact limits of a Poisson count;
     for many rows they are normal.
 
+    Losses can also be alike because no row of a smaller loss was drawn: with ten rows
+    of about .25 a mean of .2 is not excluded. So the variance behind the lower limit
+    theta contains that of rows without a loss, (m - theta) theta with the observed mean
+    m, which is what a score test adds for an empty cell (Wilson 1927).
+
     Parameters
     ----------
     total, variance : float
@@ -91,7 +96,14 @@ def loss_limits(total, variance, largest, n_rows, confidence_level):
         The limits of the mean.
     """
     tail = (1 - confidence_level) / 2
-    low = _gamma_quantile(total, variance, tail)
+    mean = total / n_rows
+    # With a = m - theta, c = z^2 / n and the variance v of a row, the normal limit has
+    # a^2 = c (v + a (m - a)), which is quadratic in a.
+    c = ndtri(tail) ** 2 / n_rows
+    root = np.sqrt((c * mean) ** 2 + 4 * (1 + c) * c * variance / n_rows)
+    below = min((c * mean + root) / (2 * (1 + c)), mean)
+    of_no_loss = n_rows * below * (mean - below)
+    low = _gamma_quantile(total, variance + of_no_loss, tail)
     high = _gamma_quantile(total + largest, variance + largest**2, 1 - tail)
     return float(low / n_rows), float(high / n_rows)
 

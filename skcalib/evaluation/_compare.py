@@ -320,8 +320,8 @@ def compare(
     >>> print(found.to_markdown())
     | model | brier_score |
     | --- | ---: |
-    | calibrated | **0.166 (0.1562 to 0.1772)** |
-    | sure | 0.1783 (0.1642 to 0.1939)* |
+    | calibrated | **0.166 (0.156 to 0.1772)** |
+    | sure | 0.1783 (0.164 to 0.1939)* |
     """  # noqa: E501
     level = check_confidence_level(confidence_level)
     check_int(n_resamples, "n_resamples")

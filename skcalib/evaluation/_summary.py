@@ -268,12 +268,12 @@ def calibration_summary(
     events whose log-odds all differ from the scores' by one number (Clopper and
     Pearson's for equal scores), and longer where they do not. That of the Brier score
     is a gamma interval, which is Garwood's for a Poisson count where few surprises
-    carry the loss [3]_. That of the area is Newcombe's method 5 [4]_, longer where
-    DeLong's variance is larger. Slope and intercept have those of
-    `calibration_slope_intercept`. With clusters or importance weights numbers of rows
-    are divided by the design effect, and the area has DeLong's variance on the scale of
-    log-odds. This area, and the scaled Brier score, have no limits below 10 events or
-    other rows.
+    carry the loss [3]_, and allows below for rows without a loss. That of the area is
+    Newcombe's method 5 [4]_, longer where DeLong's variance is larger. Slope and
+    intercept have those of `calibration_slope_intercept`. With clusters or importance
+    weights numbers of rows are divided by the design effect, and the area has DeLong's
+    variance on the scale of log-odds. This area, and the scaled Brier score, have no
+    limits below 10 events or other rows.
 
     How often these intervals cover stands in the guide, "Do the promises hold?".
 

@@ -23,7 +23,7 @@ from skcalib._solvers.logistic import fit_logistic
 
 # Standard errors by which the residuals must vary more than the model says. With more
 # of them intervals are too short where events are as frequent at all scores.
-_NOISE = 1
+_NOISE = 0.5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,14 +115,13 @@ def calibration_slope_intercept(
     Notes
     -----
     Wald intervals from the information, as R's ``glm`` gives them. Where the residuals
-    vary more than the fitted probabilities say, by more than one standard error of that
-    comparison, the interval is longer by what is beyond it: the event frequencies do
-    not follow the fitted line in log-odds then, and the intervals of ``glm`` are too
-    short. With clusters or weights
-    of importance the variance is that of the sums of the score function over the
-    clusters, or rows (the sandwich), with a quantile of Student's distribution; see
-    `skcalib.decisions.net_benefit` for the form. Clusters that are worth fewer than
-    three of equal size have NaN limits, and `reason` says so.
+    vary more than the fitted probabilities say, by more than half a standard error of
+    that comparison, the interval is longer by what is beyond it: the event frequencies
+    do not follow the fitted line in log-odds then, and the intervals of ``glm`` are too
+    short. With clusters or weights of importance the variance is that of the sums of
+    the score function over the clusters, or rows (the sandwich), with a quantile of
+    Student's distribution; see `skcalib.decisions.net_benefit` for the form. Clusters
+    that are worth fewer than three of equal size have NaN limits, and `reason` says so.
 
     References
     ----------
@@ -311,7 +310,7 @@ def slope_fit(task):
 
 def _excess_variance(direction, residual, probability, weight):
     """Return the variance of a coefficient by the residuals (the sandwich) over that by
-    the information, less a standard error of this ratio, and at least 1.
+    the information, less half a standard error of this ratio, and at least 1.
 
     Where the model holds the information is the better estimate, with few events by
     far.
