@@ -15,18 +15,21 @@ from scipy.stats import multinomial
 
 from benchmarks.levels.__main__ import main, measure
 from benchmarks.levels.decisions import BANDS, BROKEN
+from benchmarks.levels.hard import HARD
 from benchmarks.levels.page import Row, read_rows, reason_of, with_tables
 from benchmarks.levels.promises import INTERVALS, TESTS, Promise, without_noise
 from benchmarks.levels.search import (
     FAMILIES,
     FOUND,
     Family,
+    known_worlds,
     remember,
     routing_level,
     search,
 )
 from benchmarks.levels.shapes import SHAPES, Sample
 from benchmarks.levels.summary import SUMMARY
+from skcalib import ScalingBinning
 from skcalib.binning import EqualMass
 from skcalib.decisions import certified_routing, certified_threshold
 from skcalib.metrics import (
@@ -34,6 +37,7 @@ from skcalib.metrics import (
     calibration_error_interval,
     calibration_test,
 )
+from skcalib.monitoring import CalibrationMonitor
 
 ROOT = Path(__file__).parents[1]
 
@@ -62,6 +66,8 @@ def test_the_command_prints_rows():
 
 def test_promises_have_their_own_names_and_known_shapes():
     promises = INTERVALS + TESTS
+    hard = [promise for promises in HARD.values() for promise in promises]
+    assert {shape for promise in hard for shape in promise.shapes} <= set(SHAPES)
     assert len({(promise.name, promise.promised) for promise in promises}) == len(
         promises
     )
@@ -150,6 +156,10 @@ def test_worlds_that_were_found_are_shapes(tmp_path, monkeypatch):
     family = next(one for one in FAMILIES if one.name == "certified precision")
     world = family.world([0.5] * len(family.axes))
     promise = remember(family, world)
+    assert known_worlds(family) == [world]
+    remember(family, world)
+    assert known_worlds(family) == [world]
+    assert family.point(world) == pytest.approx([0.5] * len(family.axes))
     row = measure(family.kind, promise, promise.shapes[0], 3)
     assert row.shape.startswith("found: n ")
     assert 0 <= row.measured <= 1
@@ -185,9 +195,29 @@ def test_every_row_that_misses_has_a_reason():
     assert {key for key in ROWS if not peers.match(key[0])} <= known
 
 
+def test_data_that_broke_a_promise_have_rows():
+    """So have the worst worlds that were searched for, in each family."""
+    for promises in (*HARD.values(), *FOUND.values()):
+        for promise in promises:
+            for shape in promise.shapes:
+                assert ROWS[promise.name, shape].runs >= 400, (promise.name, shape)
+    found = [promise.name for promises in FOUND.values() for promise in promises]
+    for promise in (
+        "importance weights",
+        "compare in clusters",
+        "change",
+        "net benefit",
+        "summary of a world",
+        "certified precision",
+        "routing",
+    ):
+        assert any(name.startswith(promise) for name in found), promise
+
+
 def _every_promise():
     found = [promise for promises in FOUND.values() for promise in promises]
-    return INTERVALS + BANDS + SUMMARY + TESTS + BROKEN + found
+    hard = [promise for promises in HARD.values() for promise in promises]
+    return INTERVALS + BANDS + SUMMARY + TESTS + BROKEN + hard + found
 
 
 def _share(promise, shape):
@@ -263,6 +293,61 @@ def test_figures_of_certificates_are_those_of_the_rows():
     options = {"promise": "precision", "target": 0.8, "fitted_on": "cross-fitted"}
     said = str(certified_threshold(y, scores, **options))
     assert f"broken in at most {cross_fitted} of samples" in said
+
+
+def test_figures_of_intervals_are_those_of_the_rows():
+    text = " ".join(calibration_error_interval.__doc__.split())
+    names = re.compile(
+        "l1, d|l2|ECE, 15 bins$|maximum|worst class|sweep|smooth|KDE|neigh|Kolm|Kuiper"
+    )
+    shares = [
+        row.measured
+        for (name, _), row in ROWS.items()
+        if row.kind == "coverage" and names.match(name)
+    ]
+    low, high = (f"{100 * end(shares):.0f}" for end in (min, max))
+    assert f"it covers in {low} to {high} % of samples" in text
+    one_bin = ROWS["l1, plugin, 15 bins", "one of 15 bins off by .3, 600 rows"]
+    assert f"is covered in {100 * one_bin.measured:.0f} % if one of" in text
+
+
+def test_figures_of_rows_in_time_are_those_of_the_rows():
+    guide = " ".join((ROOT / "doc/which_error.md").read_text().split())
+    time = "autocorrelation .8, 2,000 rows"
+    shares = [
+        100 * ROWS[f"{name} without clusters", time].measured
+        for name in ("Kuiper", "Kolmogorov-Smirnov")
+    ]
+    assert f"reject {min(shares):.0f} to {max(shares):.0f} % of calibrated" in guide
+    blocks = ROWS["resampled Kuiper, blocks of 50 rows as clusters", time]
+    assert f"as clusters, {100 * blocks.measured:.0f} %" in guide
+
+
+def test_figures_of_a_verified_model_are_those_of_the_rows():
+    text = " ".join(ScalingBinning.verify.__doc__.split())
+    shares = [
+        100 * ROWS["verify, 10 bins", f"s^1.6, n = {n}"].measured for n in (200, 1500)
+    ]
+    low, high = f"{min(shares):.0f}", f"{max(shares):.0f}"
+    span = low if low == high else f"{low} to {high}"
+    assert f"holds in {span} % of samples" in text
+
+
+def test_figures_of_monitors_are_those_of_the_page():
+    text = " ".join(CalibrationMonitor.__doc__.split())
+    page = (ROOT / "doc/levels.md").read_text()
+
+    def delays(monitor):
+        line = re.search(rf"^\| {re.escape(monitor)} \|.*$", page, re.M)[0]
+        cells = line.split("|")[-3:-1]
+        return [round(int(cell.replace(",", "")), -1) for cell in cells]
+
+    first, second = delays("`confidence_level=0.95, restarts=True`")
+    assert f"the median delay is {first:,} or {second:,} rows" in text
+    first, second = delays("`confidence_level=0.95`")
+    assert f"and {first:,} or {second:,} without `restarts`" in text
+    first, second = delays("told the shift, with restarts, level .05")
+    assert f"needs {first:,} or {second:,} rows" in text
 
 
 def _worst(name):

@@ -52,6 +52,14 @@ _REASONS = [
         ),
     ),
     (
+        "without clusters",
+        "rows in the order of time are taken to be independent; the report notices it",
+    ),
+    (
+        "^l1, plugin, 15 bins, one of 15 bins",
+        "the bins without an error look miscalibrated by chance; its docstring says so",
+    ),
+    (
         "^naive search",
         "a threshold chosen by what the rows at hand look like: not of this library",
     ),

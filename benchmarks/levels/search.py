@@ -455,7 +455,10 @@ def search(family, minutes, *, seed=0, starts=()):
 
 def described(world):
     """Return the properties of a world as the name of a shape."""
-    properties = [f"{name} {value:.3g}" for name, value in world.items()]
+    properties = [
+        f"{name} {value:.0f}" if value >= 1000 else f"{name} {value:.3g}"
+        for name, value in world.items()
+    ]
     return f"found: {', '.join(properties)}"
 
 

@@ -11,7 +11,7 @@ from benchmarks.levels.promises import Promise, _weight_type
 from benchmarks.levels.shapes import SHAPES, Sample
 from skcalib.evaluation import calibration_summary
 
-__all__ = ["SUMMARY", "of_shape", "summary_holds"]
+__all__ = ["SUMMARY", "of_shape"]
 
 _POPULATION = 300_000  # rows, of many samples, that the true values are taken from
 _QUANTILES = {"e50": 0.5, "e90": 0.9, "emax": 1.0}
@@ -164,10 +164,3 @@ SUMMARY = [
     Promise(f"summary: {name.replace('_', ' ')}", 0.95, partial(_holds, name), _SHAPES)
     for name in _NAMES
 ]
-
-
-def summary_holds(name):
-    """Return the function of a sample and a seed that says whether the interval of a
-    number holds the truth.
-    """
-    return partial(_holds, name)
