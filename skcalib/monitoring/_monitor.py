@@ -135,8 +135,8 @@ class CalibrationMonitor(BaseEstimator):
     ``log(10) / log(10 + n)`` has not started after n rows; what starts at a row has the
     value 1 there. A mixture of likelihood ratios that start at fixed rows keeps the
     level. Simulated with a shift of .3 or .6 in the log-odds at row 5,000 and level
-    .05, the median delay is 1,490 or 460 rows, and 2,980 or 1,110 without `restarts`.
-    Told the size of the shift the same scheme needs 1,020 or 330 rows.
+    .05, the median delay is 1,487 or 464 rows, and 2,975 or 1,105 without `restarts`.
+    Told the size of the shift the same scheme needs 1,024 or 326 rows.
 
     A batch of `BinStatistics` counts as one step on its bin means, which finds a little
     less than one step for each row; weights are refused.
