@@ -286,8 +286,8 @@ def test_groups_without_a_column_are_refused():
 
 def test_wrong_arguments():
     fitted = skcalib.PlattScaling().fit(*_two_class_rows())
-    with refused(ValueError, "dialect", "'mysql'", "'ansi'"):
-        to_sql(fitted, dialect="mysql")
+    with refused(ValueError, "dialect", "'access'", "'ansi'", "'mysql'"):
+        to_sql(fitted, dialect="access")
     with refused(ValueError, "score", "3"):
         to_sql(fitted, score=3)
     with refused(ValueError, "score", "list of two", "['a', 'b', 'c']"):

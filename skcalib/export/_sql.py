@@ -25,6 +25,7 @@ from skcalib.export._sql_text import (
     number,
     piece_tree,
 )
+from skcalib.export._sql_warehouses import WAREHOUSES, transpiled
 from skcalib.export._writers import NodeWriter, no_row_keys, split_decision
 from skcalib.maps import calibration_map, linear_form
 
@@ -62,15 +63,18 @@ def to_sql(
         For two classes the column of the positive class's probability (its log-odds
         with ``input="logit"``). A list names one column per class, in the order of
         `classes_`.
-    dialect : {"ansi", "duckdb", "spark", "postgres"}, default="ansi"
-        The dialect of SQL. The tests of this package run DuckDB's, Spark's and
-        PostgreSQL's; they only parse ANSI.
+    dialect : {"ansi", "duckdb", "spark", "postgres", "snowflake", "bigquery", \
+            "redshift", "databricks", "tsql", "oracle", "mysql", "sqlite"}, \
+            default="ansi"
+        The dialect of SQL. All but the first four need sqlglot (``pip install
+        skcalib[sql]``), which transpiles PostgreSQL's text. The tests of this package
+        run DuckDB's, Spark's, PostgreSQL's and SQLite's; the others are parsed, and
+        run in DuckDB after that.
     ids : str, default=None
         For a `UniformMassBinning` with ``randomize=True`` the column of the rows' ids,
         strings or integers, also where it is the recalibrator of a
         `GroupwiseRecalibrator`. The result is that of
-        ``predict_proba(scores, ids=...)``. Not in ANSI SQL, which has no md5.
-
+        ``predict_proba(scores, ids=...)``. For DuckDB, Spark and PostgreSQL.
     group : str, default=None
         For a dict from segment to recalibrator, as `PredictionTable(by=...).fit`
         returns it, the column of the segments. Other segments give NULL.
@@ -86,9 +90,11 @@ def to_sql(
     Raises
     ------
     ValueError
-        If the recalibrator cannot be written in SQL, `score` does not fit its classes,
-        or an expression has more than a million characters. See `to_sql_table` for the
-        last.
+        If the recalibrator cannot be written in SQL or in this dialect, `score` does
+        not fit its classes, or an expression has more than a million characters. See
+        `to_sql_table` for the last.
+    ImportError
+        If the dialect needs sqlglot, and it is not installed.
 
     See Also
     --------
@@ -109,6 +115,12 @@ def to_sql(
     more than about fifteen classes that text would be too long for probabilities, and
     1 - p stands for the sum. The result is the same unless a probability is so near to
     1, within about 1e-9, that 1 - p is mostly rounding.
+
+    T-SQL is that of SQL Server 2022 and of Azure, which have LEAST and GREATEST, and
+    takes at most ten levels of CASE in each other: maps with many pieces are refused.
+    Oracle computes in BINARY_DOUBLE; its groups cannot be booleans. SQLite needs its
+    mathematical functions, which Python's `sqlite3` has, and takes a text in the column
+    of scores for 0, where other engines fail.
 
     In a decision a probability that is below the threshold by at most 1e-12 counts as
     equal to it, because engines round in different ways.
@@ -132,6 +144,13 @@ def to_sql(
     ... ]  # before it: NULL for what is no score
     '(CASE WHEN CAST("churn_score" AS DOUBLE)<=0.5e0 THEN 0.07650273224043716e0 ELSE 0.6082949308755761e0 END)'
     """  # noqa: E501
+    if isinstance(dialect, str) and dialect in WAREHOUSES:
+        _refuse_ids(ids, dialect)
+        options = {"score": score, "dialect": "postgres", "group": group}
+        written = to_sql(recalibrator, **options)
+        if isinstance(written, list):
+            return [transpiled(text, dialect) for text in written]
+        return transpiled(written, dialect)
     if isinstance(recalibrator, Mapping):
         options = {"score": score, "dialect": dialect, "ids": ids}
         return _by_segment(recalibrator, group, **options)
@@ -162,6 +181,14 @@ def to_sql(
     if isinstance(score, list | tuple) and decision is None:
         return written
     return written[0]
+
+
+def _refuse_ids(ids, dialect):
+    if ids is not None:
+        raise ValueError(
+            f"ids={ids!r} needs the md5 of a text as a number, which is written for"
+            f" 'duckdb', 'spark' and 'postgres', not for {dialect!r}."
+        )
 
 
 def _by_segment(maps, group, *, score, dialect, ids):

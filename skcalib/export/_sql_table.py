@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 
 from skcalib.export._sql import check_score_names, provenance_comment, valid_score
 from skcalib.export._sql_text import case, clamped, dialect_named, number
+from skcalib.export._sql_warehouses import WAREHOUSES, table_text, transpiled
 from skcalib.maps import Pieces, calibration_map
 
 _CELLS_PER_PIECE = 2
@@ -44,8 +45,11 @@ def to_sql_table(
     score : str, default="p"
         The column of the positive class's probability (its log-odds with
         ``input="logit"``).
-    dialect : {"ansi", "duckdb", "spark", "postgres"}, default="ansi"
-        The dialect of SQL. Spark gets a temporary view.
+    dialect : {"ansi", "duckdb", "spark", "postgres", "snowflake", "bigquery", \
+            "redshift", "databricks", "tsql", "oracle", "mysql", "sqlite"}, \
+            default="ansi"
+        The dialect of SQL. Spark gets a temporary view. All but the first four need
+        sqlglot (``pip install skcalib[sql]``).
 
     Returns
     -------
@@ -58,6 +62,8 @@ def to_sql_table(
     ------
     ValueError
         If the map does not consist of pieces of one score.
+    ImportError
+        If the dialect needs sqlglot, and it is not installed.
 
     See Also
     --------
@@ -86,6 +92,9 @@ def to_sql_table(
     'CREATE TABLE "churn_map" AS SELECT * FROM (V'
     >>> query = f"SELECT *, {expression} AS calibrated FROM customers {join}"  # run it after `create`
     """  # noqa: E501
+    warehouse = None
+    if isinstance(dialect, str) and dialect in WAREHOUSES:
+        warehouse, dialect = dialect, "postgres"
     dialect = dialect_named(dialect)
     columns = check_score_names(score)
     if len(columns) != 1 or not isinstance(table, str) or not table:
@@ -112,17 +121,23 @@ def to_sql_table(
     names = _names(dialect, pieces.coefficients.shape[1])
     own = [f"{dialect.identifier(table)}.{name}" for name in names]
     cell = f"FLOOR({clamped(given, low, high)}*{number(scale)})"
-    join = (
-        f"LEFT JOIN {dialect.identifier(table)} ON {own[0]}={cell} AND {own[1]}<{given}"
-        f" AND {own[2]}>={given}"
-    )
+    condition = f"{own[0]}={cell} AND {own[1]}<{given} AND {own[2]}>={given}"
     value = own[-1]
     for name in own[-2:3:-1]:
         value = f"({value})*({given}-{own[3]})+{name}"
     expression = case([(" AND ".join(valid_score(given, as_map.input)), value)])
+    named = dialect.identifier(table)
+    values = _values(dialect, rows)
+    if warehouse is None:
+        create = _create(dialect, named, names, values)
+    else:
+        create = transpiled(table_text(warehouse, named, names, values), warehouse)
+        named, condition, expression = (
+            transpiled(text, warehouse) for text in (named, condition, expression)
+        )
     return SqlTable(
-        _create(dialect, table, names, rows) + provenance_comment(recalibrator),
-        join,
+        create + provenance_comment(recalibrator),
+        f"LEFT JOIN {named} ON {condition}",
         expression,
     )
 
@@ -170,17 +185,21 @@ def _names(dialect, n_coefficients):
     return [dialect.identifier(f"calibration_{name}") for name in names]
 
 
-def _create(dialect, table, names, rows):
+def _values(dialect, rows):
+    """Return the numbers of the rows as texts."""
     texts = [[number(value) for value in row] for row in rows.tolist()]
     # which gives the columns their type
     texts[0] = [dialect.as_double(text) for text in texts[0]]
-    values = ", ".join(f"({','.join(row)})" for row in texts)
+    return texts
+
+
+def _create(dialect, table, names, rows):
+    values = ", ".join(f"({','.join(row)})" for row in rows)
     made = "CREATE TABLE"
     if dialect.name == "spark":
         made = "CREATE OR REPLACE TEMPORARY VIEW"
     end = " WITH DATA" if dialect.name == "ansi" else ""
-    listed = ", ".join(names)
     return (
-        f"{made} {dialect.identifier(table)} AS SELECT * FROM (VALUES {values}) AS"
-        f" pieces ({listed}){end}"
+        f"{made} {table} AS SELECT * FROM (VALUES {values}) AS"
+        f" pieces ({', '.join(names)}){end}"
     )

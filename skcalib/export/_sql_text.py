@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skcalib._input.scalars import check_option
+from skcalib.export._sql_warehouses import WAREHOUSES
 
 # up to here a CASE lists its pieces one after the other; beyond that it halves them
 _FLAT_PIECES = 8
@@ -92,7 +93,7 @@ DIALECTS = {
 
 def dialect_named(name):
     """Return the dialect with this name."""
-    return DIALECTS[check_option(name, "dialect", DIALECTS)]
+    return DIALECTS[check_option(name, "dialect", [*DIALECTS, *WAREHOUSES])]
 
 
 def number(value):
