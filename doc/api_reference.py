@@ -128,7 +128,7 @@ SECTIONS = [
         "Curves and sums",
         "The numbers behind the pictures, and sums that can be merged.",
         "displays",
-        ["BinStatistics", "reliability_curve", "validity_curve"],
+        ["BinStatistics", "ClassBinStatistics", "reliability_curve", "validity_curve"],
     ),
     (
         "skcalib.metrics",

@@ -4,14 +4,13 @@ recalibrator needs.
 
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from skcalib._cells.cells import CellSums
 from skcalib._input.scalars import as_numbers, check_option
-from skcalib._input.scored_labels import check_score_column
 from skcalib._intervals import binomial_interval
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.sorting import in_order
@@ -38,7 +37,7 @@ class BinStatistics(CellSums):
     """Sums over the samples of each bin: all that binned errors and curves need.
 
     A metric that can be computed from these sums takes them in place of
-    ``(y_true, y_proba)``. Sums of parts of the rows add up by `merge`, so that the rows
+    ``(y_true, y_proba)``. Sums of parts of the rows add up by ``+``, so that the rows
     need never be in memory together.
 
     Parameters
@@ -120,39 +119,86 @@ class BinStatistics(CellSums):
         y_proba: ArrayLike,
         edges: ArrayLike,
         sample_weight: ArrayLike | None = None,
-    ) -> "BinStatistics":
-        """Sum rows by bin; rows in parts give the same by `merge`.
+        *,
+        multiclass: Literal["auto", "top_label", "marginal"] = "auto",
+        labels: ArrayLike | None = None,
+        input: Literal["probability", "logit"] = "probability",
+        ignore_label: int | str | None = None,
+    ) -> Any:
+        """Sum rows by bin; rows in parts give the same by ``+`` or `merge`.
 
         Parameters
         ----------
         y_true : array-like of shape (n,)
-            Whether the event happened: 0 and 1, or booleans.
-        y_proba : array-like of shape (n,)
-            Probabilities of the event, in [0, 1].
+            Whether the event happened: 0 and 1, or booleans. For more columns, or with
+            `labels`, the labels.
+        y_proba : array-like of shape (n,), (n, 2) or (n, K)
+            Probabilities in [0, 1]; tensors are read, too.
         edges : array-like of shape (n_bins + 1,)
             Increasing edges in [0, 1], for instance of
             ``EqualMass(15).bin_edges(y_proba)``. Scores beyond the outer edges belong
             to the outer bins.
         sample_weight : array-like of shape (n,), default=None
             Weights, which count as repeated rows.
+        multiclass : {"auto", "top_label", "marginal"}, default="auto"
+            What is summed of several columns: the positive class of two and the
+            predicted class of more ("auto"), the predicted class, or each class
+            against the rest.
+        labels : array-like of shape (K,), default=None
+            The sorted labels of the columns. A batch in which label 0 or another one is
+            missing needs them.
+        input : {"probability", "logit"}, default="probability"
+            What `y_proba` holds. "logit": log-odds, or K logits, whose softmax is
+            taken.
+        ignore_label : int or str, default=None
+            Rows of this label are left out: the pixels of segmentation that nobody has
+            labelled (often 255).
 
         Returns
         -------
-        statistics : BinStatistics
-            The sums.
+        statistics : BinStatistics or ClassBinStatistics
+            The sums; for "marginal" a mapping from each class to its sums, which has
+            ``+``, too.
 
         Raises
         ------
         ValueError
             For labels, probabilities, weights or edges that are not as described.
+
+        Examples
+        --------
+        Batches of a loader, as logits of 3 classes: the sums take the memory of one
+        batch. Maps of pixels (N, C, H, W) become rows by
+        ``logits.transpose(0, 2, 3, 1).reshape(-1, C)``, in PyTorch by
+        ``logits.movedim(1, -1).flatten(0, -2)``, and labels by ``y.reshape(-1)``.
+
+        >>> import numpy as np
+        >>> from skcalib.metrics import BinStatistics, expected_calibration_error
+        >>> rng = np.random.default_rng(0)
+        >>> loader = [
+        ...     (rng.normal(size=(100, 3)), rng.integers(0, 3, 100)) for _ in range(5)
+        ... ]
+        >>> edges, total = np.linspace(0, 1, 16), 0
+        >>> for logits, y in loader:
+        ...     total += BinStatistics.from_predictions(
+        ...         y, logits, edges, input="logit", labels=[0, 1, 2]
+        ...     )
+        >>> int(total.count.sum()), round(expected_calibration_error(total), 3)
+        (500, 0.249)
         """
+        from skcalib._cells.class_statistics import summed_batch
+
         edges = _check_edges(_as_sums(edges, "edges"))
-        if np.size(y_proba) == 0 == np.size(y_true):  # an empty part
-            return bin_statistics(np.empty(0), np.empty(0, dtype=bool), edges)
-        scores, events, weight = check_score_column(
-            y_proba, y_true, sample_weight, name="y_proba", labels_name="y_true"
+        return summed_batch(
+            y_true,
+            y_proba,
+            edges,
+            sample_weight,
+            multiclass=multiclass,
+            labels=labels,
+            input=input,
+            ignore_label=ignore_label,
         )
-        return bin_statistics(scores, events, edges, weight)
 
     def merge(self, other: "BinStatistics") -> "BinStatistics":
         """Return the statistics of the rows of both; the edges must be equal.
@@ -179,6 +225,13 @@ class BinStatistics(CellSums):
             )
         sums = {name: getattr(self, name) + getattr(other, name) for name in _SUMS}
         return unchecked_statistics(self.edges, **sums)
+
+    def __add__(self, other):
+        return self.merge(other) if isinstance(other, BinStatistics) else NotImplemented
+
+    def __radd__(self, other):
+        # so that sum() adds batches
+        return self if isinstance(other, int) and other == 0 else NotImplemented
 
     def _repr_html_(self):
         if find_spec("pandas") is None:

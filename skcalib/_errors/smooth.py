@@ -17,6 +17,7 @@ from skcalib._errors.score_grid import (
     rounding,
     trapezoid,
 )
+from skcalib._input.scalars import check_number
 
 # Grid cells per standard deviation of the Gaussian, coarsest and finest grid: those of
 # the value keep the rounding of scores to the grid below 1e-3 of the width.
@@ -32,9 +33,19 @@ _STEPS = 14  # bisections of the smooth error of each draw
 class SmoothError(CalibrationError):
     """The smooth error; see `smooth_calibration_error`."""
 
+    bandwidth: float | None = None
+
+    def __post_init__(self):
+        if self.bandwidth is not None:
+            bandwidth = check_number(self.bandwidth, "bandwidth", above=0, below=1)
+            self._set(bandwidth=bandwidth)
+
     def of_task(self, task, most=None):
         """See `CalibrationError`: the value takes the rows, which need no order."""
-        return SmoothPower(task if most is None else task.cells(most))
+        cells = task if most is None else task.cells(most)
+        if self.bandwidth is not None:
+            return FixedWidthPower(cells, width=self.bandwidth)
+        return SmoothPower(cells)
 
 
 class SmoothPower(ErrorPower):
@@ -89,6 +100,25 @@ class SmoothPower(ErrorPower):
             wanted = _DRAWS_CELLS_PER_WIDTH / self.width
         power_of_two = 2 ** np.ceil(np.log2(wanted))
         n_cells = int(np.clip(power_of_two, _DRAWS_COARSEST, _DRAWS_FINEST // 8))
+        return rounding(self.share, self.scores, ScoreGrid(n_cells, 0, n_cells))
+
+
+class FixedWidthPower(SmoothPower):
+    """smECE_sigma at a sigma that the user gives."""
+
+    def noiseless(self, frequency):
+        """See `SmoothPower`."""
+        return float(self.power(frequency))
+
+    def at(self, frequency):
+        """See `SmoothPower`: the width is the same for every frequency."""
+        return self
+
+    @cached_property
+    def _rounding(self):
+        wanted = _CELLS_PER_WIDTH / self.width
+        power_of_two = int(2 ** np.ceil(np.log2(wanted)))
+        n_cells = int(np.clip(power_of_two, _COARSEST_GRID, _FINEST_GRID))
         return rounding(self.share, self.scores, ScoreGrid(n_cells, 0, n_cells))
 
 

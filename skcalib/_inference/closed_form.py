@@ -45,11 +45,12 @@ def spiegelhalter(task, *, importance=False):
     return z, normal_pvalue(excess, variance)
 
 
-def hosmer_lemeshow(task, binning, *, importance=False):
+def hosmer_lemeshow(task, binning, *, df=None, importance=False):
     """Return chi-squared, the sum of (observed - expected)^2 / (expected (1 - expected
     / n)), and its p-value.
 
-    With importance weights each bin's variance is that of its squared weights.
+    Without `df` there is a degree of freedom for each bin. With importance weights each
+    bin's variance is that of its squared weights.
     """
     bins = task.statistics(binning)
     size = np.ones(bins.n_bins)  # weight of an effective row of each bin
@@ -70,9 +71,9 @@ def hosmer_lemeshow(task, binning, *, importance=False):
             f"bins expect {expected.mean():.2g} events or non-events on average",
         )
     statistic = np.sum(excess[random] ** 2 / variance[random])
-    return statistic, (
-        chi2.sf(statistic, np.count_nonzero(random)) if random.any() else 1.0
-    )
+    if not random.any():
+        return statistic, 1.0
+    return statistic, chi2.sf(statistic, df or np.count_nonzero(random))
 
 
 def kuiper(task, *, importance=False):

@@ -1,5 +1,6 @@
 """Calibration metrics with honest statistics, and their scikit-learn scorers."""
 
+from skcalib._cells.class_statistics import ClassBinStatistics
 from skcalib._cells.statistics import BinStatistics
 from skcalib._errors.error import CalibrationError
 from skcalib._errors.power import ErrorPower
@@ -40,6 +41,7 @@ from skcalib.metrics._two_bin import two_bin_calibration_error
 __all__ = [
     "BinStatistics",
     "CalibrationError",
+    "ClassBinStatistics",
     "ErrorPower",
     "Metric",
     "brier_decomposition",

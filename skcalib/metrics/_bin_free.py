@@ -404,6 +404,7 @@ def smooth_calibration_error(
     y_true: ArrayLike,
     y_proba: ArrayLike | None = None,
     *,
+    bandwidth: float | None = None,
     multiclass: Literal["auto", "top_label", "marginal", "pooled"] = "auto",
     class_weight: ArrayLike | dict | None = None,
     sample_weight: ArrayLike | None = None,
@@ -425,6 +426,9 @@ def smooth_calibration_error(
         Labels.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
+    bandwidth : float, default=None
+        The sigma of the smoothing, in (0, 1), in place of the one that equals the
+        error.
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`.
     class_weight : array-like of shape (K,) or dict, default=None
@@ -446,7 +450,8 @@ def smooth_calibration_error(
     ------
     ValueError
         If labels and scores differ in length or are empty, a label is unknown, a score
-        is missing or outside [0, 1], or weights are negative or all zero.
+        is missing or outside [0, 1], weights are negative or all zero, or the bandwidth
+        is not in (0, 1).
 
     See Also
     --------
@@ -488,7 +493,9 @@ def smooth_calibration_error(
     ... )
     0.25
     """
-    error = SmoothError(multiclass=multiclass, class_weight=class_weight)
+    error = SmoothError(
+        bandwidth=bandwidth, multiclass=multiclass, class_weight=class_weight
+    )
     return error.value(
         y_true,
         y_proba,

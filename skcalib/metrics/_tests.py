@@ -75,6 +75,7 @@ def calibration_test(
     clusters: ArrayLike | None = None,
     n_resamples: int = 999,
     binning: BaseBinning | int | None = None,
+    df: int | None = None,
     multiclass: Literal["auto", "top_label", "marginal", "pooled"] = "auto",
     sample_weight: ArrayLike | None = None,
     weight_type: Literal["frequency", "importance"] = "frequency",
@@ -118,6 +119,10 @@ def calibration_test(
         smallest p-value is ``1 / (n_resamples + 1)``.
     binning : BaseBinning, int or None, default=None
         Bins of the Hosmer-Lemeshow test; None means ``EqualMass(10)``.
+    df : int, default=None
+        Degrees of freedom of the Hosmer-Lemeshow test. None is the number of bins, for
+        scores that were fitted on other rows. For the rows of the fit it is the number
+        of bins less 2.
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`; "marginal" and "pooled" have a resampling test only.
     sample_weight : array-like of shape (n,), default=None
@@ -215,7 +220,7 @@ def calibration_test(
     >>> calibration_test(y_true, y_proba, random_state=0).pvalue < 0.01
     True
     """  # noqa: E501
-    _check_method(method, metric, binning)
+    _check_method(method, metric, binning, df)
     rows = MetricInput.of(
         y_true,
         y_proba,
@@ -262,13 +267,15 @@ def calibration_test(
     (task,) = binary_tasks(rows.kept, multiclass)
     if method == "hosmer_lemeshow":
         strategy = check_binning(binning, EqualMass(10))
-        statistic, pvalue = hosmer_lemeshow(task, strategy, importance=importance)
+        statistic, pvalue = hosmer_lemeshow(
+            task, strategy, df=df, importance=importance
+        )
     else:
         statistic, pvalue = _CLOSED_FORM[method](task, importance=importance)
     return CalibrationTestResult(float(statistic), float(pvalue))
 
 
-def _check_method(method, metric, binning):
+def _check_method(method, metric, binning, df):
     check_option(method, "method", ("resampling", *_CLOSED_FORM))
     if metric is not None and method != "resampling":
         raise ValueError(
@@ -284,6 +291,13 @@ def _check_method(method, metric, binning):
             'binning is for method="hosmer_lemeshow" and has no meaning for'
             f" {method!r}: see metric."
         )
+    if df is not None:
+        check_int(df, "df")
+        if method != "hosmer_lemeshow":
+            raise ValueError(
+                'df is for method="hosmer_lemeshow" and has no meaning for'
+                f" {method!r}."
+            )
 
 
 def _resampling_test(metric, multiclass, rows, resampling, n_jobs):

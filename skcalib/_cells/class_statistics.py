@@ -1,0 +1,192 @@
+"""Sums by bin of batches of K classes: of the predicted class, or of each class."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import expit
+
+from skcalib._cells.reductions import binary_tasks
+from skcalib._cells.statistics import BinStatistics, bin_statistics
+from skcalib._input.labels import shown
+from skcalib._input.scalars import check_option
+from skcalib._input.scored_labels import check_score_column, check_scored_labels
+from skcalib._input.scores import check_scores
+from skcalib._input.tensors import as_array
+from skcalib._rows.blocks import row_blocks
+from skcalib._rows.links import row_softmax
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+class ClassBinStatistics(Mapping):
+    """Sums by bin of each class against the rest: a mapping from class to
+    `BinStatistics`.
+
+    ``BinStatistics.from_predictions(..., multiclass="marginal")`` makes it. Those of
+    other rows add up by ``+``. `calibration_by_group` takes it as it takes a dict, and
+    every metric takes the `BinStatistics` of one class.
+
+    Parameters
+    ----------
+    statistics : mapping
+        From the label of each class to its `BinStatistics`, in the order of the
+        columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.metrics import BinStatistics, expected_calibration_error
+    >>> y_proba = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]])
+    >>> options = {"edges": [0, 0.5, 1], "multiclass": "marginal"}
+    >>> batch = BinStatistics.from_predictions([0, 1, 2], y_proba, **options)
+    >>> both = batch + BinStatistics.from_predictions([0, 2, 2], y_proba, **options)
+    >>> {
+    ...     label: round(expected_calibration_error(one), 3)
+    ...     for label, one in both.items()
+    ... }
+    {0: 0.233, 1: 0.267, 2: 0.3}
+    """
+
+    def __init__(self, statistics: Mapping):
+        self._by_class = dict(statistics)
+
+    def __getitem__(self, label) -> BinStatistics:
+        return self._by_class[label]
+
+    def __iter__(self) -> Iterator:
+        return iter(self._by_class)
+
+    def __len__(self):
+        return len(self._by_class)
+
+    def __repr__(self):
+        n_rows = sum(next(iter(self.values())).count) if self else 0
+        return f"ClassBinStatistics(n_classes={len(self)}, n_rows={n_rows})"
+
+    def merge(self, other: "ClassBinStatistics") -> "ClassBinStatistics":
+        """Return the statistics of the rows of both, of the same classes and edges.
+
+        Parameters
+        ----------
+        other : ClassBinStatistics
+            Statistics of other rows.
+
+        Returns
+        -------
+        merged : ClassBinStatistics
+            Sums of both.
+
+        Raises
+        ------
+        ValueError
+            If classes or edges differ.
+        """
+        if list(self) != list(other):
+            raise ValueError(
+                f"The classes differ: {shown(list(self))} and {shown(list(other))}."
+                " Name the same labels= for every batch."
+            )
+        return ClassBinStatistics(
+            {label: one.merge(other[label]) for label, one in self.items()}
+        )
+
+    def __add__(self, other):
+        if not isinstance(other, ClassBinStatistics):
+            return NotImplemented
+        return self.merge(other)
+
+    def __radd__(self, other):
+        # so that sum() adds batches
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def to_frame(self) -> "DataFrame":
+        """Return a pandas DataFrame with a row for each bin of each class.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            The column `class`, and those of ``BinStatistics.to_frame()``.
+        """
+        import pandas as pd
+
+        parts = []
+        for label, one in self.items():
+            part = one.to_frame()
+            part.insert(0, "class", label)
+            parts.append(part)
+        return pd.concat(parts, ignore_index=True)
+
+
+def summed_batch(
+    y_true, y_proba, edges, sample_weight, *, multiclass, labels, input, ignore_label
+):
+    """Return the sums of a batch: `BinStatistics`, or `ClassBinStatistics` for
+    "marginal". See `BinStatistics.from_predictions`.
+    """
+    check_option(multiclass, "multiclass", ("auto", "top_label", "marginal"))
+    check_option(input, "input", ("probability", "logit"))
+    if ignore_label is not None:
+        y_true, y_proba, sample_weight = _without(
+            ignore_label, y_true, y_proba, sample_weight
+        )
+    if np.size(y_true) == 0 and len(y_proba) == 0:
+        return _no_rows(y_proba, edges, multiclass, labels)
+    if input == "logit":
+        y_proba = _probabilities(y_proba)
+    if np.ndim(y_proba) == 1 and labels is None and multiclass == "auto":
+        scores, events, weight = check_score_column(
+            y_proba, y_true, sample_weight, name="y_proba", labels_name="y_true"
+        )
+        return bin_statistics(scores, events, edges, weight)
+    data = check_scored_labels(
+        y_true,
+        y_proba,
+        multiclass=multiclass,
+        sample_weight=sample_weight,
+        labels=labels,
+    )
+    of_tasks = [
+        bin_statistics(task.scores, task.labels, edges, task.sample_weight)
+        for task in binary_tasks(data, multiclass)
+    ]
+    if multiclass != "marginal":
+        return of_tasks[0]
+    return ClassBinStatistics(dict(zip(data.classes.tolist(), of_tasks, strict=True)))
+
+
+def _without(ignore_label, y_true, y_proba, sample_weight):
+    """Return labels, scores and weights without the rows of a label."""
+    values, _ = as_array(y_true)
+    kept = values != ignore_label
+    if np.all(kept):
+        return y_true, y_proba, sample_weight
+    # A tensor keeps its type, by which its rounding is known.
+    scores = y_proba if hasattr(y_proba, "shape") else np.asarray(y_proba)
+    if sample_weight is not None:
+        sample_weight = as_array(sample_weight)[0][kept]
+    return values[kept], scores[kept], sample_weight
+
+
+def _no_rows(y_proba, edges, multiclass, labels):
+    """Return the sums of an empty batch."""
+    empty = bin_statistics(np.empty(0), np.empty(0, dtype=bool), edges)
+    if multiclass != "marginal":
+        return empty
+    n_classes = np.shape(y_proba)[1] if np.ndim(y_proba) == 2 else 2
+    classes = np.arange(n_classes) if labels is None else np.asarray(labels)
+    return ClassBinStatistics({label: empty for label in classes.tolist()})
+
+
+def _probabilities(logits):
+    """Return the probabilities of one column of log-odds (n,), or of K logits (n, K)
+    in their own precision.
+    """
+    logits = check_scores(logits, name="y_proba", input="logit")
+    if logits.shape[1] == 1:
+        return expit(logits[:, 0])
+    probabilities = np.empty_like(logits)
+    for rows in row_blocks(*logits.shape):
+        probabilities[rows] = row_softmax(logits[rows])
+    return probabilities
