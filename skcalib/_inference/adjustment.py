@@ -62,15 +62,20 @@ def _probability(distribution, at):
     ]
 
 
-def pvalue_distribution(scores, weight=None):
-    """Return what the two-sided p-value of the number of events can be, and how
-    probable that is; None: continuous.
+def pvalue_distribution(scores, weight=None, alternative="two-sided"):
+    """Return what the p-value of the number of events can be, and how probable that is;
+    None: continuous.
     """
     n_rows = len(scores) if weight is None else weight.sum()
     if n_rows > _MOST_CONVOLVED or (weight is not None and (weight % 1).any()):
         return None
     mass = event_count_pmf(scores, weight)
-    values = 2 * np.minimum(np.cumsum(mass), np.cumsum(mass[::-1])[::-1])
+    less, greater = np.cumsum(mass), np.cumsum(mass[::-1])[::-1]
+    values = {
+        "two-sided": 2 * np.minimum(less, greater),
+        "greater": greater,
+        "less": less,
+    }[alternative]
     values = np.minimum(values, 1.0)
     order = np.argsort(values, kind="stable")
     return values[order], np.minimum(np.cumsum(mass[order]), 1.0)

@@ -432,6 +432,31 @@ def event_count_pmf(scores, weight=None):
     return reduce(np.convolve, mass)[: len(q) + 1]
 
 
+def event_count_tails(scores, events, weight=None):
+    """Return P(S >= k) and P(S <= k) of the number of events of calibrated rows."""
+    z, weight = _cells(as_numbers(scores, "scores"), weight)
+    return _event_count_tails(z, events, weight)
+
+
+def _event_count_tails(z, events, weight):
+    total = weight.sum()
+    if events <= total * 1e-12:
+        return 1.0, float(np.exp(-weight @ np.logaddexp(0, z)))
+    # all rows but one have an event, or all
+    if total - events == 1 < events or events >= total * (1 - 1e-12):
+        upper, lower = _event_count_tails(-z, round(total - events), weight)
+        return lower, upper
+    tails = _Tails(z, weight, events)
+    return float(tails.upper(tails.centre)), float(tails.lower(tails.centre))
+
+
+def half_pvalue(pvalue, is_on_side):
+    """Return the p-value of one side for that of two: half of it where the estimate is
+    on that side.
+    """
+    return pvalue / 2 if is_on_side else 1 - pvalue / 2
+
+
 def _no_event(z, weight, tail):
     """Return the p-value and the limits of the bias where no row has an event: P(S = 0)
     is a product.

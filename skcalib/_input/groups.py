@@ -6,6 +6,7 @@ only if that is asked for.
 
 import numpy as np
 
+from skcalib._input.columns import table_columns
 from skcalib._input.labels import (
     label_vector,
     missing_values,
@@ -17,6 +18,7 @@ from skcalib._input.scalars import check_int
 from skcalib._input.scores import first_index
 
 MISSING = "missing"
+OTHER = "other"
 # A column of floats with more distinct values holds measurements, not names.
 _MOST_FLOATS = 30
 _MAX_BINS_HINT = "max_bins=10 makes groups of its quantiles."
@@ -28,8 +30,10 @@ def check_named_groups(groups, n_samples, *, max_bins=None, takes_max_bins=True)
 
     Parameters
     ----------
-    groups : array-like of shape (n,)
-        The value of each row. Missing ones are the group "missing", the last.
+    groups : array-like of shape (n,) or (n, n_columns)
+        The value of each row. Missing ones are the group "missing", the last. Several
+        columns make groups of their combinations. An ordered Categorical keeps its
+        order.
     n_samples : int
         Number of rows.
     max_bins : int, default=None
@@ -46,6 +50,78 @@ def check_named_groups(groups, n_samples, *, max_bins=None, takes_max_bins=True)
     """
     if max_bins is not None:
         max_bins = check_int(max_bins, "max_bins", minimum=2)
+    if len(getattr(groups, "shape", ())) == 2 and groups.shape[1] > 1:
+        options = {"max_bins": max_bins, "takes_max_bins": takes_max_bins}
+        return _crossed(table_columns(groups, name="groups"), n_samples, options)
+    names, codes = _of_one_column(groups, n_samples, max_bins, takes_max_bins)
+    dtype = getattr(groups, "dtype", None)
+    if getattr(dtype, "ordered", False) and hasattr(dtype, "categories"):
+        return _in_order_of(list(dtype.categories), names, codes)
+    return names, codes
+
+
+def _in_order_of(categories, names, codes):
+    """Return groups in the order of an ordered Categorical; "missing" stays last."""
+    places = [
+        categories.index(name) if name in categories else len(categories)
+        for name in names.tolist()
+    ]
+    order = np.argsort(places, kind="stable")
+    rank = np.empty(len(order), dtype=np.intp)
+    rank[order] = np.arange(len(order))
+    return names[order], rank[codes]
+
+
+def _crossed(columns, n_samples, options):
+    """Return the combinations of several columns that occur, as tuples in order."""
+    code = np.zeros(n_samples, dtype=np.intp)
+    names = [()]
+    for column in columns.values():
+        of_column, codes = check_named_groups(column, n_samples, **options)
+        every = [(*name, value) for name in names for value in of_column.tolist()]
+        present, code = np.unique(code * len(of_column) + codes, return_inverse=True)
+        names = [every[place] for place in present]
+    return np.fromiter(names, dtype=object, count=len(names)), code
+
+
+def with_small_groups_pooled(names, codes, kept, min_size):
+    """Return groups of which those with fewer rows are one, the last.
+
+    Parameters
+    ----------
+    names : ndarray of shape (n_groups,)
+        The groups.
+    codes : ndarray of shape (n,)
+        Which of them each row belongs to.
+    kept : ndarray of int
+        The rows that count: those of positive weight.
+    min_size : int
+        The fewest rows of a group that stays by itself.
+
+    Returns
+    -------
+    names, codes : ndarray
+        The same with the group "other".
+    """
+    size = np.bincount(codes[kept], minlength=len(names))
+    is_small = (size > 0) & (size < min_size)
+    if not is_small.any():
+        return names, codes
+    large = np.flatnonzero(~is_small)
+    if OTHER in names[large].tolist():
+        raise ValueError(
+            f"groups has the group {OTHER!r} and smaller ones, which"
+            f" min_group_size={min_size} would call the same: rename it."
+        )
+    listed = [*names[large].tolist(), OTHER]
+    pooled = np.fromiter(listed, dtype=object, count=len(listed))
+    place = np.full(len(names), len(large))
+    place[large] = np.arange(len(large))
+    return pooled, place[codes]
+
+
+def _of_one_column(groups, n_samples, max_bins, takes_max_bins):
+    """Return the groups of one column, sorted."""
     values = label_vector(groups, n_samples, name="groups", scores_name="y_proba")
     is_missing = missing_values(values)
     known = plain_labels(values[~is_missing])

@@ -5,11 +5,13 @@ of them are more than noise.
 import reprlib
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass, replace
+from html import escape
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import betainc, ndtr, ndtri
 from sklearn.utils import check_random_state
 
 from skcalib._cells.cells import Cells
@@ -33,11 +35,18 @@ from skcalib._errors.binned import (
     resolved_method,
 )
 from skcalib._inference.adjustment import adjusted_pvalues, holm, pvalue_distribution
-from skcalib._inference.bias import bins_bias_test, rows_bias_test
+from skcalib._inference.bias import (
+    BiasTest,
+    bins_bias_test,
+    event_count_tails,
+    half_pvalue,
+    rows_bias_test,
+)
 from skcalib._inference.count_draws import FEW_EVENTS
 from skcalib._inference.hypotheses import Resampling, error_hypotheses
 from skcalib._inference.inversion import limits_of_each
 from skcalib._inference.results import ResultTable
+from skcalib._input.groups import with_small_groups_pooled
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import (
     check_confidence_level,
@@ -50,7 +59,11 @@ from skcalib._input.warn import warn
 from skcalib._progress import Progress
 from skcalib.binning import BaseBinning, EqualMass, check_binning
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
 _ORDERS = ("sorted", "given", "error")
+_ALTERNATIVES = ("two-sided", "greater", "less")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,6 +90,11 @@ class GroupCalibration(ResultTable):
     bias_pvalue, adjusted_bias_pvalue : ndarray of float
         P-value of "the bias of the group is 0", whatever its slope, and the same,
         adjusted (Holm).
+    binomial_pvalue, jeffreys_pvalue : ndarray of float
+        P-values of k events among n rows that all have the mean score, as validations
+        of rating grades report them: ``P(X >= k)`` of the binomial distribution and
+        ``P(Beta(k + 1/2, n - k + 1/2) <= score)`` for ``alternative="greater"``. For
+        independent rows.
     reason : ndarray of str
         Why the bias of the group has no limits; empty where it has.
     """
@@ -95,13 +113,126 @@ class GroupCalibration(ResultTable):
     adjusted_pvalue: np.ndarray
     bias_pvalue: np.ndarray
     adjusted_bias_pvalue: np.ndarray
+    binomial_pvalue: np.ndarray
+    jeffreys_pvalue: np.ndarray
     reason: np.ndarray
+    alternative: str = "two-sided"
+    confidence_level: float = 0.9
+
+    def differences(self) -> "GroupDifferences":
+        """Compare the bias of each group with that of each other one.
+
+        Returns
+        -------
+        table : GroupDifferences
+            One row for each pair: `group, other, difference, low, high, pvalue,
+            adjusted_pvalue`. The difference is the bias of the first less that of the
+            second.
+
+        Raises
+        ------
+        ValueError
+            For a table with another `alternative` than "two-sided", whose limits are
+            those of one side.
+
+        Notes
+        -----
+        The limits are those of both biases, put together by MOVER [1]_: each side of
+        the difference is the root of the sum of the squares of the two sides that it
+        is made of. It excludes 0 exactly where ``pvalue < 1 - confidence_level``. The
+        adjusted p-values are Holm's over all pairs. Groups are taken to be independent:
+        rows of one cluster in several groups are not.
+
+        References
+        ----------
+        .. [1] Zou and Donner (2008), Construction of confidence limits about effect
+           measures: a general approach.
+        """
+        if self.alternative != "two-sided":
+            raise ValueError(
+                f"This table has alternative={self.alternative!r}, and limits of one"
+                ' side. Make it with "two-sided" to compare groups.'
+            )
+        first, second = np.triu_indices(len(self), 1)
+        below, above = self.bias - self.bias_low, self.bias_high - self.bias
+        difference = self.bias[first] - self.bias[second]
+        lower = np.hypot(below[first], above[second])
+        upper = np.hypot(above[first], below[second])
+        z = ndtri((1 + self.confidence_level) / 2)
+        toward_zero = np.where(difference > 0, lower, upper)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            pvalue = 2 * ndtr(-z * np.abs(difference) / toward_zero)
+        # two groups without any spread differ for certain, or not at all
+        pvalue[toward_zero == 0] = difference[toward_zero == 0] == 0
+        adjusted = np.full(len(pvalue), np.nan)
+        known = ~np.isnan(pvalue)
+        adjusted[known] = holm(pvalue[known])
+        return GroupDifferences(
+            group=self.group[first],
+            other=self.group[second],
+            difference=difference,
+            low=difference - lower,
+            high=difference + upper,
+            pvalue=pvalue,
+            adjusted_pvalue=adjusted,
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupDifferences(ResultTable):
+    """Table of ``GroupCalibration.differences``: arrays with one entry per pair.
+
+    Parameters
+    ----------
+    group, other : ndarray
+        The two groups.
+    difference, low, high : ndarray of float
+        Bias of `group` less that of `other`, and its confidence interval.
+    pvalue, adjusted_pvalue : ndarray of float
+        P-value of "both have the same bias", and the same, adjusted by Holm's rule for
+        the number of pairs. NaN where a bias has no limits.
+    """
+
+    group: np.ndarray
+    other: np.ndarray
+    difference: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    pvalue: np.ndarray
+    adjusted_pvalue: np.ndarray
+
+
+class GroupCalibrationByModel(dict):
+    """The table of each model by its name: a dict that is also one table."""
+
+    def to_frame(self) -> "DataFrame":
+        """Return the tables below each other.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            The column `model`, and those of `GroupCalibration`.
+        """
+        import pandas as pd
+
+        parts = []
+        for name, table in self.items():
+            part = table.to_frame()
+            part.insert(0, "model", name)
+            parts.append(part)
+        return pd.concat(parts, ignore_index=True)
+
+    def _repr_html_(self):
+        return "".join(
+            f"<p>{escape(str(name))}</p>{table._repr_html_()}"
+            for name, table in self.items()
+        )
 
 
 @hint_at_keywords
 def calibration_by_group(
     y_true: ArrayLike | Mapping[Any, BinStatistics],
-    y_proba: ArrayLike | None = None,
+    y_proba: ArrayLike | Mapping[str, ArrayLike] | None = None,
     groups: ArrayLike | Literal["predicted_class"] = "predicted_class",
     *,
     norm: float | Literal["l1", "l2", "max"] = 2,
@@ -109,6 +240,8 @@ def calibration_by_group(
     method: Literal["auto", "plugin", "debiased", "unbiased", "label_binned"] = "auto",
     order: Literal["sorted", "given", "error"] = "sorted",
     max_bins: int | None = None,
+    min_group_size: int | None = None,
+    alternative: Literal["two-sided", "greater", "less"] = "two-sided",
     adjustment: Literal["holm", "exact"] = "holm",
     confidence_level: float = 0.9,
     n_resamples: int = 199,
@@ -120,7 +253,7 @@ def calibration_by_group(
     labels: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
     verbose: bool = False,
-) -> GroupCalibration:
+) -> Any:
     """Bias, calibration error, intervals and p-values of each group, one row per group.
 
     The bias (mean score minus event frequency) of each group has an interval and a
@@ -133,11 +266,14 @@ def calibration_by_group(
     y_true : array-like of shape (n,), or dict
         Labels. A dict from group to `BinStatistics` takes the place of the labels,
         probabilities and groups.
-    y_proba : array-like of shape (n,), (n, 2) or (n, K), default=None
-        Probabilities in [0, 1].
-    groups : array-like of shape (n,) or "predicted_class", default="predicted_class"
+    y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict, default=None
+        Probabilities in [0, 1]. A dict from the names of models to theirs gives a table
+        for each.
+    groups : array-like of shape (n,) or (n, n_columns), or "predicted_class", \
+            default="predicted_class"
         The group of each row: subject, site, month, or the class that is predicted for
-        it. Missing values are the group "missing". Floats with more than 30 distinct
+        it. Several columns (``frame[["sex", "age_band"]]``) make a group of each
+        combination, a tuple. An ordered Categorical keeps its order. Missing values are the group "missing". Floats with more than 30 distinct
         values are measurements, and need `max_bins`.
     norm : float, default=2
         Norm of the error: p >= 1, or ``np.inf`` (`method` "plugin" only).
@@ -152,6 +288,13 @@ def calibration_by_group(
     max_bins : int, default=None
         Groups of numbers or dates with more distinct values are at most so many
         quantiles, named by their edges: "<= 20", "(20, 35.5]", "> 35.5".
+    min_group_size : int, default=None
+        Groups of fewer rows are one group, "other".
+    alternative : {"two-sided", "greater", "less"}, default="two-sided"
+        Which side every p-value tests, and every limit of the bias bounds. "greater":
+        more events than the scores say (a default rate above the grade's probability),
+        "less": fewer. With one side, `bias_low` or `bias_high` is what is possible at
+        all.
     adjustment : {"holm", "exact"}, default="holm"
         How `pvalue` is adjusted for the number of groups. Holm's rule holds for any
         p-values. "exact" uses that the groups are independent and which p-values each
@@ -185,10 +328,11 @@ def calibration_by_group(
 
     Returns
     -------
-    table : GroupCalibration
+    table : GroupCalibration or GroupCalibrationByModel
         Frozen table of arrays
-        (`group, n, mean_score, event_frequency, bias, bias_low, bias_high, error, error_low, error_high, pvalue, adjusted_pvalue, bias_pvalue, adjusted_bias_pvalue, reason`)
-        with ``len`` and ``to_frame()``.
+        (`group, n, mean_score, event_frequency, bias, bias_low, bias_high, error, error_low, error_high, pvalue, adjusted_pvalue, bias_pvalue, adjusted_bias_pvalue, binomial_pvalue, jeffreys_pvalue, reason`)
+        with ``len``, ``to_frame()`` and ``differences()``, which compares groups. For a
+        dict of models a dict of these, with ``to_frame()``.
 
     Raises
     ------
@@ -264,15 +408,40 @@ def calibration_by_group(
     >>> table.adjusted_pvalue.round(6).tolist()
     [0.008362, 1.0]
     """  # noqa: E501
+    if isinstance(y_proba, Mapping):
+        options = {
+            "norm": norm,
+            "binning": binning,
+            "method": method,
+            "order": order,
+            "max_bins": max_bins,
+            "min_group_size": min_group_size,
+            "alternative": alternative,
+            "adjustment": adjustment,
+            "confidence_level": confidence_level,
+            "n_resamples": n_resamples,
+            "multiclass": multiclass,
+            "sample_weight": sample_weight,
+            "weight_type": weight_type,
+            "clusters": clusters,
+            "pos_label": pos_label,
+            "labels": labels,
+            "random_state": random_state,
+            "verbose": verbose,
+        }
+        return _by_model(y_true, y_proba, groups, options)
     norm = check_norm(norm, method=method)
     confidence_level = check_confidence_level(confidence_level)
     check_int(n_resamples, "n_resamples")
+    _check_alternative(alternative, confidence_level)
+    if min_group_size is not None:
+        check_int(min_group_size, "min_group_size")
     check_option(order, "order", _ORDERS)
     check_option(adjustment, "adjustment", ("holm", "exact"))
     rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
-    if isinstance(y_true, dict):
+    if isinstance(y_true, Mapping):
         rows |= {"y_proba": y_proba, "binning": binning, "clusters": clusters}
-        rows["max_bins"] = max_bins
+        rows |= {"max_bins": max_bins, "min_group_size": min_group_size}
         refuse_beside_bins("a dict of BinStatistics", multiclass=multiclass, **rows)
         names, samples, first = _statistics_by_group(y_true, groups, weight_type)
     else:
@@ -287,8 +456,13 @@ def calibration_by_group(
         else:
             cluster = check_groups(clusters, len(data.scores), name="clusters")[1]
         strategy = check_binning(binning, EqualMass("cube_root"))
+        names, codes = group_codes(groups, data, max_bins=max_bins, takes_max_bins=True)
+        if min_group_size is not None:
+            names, codes = with_small_groups_pooled(
+                names, codes, data.kept, min_group_size
+            )
         names, samples, first = _rows_by_group(
-            data, groups, max_bins, cluster, multiclass, strategy, weight_type
+            data, names, codes, cluster, multiclass, strategy, weight_type
         )
     resampling = Resampling(
         n_resamples,
@@ -306,18 +480,38 @@ def calibration_by_group(
             confidence_level,
             progress,
         )
-        table = _table(names, samples, errors, confidence_level, adjustment)
+        table = _table(
+            names, samples, errors, confidence_level, adjustment, alternative
+        )
     if clusters is not None:
         _warn_of_few_events(table)
     # NaN comes last
     keys = {"sorted": np.arange(len(names)), "given": first, "error": -table.error}
     rows = np.argsort(keys[order], kind="stable")
-    return GroupCalibration(*(column[rows] for column in table.columns().values()))
+    columns = {name: column[rows] for name, column in table.columns().items()}
+    return replace(table, **columns)
 
 
-def _rows_by_group(data, groups, max_bins, cluster, multiclass, strategy, weight_type):
-    """Return the distinct groups, sorted, their samples, and the first row of each."""
-    names, codes = group_codes(groups, data, max_bins=max_bins, takes_max_bins=True)
+def _by_model(y_true, models, groups, options):
+    """Return the table of each model."""
+    if not models:
+        raise ValueError("y_proba is an empty dict: it must hold at least one model.")
+    tables = GroupCalibrationByModel()
+    for name, y_proba in models.items():
+        tables[name] = calibration_by_group(y_true, y_proba, groups, **options)
+    return tables
+
+
+def _check_alternative(alternative, confidence_level):
+    check_option(alternative, "alternative", _ALTERNATIVES)
+    if alternative != "two-sided" and confidence_level <= 0.5:
+        raise ValueError(
+            f"confidence_level={confidence_level} of one side must be above 0.5."
+        )
+
+
+def _rows_by_group(data, names, codes, cluster, multiclass, strategy, weight_type):
+    """Return the groups that have rows, their samples, and the first row of each."""
     present, samples, first = [], [], []
     for code, rows in split_by_group(data, codes):
         task = one_task(
@@ -419,7 +613,7 @@ def _errors(samples, params, resampling, confidence_level, progress):
     return errors
 
 
-def _table(names, samples, errors, confidence_level, adjustment):
+def _table(names, samples, errors, confidence_level, adjustment, alternative):
     """Return the table in the order of the names."""
     # of integer dtype where each row counts once in all groups
     n = np.array([sample.n for sample in samples])
@@ -428,7 +622,7 @@ def _table(names, samples, errors, confidence_level, adjustment):
     tests = []
     reasons = []
     for sample in samples:
-        test, reason = sample.bias_test(confidence_level)
+        test, reason = sample.bias_test(confidence_level, alternative)
         tests.append(test)
         reasons.append(reason)
     pvalue, bias_low, bias_high, bias_pvalue = np.array(tests).T
@@ -442,8 +636,10 @@ def _table(names, samples, errors, confidence_level, adjustment):
     if adjustment == "holm":
         adjusted = holm(pvalue)
     else:
-        adjusted = adjusted_pvalues(pvalue, [_known_law(sample) for sample in samples])
+        laws = [_known_law(sample, alternative) for sample in samples]
+        adjusted = adjusted_pvalues(pvalue, laws)
     error, error_low, error_high = errors
+    n_events = n * event_frequency
     return GroupCalibration(
         group=names,
         n=n,
@@ -459,17 +655,51 @@ def _table(names, samples, errors, confidence_level, adjustment):
         adjusted_pvalue=adjusted,
         bias_pvalue=bias_pvalue,
         adjusted_bias_pvalue=holm(bias_pvalue),
+        binomial_pvalue=binomial_pvalue(n_events, n, mean_score, alternative),
+        jeffreys_pvalue=jeffreys_pvalue(n_events, n, mean_score, alternative),
         reason=np.array(reasons, dtype=str),
+        alternative=alternative,
+        confidence_level=confidence_level,
     )
 
 
-def _known_law(sample):
+def binomial_pvalue(n_events, n, score, alternative):
+    """Return the p-value of k events among n rows of one score, by the binomial
+    distribution; weights may be fractions.
+    """
+    # P(X >= k) = I_s(k, n - k + 1), 1 for k = 0
+    greater = np.where(
+        n_events > 0, betainc(np.maximum(n_events, 1e-9), n - n_events + 1, score), 1.0
+    )
+    rest = n - n_events
+    less = np.where(
+        rest > 0, betainc(np.maximum(rest, 1e-9), n_events + 1, 1 - score), 1.0
+    )
+    return one_side(greater, less, alternative)
+
+
+def jeffreys_pvalue(n_events, n, score, alternative):
+    """Return the probability that the frequency is on the other side of the score,
+    after k events among n rows and Jeffreys' prior.
+    """
+    a, b = n_events + 0.5, n - n_events + 0.5
+    return one_side(betainc(a, b, score), betainc(b, a, 1 - score), alternative)
+
+
+def one_side(greater, less, alternative):
+    """Return the p-values of an alternative for those of both sides."""
+    if alternative == "two-sided":
+        return np.minimum(2 * np.minimum(greater, less), 1.0)
+    return greater if alternative == "greater" else less
+
+
+def _known_law(sample, alternative):
     """Return the distribution of the p-value of a calibrated group, where it is known
     exactly, else None.
     """
     if sample.cluster is not None or sample.importance:
         return None
-    return pvalue_distribution(*sample.scores())
+    return pvalue_distribution(*sample.scores(), alternative)
 
 
 def _warn_of_few_events(table):
@@ -520,10 +750,33 @@ class Sample(NamedTuple):
             return Cells.of_bins(self.statistics).two_points()
         return self.task.scores, self.task.sample_weight
 
-    def bias_test(self, confidence_level):
+    def bias_test(self, confidence_level, alternative="two-sided"):
         """Return the `BiasTest` of mean score minus event frequency, and why it has no
         limits.
         """
+        if alternative == "two-sided":
+            return self._two_sided_bias_test(confidence_level)
+        test, reason = self._two_sided_bias_test(2 * confidence_level - 1)
+        bias = self.mean_score - self.event_frequency
+        is_on_side = bias < 0 if alternative == "greater" else bias > 0
+        pvalue = half_pvalue(test.pvalue, is_on_side)
+        if not reason and self.cluster is None and not self.importance:
+            scores, weight = self.scores()
+            events = self.statistics.weighted_label.sum()
+            pvalue = one_side(*event_count_tails(scores, events, weight), alternative)
+        bias_pvalue = half_pvalue(test.bias_pvalue, is_on_side)
+        if test.bias_pvalue == test.pvalue:
+            bias_pvalue = pvalue
+        low, high = test.low, test.high
+        if alternative == "greater":
+            low = self.mean_score - 1 if not reason else np.nan
+        else:
+            high = self.mean_score if not reason else np.nan
+        if reason:
+            pvalue = bias_pvalue = 1.0
+        return BiasTest(float(pvalue), low, high, float(bias_pvalue)), reason
+
+    def _two_sided_bias_test(self, confidence_level):
         scores, weight = self.scores()
         if self.task is not None and (self.importance or self.cluster is not None):
             return rows_bias_test(

@@ -295,8 +295,7 @@ def _check_method(method, metric, binning, df):
         check_int(df, "df")
         if method != "hosmer_lemeshow":
             raise ValueError(
-                'df is for method="hosmer_lemeshow" and has no meaning for'
-                f" {method!r}."
+                f'df is for method="hosmer_lemeshow" and has no meaning for {method!r}.'
             )
 
 
