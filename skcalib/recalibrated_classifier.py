@@ -18,6 +18,7 @@ from skcalib._inference.results import IntervalEstimate
 from skcalib._input.annotations import CrossValidation
 from skcalib._input.classifier_scores import classifier_scores
 from skcalib._input.scores import check_sample_weight
+from skcalib._input.tensors import as_array, as_given
 from skcalib._input.warn import warn
 from skcalib._rows.links import rounded
 from skcalib.cross_fitting import ClassifierFits, ClassifierWrapper
@@ -275,12 +276,13 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         Returns
         -------
         y_proba : ndarray of shape (n_samples, n_classes)
-            Probability of each class, in the order of `classes_`.
+            Probability of each class, in the order of `classes_`. Where scikit-learn
+            dispatches to the array API, a tensor gives a tensor of the same library,
+            device and floating type.
         """
         check_is_fitted(self)
-        return sum(
-            pair.predict_proba(X) for pair in self.calibrated_classifiers_
-        ) / len(self.calibrated_classifiers_)
+        total = sum(pair.predict_proba(X) for pair in self.calibrated_classifiers_)
+        return as_given(total / len(self.calibrated_classifiers_), X)
 
     def predict(self, X):
         """Return the most probable class.
@@ -300,7 +302,8 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         first, *others = self.calibrated_classifiers_
         if not others and hasattr(first.recalibrator, "predict"):
             return first.predict(X)
-        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        probabilities, _ = as_array(self.predict_proba(X))
+        return self.classes_[np.argmax(probabilities, axis=1)]
 
     def get_metadata_routing(self):
         """Return how metadata reaches the classifier's `fit` and the splitter.

@@ -2,6 +2,7 @@
 
 from sklearn.metrics._scorer import _BaseScorer as BaseScorer
 from sklearn.utils import _safe_indexing as safe_indexing
+from sklearn.utils._array_api import get_namespace_and_device
 from sklearn.utils._param_validation import (
     HasMethods,
     Interval,
@@ -21,6 +22,7 @@ __all__ = [
     "StrOptions",
     "check_feature_names_in",
     "check_method_params",
+    "get_namespace_and_device",
     "num_samples",
     "safe_indexing",
     "safe_split",

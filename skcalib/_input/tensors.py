@@ -1,6 +1,11 @@
-"""Arrays of anything that NumPy reads, and of tensors wherever they live."""
+"""Arrays of anything that NumPy reads, and of tensors wherever they live; and tensors
+of the same kind again.
+"""
 
 import numpy as np
+from sklearn import get_config
+
+from skcalib._input.sklearn_private import get_namespace_and_device
 
 
 def as_array(values):
@@ -13,10 +18,41 @@ def as_array(values):
         # NumPy has no such type of its own.
         if str(getattr(values, "dtype", "")).endswith("bfloat16"):
             return np.asarray(values.float()), "bfloat16"
-    array = np.asarray(values)
+    array = np.asarray(_on_processor(values))
     if array.dtype.name == "bfloat16":  # of the package ml_dtypes, as JAX gives it
         return array.astype(np.float32), "bfloat16"
     return array, array.dtype.name
+
+
+def _on_processor(values):
+    """Return what NumPy reads for an array of the array API, by DLPack where it can."""
+    if isinstance(values, np.ndarray) or not hasattr(values, "__array_namespace__"):
+        return values
+    try:
+        return np.from_dlpack(values)
+    except (AttributeError, BufferError, RuntimeError, TypeError, ValueError):
+        return values
+
+
+def as_given(array, given):
+    """Return an array as the tensor that belongs to `given`: of its namespace, on its
+    device, of its floating type.
+
+    That is where scikit-learn dispatches to the array API
+    (``config_context(array_api_dispatch=True)``). Elsewhere the array is returned.
+    """
+    is_array = hasattr(given, "__array_namespace__") or _is_tensor(given)
+    if isinstance(given, np.ndarray) or not is_array:
+        return array
+    if not get_config()["array_api_dispatch"]:
+        return array
+    xp, is_dispatched, device = get_namespace_and_device(given)
+    if not is_dispatched:
+        return array
+    tensor = xp.asarray(array, device=device)
+    if xp.isdtype(given.dtype, "real floating"):
+        tensor = xp.astype(tensor, given.dtype)
+    return tensor
 
 
 def _is_tensor(values):

@@ -4,7 +4,7 @@ short functions.
 
 import copy
 from numbers import Real
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +24,7 @@ from skcalib._input.scores import (
     drop_zero_weight,
 )
 from skcalib._input.sklearn_private import Interval, StrOptions
+from skcalib._input.tensors import as_given
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.links import (
     LARGEST_GAP,
@@ -623,6 +624,28 @@ class LogitRecalibrator(BaseRecalibrator):
     ... ).round(3).tolist()
     [[0.25, 0.75]]
     """
+
+    def predict_proba(self, X: ArrayLike) -> Any:
+        """Return calibrated probabilities.
+
+        Parameters
+        ----------
+        X : array-like with as many columns as in `fit`
+            Scores.
+
+        Returns
+        -------
+        probabilities : ndarray of float64, shape (n, n_classes)
+            In the order of `classes_`. Where scikit-learn dispatches to the array API
+            (``sklearn.config_context(array_api_dispatch=True)``), a tensor gives a
+            tensor of the same library, device and floating type.
+
+        Raises
+        ------
+        ValueError
+            For scores that are not valid, or of another width than those of `fit`.
+        """
+        return as_given(super().predict_proba(X), X)
 
     # Whether the two hooks leave out classes whose logit is -inf. Others see the
     # logarithm of the clipping constant there.
