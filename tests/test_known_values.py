@@ -1,5 +1,5 @@
-"""Values of R and of direct integration: Hosmer-Lemeshow with development data's
-degrees of freedom, smECE at a given width, and p-values of grades.
+"""Values of other software and of direct integration: val.prob, Hosmer-Lemeshow with
+development data's degrees of freedom, dcurves, and smECE at a given width.
 """
 
 from functools import partial
@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 from _catalog import refused
 from scipy.special import expit, logit
+from scipy.stats import norm
 
 from skcalib.binning import FixedEdges
+from skcalib.decisions import net_benefit
+from skcalib.evaluation import calibration_summary
 from skcalib.metrics import (
     calibration_error_interval,
     calibration_test,
@@ -87,3 +90,68 @@ def test_smooth_error_at_a_width_has_test_and_interval():
     interval = calibration_error_interval(y, p, metric=metric, random_state=0)
     assert interval.low < interval.estimate < interval.high
     assert interval.estimate == metric(y, p)
+
+
+def _ties60():
+    p = np.round(0.1 * np.ceil(np.arange(1, 61) / 60 * 9), 1)
+    return _golden(60, 1000) < p**1.3, p
+
+
+def _rare500():
+    p = expit(-4.5 + 4 * (np.arange(1, 501) - 0.5) / 500)
+    return _golden(500, 7) < expit(-0.4 + 1.2 * logit(p)), p
+
+
+# rms::val.prob 6.5-0, glm and pROC 1.18.0 in R 4.2.2: U, U:p, R2, Dxy, slope,
+# calibration in the large, area (exact), O/E
+VAL_PROB = [
+    (
+        _grid200,
+        [0.03458178494, 0.0115834434, 0.2447479238, 0.5491446503, 0.6997737767]
+        + [0.3312020953, 0.7745723251, 1.11],
+    ),
+    (
+        _ties60,
+        [0.01094236024, 0.2649349891, 0.3284549673, 0.6217142857, 1.091875105]
+        + [-0.4849831169, 0.8108571429, 0.8250825083],
+    ),
+    (
+        _rare500,
+        [0.03209955338, 0.000120376245, 0.1145486033, 0.624866453, 1.259882477]
+        + [-0.7079029674, 0.8124332265, 0.5528815649],
+    ),
+]
+
+
+@pytest.mark.parametrize(("rows", "expected"), VAL_PROB)
+def test_summary_has_the_numbers_of_val_prob(rows, expected):
+    found = calibration_summary(*rows(), n_resamples=1, random_state=0)
+    numbers = [found.unreliability, found.joint_pvalue, found.nagelkerke_r2]
+    numbers += [found.dxy.estimate, found.slope.estimate, found.intercept.estimate]
+    numbers += [found.auc.estimate, found.observed_expected.estimate]
+    # R's glm stops where the deviance moves by 1e-15: its slopes have six digits
+    np.testing.assert_allclose(numbers, expected, rtol=1e-6)
+
+
+# dcurves 1.1.7: threshold, net benefit, avoided per patient, with harm .0333, with
+# prevalence .15
+DCURVES = [
+    (0.05, 0.18644737, 0.09250000, 0.15314737, 0.11372872),
+    (0.10, 0.16361111, 0.24750000, 0.13031111, 0.09295394),
+    (0.25, 0.10500000, 0.42500000, 0.07170000, 0.05087973),
+    (0.60, 0.02500000, 0.64583333, -0.00830000, 0.00742440),
+]
+
+
+def test_net_benefit_is_that_of_dcurves():
+    n = np.arange(1, 401)
+    model = expit(-1.9 + 1.5 * norm.ppf(n * np.sqrt(2) % 1))
+    y = n * np.sqrt(5) % 1 < model**0.9
+    threshold, benefit, avoided, with_harm, of_cases = np.array(DCURVES).T
+    plain = net_benefit(y, model, thresholds=threshold)
+    np.testing.assert_allclose(plain.net_benefit, benefit, atol=1e-8)
+    np.testing.assert_allclose(plain.interventions_avoided / 100, avoided, atol=1e-8)
+    harmed = net_benefit(y, model, thresholds=threshold, harm=0.0333)
+    np.testing.assert_allclose(harmed.net_benefit, with_harm, atol=1e-8)
+    sampled = net_benefit(y, model, thresholds=threshold, prevalence=0.15)
+    np.testing.assert_allclose(sampled.net_benefit, of_cases, atol=1e-8)
