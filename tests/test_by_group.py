@@ -39,6 +39,8 @@ COLUMNS += [
     "adjusted_pvalue",
     "bias_pvalue",
     "adjusted_bias_pvalue",
+    "binomial_pvalue",
+    "jeffreys_pvalue",
     "reason",
 ]
 

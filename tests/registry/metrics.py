@@ -130,6 +130,15 @@ def _scorers(rows):
 
 
 ENTRIES = {
+    "skcalib.metrics.ClassBinStatistics": Entry(
+        job="skcalib.metrics.reliability_curve",
+        result=lambda rows: dict(
+            BinStatistics.from_predictions(
+                rows.y3, rows.p3, [0, 0.5, 1], multiclass="marginal"
+            )
+        ),
+        no_paper="sums",
+    ),
     "skcalib.metrics.BinStatistics": Entry(
         job="skcalib.metrics.reliability_curve",
         result=lambda rows: BinStatistics.from_predictions(
