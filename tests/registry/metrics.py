@@ -134,7 +134,7 @@ ENTRIES = {
         job="skcalib.metrics.reliability_curve",
         result=lambda rows: dict(
             BinStatistics.from_predictions(
-                rows.y3, rows.p3, [0, 0.5, 1], multiclass="marginal"
+                rows.label, rows.proba, [0, 0.5, 1], multiclass="marginal"
             )
         ),
         no_paper="sums",
