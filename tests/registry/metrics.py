@@ -182,7 +182,7 @@ ENTRIES = {
     ),
     "skcalib.metrics.calibration_slope_intercept": MetricEntry(
         job="doc/reading_a_diagram.md",
-        result=lambda rows: calibration_slope_intercept(rows.y, rows.scores),
+        result=lambda rows: calibration_slope_intercept(rows.y, rows.inner_scores),
     ),
     "skcalib.metrics.calibration_test": MetricEntry(
         job="doc/which_error.md",
