@@ -140,5 +140,10 @@ def test_scores_of_exactly_0_and_1_are_said():
         calibration_slope_intercept(labels, scores, clusters=patients)
     with pytest.warns(UserWarning, match="the others is not determined"):
         calibration_slope_intercept([0, 1, 1, 0], [0.0, 0.0, 1.0, 1.0])
+    # Those that are right say nothing, and move nothing.
+    right = np.append(labels[inner], [False, True]), np.append(scores[inner], [0, 1])
+    assert calibration_slope_intercept(*right).slope.estimate == pytest.approx(
+        alone.estimate, rel=1e-6
+    )
     with pytest.warns(UserWarning, match="exactly 0 or 1.*inner_slope"):
         calibration_by_cluster(labels, scores, np.arange(300) % 3)

@@ -2,7 +2,7 @@
 a bin.
 """
 
-from skcalib.binning._base import BaseBinning
+from skcalib.binning._base import BaseBinning, assign_bins
 from skcalib.binning._equal_mass import EqualMass, check_binning
 from skcalib.binning._equal_width import EqualWidth
 from skcalib.binning._fixed_edges import FixedEdges
@@ -22,5 +22,6 @@ __all__ = [
     "MonotonicSweep",
     "PoolAdjacentViolators",
     "UniqueScores",
+    "assign_bins",
     "check_binning",
 ]

@@ -126,12 +126,40 @@ class BaseBinning(DefaultObjects, BaseEstimator):
         )
 
 
-def assign_bins(scores, edges):
-    """Return the index of each score's bin.
+def assign_bins(scores: ArrayLike, edges: ArrayLike) -> np.ndarray:
+    """Return the index of each score's bin: the one rule of all bins.
 
-    Bins are right-closed, the first one on both sides. Scores beyond the outer edges
-    belong to the outer bins. Scores and edges that are no numbers, such as text and
-    NaN, are refused.
+    Bins are right-closed, the first one on both sides.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n,)
+        Scores. Those beyond the outer edges belong to the outer bins.
+    edges : array-like of shape (n_bins + 1,)
+        Increasing edges.
+
+    Returns
+    -------
+    bins : ndarray of int, shape (n,)
+        Indices from 0 to n_bins - 1.
+
+    Raises
+    ------
+    ValueError
+        For scores or edges that are no numbers, such as text and NaN.
+
+    See Also
+    --------
+    skcalib.binning.FixedEdges : Bins with given edges.
+    skcalib.metrics.reliability_curve : The sums of each bin.
+
+    Examples
+    --------
+    A score on an edge belongs to the lower bin.
+
+    >>> from skcalib.binning import assign_bins
+    >>> assign_bins([0.0, 0.5, 0.51, 1.0], [0.0, 0.5, 1.0]).tolist()
+    [0, 0, 1, 1]
     """
     scores, _ = as_array(scores)
     edges = as_numbers(edges, "edges")

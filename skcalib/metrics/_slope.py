@@ -24,6 +24,9 @@ from skcalib._solvers.logistic import fit_logistic
 # Standard errors by which the residuals must vary more than the model says. With more
 # of them intervals are too short where events are as frequent at all scores.
 _NOISE = 0.5
+# The part of an interval's length by which scores of 0 and 1 may move the slope unsaid:
+# those that are right move it by nothing.
+_NO_MATTER = 0.05
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,7 +106,7 @@ def calibration_slope_intercept(
     -----
     UserWarning
         For weights that are not integers with ``weight_type="frequency"``. For scores
-        of exactly 0 or 1, with the slope of the others.
+        of exactly 0 or 1 that move the slope, with the slope of the others.
 
     See Also
     --------
@@ -178,7 +181,7 @@ def calibration_slope_intercept(
 
 
 def _warn_of_extremes(task, slope, *options):
-    """Warn of scores of exactly 0 and 1, with the slope of the others."""
+    """Warn of scores of exactly 0 and 1 that move the slope from that of the others."""
     inner = is_inner(task.scores)
     if inner.all():
         return
@@ -193,6 +196,8 @@ def _warn_of_extremes(task, slope, *options):
         *levels, cluster = options
         cluster = None if cluster is None else cluster_codes(cluster[inner])
         found = coefficient(others, "slope", *levels, cluster)
+        if abs(found.estimate - slope) <= _NO_MATTER * (found.high - found.low):
+            return
         alone = (
             f"the slope of the others alone is {found.estimate:.3g} ({found.low:.3g} to"
             f" {found.high:.3g})"

@@ -10,6 +10,7 @@ from skcalib.binning import (
     MonotonicSweep,
     PoolAdjacentViolators,
     UniqueScores,
+    assign_bins,
     check_binning,
 )
 
@@ -64,6 +65,11 @@ ENTRIES = {
     "skcalib.binning.UniqueScores": Entry(
         job="doc/how_many_bins.md",
         results=_edges_of(UniqueScores()),
+        no_paper="bins that are given",
+    ),
+    "skcalib.binning.assign_bins": Entry(
+        job="doc/howto_binning.md",
+        result=lambda rows: assign_bins([0.0, 0.5, 0.51, 1.0], [0.0, 0.5, 1.0]),
         no_paper="bins that are given",
     ),
     "skcalib.binning.check_binning": Entry(
