@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 
 class ClassBinStatistics(Mapping):
-    """Sums by bin of each class against the rest: a mapping from class to
-    `BinStatistics`.
+    """Sums by bin of each class against the rest, as a mapping.
 
     ``BinStatistics.from_predictions(..., multiclass="marginal")`` makes it. Those of
     other rows add up by ``+``. `calibration_by_group` takes it as it takes a dict, and
