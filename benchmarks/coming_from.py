@@ -435,7 +435,7 @@ DIFFERENCES = [
         lambda: 0.0,
         lambda: _largest_difference(
             _betacal(S, Y).predict(S[:, None]),
-            skcalib.BetaCalibration(smooth_targets=False),
+            skcalib.BetaCalibration(alpha=0, smooth_targets=False),
         ),
         "the same maximum of the likelihood; the solver there stops a little earlier",
     ),

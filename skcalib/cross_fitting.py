@@ -68,12 +68,16 @@ class ClassifierWrapper(MetaEstimatorMixin, BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags = get_tags(self._classifier()).input_tags
+        tags.input_tags = get_tags(self._unfitted_classifier()).input_tags
         return tags
 
     def _classifier(self):
         """Return the unfitted classifier."""
         return self.estimator
+
+    def _unfitted_classifier(self):
+        """Return the same, only to be looked at: tags are asked for often."""
+        return self._classifier()
 
     def _fits(self, X, y, methods, params, caller="fit"):
         """Return the fits of the classifier to rows that are checked, with the metadata
@@ -524,14 +528,15 @@ class ClassifierFits(NamedTuple):
             )
         return splits, times_tested
 
-    def of_folds(self, splits, run):
-        """Return the models of the folds, and the score of each row from the one that
-        was not fitted on it.
+    def of_folds_and_all(self, splits, run):
+        """Return the models of the folds, the score of each row from the one that was
+        not fitted on it, and the model fitted on all rows.
         """
-        models, scores = zip(
-            *run([delayed(self._fold)(*split) for split in splits]), strict=True
-        )
-        return models, _gathered(scores, splits)
+        tasks = [delayed(self.on_all_rows)()]
+        tasks += [delayed(self._fold)(*split) for split in splits]
+        model_of_all, *of_folds = run(tasks)
+        models, scores = zip(*of_folds, strict=True)
+        return models, _gathered(scores, splits), model_of_all
 
     def cross_fitted(self, cv, run, *, tested="once"):
         """Return out-of-fold scores, the rows that have one, in order, and the model

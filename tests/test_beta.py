@@ -60,7 +60,9 @@ def _twin(kind, scores, y, weights):
 def test_fit_is_the_constrained_minimum(kind, smooth, truth):
     scores, y = _sample(*truth, n=150)
     weights = np.random.default_rng(1).random(len(y))
-    model = BetaCalibration(kind, smooth_targets=smooth).fit(scores, y, weights)
+    model = BetaCalibration(kind, alpha=0, smooth_targets=smooth).fit(
+        scores, y, weights
+    )
     events, others = weights[y].sum(), weights[~y].sum()
     targets = (
         np.where(y, (events + 1) / (events + 2), 1 / (others + 2)) if smooth else y
@@ -87,7 +89,7 @@ def test_a_negative_parameter_is_left_out_and_the_others_refitted():
     refit = LogisticRegression(C=1e10, tol=1e-10, max_iter=10_000).fit(
         features[:, :1], y
     )
-    model = BetaCalibration(smooth_targets=False, clip=None).fit(scores, y)
+    model = BetaCalibration(alpha=0, smooth_targets=False, clip=None).fit(scores, y)
     assert model.b_ == 0
     assert model.a_ == pytest.approx(refit.coef_[0, 0], abs=1e-4)
     assert model.c_ == pytest.approx(refit.intercept_[0], abs=1e-4)
@@ -100,7 +102,7 @@ def test_equal_slopes_are_platt_scaling():
             PlattScaling(smooth_targets=smooth).fit(scores, y).predict_proba(scores)
         )
         found = (
-            BetaCalibration("am", smooth_targets=smooth)
+            BetaCalibration("am", alpha=0, smooth_targets=smooth)
             .fit(scores, y)
             .predict_proba(scores)
         )
@@ -143,13 +145,13 @@ def test_extreme_scores_give_finite_forecasts(kind, smooth):
         1.0 - y,
     ):
         proba = (
-            BetaCalibration(kind, smooth_targets=smooth)
+            BetaCalibration(kind, alpha=0, smooth_targets=smooth)
             .fit(scores, y)
             .predict_proba([0, 0.1, 0.5, 1])
         )
         assert np.isfinite(np.log(proba)).all()
     log_odds = np.array([-1e90, -800, -3, 3, 800, 1e90])
-    model = BetaCalibration(kind, smooth_targets=smooth, input="logit").fit(
+    model = BetaCalibration(kind, alpha=0, smooth_targets=smooth, input="logit").fit(
         log_odds, [0, 0, 1, 0, 1, 1]
     )
     assert np.isfinite(np.log(model.predict_proba(log_odds))).all()
@@ -160,11 +162,11 @@ def test_smoothed_targets_serve_a_missing_class_and_separable_rows():
     separable = BetaCalibration().fit(scores, scores > 0.5).predict_proba(scores)[:, 1]
     # Targets of 1/5 and 4/5: as Platt's, the map stays between sensible odds.
     assert 0.05 < separable.min() < 0.3 < 0.7 < separable.max() < 0.95
-    one_class = BetaCalibration(classes=[0, 1]).fit(scores, np.ones(6, int))
+    one_class = BetaCalibration(alpha=0, classes=[0, 1]).fit(scores, np.ones(6, int))
     # (6 + 1) / (6 + 2)
     np.testing.assert_allclose(one_class.predict_proba(scores)[:, 1], 7 / 8, atol=1e-6)
     with refused(ValueError, "BetaCalibration", "class 0"):
-        BetaCalibration(smooth_targets=False, classes=[0, 1]).fit(
+        BetaCalibration(alpha=0, smooth_targets=False, classes=[0, 1]).fit(
             scores, np.ones(6, int)
         )
 
@@ -212,7 +214,7 @@ def test_parameters_are_checked():
 
 def test_equal_scores_get_their_event_frequency():
     for parameters in ("ab", "am", "abm"):
-        model = BetaCalibration(parameters, smooth_targets=False).fit(
+        model = BetaCalibration(parameters, alpha=0, smooth_targets=False).fit(
             [0.2] * 10, [0] * 9 + [1]
         )
         assert model.predict_proba([0.2])[0, 1] == pytest.approx(0.1, abs=1e-9)
@@ -242,3 +244,55 @@ def test_equal_rows_of_many_classes_have_one_map_in_any_order_and_with_weights(
         )
     weighted = method.fit(scores[:3], [0, 1, 2], [5, 11, 24]).predict_proba(grid)
     np.testing.assert_allclose(weighted, expected, atol=1e-7)
+
+
+# --- the ridge ---
+
+
+@pytest.mark.parametrize("kind", ["abm", "am", "ab"])
+@pytest.mark.parametrize("alpha", [0.3, 1.0, 30.0])
+def test_the_ridge_pulls_both_slopes_to_one(kind, alpha):
+    """The gradient vanishes: that of SLSQP's own objective, with the ridge."""
+    scores, y = _sample(n=60)
+    weights = np.ones(60)
+
+    def objective(free):
+        a, b = free[0], free[0 if kind == "am" else 1]
+        c = (a - b) * math.log(2)  # the midpoint is 1/2, plus its log-odds
+        c += 0 if kind == "ab" else free[-1]
+        ridge = alpha / 2 * ((a - 1) ** 2 + (b - 1) ** 2)
+        return _loss((a, b, c), scores, y, weights) + ridge
+
+    n_slopes = 1 if kind == "am" else 2
+    start = [1.0] * n_slopes + [0.0] * (kind != "ab")
+    bounds = [(0, None)] * n_slopes + [(None, None)] * (kind != "ab")
+    options = {"ftol": 1e-14, "maxiter": 500}
+    best = minimize(objective, start, method="SLSQP", bounds=bounds, options=options)
+    model = BetaCalibration(kind, alpha=alpha, smooth_targets=False, clip=None)
+    model.fit(scores, y)
+    slopes = [model.a_, model.b_][:n_slopes]
+    np.testing.assert_allclose(slopes, best.x[:n_slopes], atol=2e-4)
+
+
+def test_the_ridge_is_the_same_under_a_swap_of_labels():
+    log_odds = np.random.default_rng(3).normal(-3, 1, 40)
+    y = np.arange(40) % 7 == 0
+    model = BetaCalibration(input="logit").fit(log_odds, y)
+    swapped = BetaCalibration(input="logit").fit(-log_odds, ~y)
+    np.testing.assert_allclose([swapped.a_, swapped.b_], [model.b_, model.a_], 1e-8)
+    np.testing.assert_allclose(
+        swapped.predict_proba(-log_odds)[:, 0],
+        model.predict_proba(log_odds)[:, 1],
+        atol=1e-10,
+    )
+
+
+def test_scores_at_one_end_do_not_run_away():
+    rng = np.random.default_rng(0)
+    scores = rng.beta(1, 15, 30)
+    y = np.zeros(30, dtype=bool)
+    y[np.argsort(scores)[[3, 12]]] = True
+    free = BetaCalibration(alpha=0).fit(scores, y)
+    held = BetaCalibration().fit(scores, y)
+    assert held.b_ < 3
+    assert free.b_ > 2 * held.b_ or free.b_ == 0

@@ -212,3 +212,42 @@ def test_a_class_of_few_rows_is_in_every_training_part_of_folds_that_are_not_str
         )
         for fold in cross_validation_folds(2, scores, codes, stratified=False):
             assert set(codes[fold.train]) == {0, 1, 2}
+
+
+def test_a_class_of_two_rows_is_in_every_training_part():
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        scores, codes = rng.random((60, 30)), np.repeat(np.arange(30), 2)
+        folds = cross_validation_folds(5, scores, codes, stratified="auto")
+        assert sorted(np.concatenate([fold.test for fold in folds])) == list(range(60))
+        for fold in folds:
+            assert set(codes[fold.train]) == set(range(30))
+
+
+def test_only_many_classes_are_dealt_out_whatever_the_class():
+    """With 5 rows of each class stratified folds hold one of each."""
+    for n_classes, is_stratified in ((20, True), (21, False)):
+        codes = np.repeat(np.arange(n_classes), 5)
+        scores = np.random.default_rng(0).random((len(codes), n_classes))
+        folds = cross_validation_folds(5, scores, codes, stratified="auto")
+        counts = [np.bincount(codes[fold.test], minlength=n_classes) for fold in folds]
+        assert (np.ptp(counts) == 0) == is_stratified
+
+
+def test_training_rows_are_limited_and_their_classes_in_proportion():
+    rng = np.random.default_rng(0)
+    scores, codes = rng.random((1000, 1)), np.repeat([0, 1], [900, 100])
+    folds = cross_validation_folds(5, scores, codes, max_train_rows=200)
+    assert sorted(np.concatenate([fold.test for fold in folds])) == list(range(1000))
+    order = rng.permutation(1000)
+    again = cross_validation_folds(5, scores[order], codes[order], max_train_rows=200)
+    for fold, other in zip(folds, again, strict=True):
+        assert not set(fold.train) & set(fold.test)
+        assert np.bincount(codes[fold.train]).tolist() == [180, 20]
+        assert contents(fold, scores, codes) == contents(
+            other, scores[order], codes[order]
+        )
+    # copies of a row are limited alike
+    weight = np.full(1000, 3.0)
+    for fold in cross_validation_folds(5, scores, codes, weight, max_train_rows=200):
+        assert fold.train_weight.sum() == pytest.approx(200, abs=2)

@@ -52,6 +52,7 @@ from skcalib import (
     StackedRecalibrator,
     TemperatureScaling,
 )
+from skcalib._rows.pooling import POOLING_EXPONENT
 
 RECALIBRATORS = [
     HistogramBinning(binning=3),
@@ -208,10 +209,13 @@ def test_plain_loop(data, estimator, recalibrator, request):
     shared = RecalibratedClassifierCV(estimator, recalibrator=recalibrator, cv=cv).fit(
         X, y
     )
-    expected = np.mean(
-        [fitted.predict_proba(getattr(model, method)(X)) for model, _ in pairs], axis=0
-    )
-    np.testing.assert_allclose(shared.predict_proba(X), expected, rtol=1e-8)
+    models = [*(of_fold for of_fold, _ in pairs), model]
+    pooled = [fitted.predict_proba(getattr(model, method)(X)) for model in models]
+    # the normalised geometric mean, to the power that the package names
+    powers = np.prod(np.clip(pooled, 2.0**-52, 1), axis=0) ** (POOLING_EXPONENT / 4)
+    powers[np.max(pooled, axis=0) == 0] = 0  # what all exclude
+    expected = powers / powers.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(shared.predict_proba(X), expected, 1e-8, 1e-12)
     np.testing.assert_array_equal(shared.predict(X), expected.argmax(axis=1))
     assert not hasattr(shared, "gain_")
 
@@ -260,7 +264,8 @@ def test_sure_scores_are_recalibrated_and_the_gain_is_shown(binary):
     # a tree's log-loss is 36 for each row that it is wrong in
     assert model.gain_.low > 1
     assert len({id(pair.recalibrator) for pair in model.calibrated_classifiers_}) == 1
-    assert len(model.calibrated_classifiers_) == 5
+    # of five folds and of all rows
+    assert len(model.calibrated_classifiers_) == 6
     after = log_loss(y[200:], model.predict_proba(X[200:]))
     assert after < 0.1 * log_loss(
         y[200:], tree.fit(X[:200], y[:200]).predict_proba(X[200:])

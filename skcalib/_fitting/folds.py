@@ -11,6 +11,8 @@ from sklearn.utils import check_random_state
 from skcalib._rows.links import PROBABILITY_CLIP, log_probability, two_class_log_odds
 
 _SEED = 0
+# Classes from which on "auto" does not stratify.
+_MANY_CLASSES = 21
 # Integer weights are dealt out copy by copy up to this total; rows stay whole beyond
 # it.
 _MOST_COPIES = 10_000_000
@@ -30,11 +32,19 @@ class Fold(NamedTuple):
 
 
 def cross_validation_folds(
-    cv, scores, codes, sample_weight=None, input=None, stratified=True, seed=_SEED
+    cv,
+    scores,
+    codes,
+    sample_weight=None,
+    input=None,
+    stratified=True,
+    seed=_SEED,
+    max_train_rows=None,
 ):
     """Return the folds that `cv` stands for, which predict every row once.
 
-    An int stands for random folds, the same for the same rows in any order. Integer
+    An int stands for random folds, the same for the same rows in any order, and of two
+    classes whichever label counts as the event. Integer
     weights are copies of a row, which the folds are dealt like rows: a row may then be
     in several folds with a part of its weight each.
 
@@ -51,13 +61,17 @@ def cross_validation_folds(
     input : {"probability", "logit"}, default=None
         What the scores are. If it is given, logits and their probabilities make the
         same folds.
-    stratified : bool, default=True
+    stratified : bool or "auto", default=True
         Whether an int deals out each class evenly. Frequencies in a fold are then those
         of the other rows, which rewards fitting their noise: with 4,000 rows of 100
-        classes by .01 nats a row. False deals out evenly only the classes with so few
-        rows that a fold may hold them all.
+        classes by .01 nats a row. Otherwise rows are dealt out whatever their class,
+        but no fold holds a class of two rows or more alone. "auto" stratifies up to 20
+        classes.
     seed : int, default=0
         Seed of random folds.
+    max_train_rows : int, default=None
+        About how many rows an int deals out at most to be fitted to in a fold, each
+        class in proportion. All rows are predicted.
 
     Returns
     -------
@@ -72,7 +86,14 @@ def cross_validation_folds(
     """
     if cv is None or isinstance(cv, Integral):
         return _dealt_folds(
-            cv or 5, scores, codes, sample_weight, input, stratified, seed
+            cv or 5,
+            scores,
+            codes,
+            sample_weight,
+            input,
+            stratified,
+            seed,
+            max_train_rows,
         )
     splits = [
         [row_indices(rows, len(codes)) for rows in split]
@@ -106,17 +127,18 @@ def row_indices(rows, n_samples):
         ) from None
 
 
-def _dealt_folds(n_folds, scores, codes, sample_weight, input, stratified, seed):
+def _dealt_folds(
+    n_folds, scores, codes, sample_weight, input, stratified, seed, max_train_rows
+):
     """Return random folds that depend on the rows alone, not on their order."""
     n_rows = len(codes)
     weight = np.ones(n_rows) if sample_weight is None else sample_weight
+    if scores.shape[1] <= 2 and codes.max() <= 1:
+        scores, codes = _rarer_class_last(scores, codes, weight, input)
     copies = _copies(sample_weight, n_rows)
-    stratum = codes
-    if not stratified:
-        # Only classes with so few rows that a fold may hold them all: one of two folds
-        # holds all of 10 rows of a class in .002 of deals.
-        is_rare = np.bincount(codes, copies) < 10
-        stratum = np.where(is_rare[codes], codes, -1)
+    if stratified == "auto":
+        stratified = len(np.unique(codes)) < _MANY_CLASSES
+    stratum = codes if stratified else np.zeros(n_rows, dtype=np.intp)
 
     # 1. The rows in an order by their content: rows that tie are the same, so that it
     # does not matter which of them comes first.
@@ -130,18 +152,59 @@ def _dealt_folds(n_folds, scores, codes, sample_weight, input, stratified, seed)
 
     # 3. The copies are dealt out like cards. A row may then be in several folds, with a
     # share of its weight in each.
+    hand = np.arange(len(dealt)) % n_folds
+    if not stratified:
+        _part_classes(hand, codes[dealt], n_folds)
     folds = []
     for k in range(min(n_folds, len(dealt))):
-        share = np.bincount(dealt[k::n_folds], minlength=n_rows) / copies
-        train = np.flatnonzero(share < 1)
-        test = np.flatnonzero(share)
+        test_share = np.bincount(dealt[hand == k], minlength=n_rows) / copies
+        to_train = dealt[hand != k]
+        if max_train_rows is not None:
+            # The copies lie class by class: every step-th is a stratified sample.
+            to_train = to_train[:: max(-(-len(to_train) // max_train_rows), 1)]
+        train_share = np.bincount(to_train, minlength=n_rows) / copies
+        train = np.flatnonzero(train_share)
+        test = np.flatnonzero(test_share)
         if sample_weight is None:
             folds.append(Fold(train, None, test, None))
         else:
-            train_weight = (weight * (1 - share))[train]
-            test_weight = (weight * share)[test]
+            train_weight = (weight * train_share)[train]
+            test_weight = (weight * test_share)[test]
             folds.append(Fold(train, train_weight, test, test_weight))
     return folds
+
+
+def _part_classes(hand, codes, n_folds):
+    """Move a copy of each class that lies in one fold alone to the next one: the class
+    is then in the training rows of every fold.
+    """
+    by_class = np.argsort(codes, kind="stable")
+    first = np.flatnonzero(np.diff(codes[by_class], prepend=-1))
+    hands = hand[by_class]
+    lies_together = np.minimum.reduceat(hands, first) == np.maximum.reduceat(
+        hands, first
+    )
+    moved = by_class[first[lies_together]]
+    hand[moved] = (hand[moved] + 1) % n_folds
+
+
+def _rarer_class_last(scores, codes, weight, input):
+    """Return the scores and codes of two classes as they are, or with the labels
+    swapped: rows are then dealt alike whichever label counts as the event.
+    """
+    of_first, of_second = (weight[codes == k].sum() for k in (0, 1))
+    excess = of_second - of_first
+    if excess == 0:
+        excess = weight @ two_class_log_odds(scores, input or "probability")
+    if excess <= 0:
+        return scores, codes
+    if scores.shape[1] == 2:
+        swapped = scores[:, ::-1]
+    elif input == "logit":
+        swapped = -scores
+    else:
+        swapped = 1 - scores
+    return swapped, 1 - codes
 
 
 def _copies(sample_weight, n_rows):

@@ -75,6 +75,13 @@ def is_plain(member):
     return getattr(member, "_takes_validated_rows", False)
 
 
+def forecast(member, scores):
+    """Return a fitted member's probabilities of validated scores."""
+    if is_plain(member) and getattr(member, "_predicts_validated_rows", False):
+        return member._predict_encoded(scores)
+    return member.predict_proba(scores)
+
+
 def with_choices(member, fitted):
     """Return a clone of a member that keeps what it has chosen in a fit to all rows."""
     # A fit of this library's sets attributes and leaves parameters alone: a copy does.

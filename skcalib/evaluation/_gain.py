@@ -56,8 +56,8 @@ def recalibration_gain(
         more.
     cv : int, splitter or iterable of (train, test), default=5
         Folds that predict every row once. An int makes random folds that depend on the
-        rows alone. They are not stratified, as far as classes have 10 rows: equal
-        frequencies in all folds would make the gain too good.
+        rows alone. They are not stratified: equal frequencies in all folds would make
+        the gain too good. Each class of two rows or more is in every training part.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     sample_weight : array-like of shape (n,), default=None

@@ -1,8 +1,11 @@
-"""Fitted recalibrators outside Python: as JSON, SQL, ONNX and JavaScript."""
+"""Fitted recalibrators elsewhere: as JSON, SQL, ONNX, JavaScript and functions of
+Python's standard library.
+"""
 
 from skcalib.export._javascript import to_javascript
 from skcalib.export._json import from_dict, to_dict
 from skcalib.export._onnx import to_onnx
+from skcalib.export._python import to_python
 from skcalib.export._skl2onnx import register_skl2onnx_converters
 from skcalib.export._sql import to_sql
 from skcalib.export._sql_table import to_sql_table
@@ -13,6 +16,7 @@ __all__ = [
     "to_dict",
     "to_javascript",
     "to_onnx",
+    "to_python",
     "to_sql",
     "to_sql_table",
 ]

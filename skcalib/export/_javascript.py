@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from skcalib._fitting.provenance import provenance_text
 from skcalib._input.scores import MAX_MAGNITUDE
 from skcalib._rows.links import LARGEST_GAP, PROBABILITY_CLIP
 from skcalib.export._segments import one_number_of_classes, segment_items
-from skcalib.export._writers import NodeWriter, split_decision
+from skcalib.export._writers import FunctionWriter, split_decision
 from skcalib.maps import calibration_map
 
 _LARGEST_INTEGER = 2**53  # beyond it numbers of JavaScript are not exact
@@ -249,23 +248,17 @@ def _json(value):
     )
 
 
-class _Argument(nodes.Node):
-    """The argument of a function of the possible classes, in place of a node."""
-
-    def __init__(self, of):
-        self.width = of.width
-
-
-class _Writer(NodeWriter):
-    """Writes nodes: `write` returns the text of an array of its values, which is
-    computed at most once.
-    """
+class _Writer(FunctionWriter):
+    """Writes nodes as arrays of their values."""
 
     format = "JavaScript"
+    texts = _TEXTS
+    statement = "const {name} = {value};"
+    later = "() => {value}"
+    function_of_values = "v => {value}"
 
-    def __init__(self):
-        super().__init__()
-        self.constants, self.steps = {}, []
+    def literal(self, value):
+        return _json(value)
 
     def front(self, as_map):
         """Return the statements that refuse what is no score, and make `x` of the
@@ -299,21 +292,6 @@ class _Writer(NodeWriter):
             yield "if (!(off <= 1e-6)) return INVALID;"
             yield "if (off > 1e-12) x = x.map(v => v / total);"
 
-    def constant(self, value):
-        """Return the name of a constant, which is made once and not at each call."""
-        name = f"c{len(self.constants)}"
-        self.constants[name] = (
-            f"const {name} = {value if isinstance(value, str) else _json(value)};"
-        )
-        return name
-
-    def _kept(self, written):
-        if written == "v":
-            return written
-        name = f"n{len(self.steps)}"
-        self.steps.append(f"const {name} = lazy(() => {written});")
-        return f"{name}()"
-
     def _write_Columns(self, node):
         return f"[{', '.join(f'...{self.write(part)}' for part in node.parts)}]"
 
@@ -330,53 +308,7 @@ class _Writer(NodeWriter):
             f" {' + '.join([*terms, repr(float(node.constant))])})"
         )
 
-    def _write_other(self, node):
-        text = _TEXTS[type(node)].format(
-            **{
-                field.name: self._field(getattr(node, field.name), node)
-                for field in fields(node)
-            }
-        )
-        if getattr(node, "clip", False):
-            text = f"inside({text})"
-        return text
-
-    def _write_among(self, node):
-        """Return the text of a node of the possible classes."""
-        text = self._write_other(replace(node, possible=False, of=_Argument(node.of)))
-        return f"among(v => {text}, {self.write(node.of)}, closed)"
-
-    def _write_rescaled(self, node):
-        """Return the text of a node of shares that the impossible classes lose."""
-        return f"open({self._write_other(node)}, closed)"
-
-    def _write_Softmax(self, node):
-        return (self._write_among if node.possible else self._write_other)(node)
-
-    _write_Centred = _write_LogNormalized = _write_Softmax
-
-    def _write_Normalized(self, node):
-        return (self._write_rescaled if node.possible else self._write_other)(node)
-
-    _write_Spread = _write_Normalized
-
-    def _write__Argument(self, node):
-        return "v"
-
-    def _field(self, value, node):
-        if isinstance(value, nodes.Node):
-            return self.write(value)
-        if isinstance(value, np.ndarray):
-            return self.constant(value) + (
-                "[i]" if isinstance(node, nodes.Scaled) else ""
-            )
-        return repr(float(value)) if isinstance(value, float) else value
-
-    def _key(self, key):
-        if isinstance(key, nodes.Largest):
-            return f"largest({self.write(key.of)})"
-        if isinstance(key, nodes.Place):
-            return f"place({self.write(key.of)}, {self.constant(key.cuts)})"
+    def _group_key(self, key):
         large = [
             group
             for group in key.cases

@@ -18,7 +18,7 @@ from skcalib._defaults import check_fitted
 from skcalib._fitting.provenance import check_provenance
 from skcalib._rows.links import expit
 from skcalib.decisions import CertifiedThreshold
-from skcalib.export._json_older import INFORMATION, upgraded
+from skcalib.export._json_older import INFORMATION, upgraded, with_late_parameters
 from skcalib.export._json_values import (
     Defect,
     NotWritable,
@@ -28,7 +28,7 @@ from skcalib.export._json_values import (
     from_json,
     tried,
 )
-from skcalib.export._json_whole import CHECKS, restore, state
+from skcalib.export._json_whole import ADDED_LATER, CHECKS, restore, state
 from skcalib.export._segments import segment_items
 from skcalib.maps import Scores, map_of
 from skcalib.maps.checks import count, flag, labels, names, positive, text
@@ -436,6 +436,7 @@ class _Decoder:
             if cls is RecalibratedClassifierCV
             else set(inspect.signature(cls).parameters)
         )
+        parameters = with_late_parameters(cls.__name__, parameters)
         check_keys(parameters, wanted, set(), f"{where}.parameters")
         values = {
             name: from_json(value, f"{where}.{name}", self.object)
@@ -452,7 +453,8 @@ class _Decoder:
         """
         if type(estimator) in CHECKS:
             checks = CHECKS[type(estimator)]
-            check_keys(written, checks.keys(), set(), where)
+            optional = checks.keys() & ADDED_LATER
+            check_keys(written, checks.keys() - optional, optional, where)
             values = {
                 name: self._checked(data, checks[name], f"{where}.{name}")
                 for name, data in written.items()

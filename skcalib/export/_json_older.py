@@ -39,6 +39,8 @@ _FITTED_BEFORE = {
     "temperature_": 1.0,
     "salt_": "",
 }
+# Parameters that schema 2 got before its release: documents of it may lack them.
+_ADDED_TO_SCHEMA_2 = {"BetaCalibration": {"alpha": 0.0}}
 # What a fit needs no longer.
 _DROPPED = {"_prediction_seed_", "spline_"}
 # Attributes that only inform: what was read from schema 1 may lack them.
@@ -74,11 +76,21 @@ def upgraded(data, parameters_of):
     defaults, attributes = parameters_of(name)
     if isinstance(data.get("parameters"), dict):
         data["parameters"] = _completed(
-            data["parameters"], _RENAMED.get(name, {}), defaults | _common(defaults)
+            data["parameters"],
+            _RENAMED.get(name, {}),
+            defaults | _common(defaults) | _ADDED_TO_SCHEMA_2.get(name, {}),
         )
     if isinstance(data.get("fitted"), dict):
         data["fitted"] = _completed_fit(name, data, attributes)
     return data
+
+
+def with_late_parameters(name, parameters):
+    """Return the parameters of an object with those that its schema got later."""
+    late = _ADDED_TO_SCHEMA_2.get(name)
+    if late is None or not isinstance(parameters, dict):
+        return parameters
+    return late | parameters
 
 
 def _common(defaults):

@@ -24,6 +24,12 @@ def _a(kind):
 
 # The check of each attribute that is written.
 _ROW = must_be("a row or None", lambda value: value is None or count(value) >= 0)
+_EXPONENT = must_be(
+    "a positive number or None",
+    lambda value: value is None or (type(value) is float and 0 < value < np.inf),
+)
+# Attributes that documents of this schema may lack.
+ADDED_LATER = {"pooling_exponent_"}
 _ROUNDED_UP = 1 + 1e-9
 _NUMBERS = {
     "n_rows_": count,
@@ -38,7 +44,11 @@ _BY_BET = dict.fromkeys(
 CHECKS = {
     CalibrationMonitor: {**_NUMBERS, **_BY_BET, "_batches": _a(tuple)},
     GroupMonitors: {"monitors_": _a(dict), "_times": _a(dict)},
-    RecalibratedClassifierCV: {"classes_": labels, "calibrated_classifiers_": _a(list)},
+    RecalibratedClassifierCV: {
+        "classes_": labels,
+        "calibrated_classifiers_": _a(list),
+        "pooling_exponent_": _EXPONENT,
+    },
     CertifiedThreshold: {},
 }
 
@@ -52,7 +62,11 @@ def state(estimator):
             (pair.response_method, pair.recalibrator)
             for pair in estimator.calibrated_classifiers_
         ]
-        return {}, {"classes_": estimator.classes_, "calibrated_classifiers_": pairs}
+        return {}, {
+            "classes_": estimator.classes_,
+            "calibrated_classifiers_": pairs,
+            "pooling_exponent_": estimator.pooling_exponent_,
+        }
     attributes = {
         name: vars(estimator)[name]
         for name in CHECKS[type(estimator)]
@@ -77,6 +91,7 @@ def _time(label):
 def restore(estimator, written):
     """Set attributes of which each was checked by itself."""
     if isinstance(estimator, RecalibratedClassifierCV):
+        written.setdefault("pooling_exponent_", None)
         written["calibrated_classifiers_"] = list(
             _pairs(written["calibrated_classifiers_"], written["classes_"])
         )

@@ -2,10 +2,13 @@
 certified threshold around a map.
 """
 
+from dataclasses import fields, replace
 from typing import NamedTuple
 
+import numpy as np
 from sklearn.frozen import FrozenEstimator
 
+from skcalib import maps as nodes
 from skcalib._defaults import check_fitted
 from skcalib.decisions import CertifiedThresholdClassifier
 from skcalib.decisions._certified import ANSWERS
@@ -43,6 +46,103 @@ class NodeWriter:
 
     def _write_RowKey(self, node):
         raise no_row_keys(f"{self.format} has no function for")
+
+
+class _Argument(nodes.Node):
+    """The argument of a function of the possible classes, in place of a node."""
+
+    def __init__(self, of):
+        self.width = of.width
+
+
+class FunctionWriter(NodeWriter):
+    """Base of what writes a map as a function in a programming language.
+
+    `write` returns the text of a list of a node's values. It is computed when it is
+    first needed, and at most once in a call.
+    """
+
+    texts = {}  # by the class of a node; names in braces are the texts of its fields
+    statement = "{name} = {value}"  # that defines a constant or a value
+    later = "{value}"  # a function without arguments that returns a value
+    function_of_values = "{value}"  # a function of the list `v`
+    opened = "open"  # the helper that leaves impossible classes out of shares
+
+    def __init__(self):
+        super().__init__()
+        self.constants, self.steps = {}, []
+
+    def literal(self, value):
+        """Return the text of a plain value, or of an array as a list."""
+        raise NotImplementedError
+
+    def constant(self, value):
+        """Return the name of a constant, which is made once and not at each call."""
+        name = f"c{len(self.constants)}"
+        text = value if isinstance(value, str) else self.literal(value)
+        self.constants[name] = self.statement.format(name=name, value=text)
+        return name
+
+    def _kept(self, written):
+        if written == "v":
+            return written
+        name = f"n{len(self.steps)}"
+        value = f"lazy({self.later.format(value=written)})"
+        self.steps.append(self.statement.format(name=name, value=value))
+        return f"{name}()"
+
+    def _write_other(self, node):
+        text = self.texts[type(node)].format(
+            **{
+                field.name: self._field(getattr(node, field.name), node)
+                for field in fields(node)
+            }
+        )
+        if getattr(node, "clip", False):
+            text = f"inside({text})"
+        return text
+
+    def _write_among(self, node):
+        """Return the text of a node of the possible classes."""
+        text = self._write_other(replace(node, possible=False, of=_Argument(node.of)))
+        function = self.function_of_values.format(value=text)
+        return f"among({function}, {self.write(node.of)}, closed)"
+
+    def _write_rescaled(self, node):
+        """Return the text of a node of shares that the impossible classes lose."""
+        return f"{self.opened}({self._write_other(node)}, closed)"
+
+    def _write_Softmax(self, node):
+        return (self._write_among if node.possible else self._write_other)(node)
+
+    _write_Centred = _write_LogNormalized = _write_Softmax
+
+    def _write_Normalized(self, node):
+        return (self._write_rescaled if node.possible else self._write_other)(node)
+
+    _write_Spread = _write_Normalized
+
+    def _write__Argument(self, node):
+        return "v"
+
+    def _field(self, value, node):
+        if isinstance(value, nodes.Node):
+            return self.write(value)
+        if isinstance(value, np.ndarray):
+            name = self.constant(value)
+            return f"{name}[i]" if isinstance(node, nodes.Scaled) else name
+        return repr(float(value)) if isinstance(value, float) else value
+
+    def _key(self, key):
+        """Return the text of the number of the case that a row takes."""
+        if isinstance(key, nodes.Largest):
+            return f"largest({self.write(key.of)})"
+        if isinstance(key, nodes.Place):
+            return f"place({self.write(key.of)}, {self.constant(key.cuts)})"
+        return self._group_key(key)
+
+    def _group_key(self, key):
+        raise NotImplementedError
 
 
 class Decision(NamedTuple):

@@ -305,6 +305,13 @@ class BaseRecalibrator(ProbabilityTransformer):
         return type(self).fit is BaseRecalibrator.fit
 
     @property
+    def _predicts_validated_rows(self):
+        """Whether `predict_proba` does nothing but validate before
+        `_predict_encoded`.
+        """
+        return type(self).predict_proba is BaseRecalibrator.predict_proba
+
+    @property
     def _has_wide_logits(self):
         """Whether the rows of the fit showed that logits far below others are no masks:
         -inf alone is.

@@ -12,6 +12,7 @@ from skcalib._rows.links import clip_probability
 from skcalib._solvers.logistic import fit_logistic, platt_targets
 from skcalib.maps import Affine, Expit, LogSides
 from skcalib.maps.checks import number
+from skcalib.recalibrators._base import RIDGE
 from skcalib.recalibrators._partially_pooled import PartiallyPooledRecalibrator
 
 
@@ -32,15 +33,21 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         ``1 / (N- + 2)`` in place of 1 and 0. It keeps the map moderate where few rows
         separate the classes, and is what a missing class needs. With `class_pooling`
         above 0, N+ and N- are the counts of all K problems, and a class may be missing.
+    alpha : float, default=None
+        Strength of the ridge, at least 0: ``alpha / 2 * ((a - 1)**2 + (b - 1)**2)`` is
+        added to the log-loss, summed over the rows. It holds the slopes where all
+        scores lie near one end, and matters less with more rows. None is 1 with
+        smoothed targets, and without them 0: the fit of Kull et al.
     class_pooling : float or "auto", default="auto"
         For K > 2 classes: the ridge, at least 0, that pulls the map of each class
-        toward a common map, which is fitted to all K one-vs-rest problems at once.
+        toward a common map, which is fitted with the ridge `alpha` to all K
+        one-vs-rest problems at once.
         ``class_pooling * n_classes / 2 * ((a - a_all)**2 / s**2 + (b - b_all)**2 / s**2 + (m - m_all)**2)``
         is added to the log-loss of the class, summed over the rows. m is the log-odds
         at a score of 1/2, s the mean of a_all and b_all. The ridge matters less with
         more rows. "auto" lowers it from 1 to .3, .1 and .03, as long as left-out rows
-        are predicted better: see `QuadraticScaling`. 0 fits each class alone, which
-        needs some hundred rows for each class.
+        are predicted better: see `QuadraticScaling`. 0 fits each class alone with the
+        ridge `alpha`, which needs some hundred rows for each class.
     clip : "auto", float or None, default="auto"
         What keeps probabilities away from 0 and 1 before they become log-odds. "auto"
         learns a floor f: a probability p becomes ``(1 - n_classes * f) * p + f``, which
@@ -100,7 +107,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
     >>> scores = np.repeat([0.1, 0.5, 0.9], 10000)
     >>> frequency = expit(0.5 * np.log(scores) - 2 * np.log(1 - scores))
     >>> y = np.arange(30000) % 10000 < 10000 * frequency
-    >>> beta = BetaCalibration().fit(scores, y)
+    >>> beta = BetaCalibration(alpha=0).fit(scores, y)
     >>> round(beta.a_, 2), round(beta.b_, 2), round(abs(beta.c_), 2)
     (0.5, 2.0, 0.0)
     """  # noqa: E501
@@ -109,6 +116,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         **PartiallyPooledRecalibrator._parameter_constraints,
         "parameters": [StrOptions({"abm", "am", "ab"})],
         "smooth_targets": ["boolean"],
+        "alpha": [RIDGE, None],
     }
 
     _part_attributes = {"a_": number, "b_": number, "c_": number}
@@ -123,6 +131,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         parameters: Literal["abm", "am", "ab"] = "abm",
         *,
         smooth_targets: bool = True,
+        alpha: float | None = None,
         class_pooling: float | Literal["auto"] = "auto",
         clip: float | Literal["auto"] | None = "auto",
         multiclass: Literal["ovr", "top_label"] = "ovr",
@@ -132,6 +141,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
     ):
         self.parameters = parameters
         self.smooth_targets = smooth_targets
+        self.alpha = alpha
         self.class_pooling = class_pooling
         self.clip = clip
         self.multiclass = multiclass
@@ -151,14 +161,12 @@ class BetaCalibration(PartiallyPooledRecalibrator):
             lambda rows: self._features(log_odds[rows]),
             targets,
             sample_weight,
-            lower=self._lower,
+            **self._ridge,
         )
         self._set_map(coef)
 
     def _fit_pooled(self, problems):
-        coef = problems.fit_pooled(
-            self._features, self.smooth_targets, lower=self._lower
-        )
+        coef = problems.fit_pooled(self._features, self.smooth_targets, **self._ridge)
         # Deviations of slopes are measured against their mean.
         is_slope = self._lower == 0
         unit = slope_unit(coef[is_slope].mean(), problems)
@@ -174,6 +182,21 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         n_slopes = 1 if self.parameters == "am" else 2
         n_intercepts = 0 if self.parameters == "ab" else 1
         return np.array([0.0] * n_slopes + [-np.inf] * n_intercepts)
+
+    @property
+    def _ridge(self):
+        """Where a fit starts and is held, and the bounds of the coefficients.
+
+        The midpoint is free. A swap of the labels exchanges a and b, which leaves the
+        ridge as it is.
+        """
+        start = np.where(self._lower == 0, 1.0, 0.0)
+        alpha = self.alpha
+        if alpha is None:
+            alpha = 1.0 if self.smooth_targets else 0.0
+        # one slope stands for both
+        strength = alpha * (2 if self.parameters == "am" else 1)
+        return {"start": start, "penalty": strength * start, "lower": self._lower}
 
     def _features(self, log_odds):
         """Return log(2 s) and -log(2 (1 - s)), which are 0 at s = 1/2, or their sum;

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from skcalib._errors.proper_scores import LOSSES
 from skcalib._fitting.folds import cross_validation_folds
 from skcalib._fitting.gains import gain_interval, standard_error
+from skcalib._fitting.member_fits import forecast
 from skcalib._fitting.wrapped import check_recalibrator, fitted_clone, tell
 from skcalib._inference.results import IntervalEstimate
 from skcalib._input.annotations import CrossValidation
@@ -59,7 +60,8 @@ class CautiousRecalibrator(BaseRecalibrator):
         Fitted to all rows, whether it is used or not.
     gain_ : IntervalEstimate
         Named tuple (estimate, low, high): the log-loss in nats per row that it saves
-        out of fold, with a 90 % interval.
+        out of fold, with an approximate 90 % interval. It estimates the mean over
+        calibration sets, not the gain of this one fit.
     chosen_ : recalibrator
         What predicts: `recalibrator_`, or ``Uncalibrated()`` for the scores as they
         are.
@@ -195,7 +197,7 @@ class CautiousRecalibrator(BaseRecalibrator):
         return gain_interval(gains, folds, sample_weight, _LEVEL)
 
     def _predict_scores(self, scores):
-        return self.chosen_.predict_proba(scores)
+        return forecast(self.chosen_, scores)
 
     def _map(self, scores):
         return map_of(self.chosen_, scores)

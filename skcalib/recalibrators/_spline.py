@@ -18,7 +18,6 @@ from skcalib._rows.sorting import DistinctScores, sorted_scores
 from skcalib._solvers.leave_one_out import inverse_hessian, left_out_log_odds
 from skcalib._solvers.logistic import fit_logistic
 from skcalib._solvers.temperature import smoothed_inverse_temperature
-from skcalib.binning._monotonic_sweep import equal_mass_below
 from skcalib.maps import Expit, piecewise_polynomial
 from skcalib.maps.checks import knots, matrix, number, numbers
 from skcalib.recalibrators._base import RIDGE, BinaryRecalibrator
@@ -378,13 +377,22 @@ def _quantile_knots(log_odds, labels, sample_weight, n_knots):
     """Return those of `n_knots` quantiles that are apart, at least two: the cuts of
     equal-mass bins and both ends.
     """
+    steps = np.arange(n_knots)
     if sample_weight is None:
-        ranks = -(-np.arange(n_knots) * len(log_odds) // (n_knots - 1))
-        knots = np.unique(sorted_scores(log_odds)[np.maximum(ranks - 1, 0)])
+        scores = sorted_scores(log_odds)
+        below = (n_knots - 1) * np.arange(1, len(scores) + 1)
     else:
         table = DistinctScores.from_rows(log_odds, labels, sample_weight)
-        below = equal_mass_below(table, n_knots - 1, np.arange(n_knots))
-        knots = np.unique(table.scores[np.maximum(below - 1, 0)])
+        scores = table.scores
+        below = (n_knots - 1) * table.weight[1:]
+    # Where a quantile falls between two scores it is their mean: that is the same if
+    # the labels are swapped, which turns the scores round.
+    total = below[-1] / (n_knots - 1)
+    at_most, above = (
+        scores[np.minimum(np.searchsorted(below, steps * total, side), len(scores) - 1)]
+        for side in ("left", "right")
+    )
+    knots = np.unique((at_most + above) / 2)
     # Knots next to each other would make cubics with huge coefficients.
     gap = _SMALLEST_GAP * max(knots[-1] - knots[0], _SMALLEST_WIDTH)
     knots = knots[np.append(np.diff(knots) > gap, True)]

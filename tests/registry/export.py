@@ -23,6 +23,7 @@ ENTRIES = {
         job="doc/where_predictions_live.md", **_TEXTS
     ),
     "skcalib.export.to_onnx": Entry(job="doc/deploying.md", **_TEXTS),
+    "skcalib.export.to_python": Entry(job="doc/deploying.md", **_TEXTS),
     "skcalib.export.to_sql": Entry(job="doc/deploying.md", **_TEXTS),
     "skcalib.export.to_sql_table": Entry(job="doc/deploying.md", **_TEXTS),
 }

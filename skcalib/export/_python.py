@@ -1,0 +1,367 @@
+"""Calibration maps as Python: one pure function of the standard library."""
+
+import keyword
+import math
+import re
+from collections.abc import Mapping
+from textwrap import indent
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from skcalib import maps as nodes
+from skcalib._fitting.provenance import provenance_text
+from skcalib._input.scores import MAX_MAGNITUDE
+from skcalib._rows.links import LARGEST_GAP, PROBABILITY_CLIP
+from skcalib.export._segments import one_number_of_classes, segment_items
+from skcalib.export._writers import FunctionWriter, split_decision
+from skcalib.maps import calibration_map
+
+_LOW, _HIGH = repr(PROBABILITY_CLIP), repr(1 - PROBABILITY_CLIP)
+# Functions of lists that the texts of nodes call; those that are called are written.
+_HELPERS = {
+    "lazy": """
+def lazy(compute):
+    computed = []
+    def value():
+        if not computed:
+            computed.append(compute())
+        return computed[0]
+    return value
+""",
+    "clip": """
+def clip(x, low, high):
+    return [min(max(v, low), high) for v in x]
+""",
+    "inside": f"""
+def inside(x):
+    return [min(max(v, {_LOW}), {_HIGH}) for v in x]
+""",
+    "log_odds": """
+def log_odds(x):
+    return [math.log(p) - math.log1p(-p) for p in inside(x)]
+""",
+    "against_rest": """
+def against_rest(x):
+    p = inside(x)
+    total = sum(p)
+    small = sum(v for v in p if v <= 0.5)
+    rest = inside([small if v > 0.5 else total - v for v in p])
+    return [math.log(v) - math.log(r) for v, r in zip(p, rest)]
+""",
+    "sides": """
+def sides(x):
+    z = x[0]
+    s = math.log1p(math.exp(-abs(z)))
+    return [min(z, 0.0) - s, max(z, 0.0) + s]
+""",
+    "expit": """
+def expit(x):
+    odds = [math.exp(-abs(v)) for v in x]
+    return [(1.0 if v >= 0 else e) / (1.0 + e) for v, e in zip(x, odds)]
+""",
+    "softmax": """
+def softmax(x):
+    top = max(x)
+    e = [math.exp(v - top) for v in x]
+    total = sum(e)
+    return [v / total for v in e]
+""",
+    "log_normalized": """
+def log_normalized(x):
+    top = max(x)
+    s = math.log(sum(math.exp(v - top) for v in x)) + top
+    return [v - s for v in x]
+""",
+    "normalized": """
+def normalized(x):
+    s = sum(x)
+    return [v / s if s > 0 else 1 / len(x) for v in x]
+""",
+    "largest": """
+def largest(x):
+    return x.index(max(x))
+""",
+    "spread": """
+def spread(x, confidence):
+    c = confidence[0]
+    k = largest(x)
+    rest = normalized(x[:k] + x[k + 1:])
+    shares = [s * (1 - c) for s in rest]
+    return shares[:k] + [c] + shares[k:]
+""",
+    "centred": """
+def centred(x):
+    mean = sum(x) / len(x)
+    return [v - mean for v in x]
+""",
+    "among": """
+def among(f, x, closed):
+    # a function of the possible classes alone: the others get 0
+    y = iter(f([v for v, c in zip(x, closed) if not c]))
+    return [0.0 if c else next(y) for c in closed]
+""",
+    "open_": """
+def open_(p, closed):
+    left = [0.0 if c else v for v, c in zip(p, closed)]
+    s = sum(left)
+    if s > 0:
+        return [v / s for v in left]
+    return normalized([0.0 if c else 1.0 for c in closed])
+""",
+    "place": """
+def place(x, cuts):
+    return bisect_left(cuts, x[0])
+""",
+    "piece": """
+def piece(x, cuts, origins, coefficients):
+    i = place(x, cuts)
+    step = x[0] - origins[i]
+    value = 0.0
+    for c in reversed(coefficients[i]):
+        value = value * step + c
+    return [value]
+""",
+    "dot": """
+def dot(row, x):
+    return sum(c * v for c, v in zip(row, x))
+""",
+}
+
+# What nodes are: names in braces are the texts of their fields.
+_TEXTS = {
+    nodes.Scores: "x",
+    nodes.OneColumn: "[{of}[{index}]]",
+    nodes.Clip: "clip({of}, {low}, {high})",
+    nodes.Scaled: "[{slope} * v + {intercept} for i, v in enumerate({of})]",
+    nodes.Affine: "[dot(row, {of}) + b for row, b in zip({coef}, {intercept})]",
+    nodes.Exp: "[math.exp(v) for v in clip({of}, -700.0, 700.0)]",
+    nodes.Log: "[math.log(v) for v in inside({of})]",
+    nodes.LogOdds: "log_odds({of})",
+    nodes.LogOddsAgainstRest: "against_rest({of})",
+    nodes.LogSides: "sides({of})",
+    nodes.Expit: "expit({of})",
+    nodes.Pieces: "piece({of}, {cuts}, {origins}, {coefficients})",
+    nodes.Centred: "centred({of})",
+    nodes.Possible: "[0.0 if c else v for v, c in zip({of}, closed)]",
+    nodes.LogNormalized: "log_normalized({of})",
+    nodes.Softmax: "softmax({of})",
+    nodes.Normalized: "normalized({of})",
+    nodes.RowMax: "[max({of})]",
+    nodes.Spread: "spread({of}, {confidence})",
+}
+
+
+def to_python(
+    recalibrator: BaseEstimator | Mapping | Any, *, name: str = "calibrate"
+) -> str:
+    """Return a fitted recalibrator as a function of Python's standard library.
+
+    For services that answer one request at a time and have no NumPy.
+
+    Parameters
+    ----------
+    recalibrator : recalibrator
+        A fitted recalibrator that has a map, a `CertifiedThresholdClassifier` around
+        one in a `FrozenEstimator`, or a dict from segment to recalibrator: whatever
+        `to_javascript` takes.
+    name : str, default="calibrate"
+        Name of the function.
+
+    Returns
+    -------
+    text : str
+        A module that defines the function, to be written to a file. It imports `math`
+        and `bisect` alone. For two classes the function takes the positive class's
+        probability (its log-odds with ``input="logit"``) and returns its calibrated
+        probability; for K classes it takes and returns a list. Where groups or segments
+        are given, these are its second argument. Of a `CertifiedThresholdClassifier`
+        the result is the label that `predict` gives.
+
+    Raises
+    ------
+    ValueError
+        If the recalibrator cannot be written so, or `name` is not a valid name.
+
+    See Also
+    --------
+    skcalib.export.to_javascript : The same as a function in JavaScript.
+    skcalib.export.to_dict : Keeps the recalibrator for this package.
+
+    Notes
+    -----
+    An input that is not a valid score gives NaN, or a list of NaN: NaN, None, text, a
+    score out of range, probabilities that do not sum to 1, and None as the group; a
+    decision is then None. Groups that were not seen use the pooled fit, and segments
+    that were not seen give NaN. A logit of minus infinity, or more than 700 below the
+    largest, is an impossible class. The results are those of `predict_proba` within
+    1e-12.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib import PlattScaling
+    >>> from skcalib.export import to_python
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.random(1000)
+    >>> platt = PlattScaling().fit(scores, rng.random(1000) < scores**2)
+    >>> module = {}
+    >>> exec(to_python(platt, name="honest"), module)
+    >>> difference = module["honest"](0.3) - platt.predict_proba([0.3])[0, 1]
+    >>> abs(float(difference)) < 1e-12
+    True
+    """
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
+        raise ValueError(f"name must be a name of Python, found {name!r}.")
+    is_by_segment = isinstance(recalibrator, Mapping)
+    body = _by_segment(recalibrator) if is_by_segment else _of_one(recalibrator)
+    return (
+        "import math\nfrom bisect import bisect_left\n\n\n"
+        f"def _make():\n{indent(body, '    ')}\n\n{name} = _make()\n"
+    )
+
+
+def _of_one(recalibrator):
+    """Return the statements of a function that makes the function of one map."""
+    recalibrator, decision = split_decision(recalibrator)
+    as_map = calibration_map(recalibrator)
+    writer = _Writer()
+    output = writer.write(as_map.output)
+    two_classes = as_map.scores.width == 1
+    result = f"{output}[0]" if two_classes else output
+    invalid = "math.nan" if two_classes else f"[math.nan] * {len(as_map.classes)}"
+    if decision is not None:
+        both = f"[1 - {result}, {result}]" if two_classes else result
+        result = _decided(decision, both, writer)
+        invalid = "None"
+    body = [*writer.front(as_map), *writer.steps, f"return {result}"]
+    body = "\n".join(body).replace("INVALID", invalid)
+    arguments = "score, group" if as_map.group_key is not None else "score"
+    lines = [
+        f"# {provenance_text(recalibrator)}",
+        *_used_helpers(body),
+        *writer.constants.values(),
+        "",
+        f"def calibrate({arguments}):",
+        indent(body, "    "),
+        "",
+        "return calibrate",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _by_segment(maps):
+    """Return the same for a dict of maps, of a score and a segment."""
+    pairs = segment_items(maps)
+    n_classes = one_number_of_classes(pairs)
+    lines = ["maps = {}"]
+    for segment, recalibrator in pairs:
+        lines.append(f"def make():\n{indent(_of_one(recalibrator), '    ')}")
+        lines.append(f"maps[{_literal(segment)}] = make()")
+    otherwise = "math.nan" if n_classes == 2 else f"[math.nan] * {n_classes}"
+    lines += [
+        "",
+        "def calibrate(score, group):",
+        f"    return maps[group](score) if group in maps else {otherwise}",
+        "",
+        "return calibrate",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _decided(decision, probabilities, writer):
+    """Return the text of the label of a decision by a list of probabilities."""
+    labels = writer.constant(_literal(decision.labels))
+    score, accepted = ("p[1]", "1") if decision.is_event else ("max(p)", "largest(p)")
+    writer.steps.append(f"p = {probabilities}")
+    is_accepted = f"{score} >= {decision.threshold!r}"
+    return f"{labels}[{accepted} if {is_accepted} else {decision.otherwise}]"
+
+
+def _used_helpers(text):
+    """Return the helpers that a text calls, and those that these call."""
+    used = []
+    for name, code in reversed(_HELPERS.items()):
+        if re.search(rf"(?<![.\w]){name}\(", text):
+            used.append(code)
+            text += code
+    return used[::-1]
+
+
+def _literal(value):
+    """Return the text of a plain value; numbers that are not finite have no literal."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"float({str(value)!r})"
+    return repr(value)
+
+
+class _Writer(FunctionWriter):
+    """Writes nodes as lists of their values."""
+
+    format = "Python"
+    texts = _TEXTS
+    later = "lambda: {value}"
+    function_of_values = "lambda v: {value}"
+    opened = "open_"
+
+    def literal(self, value):
+        is_list = isinstance(value, np.ndarray | tuple)
+        return repr(np.asarray(value).tolist() if is_list else value)
+
+    def front(self, as_map):
+        """Return the statements that refuse what is no score, and make `x` of the
+        scores.
+        """
+        low, high = 0.0, 1.0
+        if as_map.input == "logit":
+            low, high = -MAX_MAGNITUDE, MAX_MAGNITUDE
+        n = as_map.scores.width
+        if n == 1:
+            yield "x = [score]"
+        else:
+            yield "x = list(score) if hasattr(score, '__iter__') else []"
+        # True and text would count as numbers.
+        is_score = f"not isinstance(v, bool) and {low} <= v <= {high}"
+        has_impossible = as_map._leaves_impossible_out
+        if has_impossible:  # a logit of -inf says that its class is
+            is_score = f"{is_score} or v == -math.inf"
+        yield "try:"
+        yield f"    is_valid = len(x) == {n} and all({is_score} for v in x)"
+        yield "except TypeError:"
+        yield "    is_valid = False"
+        yield "if not is_valid:"
+        yield "    return INVALID"
+        yield "x = [float(v) for v in x]"
+        if has_impossible:
+            yield "top = max(x)"
+            yield "if top == -math.inf:"
+            yield "    return INVALID"
+            yield f"closed = [v < top - {LARGEST_GAP:g} for v in x]"
+        if as_map.group_key is not None:
+            yield "if group is None:"
+            yield "    return INVALID"
+        if as_map.input == "probability" and n > 1:
+            yield "total = sum(x)"
+            yield "off = abs(total - 1)"
+            yield "if off > 1e-6:"
+            yield "    return INVALID"
+            yield "if off > 1e-12:"
+            yield "    x = [v / total for v in x]"
+
+    def _write_Columns(self, node):
+        return f"[{', '.join(f'*{self.write(part)}' for part in node.parts)}]"
+
+    def _write_Choice(self, node):
+        cases = ", ".join(f"lambda: {self.write(case)}" for case in node.cases)
+        return f"[{cases}][{self._key(node.key)}]()"
+
+    def _write_Mixture(self, node):
+        weights = self.constant(np.asarray(node.weights, dtype=np.float64))
+        parts = ", ".join(self.write(part) for part in node.parts)
+        constant = float(node.constant)
+        return f"[dot({weights}, p) + {constant!r} for p in zip({parts})]"
+
+    def _group_key(self, key):
+        pairs = self.constant(repr(dict(key.cases)))
+        return f"{pairs}.get(group, {key.otherwise})"
