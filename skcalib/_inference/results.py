@@ -156,10 +156,10 @@ def html_table(columns, *, caption=None):
     """Return columns (a dict of equally long sequences) as an HTML table; numbers have
     three significant digits.
     """
-    rows = zip(
-        *([escape(_shown(value)) for value in values] for values in columns.values()),
-        strict=True,
-    )
+    columns_of_texts = []
+    for values in columns.values():
+        columns_of_texts.append([escape(_shown(value)) for value in values])
+    rows = zip(*columns_of_texts, strict=True)
     return html_rows(map(str, columns), rows, caption=caption)
 
 
@@ -168,14 +168,16 @@ def html_rows(head, rows, *, caption=None):
     of a row is its name.
     """
     titles = "".join(f'<th scope="col">{escape(title)}</th>' for title in head)
-    body = "".join(
-        "<tr><th"
-        f' scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
-        for first, *cells in rows
-    )
-    title = "" if caption is None else f"<caption>{escape(caption)}</caption>"
+    body = []
+    for name, *cells in rows:
+        others = "".join(f"<td>{cell}</td>" for cell in cells)
+        body.append(f'<tr><th scope="row">{name}</th>{others}</tr>')
+    title = ""
+    if caption is not None:
+        title = f"<caption>{escape(caption)}</caption>"
     return (
-        f"<table>{title}<thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>"
+        f"<table>{title}<thead><tr>{titles}</tr></thead>"
+        f"<tbody>{''.join(body)}</tbody></table>"
     )
 
 

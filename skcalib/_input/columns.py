@@ -23,19 +23,26 @@ def column_positions(X, keys, *, name):
     columns = column_names(X)
     shape = X.shape if hasattr(X, "shape") else np.shape(X)
     n_columns = shape[1] if len(shape) == 2 else 0
+    positions = []
     for key in keys:
-        if isinstance(key, str) and key not in columns:
-            found = "X has no column names: give positions"
-            if columns:
-                found = f"X has the columns {columns}"
-            raise ValueError(f"{name} names the column {key!r}, but {found}.")
+        if isinstance(key, str):
+            positions.append(_position_of_name(key, columns, name))
+            continue
         if isinstance(key, Integral) and not -n_columns <= key < n_columns:
             raise ValueError(
                 f"{name} asks for column {key}, but X has {n_columns} columns."
             )
-    return [
-        columns.index(key) if isinstance(key, str) else key % n_columns for key in keys
-    ]
+        positions.append(key % n_columns)
+    return positions
+
+
+def _position_of_name(key, columns, name):
+    if key in columns:
+        return columns.index(key)
+    found = "X has no column names: give positions"
+    if columns:
+        found = f"X has the columns {columns}"
+    raise ValueError(f"{name} names the column {key!r}, but {found}.")
 
 
 def select_columns(X, positions):
@@ -72,17 +79,17 @@ def table_columns(X, *, name="X"):
     names = [str(column) for column in column_names(X)]
     if not names:
         names = [f"x{j}" for j in range(X.shape[1])]
-    repeated = next(
-        (column for k, column in enumerate(names) if column in names[:k]), None
-    )
-    if repeated is not None:
-        raise ValueError(
-            f"{name} has two columns with the name {repeated!r}: rename one of them."
-        )
-    return {
-        column: _of_arrow(X.column(k)) if is_arrow else safe_indexing(X, k, axis=1)
-        for k, column in enumerate(names)
-    }
+    columns = {}
+    for k, column in enumerate(names):
+        if column in columns:
+            raise ValueError(
+                f"{name} has two columns with the name {column!r}: rename one of them."
+            )
+        if is_arrow:
+            columns[column] = _of_arrow(X.column(k))
+        else:
+            columns[column] = safe_indexing(X, k, axis=1)
+    return columns
 
 
 def _of_arrow(column):

@@ -155,13 +155,10 @@ def to_sql(
         options = {"score": score, "dialect": dialect, "ids": ids}
         return _by_segment(recalibrator, group, **options)
     dialect = dialect_named(dialect)
-    columns, (recalibrator, decision) = (
-        check_score_names(score),
-        split_decision(recalibrator),
-    )
-    as_map = calibration_map(
-        recalibrator, n_columns=_n_columns(recalibrator, columns, score)
-    )
+    columns = check_score_names(score)
+    recalibrator, decision = split_decision(recalibrator)
+    n_columns = _n_columns(recalibrator, columns, score)
+    as_map = calibration_map(recalibrator, n_columns=n_columns)
     written = guarded_texts(as_map, columns, dialect, ids)
     if decision is not None:
         written = [_decided(decision, [f"({text})" for text in written], dialect)]
@@ -555,14 +552,14 @@ class SqlWriter(NodeWriter):
             return self._spread_among_possible(scores, confidence, largest)
         written = []
         for k, score in enumerate(scores):
-            values = [
-                (
-                    confidence
-                    if k == m
-                    else _share(score, [*scores[:m], *scores[m + 1 :]], confidence)
-                )
-                for m in range(len(scores))
-            ]
+            # the value of class k where class m is the predicted one
+            values = []
+            for m in range(len(scores)):
+                if m == k:
+                    values.append(confidence)
+                else:
+                    others = [*scores[:m], *scores[m + 1 :]]
+                    values.append(_share(score, others, confidence))
             written.append(
                 f"({case(zip(largest, values[:-1], strict=True), values[-1])})"
             )

@@ -51,28 +51,21 @@ def _by_value(values, name, max_bins):
     together.
     """
     index = {}
+    codes = []
     try:
-        codes = np.fromiter(
-            (index.setdefault(value, len(index)) for value in values),
-            np.int64,
-            len(values),
-        )
+        for value in values:
+            codes.append(index.setdefault(value, len(index)))
     except TypeError:
         raise ValueError(
             f"{name} must hold numbers, dates or categories, found values that cannot"
             " be hashed."
         ) from None
-    texts = [
-        value.decode(errors="replace") if isinstance(value, bytes) else str(value)
-        for value in index
-    ]
-    if len(set(texts)) < len(texts):  # 1 and "1" are two values
-        texts = [repr(value) for value in index]
+    codes = np.array(codes, dtype=np.int64)
+    texts = _texts(index)
     counts = np.bincount(codes)
-    ranked = sorted(range(len(texts)), key=lambda k: (-counts[k], texts[k]))
-    named = ranked
-    if len(ranked) > max_bins:
-        named = ranked[: max_bins - 1]
+    named = sorted(range(len(texts)), key=lambda k: (-counts[k], texts[k]))
+    if len(named) > max_bins:
+        named = named[: max_bins - 1]
     named = sorted(named, key=texts.__getitem__)
     part = np.full(len(texts), len(named))
     part[named] = np.arange(len(named))
@@ -80,3 +73,16 @@ def _by_value(values, name, max_bins):
     if len(named) < len(texts):
         words.append(f"{name} is another value")
     return part[codes], words
+
+
+def _texts(values):
+    """Return different texts of different values."""
+    texts = []
+    for value in values:
+        if isinstance(value, bytes):
+            texts.append(value.decode(errors="replace"))
+        else:
+            texts.append(str(value))
+    if len(set(texts)) < len(texts):  # 1 and "1" are two values
+        return [repr(value) for value in values]
+    return texts
