@@ -285,18 +285,39 @@ def level_words(confidence_level):
     return f"{100 * confidence_level:.10g} %"
 
 
-def interval_words(estimate, low, high, *, scale=1.0, unit=""):
+def interval_words(estimate, low, high, *, scale=1.0, unit="", level="", signed=False):
     """Return an estimate with its interval, in the digits that this supports.
+
+    Parameters
+    ----------
+    estimate, low, high : float
+        The estimate and the limits of its interval.
+    scale : float, default=1.0
+        What numbers are multiplied by: 100 for percentage points.
+    unit : str, default=""
+        What follows the estimate: "points", "%".
+    level : str, default=""
+        What names the interval: "90 %", "90 % CI".
+    signed : bool, default=False
+        Whether numbers above 0 have a plus sign.
 
     Examples
     --------
     >>> interval_words(0.14812, 0.1253, 0.1709, scale=100, unit="points")
     '14.8 points (12.5 to 17.1)'
+    >>> interval_words(0.021, -0.01, 0.052, level="90 %", signed=True)
+    '+0.02 (90 %: -0.01 to +0.05)'
     """
     digits = decimals(scale * low, scale * high)
-    shown = [fixed(scale * value, digits) for value in (estimate, low, high)]
+    shown = []
+    for value in (estimate, low, high):
+        text = fixed(scale * value, digits)
+        if signed and value > 0:
+            text = f"+{text}"
+        shown.append(text)
     unit = unit and f" {unit}"
-    return f"{shown[0]}{unit} ({shown[1]} to {shown[2]})"
+    level = level and f"{level}: "
+    return f"{shown[0]}{unit} ({level}{shown[1]} to {shown[2]})"
 
 
 def count_words(number):

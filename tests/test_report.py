@@ -22,13 +22,15 @@ from skcalib import PlattScaling
 from skcalib.__main__ import main
 from skcalib._report import _command, _recalibration
 from skcalib._report._checks import identifiers, repeats, repeats_note
+from skcalib._report._claims import CLAIMS
 from skcalib._report._decisions import decision_rows
 from skcalib._report._forecasts import ReportTable
 from skcalib._report._format import limits
 from skcalib._report._judged import VERDICT_LEVEL
 from skcalib._report._numbers import report_numbers
 from skcalib._report._reader import ReportError, opened
-from skcalib._report._sentences import CLAIMS, comparisons, segment_sentence, summary
+from skcalib._report._sections import comparisons, segment_sentence
+from skcalib._report._sentences import summary
 from skcalib._report._statistics import MEAN_ABSOLUTE
 from skcalib._report._table import read_table
 from skcalib._report._times import named_periods
@@ -329,7 +331,9 @@ def test_a_segment_of_one_row_and_a_missing_segment(tmp_path):
     }
 
 
-def test_recalibrators_are_cross_validated():
+def test_recalibrators_are_cross_validated(monkeypatch):
+    # The library's gain has one division into folds.
+    monkeypatch.setattr(_recalibration, "_MOST_DIVISIONS", 1)
     data = _data(500, power=2)
     y, scores = data["y"].astype(bool), data["p"]
     rows = {
@@ -467,7 +471,7 @@ def _model(bias, sure, error, pvalue, n=1000, **more):
         "changes": [],
         "recalibrators": [],
         **more,
-        "advice": {"since": None},
+        "advice": {"since": None, "needs_cluster": None},
     }
 
 
@@ -527,7 +531,7 @@ def test_an_error_that_cancels_on_average_is_the_headline():
     model = _model(NONE, (6.0, 4.0, 8.0), (6.1, 4.5, 7.4), 0.001)
     names, text = _said(model)
     assert names[0] == "do not take at face value"
-    assert "6.1 points (4.5 to 7.4) (the scores are too extreme)." in text
+    assert "6.1 points (4.5 to 7.4), and the scores are too extreme." in text
     assert "too extreme" in names
     names, _ = _said(_model(NONE, NONE, (2.0, 0.3, 4.1), 0.01))
     assert names[0] == "check the error"

@@ -16,7 +16,8 @@ from skcalib._report._advice import _stepwise, advised
 from skcalib._report._forecasts import ReportTable
 from skcalib._report._periods import monitor_rows
 from skcalib._report._recalibration import TrialRows
-from skcalib._report._sentences import monitor_sentence, summary
+from skcalib._report._sections import monitor_sentence
+from skcalib._report._sentences import summary
 from skcalib._report._statistics import Rows
 from skcalib._report._table import read_table
 from skcalib._verdicts import verdict
@@ -177,6 +178,36 @@ def test_a_key_that_repeats_is_asked_for_before_anything_is_advised(tmp_path):
     assert (found["kind"], found["needs_cluster"]) == ("map", None)
 
 
+def test_scores_that_were_all_right_are_not_moved_to_0_and_1():
+    """With scores of .001 and .999 in 3,000 rows, 3 wrong ones are expected: none has
+    a probability of 5 %, which is no reason to predict certainty.
+    """
+    rng = np.random.default_rng(2)
+    scores = np.where(rng.random(3000) < 0.5, 0.001, 0.999)
+    found, candidates, _ = advised(_table(scores > 0.5, scores), "p", 0)
+    assert found["kind"] == "none"
+    (isotonic,) = (row for row in candidates if row["name"] == "IsotonicCalibration")
+    assert isotonic["gain_low"] < 0 < isotonic["gain"]
+
+
+def test_gains_are_means_over_the_divisions_into_folds():
+    odds, uniform, _, _ = _rows(400)
+    table = _table(uniform < expit(0.5 * odds), expit(odds))
+    rows = TrialRows.of(table, "p", 0)
+    assert (rows.n_divisions, len(rows.all_folds)) == (3, 15)
+    before, after = rows.unchanged(), rows.trial(PlattScaling())
+    gains = before.losses["log"] - after.losses["log"]
+    expected = [
+        gains[5 * k + j][fold.test].sum()
+        for k, folds in enumerate(rows.divisions)
+        for j, fold in enumerate(folds)
+    ]
+    assert rows.gain(before, after)[0] == pytest.approx(sum(expected) / (3 * 400))
+    alone = TrialRows.of(table, "p", 0, n_divisions=1)
+    first = alone.gain(alone.unchanged(), alone.trial(PlattScaling()))[0]
+    assert first == pytest.approx(sum(expected[:5]) / 400)
+
+
 class _Trials:
     """Trials with given losses, and p-values of their gains."""
 
@@ -210,9 +241,10 @@ def test_a_less_simple_candidate_with_a_higher_loss_is_never_chosen():
 def test_gains_are_those_of_the_library():
     odds, uniform, segments, _ = _rows(600)
     labels, scores = uniform < expit(0.5 * odds), expit(odds)
-    rows = TrialRows.of(_table(labels, scores, segments), "p", 0)
+    rows = TrialRows.of(_table(labels, scores, segments), "p", 0, n_divisions=1)
     before = rows.unchanged()
     *found, pvalue = rows.gain(before, rows.trial(PlattScaling()))
+    assert rows.n_divisions == 1
     splits = [(fold.train, fold.test) for fold in rows.folds]
     expected = recalibration_gain(
         labels, scores, recalibrator=PlattScaling(), cv=splits
@@ -348,8 +380,8 @@ def _said(bias=OFF, changes=(), rows=(), candidates=True, **found):
 
 def test_advice_in_words():
     assert _said()[0] == (
-        "No recalibrator is measurably better (at most 0.08 % of the log-loss), so none"
-        " is advised."
+        "No recalibrator is measurably better (it may save at most 0.08 % of the"
+        " log-loss), so none is advised."
     )
     assert _said(FINE)[0].startswith("Leave the scores unchanged: no recalibrator is")
     assert "better on the samples since 2025-08, so" in _said(since="2025-08")[0]
@@ -387,6 +419,21 @@ def test_advice_in_words():
     assert words[0].startswith(
         "Recalibrate law, math with PlattScaling(), each with its own fit; the other"
         " segments keep their scores."
+    )
+
+
+def test_the_headline_names_what_to_check_and_asks_for_clusters():
+    unclear = asdict(verdict(0.02, (0.005, 0.035), 400, 0.02))
+    rows = [
+        {"segment": name, "column": "subject", "verdict": found}
+        for name, found in (("law", OFF), ("math", unclear), ("art", FINE))
+    ]
+    headline = _said(FINE, rows=rows, needs_cluster="match")[-1]
+    assert headline == (
+        "Do not use the scores of law as they are: 5.0 points too high (3.0 to 7.0)."
+        " Check math (too high by 0.5 to 3.5 points) before use. The other segment is"
+        " fine to within 1.0 points. This holds only if samples of the same match are"
+        " independent; if they are not, say --cluster match."
     )
 
 

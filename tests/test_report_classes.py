@@ -18,7 +18,7 @@ from skcalib._report._models import given_classes
 from skcalib._report._numbers import report_numbers
 from skcalib._report._reader import ReportError
 from skcalib._report._recalibration import TrialRows
-from skcalib._report._sentences import (
+from skcalib._report._sections import (
     certificate_sentence,
     class_sentence,
     rest_sentence,

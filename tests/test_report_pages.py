@@ -12,7 +12,7 @@ from skcalib._report._forecasts import ReportTable
 from skcalib._report._numbers import report_numbers
 from skcalib._report._page import report_page
 from skcalib._report._pictures import Picture
-from skcalib._report._sentences import (
+from skcalib._report._sections import (
     certificate_sentence,
     decision_sentence,
     monitor_sentence,

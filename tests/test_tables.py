@@ -161,7 +161,7 @@ def test_results_that_were_tuples_unpack_in_order_and_have_a_frame():
     assert test[0] == statistic
     assert len({test, (statistic, pvalue)}) == 1
     assert test.to_frame().columns.tolist() == ["statistic", "pvalue"]
-    assert "not calibrated (p = 0.02)" in str(test)
+    assert "not calibrated (p = .02)" in str(test)
     parts = metrics.brier_decomposition(y, scores)
     miscalibration, discrimination, uncertainty = parts
     assert parts.score == miscalibration - discrimination + uncertainty

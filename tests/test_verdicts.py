@@ -1,12 +1,15 @@
 """One way from an estimate to words: five verdicts, one number format."""
 
+import ast
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import skcalib
 from skcalib._verdicts import (
     count_words,
     decimals,
@@ -179,3 +182,47 @@ def test_counts():
 )
 def test_pvalues(pvalue, smallest, words):
     assert pvalue_words(pvalue, smallest) == words
+
+
+# Texts with formats of their own: progress, code, option checks.
+OWN_FORMATS = {"_command.py", "_advice_code.py", "_checks.py"}
+_NUMBER = re.compile(r"[gfe%]$")
+
+
+def _is_result(path):
+    """Return whether a file makes pages, pictures or results that print sentences."""
+    if path.name in OWN_FORMATS:
+        return False
+    if path.parent.name in ("_report", "displays"):
+        return True
+    return "def __str__" in path.read_text("utf-8")
+
+
+def _own_formats(tree):
+    """Return the lines of formats of real numbers, but not of errors and of reprs."""
+    exempt = set()
+    for node in ast.walk(tree):
+        name = getattr(node, "name", "")
+        if isinstance(node, ast.Raise) or name in ("_headline", "__repr__"):
+            exempt |= set(ast.walk(node))
+    return [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FormattedValue)
+        and node not in exempt
+        and node.format_spec is not None
+        and _NUMBER.search(getattr(node.format_spec.values[-1], "value", ""))
+    ]
+
+
+def test_sentences_have_no_other_number_format():
+    folder = Path(skcalib.__file__).parent
+    found = {
+        path.relative_to(folder).as_posix(): lines
+        for path in sorted(folder.rglob("*.py"))
+        if _is_result(path)
+        and (lines := _own_formats(ast.parse(path.read_text("utf-8"))))
+    }
+    assert found == {}
+    seen = _own_formats(ast.parse('f"{a:.3g} {b:,} {c:.1%}"\nraise E(f"{a:.2f}")'))
+    assert seen == [1, 1]

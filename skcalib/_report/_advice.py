@@ -5,15 +5,16 @@ The steps: nothing, a shift of the base rate, one map, a map by segment; and eac
 these on the rows since a change.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.special import chdtrc
 
 from skcalib import recalibrators as catalogue
 from skcalib._inference.adjustment import holm
 from skcalib._report._judged import judged_rows
-from skcalib._report._recalibration import TrialRows
-from skcalib._report._sentences import SIGNIFICANCE_LEVEL
-from skcalib._report._statistics import mean
+from skcalib._report._recalibration import N_FOLDS, TrialRows
+from skcalib._report._statistics import SIGNIFICANCE_LEVEL, mean
 from skcalib._rows.links import log_odds
 
 _MOST_SEGMENTS = 100  # that get a map of their own
@@ -29,7 +30,7 @@ _FEWEST_SIDE = 30  # rows of a segment on either side of its change
 _TINY, _RIDGE = 1e-12, 1e-9
 _FEWEST_ROWS = 50  # of a fit
 _LOST = 0.1  # share of the gain that the noise of a fit may cost
-_WIDEST_RANGE = 10  # of numbers of rows that is printed: from 400 to 4,000
+_WIDEST_RANGE = 4  # of numbers of rows that is printed: from 400 to 1,600
 _NONE = {
     "kind": "none",
     "recalibrator": None,
@@ -132,7 +133,9 @@ def _rows_needed(rows, simpler, chosen):
     The cost of a fit's noise falls as 1 / n. On the rows left out a fit loses twice
     that cost against the fits that have seen them.
     """
-    found, losses, before = [], chosen.losses["log"], simpler.losses["log"]
+    found = []
+    losses = chosen.losses["log"][:N_FOLDS]
+    before = simpler.losses["log"][:N_FOLDS]
     for k, fold in enumerate(rows.folds):
         seen = np.delete(losses, k, axis=0).mean(axis=0)
         cost = mean((losses[k] - seen)[fold.test], fold.test_weight) / 2
@@ -207,46 +210,70 @@ def _maps_by_segment(rows, before, one_map):
 
 
 def _owners(rows, column, before, one_map):
-    """Return the sets of segments of a column that may need a map of their own."""
-    beyond_doubt, off, together = _off(rows, one_map, column)
-    if not (beyond_doubt or off or together):
+    """Return the sets of segments of a column that may need a map of their own, the
+    smallest first.
+    """
+    after = _off(rows, one_map, column)
+    if not (after.beyond_doubt or after.off or after.together):
         return []
-    if together:
+    unchanged = _off(rows, before, column)
+    if not after.together:
+        owners = [unchanged.beyond_doubt, unchanged.off]
+        owners += [after.beyond_doubt, after.off]
+    else:
         # All segments where the small differences count together: paired losses are
         # slower to see these.
-        owners = [together]
-    else:
-        owners = [*_off(rows, before, column)[:2], beyond_doubt, off]
+        owners = [after.together]
+        if not unchanged.together:
+            # One map for all may have moved segments that were right.
+            owners += [unchanged.beyond_doubt, unchanged.off]
+    owners = sorted((own for own in owners if own), key=len)
     # If all segments but one have maps of their own, the shared map is that one's
     # alone: as with a map for each.
     n_others = len(np.unique(rows.segmentations[column])) - 1
     distinct = {}
-    for own in sorted(filter(None, owners), key=len):
-        distinct[frozenset(own) if len(own) < n_others else n_others] = own
+    for own in owners:
+        key = n_others if len(own) >= n_others else frozenset(own)
+        distinct[key] = own
     return list(distinct.values())
 
 
-def _off(rows, trial, column):
-    """Return the segments in which a trial's probabilities are off by more than noise,
-    the clearest first.
+class _Off(NamedTuple):
+    """Segments of a column in which a trial's probabilities are off by more than
+    noise, each the clearest first.
 
-    Before them those that are off beyond doubt; after them all segments, if those that
+    Those that are off beyond doubt; those that are off; and all segments, if those that
     are not off by themselves are off together, else none.
     """
-    segments = rows.tested_segments(column)
-    names, segment = np.unique(segments, return_inverse=True)
-    statistics = _statistics(*(_sums(part, segment) for part in _score(rows, trial)))
+
+    beyond_doubt: tuple
+    off: tuple
+    together: tuple
+
+
+def _off(rows, trial, column):
+    """Return the segments in which a trial's probabilities are off."""
+    names, segment = np.unique(rows.tested_segments(column), return_inverse=True)
+    score, information = _score(rows, trial)
+    statistics = _statistics(_sums(score, segment), _sums(information, segment))
     adjusted = holm(chdtrc(2, statistics))
-    order, off = np.argsort(-statistics, kind="stable"), adjusted < SIGNIFICANCE_LEVEL
-    together = (
-        not off.all()
-        and chdtrc(2 * np.sum(~off), statistics[~off].sum()) < SIGNIFICANCE_LEVEL
+    is_off = adjusted < SIGNIFICANCE_LEVEL
+    # The sum of independent chi-square statistics has the sum of their degrees.
+    others = statistics[~is_off]
+    is_together = (
+        len(others) > 0 and chdtrc(2 * len(others), others.sum()) < SIGNIFICANCE_LEVEL
     )
-    chosen = (adjusted < _BEYOND_DOUBT, off, np.full(len(names), together))
-    return [
-        tuple(names[[i for i in order[:_MOST_SEGMENTS] if is_own[i]]].tolist())
-        for is_own in chosen
-    ]
+    order = np.argsort(-statistics, kind="stable")
+
+    def clearest(is_chosen):
+        places = [place for place in order[:_MOST_SEGMENTS] if is_chosen[place]]
+        return tuple(names[places].tolist())
+
+    return _Off(
+        clearest(adjusted < _BEYOND_DOUBT),
+        clearest(is_off),
+        clearest(np.full(len(names), is_together)),
+    )
 
 
 def _score(rows, trial):

@@ -16,11 +16,12 @@ from skcalib._report._expected import expected_performance
 from skcalib._report._judged import judge_groups, judged_model
 from skcalib._report._over_time import autocorrelation, trend_numbers
 from skcalib._report._periods import monitor_rows, period_rows
-from skcalib._report._sentences import SIGNIFICANCE_LEVEL, summary
+from skcalib._report._sentences import summary
 from skcalib._report._statistics import (
     CONFIDENCE_LEVEL,
     MEAN_ABSOLUTE,
     REPORT_BINNING,
+    SIGNIFICANCE_LEVEL,
     adjust,
     group_records,
     mean,

@@ -3,10 +3,13 @@
 from base64 import b64encode
 
 import skcalib._report._format as show
-import skcalib._report._sentences as say
+import skcalib._report._sections as say
 from skcalib import __version__
 from skcalib._report._numbers import SMALL_CLASS, SMALL_SEGMENT
+from skcalib._report._phrases import listed
 from skcalib._report._recalibration import N_FOLDS, most_rows
+from skcalib._report._statistics import SIGNIFICANCE_LEVEL
+from skcalib._verdicts import rounded
 
 _MOST_GROUPS = 50  # that a page shows; the JSON has all
 _MOST_CLASSES_NAMED = 12
@@ -83,9 +86,10 @@ def report_page(numbers, pictures):
         data=_data_sentence(numbers),
         errors=_error_lines(numbers["models"]),
         say=say,
+        listed=listed,
         show=show,
-        level=f"{100 * numbers['confidence_level']:g}",
-        significance=say.SIGNIFICANCE_LEVEL,
+        level=rounded(100 * numbers["confidence_level"]),
+        significance=SIGNIFICANCE_LEVEL,
         tolerance_points=show.rounded(100 * numbers["tolerance"]),
         small={"segment": SMALL_SEGMENT, "class": SMALL_CLASS},
         most_groups=_MOST_GROUPS,
@@ -128,7 +132,7 @@ def _data_sentence(numbers):
     else:
         n_classes, named = (
             len(numbers["classes"]),
-            say.listed(numbers["classes"], _MOST_CLASSES_NAMED),
+            listed(numbers["classes"], _MOST_CLASSES_NAMED),
         )
         about = f"; the column {numbers['label']} holds {n_classes} classes: {named}."
     size = f"{numbers['source']}{written}: {numbers['n_rows']:,} rows{weighted}"

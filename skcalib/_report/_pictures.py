@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from skcalib._report._format import n_shown
 from skcalib._report._statistics import CONFIDENCE_LEVEL, LABELS, MEAN_ABSOLUTE
+from skcalib._verdicts import level_words
 from skcalib.displays import ReliabilityDisplay
 from skcalib.displays._style import require_matplotlib
 from skcalib.displays._words import percent
@@ -56,12 +57,12 @@ def reliability_picture(table, seed):
     if table.classes is not None:
         drawn = "How often the predicted class is right against its probability"
     caption = (
-        f"{drawn}, with {100 * CONFIDENCE_LEVEL:g} % intervals of each bin. On the"
+        f"{drawn}, with {level_words(CONFIDENCE_LEVEL)} intervals of each bin. On the"
         " dotted line predictions and events agree; below it the scores are too high."
     )
     if display.consistency_bands_:
         caption += (
-            f" In the grey band {100 * CONFIDENCE_LEVEL:g} % of the bins of a"
+            f" In the grey band {level_words(CONFIDENCE_LEVEL)} of the bins of a"
             " calibrated model would lie."
         )
     caption += " At the bottom the histogram of the scores."

@@ -9,10 +9,14 @@ from skcalib import recalibrators as catalogue
 from skcalib._errors.proper_scores import LOSSES
 from skcalib._fitting.folds import cross_validation_folds
 from skcalib._report._statistics import MEAN_ABSOLUTE, Rows, mean
+from skcalib._rows.links import log_probability
 from skcalib.evaluation._gain import recalibrated_by_fold
 from skcalib.metrics import calibration_error
 
 N_FOLDS = 5
+# A few rows are divided into folds several times: which rows share a fold would
+# decide the advice otherwise.
+_MOST_DIVISIONS, _MOST_ROWS_DIVIDED = 3, 15_000
 # of which a random sample is taken: the gains are known well enough from it
 _MOST_ROWS = 20_000
 _MOST_SCORES, _FEWEST_ROWS = 200_000, 4000  # of many classes
@@ -47,8 +51,8 @@ def most_rows(classes):
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """A recalibrator that was fitted on all folds but one, for each: losses (folds,
-    rows) and what it predicts.
+    """A recalibrator that was fitted on all folds but one, for each: losses (folds of
+    all divisions, rows), and what it predicts out of the folds of the first division.
 
     `groups` are the segments of `column` with a map of their own; the `others` are
     "unchanged", or one map is "shared" by them.
@@ -72,24 +76,34 @@ class TrialRows:
     rows: Rows
     segmentations: dict = field(default_factory=dict)
     seed: int = 0
+    n_divisions: int = 1
 
     @classmethod
-    def of(cls, table, name, seed):
-        """Return a sample of the rows of a model, with scores in double precision."""
+    def of(cls, table, name, seed, n_divisions=None):
+        """Return a sample of the rows of a model, with scores in double precision.
+
+        They are divided into folds once, or up to three times where they are few and
+        have no weights, which would divide rows themselves.
+        """
         sample = table.sample(most_rows(table.classes), seed)
         rows = table.forecasts(name)._replace(periods=table.periods).at(sample)
         rows = rows._replace(scores=rows.scores.astype(np.float64))
         segmentations = {
             column: names[sample] for column, names in table.segmentations.items()
         }
-        return cls(rows, segmentations, seed)
+        if n_divisions is None:
+            n_divisions = 1
+            if table.classes is None and rows.sample_weight is None:
+                n_divisions = _MOST_ROWS_DIVIDED // max(len(rows.labels), 1)
+                n_divisions = min(max(n_divisions, 1), _MOST_DIVISIONS)
+        return cls(rows, segmentations, seed, n_divisions)
 
     def at(self, rows):
         """Return some of the rows."""
         segmentations = {
             column: names[rows] for column, names in self.segmentations.items()
         }
-        return TrialRows(self.rows.at(rows), segmentations, self.seed)
+        return TrialRows(self.rows.at(rows), segmentations, self.seed, self.n_divisions)
 
     @cached_property
     def units(self):
@@ -102,20 +116,34 @@ class TrialRows:
             return np.arange(len(self.codes))
         return None
 
-    @cached_property
+    @property
     def folds(self):
-        """Folds that keep clusters whole; None where a class (of several: all but one)
-        has fewer rows than folds.
+        """The folds of the first division; None where there are too few rows."""
+        return None if self.divisions is None else self.divisions[0]
+
+    @cached_property
+    def divisions(self):
+        """Divisions into folds that keep clusters whole; None where a class (of
+        several: all but one) has fewer rows than folds.
         """
         counts = np.sort(np.bincount(self.codes, minlength=2))
         if counts[-2] < N_FOLDS:
             return None
-        cv = N_FOLDS
         if self.rows.clusters is not None:
             n_clusters = self.units.max() + 1
             if n_clusters < N_FOLDS:
                 return None
-            shuffled = np.random.default_rng(self.seed).permutation(n_clusters)
+        return [self._division(k) for k in range(self.n_divisions)]
+
+    def _division(self, k):
+        """Return the folds of a division; the first one has the seed of the report."""
+        seed = self.seed
+        if k > 0:
+            seed = int(np.random.default_rng([self.seed, k]).integers(2**31))
+        cv = N_FOLDS
+        if self.rows.clusters is not None:
+            n_clusters = self.units.max() + 1
+            shuffled = np.random.default_rng(seed).permutation(n_clusters)
             fold_of_row = shuffled[self.units] % N_FOLDS
             cv = [
                 (np.flatnonzero(fold_of_row != k), np.flatnonzero(fold_of_row == k))
@@ -127,8 +155,13 @@ class TrialRows:
             self.codes,
             self.rows.sample_weight,
             stratified=False,
-            seed=self.seed,
+            seed=seed,
         )
+
+    @property
+    def all_folds(self):
+        """The folds of all divisions."""
+        return [fold for folds in self.divisions for fold in folds]
 
     @cached_property
     def codes(self):
@@ -162,7 +195,7 @@ class TrialRows:
 
     def unchanged(self):
         """Return the trial of the scores as they are."""
-        return self._trial("as it is", [self.rows.scores] * len(self.folds))
+        return self._trial("as it is", [self.rows.scores] * len(self.all_folds))
 
     def trial(self, recalibrator, column=None, own=(), others="shared"):
         """Return the trial of a recalibrator; with a column, its segments `own` have a
@@ -170,7 +203,7 @@ class TrialRows:
         """
         name = type(recalibrator).__name__
         if column is None:
-            predicted = [self._predicted(recalibrator, fold) for fold in self.folds]
+            predicted = [self._predicted(recalibrator, fold) for fold in self.all_folds]
             return self._trial(name, predicted)
         segments = self.segmentations[column]
         is_own = np.isin(segments, own)
@@ -178,7 +211,7 @@ class TrialRows:
         recalibrator = catalogue.GroupwiseRecalibrator(recalibrator)
         if others == "shared":
             predicted = [
-                self._predicted(recalibrator, fold, groups) for fold in self.folds
+                self._predicted(recalibrator, fold, groups) for fold in self.all_folds
             ]
         else:
             predicted = self._predicted_for(is_own, recalibrator, groups)
@@ -192,7 +225,7 @@ class TrialRows:
         columns, codes = self.columns[is_own], self.codes[is_own]
         place = np.cumsum(is_own) - 1
         predicted = []
-        for fold in self.folds:
+        for fold in self.all_folds:
             is_seen = is_own[fold.train]
             weight = fold.train_weight
             own_fold = fold._replace(
@@ -220,16 +253,28 @@ class TrialRows:
         probabilities = np.concatenate(
             [
                 scores[fold.test]
-                for scores, fold in zip(predicted, self.folds, strict=True)
+                for scores, fold in zip(predicted, self.folds, strict=False)
             ]
         )
         return Trial(name, losses, probabilities, column, groups, others)
 
     def out_of_fold(self, losses):
-        """Return of losses (folds, rows) those of the fits without the row."""
-        return np.concatenate(
-            [loss[fold.test] for loss, fold in zip(losses, self.folds, strict=True)]
-        )
+        """Return of losses (folds of all divisions, rows) those of the fits without the
+        row, on average over the divisions, in the order of the first one.
+        """
+        found = []
+        for k, folds in enumerate(self.divisions):
+            of_division = losses[k * N_FOLDS : (k + 1) * N_FOLDS]
+            tested = np.concatenate(
+                [loss[fold.test] for loss, fold in zip(of_division, folds, strict=True)]
+            )
+            if k > 0:
+                # In another order, each row once: divisions that divide rows are alone.
+                by_row = np.empty(len(self.codes))
+                by_row[np.concatenate([fold.test for fold in folds])] = tested
+                tested = by_row[self.tested_rows]
+            found.append(tested)
+        return np.mean(found, axis=0)
 
     def gain(self, before, after, loss="log"):
         """Return how much lower the loss of one trial is than that of another, as
@@ -248,7 +293,38 @@ class TrialRows:
         # The noise of the fits is the jackknife's, over the fits without one fold each:
         # see `gain_interval`.
         of_fits = (N_FOLDS - 1) * by_unit.var(axis=0).sum() / total**2
-        return self.tested.mean(self.out_of_fold(gains), of_fits)
+        surprise = 0.0
+        if loss == "log":
+            surprise = self._surprise(before, after)
+        return self.tested.mean(self.out_of_fold(gains), of_fits, surprise)
+
+    def _surprise(self, before, after):
+        """Return the variance of the mean gain of log-loss if the probabilities before
+        were right.
+
+        It counts the rare rows that a map speaks against and that a sample happens not
+        to have: scores of .999 that were all right so far do not prove that 1 is
+        better.
+        """
+        labels = self.tested.labels
+        if before.probabilities.ndim == 1:
+            frequency = before.probabilities
+            gain_of = [
+                LOSSES["log"](before.probabilities, is_event)
+                - LOSSES["log"](after.probabilities, is_event)
+                for is_event in (np.zeros_like(labels), np.ones_like(labels))
+            ]
+            by_row = frequency * (1 - frequency) * (gain_of[1] - gain_of[0]) ** 2
+        else:
+            frequency = before.probabilities
+            gain_of = log_probability(after.probabilities) - log_probability(frequency)
+            mean_gain = np.sum(frequency * gain_of, axis=1)
+            by_row = np.sum(frequency * gain_of**2, axis=1) - mean_gain**2
+        weight = self.tested.sample_weight
+        if weight is None:
+            return by_row.sum() / len(by_row) ** 2
+        squared = weight if self.rows.weight_type == "frequency" else weight**2
+        return squared @ by_row / weight.sum() ** 2
 
     def by_row(self, trial):
         """Return the out-of-fold log-loss of each row."""

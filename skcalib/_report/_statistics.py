@@ -11,6 +11,8 @@ from skcalib.binning import EqualMass, MinimumMass
 from skcalib.metrics import calibration_by_group
 
 CONFIDENCE_LEVEL = 0.9
+SIGNIFICANCE_LEVEL = 0.05
+_UNSEEN = 4  # times the variance that the rows show
 LABELS = [False, True]
 # The library's 15 bins, fewer where they would hold too few rows for a debiased error.
 REPORT_BINNING = MinimumMass(EqualMass(15), min_weight=10)
@@ -69,13 +71,15 @@ class Rows(NamedTuple):
             zip(("estimate", "low", "high"), self.mean(values)[:3], strict=True)
         )
 
-    def mean(self, values, more_variance=0.0):
+    def mean(self, values, more_variance=0.0, expected_variance=0.0):
         """Return the mean of a value a row, its interval, and the one-sided p-value of
         a mean that is not above 0.
 
         The standard error is that of the sums of clusters, where there are any. Weights
         of importance make each row a cluster: a large weight is one row nevertheless.
-        `more_variance` is added to the variance of the mean.
+        `more_variance` is added to the variance of the mean. `expected_variance` takes
+        its place if it is several times as large: the rows then lack rare values that
+        are to be expected.
         """
         centre, n_rows, degrees = mean(values, self.sample_weight), len(values), np.inf
         weight = np.ones(n_rows) if self.sample_weight is None else self.sample_weight
@@ -91,6 +95,8 @@ class Rows(NamedTuple):
             sums = np.bincount(unit, weight * residual)
             degrees = max(len(sums) - 1, 1)
             variance = sums @ sums / total**2 * len(sums) / degrees
+        if expected_variance > _UNSEEN * variance:
+            variance = expected_variance
         error = np.sqrt(variance + more_variance)
         half = float(stdtrit(degrees, (1 + CONFIDENCE_LEVEL) / 2) * error)
         return (

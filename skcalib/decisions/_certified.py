@@ -17,6 +17,7 @@ from skcalib._input.scalars import (
     invalid,
 )
 from skcalib._input.scores import check_scores, checked_scores
+from skcalib._verdicts import fixed, level_words, percent_words, rounded
 from skcalib.guarantees._certificate import sentences_html
 
 _ANSWER = (
@@ -259,9 +260,9 @@ class CertifiedThreshold(ResultTable):
 
     def __str__(self):
         """Say rule, guarantee, what was seen, and the assumptions in sentences."""
-        level = f"{100 * self.confidence_level:.10g} %"
+        level = level_words(self.confidence_level)
         held = [
-            PROMISES[promise][1].format(target=f"{100 * target:.10g} %")
+            PROMISES[promise][1].format(target=level_words(target))
             for promise, target in zip(
                 as_tuple(self.promise), as_tuple(self.target), strict=True
             )
@@ -295,7 +296,9 @@ class CertifiedThreshold(ResultTable):
             phrase = PROMISES[promise][3].format(w=f"{number:,}")
             if phrase not in against:
                 against.append(phrase)
-        accepted = PROMISES[promises[0]][2].format(share=f"{100 * self.accepted:.3g} %")
+        accepted = PROMISES[promises[0]][2].format(
+            share=percent_words(self.accepted, self.n_samples)
+        )
         # "and ..." goes on with the accepted rows; the rest is about other rows.
         link = "; " if promises[0] in ("recall", "accuracy") else ", "
         clusters = ""
@@ -327,9 +330,9 @@ def shown_threshold(threshold):
     """Return a threshold with six digits of its distance from 0 or 1."""
     distance = min(threshold, 1 - threshold)
     if not 0 < distance < inf:
-        return f"{threshold:g}"
+        return rounded(threshold)
     digits = 5 - floor(log10(distance))
-    return f"{threshold:.{digits}f}".rstrip("0")
+    return fixed(threshold, digits).rstrip("0")
 
 
 def deciding_scores(y_proba, promise, column=1):

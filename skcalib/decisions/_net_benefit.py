@@ -18,6 +18,7 @@ from skcalib._input.scalars import (
 )
 from skcalib._input.scored_labels import check_one_event, check_scored_labels
 from skcalib._intervals.influence import cluster_codes
+from skcalib._verdicts import count_words, level_words, percent_words, rounded
 from skcalib.decisions._search import check_thresholds
 from skcalib.decisions._treatment_cells import (
     TreatmentCells,
@@ -88,14 +89,15 @@ class NetBenefit(ResultTable):
             "model": "the other model",
         }[self.reference]
         level = (
-            f"{100 * self.confidence_level:.10g} % confidence"
+            f"{level_words(self.confidence_level)} confidence"
             + ", all at once" * self.simultaneous
         )
+        frequency = percent_words(self.event_frequency, self.n_samples)
         text = (
             f"Net benefit against {against} at {len(self)}"
-            f" threshold{'s' * (len(self) > 1)}, from {self.n_samples:,.10g} rows with"
-            f" {100 * self.event_frequency:.3g} % events.\nBetter than {against}"
-            f" ({level}): {self._where(self.low > 0)}.\nWorse:"
+            f" threshold{'s' * (len(self) > 1)}, from"
+            f" {count_words(self.n_samples)} rows with {frequency} events.\nBetter"
+            f" than {against} ({level}): {self._where(self.low > 0)}.\nWorse:"
             f" {self._where(self.high < 0)}."
         )
         for reason in dict.fromkeys(self.reason[self.reason != ""].tolist()):
@@ -109,7 +111,10 @@ class NetBenefit(ResultTable):
             self.thresholds[[start, stop - 1]] for start, stop in edges.reshape(-1, 2)
         ]
         return (
-            ", ".join(f"{a:g}" if a == b else f"{a:g} to {b:g}" for a, b in ranges)
+            ", ".join(
+                rounded(low) if low == high else f"{rounded(low)} to {rounded(high)}"
+                for low, high in ranges
+            )
             or "at no threshold"
         )
 

@@ -15,6 +15,7 @@ from skcalib._cells.reductions import binary_tasks, resolve_multiclass
 from skcalib._input.scalars import check_int, check_option
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._progress import Progress
+from skcalib._verdicts import count_words, level_words, rounded
 from skcalib.binning import UniqueScores
 from skcalib.displays._finish import finish
 from skcalib.displays._frames import pair_frame
@@ -26,7 +27,7 @@ from skcalib.displays._style import (
     reference_style,
     styled,
 )
-from skcalib.displays._words import format_count, model_label, plural
+from skcalib.displays._words import model_label, plural
 from skcalib.guarantees import max_n_bins
 from skcalib.guarantees._uniform_mass import uniform_mass_epsilon
 from skcalib.model_selection import sharpest_within
@@ -197,7 +198,7 @@ class BinCountDisplay(FromEstimator):
             )
             for n in np.atleast_1d(n_samples).tolist()
         ]
-        caption = f"{kind} guarantee, {100 * confidence_level:g} % confidence"
+        caption = f"{kind} guarantee, {level_words(confidence_level)} confidence"
         return cls(curves, limit=epsilon, caption=caption).plot(ax, **plot_options)
 
     @classmethod
@@ -300,7 +301,7 @@ class BinCountDisplay(FromEstimator):
             )
         )
         caption = (
-            f"n = {format_count(n_rows)},"
+            f"n = {count_words(n_rows)},"
             f" {resolve_multiclass(multiclass, data).replace('_', '-')} calibration"
         )
         return cls(curves, limit=max_error, caption=caption).plot(ax, **plot_options)
@@ -347,7 +348,7 @@ class BinCountDisplay(FromEstimator):
             self.limit_line_ = frame.axes[0].axhline(
                 self.limit, **reference_style(limit_kw)
             )
-            keys[f"wanted: at most {self.limit:g}"] = self.limit_line_
+            keys[f"wanted: at most {rounded(self.limit)}"] = self.limit_line_
         for axes, (label, part) in zip(frame.axes, parts.items(), strict=True):
             for curve, style in zip(self.curves, styles, strict=True):
                 self._draw(axes, curve, part(curve), style, line_kw, band_kw, chosen_kw)
@@ -453,7 +454,7 @@ def _promised(n_samples, kind, confidence_level, epsilon, n_bins):
         uniform_mass_epsilon(n_samples, count, **options) for count in counts.tolist()
     ]
     return BinCountCurve(
-        f"n = {format_count(n_samples)}",
+        f"n = {count_words(n_samples)}",
         counts,
         tolerance=np.array(tolerance),
         chosen=chosen,

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from skcalib._cells.statistics import bin_statistics
 from skcalib._input.scalars import check_confidence_level
-from skcalib._verdicts import pvalue_words
+from skcalib._verdicts import count_words, interval_words, level_words, pvalue_words
 from skcalib.binning import EqualMass, check_binning
 from skcalib.displays._finish import finish
 from skcalib.displays._frames import frame_of_panels
@@ -22,7 +22,6 @@ from skcalib.displays._style import (
     reference_style,
     styled,
 )
-from skcalib.displays._words import format_count
 from skcalib.monitoring import calibration_change
 from skcalib.monitoring._change import two_samples
 
@@ -282,7 +281,7 @@ class ChangeDisplay:
         )
         keys = {
             "no change": zero,
-            f"{100 * self.confidence_level:g} % interval": self.intervals_,
+            f"{level_words(self.confidence_level)} interval": self.intervals_,
         }
         self.histograms_, looks = (
             [],
@@ -321,14 +320,15 @@ class ChangeDisplay:
     def _captions(self):
         change = self.change
         rows = (
-            f"{format_count(change.n_before)} rows before,"
-            f" {format_count(change.n_after)} after"
+            f"{count_words(change.n_before)} rows before,"
+            f" {count_words(change.n_after)} after"
         )
-        shift, low, high = (f"{100 * value:+.1f}" for value in change.shift)
+        shift = interval_words(*change.shift, scale=100, unit="points", signed=True)
+        size = shift.split(" (")[0]
         tested = f"same curve: {pvalue_words(change.pvalue)}"
         return [
-            f"{rows}\nshift {shift} points ({low} to {high}), {tested}",
-            f"shift {shift} points\n{tested}",
+            f"{rows}\nshift {shift}, {tested}",
+            f"shift {size}\n{tested}",
             tested,
         ]
 

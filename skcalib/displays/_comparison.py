@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcalib._input.scalars import check_option
+from skcalib._verdicts import level_words
 from skcalib.displays._forest import draw_forest, short_names
 from skcalib.evaluation import compare
 
@@ -161,7 +162,7 @@ class ComparisonDisplay:
         }
         names = short_names([table.model[i] for i in shown])
         compared, reference = short_names([metric, table.reference])
-        level = f"{100 * table.confidence_level:g} % intervals"
+        level = f"{level_words(table.confidence_level)} intervals"
 
         def words(frame):
             gap = "\n" if frame.width < 4 else " "

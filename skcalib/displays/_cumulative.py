@@ -18,7 +18,7 @@ from skcalib._inference.closed_form import (
     range_pvalue,
 )
 from skcalib._input.scalars import check_confidence_level, check_option
-from skcalib._verdicts import pvalue_words, rounded
+from skcalib._verdicts import level_words, pvalue_words, rounded
 from skcalib.displays._finish import finish
 from skcalib.displays._frames import pair_frame
 from skcalib.displays._predictions import FromEstimator, cells_of_models, named_models
@@ -274,9 +274,9 @@ class CumulativeDifferenceDisplay(FromEstimator):
             half = 100 * curve.deviation * _band_quantile(self.confidence_level)
             style = {"facecolor": neutral(0.16), "linewidth": 0, "zorder": 1}
             self.band_ = axes.axhspan(-half, half, **styled(band_kw, **style))
-            keys[f"band of a calibrated model ({100 * self.confidence_level:g} %)"] = (
-                self.band_
-            )
+            keys[
+                f"band of a calibrated model ({level_words(self.confidence_level)})"
+            ] = self.band_
             # Kuiper's range at the right border, and the largest distance from 0 where
             # it is.
             style = {"color": colors(2)[1], "linewidth": 1.4, "zorder": 2.5}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skcalib._verdicts import interval_words, level_words, rounded
 from skcalib.decisions import net_benefit
 from skcalib.displays._finish import finish
 from skcalib.displays._frames import pair_frame
@@ -233,14 +234,14 @@ class DecisionCurveDisplay(FromEstimator):
         )
         axes.set(xlim=(0, end), ylim=(-0.12 * most, 1.05 * min(highest, 1.3 * most)))
         level = (
-            f"{100 * first.confidence_level:.10g} %"
+            f"{level_words(first.confidence_level)}"
             f" {'band' if first.simultaneous else 'interval'}"
         )
         keys = dict(
             zip(("treat all", "treat none"), self.reference_lines_, strict=True)
         )
         keys[level] = self.bands_[0]
-        at = None if self.threshold is None else f"at {self.threshold:g}"
+        at = None if self.threshold is None else f"at {rounded(self.threshold)}"
         words = {"note": at and f"net benefit {at}"}
         if len(self.curves) == 1:
             words = {"caption": captions(name, first.n_samples, at and f"{worth} {at}")}
@@ -262,7 +263,5 @@ class DecisionCurveDisplay(FromEstimator):
         """Return the net benefit at the threshold of interest in words."""
         at = np.searchsorted(curve.thresholds, self.threshold)
         if curve.reason[at]:
-            return f"{curve.net_benefit[at]:.3f}"
-        return (
-            f"{curve.net_benefit[at]:.3f} ({curve.low[at]:.3f} to {curve.high[at]:.3f})"
-        )
+            return rounded(curve.net_benefit[at])
+        return interval_words(curve.net_benefit[at], curve.low[at], curve.high[at])

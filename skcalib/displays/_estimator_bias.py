@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from skcalib._cells.reductions import binary_tasks
 from skcalib._input.scalars import check_option
 from skcalib._input.scored_labels import check_scored_labels
+from skcalib._verdicts import count_words, fixed, percent_words
 from skcalib.binning import EqualWidth
 from skcalib.displays._finish import finish, fitting
 from skcalib.displays._frames import pair_frame
@@ -25,7 +26,7 @@ from skcalib.displays._style import (
     reference_style,
     styled,
 )
-from skcalib.displays._words import format_count, matplotlib_text
+from skcalib.displays._words import matplotlib_text
 from skcalib.metrics import calibration_error
 from skcalib.simulation import (
     CalibrationModel,
@@ -316,8 +317,8 @@ class EstimatorBiasDisplay(FromEstimator):
             [],
         )
         note = (
-            f"true error {100 * self.true_error:.2f} %,"
-            f" {format_count(self.n_simulations)} simulations"
+            f"true error {percent_words(self.true_error)},"
+            f" {count_words(self.n_simulations)} simulations"
         )
         are_bins = all(isinstance(name, int) for name in self.estimators)
         if kind == "heatmap":
@@ -362,7 +363,7 @@ class EstimatorBiasDisplay(FromEstimator):
             )
             style = {"ha": "center", "va": "center", "size": min(frame.size, widest)}
             style |= {"color": "white" if is_dark else "black", **text_kw}
-            text = f"{value:.1f}" if round(value, 1) else "0.0"
+            text = fixed(value, 1)
             self.texts_.append(axes.text(column + 0.5, row + 0.5, text, **style))
         axes.set_xticks(
             np.arange(len(self.n_samples)) + 0.5,

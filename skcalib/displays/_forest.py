@@ -4,6 +4,7 @@ significant filled.
 
 import numpy as np
 
+from skcalib._verdicts import count_words, rounded
 from skcalib.displays._frames import Frame, size_text
 from skcalib.displays._layout import keep_inside
 from skcalib.displays._style import (
@@ -18,7 +19,6 @@ from skcalib.displays._words import (
     cut,
     cut_apart,
     cut_middle,
-    format_count,
     matplotlib_text,
 )
 
@@ -63,7 +63,7 @@ def draw_forest(
         if is_single:  # the significant rows have a colour
             filled_color = colors(2)[1]
             open_color = neutral(0.6)
-            filled_label = f"adjusted p < {significance_level:g}"
+            filled_label = f"adjusted p < {rounded(significance_level)}"
             open_label = "not significant"
         else:  # each model has a colour, and its name stands once in the legend
             filled_color = open_color = colors(len(models))[rank]
@@ -94,7 +94,9 @@ def draw_forest(
     _name_rows(frame, names, counts, words(frame))
     display.legend_ = None
     if legend:
-        title = None if is_single else f"filled: adjusted p < {significance_level:g}"
+        title = (
+            None if is_single else f"filled: adjusted p < {rounded(significance_level)}"
+        )
         options = {**_legend_options(frame, title), **canonical_keywords(legend_kw)}
         display.legend_ = axes.legend(**options)
     keep_inside(frame)
@@ -135,7 +137,7 @@ def _name_rows(frame, names, counts, words):
     ax.set_xlabel(words, size=frame.size)
     if counts is not None:
         sizes = ax.secondary_yaxis("right")
-        sizes.set_yticks(heights, [format_count(count) for count in counts])
+        sizes.set_yticks(heights, [count_words(count) for count in counts])
         sizes.tick_params(
             labelsize=0.8 * frame.size, length=0, labelcolor=neutral(0.75)
         )

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcalib._input.scalars import check_option
+from skcalib._verdicts import level_words
 from skcalib.displays._forest import draw_forest, places, short_names
 from skcalib.displays._predictions import FromEstimator, named_models
 from skcalib.metrics import calibration_by_group
@@ -238,7 +239,7 @@ class GroupDisplay(FromEstimator):
                 ]
             )
             models[model] = limits, table.adjusted_pvalue[at] < significance_level
-        words = f"{_WORDS[value]}\n{100 * self.confidence_level:g} % intervals"
+        words = f"{_WORDS[value]}\n{level_words(self.confidence_level)} intervals"
         left_out = len(first) - len(shown)
         words += f"; {left_out} of {len(first)} groups are not shown" * (left_out > 0)
         options = {

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from skcalib._verdicts import count_words
 from skcalib.displays._finish import finish
 from skcalib.displays._frames import frame_of_panels, pair_frame
 from skcalib.displays._style import colors, curve_styles, reference_style, styled
-from skcalib.displays._words import format_count, matplotlib_text
+from skcalib.displays._words import matplotlib_text
 from skcalib.monitoring import CalibrationMonitor, GroupMonitors
 
 if TYPE_CHECKING:
@@ -271,12 +272,12 @@ def _captions(name, monitor):
     """Return what is written about a single monitor, in words for more and less
     room.
     """
-    size = f"{format_count(monitor.n_rows_)} rows"
+    size = f"{count_words(monitor.n_rows_)} rows"
     first = size if name is None else f"{matplotlib_text(str(name))}, {size}"
     if not monitor.alarm_:
         return [f"{first}\nno alarm"]
-    alarm = f"alarm at row {format_count(monitor.alarm_row_)}"
+    alarm = f"alarm at row {count_words(monitor.alarm_row_)}"
     return [
-        f"{first}\n{alarm}, change at row {format_count(monitor.change_row_)}",
+        f"{first}\n{alarm}, change at row {count_words(monitor.change_row_)}",
         f"{first}\n{alarm}",
     ]

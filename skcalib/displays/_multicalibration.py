@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from skcalib._verdicts import rounded
 from skcalib.displays._finish import finish
 from skcalib.displays._frames import pair_frame
 from skcalib.displays._style import (
@@ -220,8 +221,8 @@ class MulticalibrationDisplay:
         used = f"{self.n_rounds} {plural('round', self.n_rounds)} used"
         return [
             (
-                f"{tried}, {self.n_rounds} used\ngain {gains[self.n_rounds]:.3g} nats"
-                " a row"
+                f"{tried}, {self.n_rounds} used\ngain"
+                f" {rounded(gains[self.n_rounds])} nats a row"
             ),
             used,
         ]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skcalib._verdicts import rounded
 from skcalib.displays._finish import finish
 from skcalib.displays._frames import pair_frame
 from skcalib.displays._predictions import FromEstimator, cells_of_models, named_models
@@ -238,11 +239,11 @@ class MurphyDisplay(FromEstimator):
         for curve, style in zip(
             self.curves, curve_styles(len(self.curves)), strict=True
         ):
-            style["label"] = model_label(curve.model, f"{curve.brier_score:.4g}")
+            style["label"] = model_label(curve.model, rounded(curve.brier_score, 4))
             draw_curve(self, axes, t, [curve.loss], style, line_kw)
         words = {"note": "Brier score"}
         if len(self.curves) == 1:
-            brier = f"{curve.brier_score:.4g}"
+            brier = rounded(curve.brier_score, 4)
             words = {
                 "caption": captions(
                     curve.model, self.n_rows, f"Brier score {brier}", f"Brier {brier}"

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 import skcalib.displays._reliability_panel as panel
 from skcalib._input.scalars import check_option
 from skcalib._input.sklearn_private import safe_indexing
+from skcalib._verdicts import level_words
 from skcalib.displays._cv_results import named_results, out_of_fold
 from skcalib.displays._finish import add_numbers, finish
 from skcalib.displays._frames import frame_of_panels, has_room
@@ -121,7 +122,7 @@ class ReliabilityDisplay(FromEstimator):
     ...     y_true, y_proba, name="too sure", random_state=0
     ... )
     >>> display.ax_.get_title(loc="left").splitlines()
-    ['too sure, n = 500', 'calibration error 8.7 % (4.7 to 12.9)']
+    ['too sure, n = 500', 'calibration error 9 % (5 to 13)']
     """
 
     ax_: Any
@@ -671,7 +672,7 @@ class ReliabilityDisplay(FromEstimator):
         """Return what the legend explains once for all curves."""
         from matplotlib.patches import Patch
 
-        level = f"{100 * self.confidence_level:g} %"
+        level = level_words(self.confidence_level)
         named = {
             "perfect calibration": self.reference_lines_,
             f"{level} consistency band": self.consistency_bands_,

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 
+from skcalib._verdicts import count_words, fixed, interval_words, rounded
 from skcalib.displays._finish import fitting
 from skcalib.displays._reliability_curves import NUMBERS
 from skcalib.displays._style import (
@@ -15,7 +16,6 @@ from skcalib.displays._style import (
 )
 from skcalib.displays._words import (
     captions,
-    format_count,
     matplotlib_text,
     model_label,
     percent,
@@ -55,7 +55,7 @@ def draw_reference(ax, limits, line_kw):
     ax.set(xlim=(low, high), ylim=(low, high))
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10]))
-        axis.set_major_formatter(lambda value, _: f"{round(value, 12):g}")
+        axis.set_major_formatter(lambda value, _: rounded(value, 6))
     return line
 
 
@@ -280,7 +280,7 @@ def caption(curve, error_name):
 def note(display, panels):
     """Return the text of the legend above its entries."""
     if panels == [None] and len(display.curves) > 1:
-        size = f"n = {format_count(display.curves[0].statistics.total_weight)}"
+        size = f"n = {count_words(display.curves[0].statistics.total_weight)}"
         if all(curve.error is None for curve in display.curves):
             return size
         return f"{display.error_name}, {size}"
@@ -311,13 +311,13 @@ def _titles(display, panel):
     curves = [curve for curve in display.curves if panel in (curve.panel, curve.model)]
     statistics = curves[0].statistics
     errors = [curve.error for curve in curves if curve.error is not None]
-    n_rows = format_count(statistics.total_weight)
+    n_rows = count_words(statistics.total_weight)
     name = matplotlib_text(panel)
     size = f"n = {n_rows}"
     long = size
     if display.kind == "marginal":
         name = f"class {name}"
-        long = f"{format_count(statistics.weighted_label.sum())} of {n_rows} rows"
+        long = f"{count_words(statistics.weighted_label.sum())} of {n_rows} rows"
     lines = [long, size, size, size]
     if errors:
         bare = f"{', '.join(percent(error[0]) for error in errors)} %"
@@ -329,10 +329,8 @@ def _titles(display, panel):
 def _digits(value):
     if np.isnan(value):
         return "undefined"
-    return f"{value:.3f}" if abs(value) < 1 else f"{value:.2f}"
+    return fixed(value, 3) if abs(value) < 1 else fixed(value, 2)
 
 
 def _with_interval(error):
-    digits = 1 if error[0] == 0 or error[0] >= 0.0095 else 2
-    estimate, low, high = (f"{100 * value:.{digits}f}" for value in error)
-    return f"{estimate} % ({low} to {high})"
+    return interval_words(*error, scale=100, unit="%")

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcalib._intervals import binomial_interval
+from skcalib._verdicts import level_words, percent_words, rounded
 from skcalib.decisions._certified_threshold import (
     certify,
     check_goals,
@@ -27,7 +28,7 @@ from skcalib.displays._style import (
     reference_style,
     styled,
 )
-from skcalib.displays._words import captions, model_label, percent
+from skcalib.displays._words import captions, model_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -277,10 +278,10 @@ class RiskCoverageDisplay(FromEstimator):
                 certified = curve.certified
                 error = certified.n_wrong / certified.n_accepted
                 self.points_ += axes.plot(certified.accepted, error, **point)
-        keys = {f"{100 * self.confidence_level:.10g} % interval": self.bands_[0]}
+        keys = {f"{level_words(self.confidence_level)} interval": self.bands_[0]}
         if self.target is not None:
             self.target_line_ = axes.axhline(self.target, **reference_style(target_kw))
-            keys[f"target {self.target:g}"] = self.target_line_
+            keys[f"target {rounded(self.target)}"] = self.target_line_
         if self.points_:
             keys["certified"] = self.points_[0]
         axes.set(xlim=(0, 1), ylim=(0, min(1.25 * highest or 0.1, 1)))
@@ -296,5 +297,5 @@ class RiskCoverageDisplay(FromEstimator):
 def _answered(certified):
     """Say which share is answered, or why none is."""
     if certified.found:
-        return f"{percent(certified.accepted)} % answered"
+        return f"{percent_words(certified.accepted, certified.n_samples)} answered"
     return _NOT_FOUND.get(certified.reason, "no threshold found")

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcalib._input.scalars import check_confidence_level, check_int
+from skcalib._verdicts import count_words, level_words
 from skcalib.displays._finish import shortened
 from skcalib.displays._forest import draw_forest, places, short_names
 from skcalib.displays._predictions import named_models, predicted_probabilities
-from skcalib.displays._words import format_count, matplotlib_text
+from skcalib.displays._words import matplotlib_text
 from skcalib.guarantees import event_frequency_interval
 from skcalib.metrics import segment_calibration_test
 
@@ -299,9 +300,9 @@ class SegmentDisplay:
         return 100 * np.stack((score - frequency, score - high, score - low))
 
     def _words(self, frame, n_shown, n_segments):
-        level = f"{100 * self.confidence_level:g} % intervals"
+        level = f"{level_words(self.confidence_level)} intervals"
         of = (
-            f"the worst {n_shown} of {format_count(n_segments)} segments"
+            f"the worst {n_shown} of {count_words(n_segments)} segments"
             if n_shown < n_segments
             else "all segments"
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skcalib.displays._words import format_count
+from skcalib._verdicts import count_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -186,7 +186,7 @@ def count_axis(ax):
     ax.set_xscale("log")
     ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     ax.xaxis.set_minor_locator(NullLocator())
-    ax.xaxis.set_major_formatter(lambda number, _: format_count(number))
+    ax.xaxis.set_major_formatter(lambda number, _: count_words(number))
 
 
 def draw_curve(

@@ -14,11 +14,12 @@ from skcalib._cells.reductions import binary_tasks
 from skcalib._input.scalars import check_number, check_option
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.warn import warn
+from skcalib._verdicts import count_words, percent_words, rounded
 from skcalib.displays._finish import finish
 from skcalib.displays._frames import pair_frame
 from skcalib.displays._predictions import FromEstimator, named_models
 from skcalib.displays._style import curve_styles, draw_curve, reference_style
-from skcalib.displays._words import format_count, matplotlib_text
+from skcalib.displays._words import matplotlib_text
 from skcalib.guarantees._uniform_mass import uniform_mass_epsilon
 from skcalib.metrics import validity_curve
 
@@ -274,7 +275,7 @@ class ValidityDisplay(FromEstimator):
                     for level in _LEVELS
                 ]
                 guarantees[part] = np.array(promised), _LEVELS
-            label = f"guarantee, {format_count(n_samples)} rows in {n_bins} bins"
+            label = f"guarantee, {count_words(n_samples)} rows in {n_bins} bins"
         return cls(curves, guarantees=guarantees, guarantee_label=label).plot(
             ax, **plot_options
         )
@@ -353,7 +354,9 @@ class ValidityDisplay(FromEstimator):
                 self.guarantee_lines_ += axes.plot(*self.guarantees[kind], **style)
             if epsilon is not None:
                 style = reference_style(
-                    epsilon_kw, linestyle=(0, (4, 2)), label=f"tolerance {epsilon:g}"
+                    epsilon_kw,
+                    linestyle=(0, (4, 2)),
+                    label=f"tolerance {rounded(epsilon)}",
                 )
                 self.epsilon_lines_.append(axes.axvline(epsilon, **style))
         keys = {
@@ -398,14 +401,13 @@ class ValidityDisplay(FromEstimator):
 
 def _label(curve, epsilon):
     """Return the entry of a curve in the legend."""
-    words = f"n = {format_count(curve.n_rows)}"
+    words = f"n = {count_words(curve.n_rows)}"
     if curve.n_repeats > 1:
         words += f", {curve.n_repeats} repeats"
     if epsilon is not None:
         at = np.searchsorted(curve.epsilons, epsilon, side="right") - 1
-        words += (
-            f": {100 * (curve.validity[at] if at >= 0 else 0):.0f} % within {epsilon:g}"
-        )
+        within = curve.validity[at] if at >= 0 else 0.0
+        words += f": {percent_words(within, curve.n_rows)} within {rounded(epsilon)}"
     return words if curve.model is None else f"{matplotlib_text(curve.model)}, {words}"
 
 

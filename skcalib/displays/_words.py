@@ -1,13 +1,6 @@
 """How pictures write names and numbers."""
 
-
-def format_count(number):
-    """Return a number of rows as people write it."""
-    return (
-        f"{number:,.0f}"
-        if float(number).is_integer() or number >= 100
-        else f"{number:,.4g}"
-    )
+from skcalib._verdicts import count_words, fixed
 
 
 def plural(noun, number):
@@ -19,7 +12,7 @@ def percent(value):
     """Return a share as a percentage: two significant digits or tenths."""
     value = 100 * value
     digits = 1 if abs(value) >= 0.95 or value == 0 else 2
-    return f"{value:.{digits}f}"
+    return fixed(value, digits)
 
 
 def matplotlib_text(name: str) -> str:
@@ -55,7 +48,7 @@ def captions(name, n_rows, *findings):
     The findings are the longest first. The last one stands below the name alone, if
     there is more than one.
     """
-    long = short = f"n = {format_count(n_rows)}"
+    long = short = f"n = {count_words(n_rows)}"
     if name is not None:
         short = matplotlib_text(name)
         long = f"{short}, {long}"

@@ -16,6 +16,14 @@ from skcalib._input.warn import warn
 from skcalib._rows.links import log_odds
 from skcalib._solvers.logistic import fit_logistic
 from skcalib._solvers.random_effects import pooled, prediction_limits
+from skcalib._verdicts import (
+    count_words,
+    decimals,
+    fixed,
+    interval_words,
+    level_words,
+    rounded,
+)
 from skcalib.metrics._slope import is_inner
 
 _QUANTITIES = ("observed_expected", "intercept", "slope")
@@ -86,8 +94,9 @@ class CalibrationByCluster(ResultTable):
 
     def __str__(self):
         lines = [
-            f"{len(self)} clusters with {self.n.sum():,.7g} samples and"
-            f" {self.n_events.sum():,.7g} events, {self.confidence_level:.0%} limits:"
+            f"{len(self)} clusters with {count_words(self.n.sum())} samples and"
+            f" {count_words(self.n_events.sum())} events,"
+            f" {level_words(self.confidence_level)} limits:"
         ]
         for name in _QUANTITIES:
             lines.append(f"- {self._sentence(name)}")
@@ -98,10 +107,11 @@ class CalibrationByCluster(ResultTable):
             return f"{_WORDS[name]}: not pooled. {self.not_pooled[name]}"
         mean, low, high = self.pooled[name]
         _, new_low, new_high = self.prediction[name]
+        digits = decimals(low, high)
         text = (
-            f"{_WORDS[name]}: {mean:.2f} ({low:.2f} to {high:.2f}) on average; in a new"
-            f" cluster {new_low:.2f} to {new_high:.2f}; between clusters tau ="
-            f" {self.between[name]:.2f}."
+            f"{_WORDS[name]}: {interval_words(mean, low, high)} on average; in a new"
+            f" cluster {fixed(new_low, digits)} to {fixed(new_high, digits)}; between"
+            f" clusters tau = {rounded(self.between[name], 2)}."
         )
         if name in self.not_pooled:
             text = f"{text} {self.not_pooled[name]}"

@@ -30,7 +30,7 @@ from skcalib._intervals.influence import (
     too_few_units,
 )
 from skcalib._intervals.rare import mean_loss_interval
-from skcalib._verdicts import pvalue_words
+from skcalib._verdicts import interval_words, level_words, pvalue_words, rounded
 from skcalib.metrics import calibration_error_interval
 from skcalib.metrics._interval import unwrapped_metric
 from skcalib.metrics._registry import metric_of, scorers
@@ -149,9 +149,9 @@ class ModelComparison(ResultTable):
         header = ["model", *map(name, metrics)]
         lines = [[name(model)] for model in models]
         for k, estimate in enumerate(self.estimate):
-            text = f"{estimate:.4g}"
+            text = rounded(estimate, 4)
             if not np.isnan(self.low[k]):
-                text += f" ({self.low[k]:.4g} to {self.high[k]:.4g})"
+                text = interval_words(estimate, self.low[k], self.high[k])
             if estimate == self.estimate[self.metric == self.metric[k]].min():
                 text = bold.format(text)
             if self.adjusted_pvalue[k] <= 0.05:
@@ -161,7 +161,7 @@ class ModelComparison(ResultTable):
         return [header, *lines]
 
     def __str__(self):
-        level = f"{100 * self.confidence_level:g} %"
+        level = f"{level_words(self.confidence_level)} interval"
         said = []
         rows = zip(*self.columns().values(), strict=True)
         for model, metric, *_, difference, low, high, _, pvalue, reason in rows:
@@ -170,7 +170,7 @@ class ModelComparison(ResultTable):
             if np.isnan(low):
                 said.append(
                     f"Whether {model} differs in {metric} from {self.reference}"
-                    f" (difference {difference:.3g}) cannot be said: {reason}."
+                    f" (difference {rounded(difference)}) cannot be said: {reason}."
                 )
                 continue
             verdict = "lower" if difference < 0 else "higher"
@@ -178,15 +178,12 @@ class ModelComparison(ResultTable):
                 seen = f"has a {verdict} {metric} than"
             else:
                 seen = f"is not seen to differ in {metric} from"
-            numbers = (
-                f"{level} interval {low:.3g} to {high:.3g}, adjusted"
-                f" {pvalue_words(pvalue)}"
-            )
+            size = interval_words(difference, low, high, level=level)
             said.append(
-                f"{model} {seen} {self.reference} (difference {difference:.3g},"
-                f" {numbers})."
+                f"{model} {seen} {self.reference}: difference {size}, adjusted"
+                f" {pvalue_words(pvalue)}."
             )
-        return " ".join(said)
+        return "\n".join(said)
 
 
 def compare(
@@ -320,8 +317,8 @@ def compare(
     >>> print(found.to_markdown())
     | model | brier_score |
     | --- | ---: |
-    | calibrated | **0.166 (0.156 to 0.1772)** |
-    | sure | 0.1783 (0.164 to 0.1939)* |
+    | calibrated | **0.166 (0.156 to 0.177)** |
+    | sure | 0.178 (0.164 to 0.194)* |
     """  # noqa: E501
     level = check_confidence_level(confidence_level)
     check_int(n_resamples, "n_resamples")

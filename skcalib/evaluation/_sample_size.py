@@ -11,6 +11,7 @@ from skcalib._inference.results import ResultTable
 from skcalib._input.scalars import check_confidence_level, check_number
 from skcalib._input.scores import check_scores
 from skcalib._rows.links import clip_probability, log_odds
+from skcalib._verdicts import count_words, rounded
 
 _WORDS = {
     "n_oe": "the ratio of observed to expected events",
@@ -67,10 +68,12 @@ class ValidationSampleSize(ResultTable):
         largest = max(defined, key=defined.get)
         lines = [
             f"{self.n:,} samples with about {self.n_events:,} events are needed at an"
-            f" event frequency of {self.event_frequency:.3g}; {_WORDS[largest]} needs"
-            " the most.",
+            f" event frequency of {rounded(self.event_frequency)};"
+            f" {_WORDS[largest]} needs the most.",
         ]
-        lines.extend(f"- {_WORDS[name]}: {n:,.0f}" for name, n in defined.items())
+        lines.extend(
+            f"- {_WORDS[name]}: {count_words(n)}" for name, n in defined.items()
+        )
         return "\n".join(lines)
 
 
@@ -183,7 +186,8 @@ def validation_sample_size(
     frequency = float(risk.mean())
     if not 0 < frequency < 1:
         raise ValueError(
-            f"y_proba must hold risks between 0 and 1, found a mean of {frequency:g}."
+            f"y_proba must hold risks between 0 and 1, found a mean of"
+            f" {rounded(frequency)}."
         )
     area = _expected_area(risk) if auc is None else float(auc)
     needed = {

@@ -25,6 +25,13 @@ from skcalib._input.warn import warn
 from skcalib._intervals.influence import Influence
 from skcalib._intervals.rare import area_limits, mean_loss_interval
 from skcalib._rows.links import log_odds
+from skcalib._verdicts import (
+    count_words,
+    interval_words,
+    level_words,
+    percent_words,
+    rounded,
+)
 from skcalib.metrics._slope import (
     coefficient,
     not_estimable,
@@ -138,28 +145,28 @@ class CalibrationSummary(ResultTable):
         }
 
     def __str__(self):
-        level = f"{100 * self.confidence_level:g} %"
+        level = f"{level_words(self.confidence_level)} CI"
         said = {
             name: f"{words} {_shown(getattr(self, name))}"
             for name, words in _WORDS.items()
         }
-        said["observed_expected"] = said["observed_expected"].replace(
-            "(", f"({level} CI ", 1
-        )
+        ratio = _shown(self.observed_expected, level)
+        said["observed_expected"] = f"{_WORDS['observed_expected']} {ratio}"
+        frequency = percent_words(self.event_frequency, self.n)
+        mean_score = percent_words(self.mean_score, self.n)
         observed, intercept, slope, ici, e50, e90, emax, brier, scaled, auc = (
             said.values()
         )
         text = (
-            f"In {self.n:,.10g} rows with {self.n_events:,.10g} events"
-            f" ({100 * self.event_frequency:.3g} %; mean predicted probability"
-            f" {100 * self.mean_score:.3g} %), {observed}, {intercept} and {slope}."
-            f" Against a smooth calibration curve (loess), {ici}, {e50}, {e90} and"
-            f" {emax}. {brier}, {scaled} and {auc}. "
+            f"In {count_words(self.n)} rows with {count_words(self.n_events)} events"
+            f" ({frequency}; mean predicted probability {mean_score}), {observed},"
+            f" {intercept} and {slope}. Against a smooth calibration curve (loess),"
+            f" {ici}, {e50}, {e90} and {emax}. {brier}, {scaled} and {auc}. "
         )
         if self.n_extreme:
             text += (
-                f"{self.n_extreme:,.10g} scores are exactly 0 or 1, clipped to 2^-52 in"
-                f" the slope; without them it is {_shown(self.inner_slope)}. "
+                f"{count_words(self.n_extreme)} scores are exactly 0 or 1, clipped to"
+                f" 2^-52 in the slope; without them it is {_shown(self.inner_slope)}. "
             )
         if self.n_clusters:
             text += (
@@ -405,9 +412,10 @@ def _inner_rows(task, rows, is_extreme, numbers, reasons):
             "importance" if rows.is_importance else "frequency",
             rows.cluster,
         )
+        clipped = rounded(numbers["slope"].estimate)
         warn(
             f"{np.count_nonzero(is_extreme):,} scores are exactly 0 or 1. Clipped to"
-            f" 2^-52 they are part of the slope of {numbers['slope'].estimate:.3g};"
+            f" 2^-52 they are part of the slope of {clipped};"
             f" without them it is {_shown(slope)}: see inner_slope."
         )
     return _joint(task, rows), slope
@@ -662,12 +670,9 @@ def _rescaled(interval, factor, offset):
     return IntervalEstimate(*numbers, reason=interval.reason)
 
 
-def _shown(interval):
+def _shown(interval, level=""):
     if np.isnan(interval.estimate):
         return "not defined"
     if np.isnan(interval.low):
-        return f"{interval.estimate:.3f} (no interval)"
-    largest = max(np.nanmax(np.abs(interval)), 1e-9)
-    digits = 2 if largest >= 1.05 else max(3, 1 - int(np.floor(np.log10(largest))))
-    estimate, low, high = (f"{value:.{digits}f}" for value in interval)
-    return f"{estimate} ({low} to {high})"
+        return f"{rounded(interval.estimate)} (no interval)"
+    return interval_words(*interval, level=level)

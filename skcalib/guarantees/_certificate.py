@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcalib._input.scalars import as_numbers, check_confidence_level, check_option
+from skcalib._verdicts import count_words, fixed, level_words
 from skcalib.guarantees._frequencies import check_frequencies, event_frequency_interval
 from skcalib.guarantees._uniform_mass import (
     check_count,
@@ -97,7 +98,7 @@ class CalibrationCertificate:
         bins = " to ".join(map(str, sizes[:: max(1, len(sizes) - 1)])) + (
             " bin" if sizes == [1] else " bins"
         )
-        source = f"{self.n_samples} calibration rows in {bins}"
+        source = f"{count_words(self.n_samples)} calibration rows in {bins}"
         title = (
             f"Calibration certificate: {self.kind}, by {self.interval}, from {source}."
         )
@@ -152,10 +153,10 @@ class CalibrationCertificate:
 
     def _tolerance(self):
         # rounded up: what is printed is promised as well
-        return f"{ceil(self.epsilon * 1e4) / 1e4:.4f}"
+        return fixed(ceil(self.epsilon * 1e4) / 1e4, 4)
 
     def _promise(self):
-        percent = f"{100 * self.confidence_level:.10g} %"
+        percent = level_words(self.confidence_level)
         subject, unit, frequency = _PROMISES[self.kind]
         several = ""
         if self.n_problems > 1:

@@ -10,6 +10,7 @@ from skcalib._cells.statistics import BinStatistics
 from skcalib._errors.decision import DecisionError
 from skcalib._inference.results import ResultRecord
 from skcalib._input.scalars import hint_at_keywords
+from skcalib._verdicts import rounded
 from skcalib.binning import BaseBinning
 
 
@@ -30,8 +31,8 @@ class WorstThreshold(ResultRecord):
 
     def __str__(self):
         return (
-            f"Trusting the scores costs at most {self.error:.3g}, at the threshold"
-            f" {self.threshold:.3g}."
+            f"Trusting the scores costs at most {rounded(self.error)}, at the threshold"
+            f" {rounded(self.threshold)}."
         )
 
 

@@ -11,6 +11,7 @@ from skcalib._cells.reductions import BinnedTask, binary_tasks, check_rows_or_bi
 from skcalib._cells.statistics import BinStatistics
 from skcalib._inference.results import ResultRecord
 from skcalib._rows.links import clip_probability
+from skcalib._verdicts import rounded
 from skcalib.binning import BaseBinning, PoolAdjacentViolators, check_binning
 
 
@@ -36,9 +37,9 @@ class ScoreDecomposition(ResultRecord):
 
     def __str__(self):
         return (
-            f"The score {self.score:.3g} is {self.miscalibration:.3g} of miscalibration"
-            f" less {self.discrimination:.3g} of discrimination, from"
-            f" {self.uncertainty:.3g} for the base rate."
+            f"The score {rounded(self.score)} is {rounded(self.miscalibration)} of"
+            f" miscalibration less {rounded(self.discrimination)} of discrimination,"
+            f" from {rounded(self.uncertainty)} for the base rate."
         )
 
     @property

@@ -23,6 +23,7 @@ from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.sklearn_private import safe_indexing
 from skcalib._progress import Progress
 from skcalib._rows.sorting import mid_rank_cells
+from skcalib._verdicts import pvalue_words
 from skcalib.metrics._segment_columns import split_column
 
 if TYPE_CHECKING:
@@ -97,8 +98,8 @@ class SegmentTestResult:
     def __str__(self):
         worst = self.segments.segment[0]
         return (
-            f"The worst of {len(self.segments)} segments is {worst} (adjusted p ="
-            f" {self.pvalue:.2g})."
+            f"The worst of {len(self.segments)} segments is {worst} (adjusted"
+            f" {pvalue_words(self.pvalue)})."
         )
 
     def _repr_html_(self):

@@ -28,6 +28,7 @@ from skcalib._inference.results import ResultRecord
 from skcalib._input.scalars import check_int, check_option, hint_at_keywords
 from skcalib._input.scores import check_scores
 from skcalib._progress import Progress
+from skcalib._verdicts import pvalue_words
 from skcalib.binning import BaseBinning, EqualMass, check_binning
 from skcalib.metrics._bin_free import (
     kolmogorov_smirnov_calibration_error,
@@ -57,7 +58,7 @@ class CalibrationTestResult(ResultRecord):
     pvalue: float
 
     def __str__(self):
-        shown = f"p = {self.pvalue:.2g}" if self.pvalue >= 0.001 else "p < .001"
+        shown = pvalue_words(self.pvalue)
         if self.pvalue < _LEVEL:
             return f"The scores are not calibrated ({shown})."
         return f"No miscalibration is detectable ({shown})."

@@ -12,7 +12,14 @@ from scipy.special import ndtri, stdtrit
 
 from skcalib._inference.results import ResultTable
 from skcalib._input.scalars import check_confidence_level, check_number, check_option
-from skcalib._verdicts import pvalue_words
+from skcalib._verdicts import (
+    count_words,
+    interval_words,
+    level_words,
+    percent_words,
+    pvalue_words,
+    rounded,
+)
 from skcalib.binning import BaseBinning
 from skcalib.monitoring._change import CalibrationChange, calibration_change
 from skcalib.monitoring._new_samples import KnownLabels, LabelledSamples, ResidualCurve
@@ -85,19 +92,20 @@ class EstimatedPerformance(ResultTable):
         lines = [
             f"Estimated for {self.n_new:,} new samples, of which {self.n_known:,} have"
             f" a label, from {self.n_labelled:,} labelled samples"
-            f" ({self.confidence_level:.0%} intervals):"
+            f" ({level_words(self.confidence_level)} intervals):"
         ]
         rows = zip(
             self.metric, self.estimate, self.low, self.high, self.reason, strict=True
         )
         for name, estimate, low, high, reason in rows:
-            limits = f"{low:.3f} to {high:.3f}"
+            found = interval_words(estimate, low, high)
             if reason:
-                limits = f"no interval: {reason}"
-            lines.append(f"- {name}: {estimate:.3f} ({limits})")
+                found = f"{rounded(estimate)} (no interval: {reason})"
+            lines.append(f"- {name}: {found}")
         if self.outside > 0:
             lines.append(
-                f"{self.outside:.1%} of the new scores lie beyond the labelled ones."
+                f"{percent_words(self.outside, self.n_new)} of the new scores lie"
+                " beyond the labelled ones."
             )
         lines.append("This assumes:")
         lines.extend(f"- {assumption}" for assumption in self.assumptions)
@@ -299,7 +307,9 @@ def _from_scores(name, metric, curve, outside, level):
     estimate = metric.value(curve.frequency)
     reason = _reason_for_ratio(metric, curve.frequency)
     if outside > _MOST_OUTSIDE:
-        reason = f"{outside:.1%} of the new scores lie beyond the labelled ones"
+        reason = (
+            f"{percent_words(outside)} of the new scores lie beyond the labelled ones"
+        )
     if reason:
         return estimate, np.nan, np.nan, reason
     _, slope = metric.linearised(curve.frequency)
@@ -364,7 +374,9 @@ def _reason_for_ratio(metric, label):
     expected = metric.denominator(label) * len(label)
     if expected >= _FEWEST_IN_DENOMINATOR:
         return ""
-    return f"about {expected:.0f} samples are expected in its denominator"
+    return (
+        f"about {count_words(round(expected))} samples are expected in its denominator"
+    )
 
 
 def _best_share(by_label, by_curve):

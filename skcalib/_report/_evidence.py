@@ -1,0 +1,186 @@
+"""What a headline rests on: errors and tests, classes, segments and time."""
+
+from skcalib._report._claims import claim
+from skcalib._report._headline import clearest_changes
+from skcalib._report._judged import read_verdict
+from skcalib._report._phrases import (
+    MOST_WORST,
+    bias_words,
+    least,
+    listed,
+    points_digits,
+    points_words,
+    series,
+    share_of,
+    size_words,
+)
+from skcalib._report._statistics import SIGNIFICANCE_LEVEL
+from skcalib._verdicts import (
+    fixed,
+    interval_words,
+    percent_decimals,
+    pvalue_words,
+    rounded,
+)
+
+_HIDDEN = 2  # times the bias of all rows, from which the average hides a segment
+
+
+def evidence(words, first):
+    """Return what the headline rests on: the means, the error with its test, the
+    direction, and the classes.
+    """
+    model, (error, test) = words.model, (words.error, words.model["test"])
+    found = [_means(words, first)]
+    pvalue = pvalue_words(test["pvalue"], test["smallest_pvalue"])
+    of = " of the predicted class" if words.is_of_classes else ""
+    found.append(claim("error", of=of, size=points_words(error), pvalue=pvalue))
+    segments_off = any(each.is_off for _, each, _ in words.segments)
+    if words.bias.is_off and not (test["rejects"] or segments_off or model["changes"]):
+        found.append(claim("nothing but the shift"))
+    if words.bias.is_off and error.estimate < abs(words.bias.estimate):
+        found.append(claim("below the bias"))
+    sure = words.over_confidence
+    if not words.is_of_classes and not words.bias.is_off and sure.is_off:
+        name = "too extreme" if sure.estimate > 0 else "too cautious"
+        found.append(claim(name, size=size_words(sure)))
+    if words.is_of_classes:
+        found.append(classes_off(model["classes"]))
+    return found
+
+
+def _means(words, first):
+    """Return the mean score and the event frequency, and their difference where the
+    headline does not have it.
+    """
+    model, bias = words.model, ""
+    if words.bias.is_off and first not in ("do not use", "check"):
+        bias = f": {words.bias.words(scale=100, unit='points')} on average"
+    # Both have the digits that the samples support.
+    digits = percent_decimals(model["event_frequency"], words.bias.n)
+    what, of = "The mean score", "of the samples have the event"
+    if words.is_of_classes:
+        what, of = "The mean probability of the predicted class", "of them are right"
+    return claim(
+        "means",
+        mean=f"{fixed(100 * model['mean_score'], digits)} %",
+        frequency=f"{fixed(100 * model['event_frequency'], digits)} %",
+        What=what,
+        of=of,
+        bias=bias,
+    )
+
+
+def classes_off(rows):
+    """Return which class has the largest error, and how many have one that chance does
+    not explain.
+    """
+    off = [row for row in rows if row["adjusted_error_pvalue"] < SIGNIFICANCE_LEVEL]
+    if not off:
+        return claim("no class off", n=f"{len(rows)}")
+    first, size = off[0], ""
+    bias = read_verdict(first["verdict"])
+    too = ""
+    if bias.is_off:
+        too = f"; its probabilities are {bias.words(scale=100, unit='points')}"
+        too += " on average"
+    if first["estimate"] is not None:
+        shown = interval_words(
+            first["estimate"], first["low"], first["high"], scale=100, unit="points"
+        )
+        size = f": {shown}, averaged over all samples, also those of other classes"
+    names = ""
+    if len(off) > 1:
+        names = f": {listed([row['class'] for row in off])}"
+    return claim(
+        "classes off",
+        share=share_of(off, rows),
+        have="has" if len(off) == 1 else "have",
+        names=names,
+        first=first["class"],
+        size=size,
+        bias=too,
+    )
+
+
+def segments_off(words):
+    """Return how many segments are off, the worst by name, and whether the average
+    hides them.
+    """
+    found, rows = [], words.model["segments"]
+    for column in dict.fromkeys(row["column"] for row in rows):
+        of_column = [row for row in rows if row["column"] == column]
+        off = [row for row in of_column if read_verdict(row["verdict"]).is_off]
+        if not off:
+            continue
+        off.sort(key=lambda row: -least(read_verdict(row["verdict"])))
+        shown = [
+            f"{row['segment']} {bias_words(row['verdict'])}" for row in off[:MOST_WORST]
+        ]
+        found.append(
+            claim(
+                "segments off",
+                column=column,
+                share=share_of(off, of_column),
+                are="is" if len(off) == 1 else "are",
+                names=f": {series(shown, len(off), '; ')}",
+            )
+        )
+    off = [read_verdict(row["verdict"]) for row in rows]
+    off = [each for each in off if each.is_off]
+    overall = words.bias.estimate
+    if off and (
+        max(abs(each.estimate) for each in off) > _HIDDEN * abs(overall)
+        or any(each.estimate * overall < 0 for each in off)
+    ):
+        bias = fixed(100 * overall, points_digits(words.bias))
+        found.append(claim("average hides", bias=bias))
+    return found
+
+
+def changes(words):
+    """Return since when the calibration of all rows, or of the segments that changed
+    most clearly, is another one.
+    """
+    found = []
+    for row in clearest_changes(words.model):
+        whose = f"the {words.subject}"
+        if row["group"] is not None:
+            whose = f"{whose} of {row['group']}"
+        found.append(
+            claim(
+                "changed",
+                since=row["since"],
+                whose=whose,
+                after=bias_words(row["verdict_after"]),
+                before=bias_words(row["verdict_before"]),
+            )
+        )
+    return found
+
+
+def over_time(model):
+    """Return whether the bias has a trend, and whether errors that follow each other
+    are alike.
+    """
+    found = []
+    trend = model.get("trend")
+    if trend is not None and trend["pvalue"] < SIGNIFICANCE_LEVEL:
+        size = interval_words(
+            *(trend[key] for key in ("moved", "moved_low", "moved_high")),
+            scale=100,
+            unit="points",
+        )
+        found.append(
+            claim(
+                "trend",
+                first=trend["first"],
+                last=trend["last"],
+                size=size,
+                pvalue=pvalue_words(trend["pvalue"]),
+            )
+        )
+    alike = model.get("autocorrelation")
+    if alike is not None and alike["pvalue"] < SIGNIFICANCE_LEVEL:
+        found.append(claim("dependent", size=rounded(alike["estimate"], 2)))
+    return found

@@ -1,0 +1,262 @@
+"""What is worst about a model's scores, what to do about it, and how the rest is."""
+
+from skcalib._report._claims import claim
+from skcalib._report._judged import read_verdict
+from skcalib._report._phrases import (
+    MOST_WORST,
+    least,
+    limit_words,
+    limits_words,
+    points_digits,
+    points_words,
+    series,
+    since_words,
+)
+from skcalib._verdicts import (
+    count_words,
+    fixed,
+    overall_verdict,
+    percent_words,
+    rounded,
+    rounded_up,
+)
+
+_RARE = 5  # a tolerance of more than a fifth of the event frequency hides everything
+
+
+class ModelWords:
+    """The words and verdicts of one model that several sentences need."""
+
+    def __init__(self, model, table):
+        self.model = model
+        self.tolerance = table["tolerance"]
+        self.tolerance_words = rounded(100 * table["tolerance"])
+        self.n = count_words(table["n_samples"])
+        self.is_of_classes = "classes" in model
+        self.subject = "scores"
+        if self.is_of_classes:
+            self.subject = "probabilities of the predicted classes"
+        verdicts = model["verdicts"]
+        self.bias = read_verdict(verdicts["bias"])
+        self.over_confidence = read_verdict(verdicts["over_confidence"])
+        self.error = read_verdict(verdicts["error"])
+
+    @property
+    def segments(self):
+        """The verdict of each segment, and since when: after its change, if there is
+        one.
+        """
+        found = [
+            (row["segment"], read_verdict(row["verdict"]), None)
+            for row in self.model["segments"]
+        ]
+        changed = {row["group"]: row for row in clearest_changes(self.model)}
+        for place, (name, _, _) in enumerate(found):
+            if name in changed:
+                after = read_verdict(changed[name]["verdict_after"])
+                found[place] = (name, after, changed[name]["since"])
+        return found
+
+    @property
+    def overall(self):
+        """The verdict on all rows, and since when."""
+        for row in clearest_changes(self.model):
+            if row["group"] is None:
+                return read_verdict(row["verdict_after"]), row["since"]
+        return self.bias, None
+
+
+def clearest_changes(model):
+    """Return what changed most clearly: all rows together, or up to three segments."""
+    rows = model["changes"]
+    if rows and rows[0]["group"] is not None:
+        rows = [row for row in rows if row["group"] is not None]
+        return rows[:MOST_WORST]
+    return rows[:1]
+
+
+def headline(words):
+    """Return the worst thing, what to do about it, and how the rest is."""
+    overall, since = words.overall
+    off = [found for found in words.segments if found[1].is_off]
+    off.sort(key=lambda found: -least(found[1]))
+    off.sort(key=lambda found: found[1].kind != "off")
+    verdicts = [found for _, found, _ in words.segments]
+    is_mixed = overall_verdict([*verdicts, overall]).kind == "mixed"
+    # The worst segment is off by more than all samples together can be.
+    is_worse_in_segments = (
+        off
+        and off[0][1].kind == "off"
+        and (overall.kind != "off" or least(off[0][1]) > overall.limit)
+    )
+    if overall.is_off and not (off and (is_mixed or is_worse_in_segments)):
+        return _all_off(words, overall, since)
+    if off:
+        return _segments_worst(words, off)
+    if words.error.kind == "off":
+        size = points_words(words.error)
+        direction = ""
+        if words.over_confidence.is_off and not words.is_of_classes:
+            too = "extreme" if words.over_confidence.estimate > 0 else "cautious"
+            direction = f", and the scores are too {too}"
+        return [
+            claim(
+                "do not take at face value",
+                subject=words.subject,
+                size=size,
+                direction=direction,
+            )
+        ]
+    if words.error.kind == "off, size unclear":
+        low, high = limits_words(words.error)
+        return [claim("check the error", subject=words.subject, low=low, high=high)]
+    return _nothing_found(words)
+
+
+def _all_off(words, overall, since):
+    size = overall.words(scale=100, unit="points")
+    name = "do not use" if overall.kind == "off" else "check"
+    return [
+        claim(
+            name,
+            subject=words.subject,
+            size=size,
+            since=since_words(since),
+            n=words.n,
+            tolerance=words.tolerance_words,
+        )
+    ]
+
+
+def _segments_worst(words, off):
+    """Return the worst segment, up to three others, and how the rest is."""
+    (name, worst, since), *more = off
+    size = worst.words(scale=100, unit="points")
+    key = "do not use the segment" if worst.kind == "off" else "check the segment"
+    found = [
+        claim(
+            key,
+            subject=words.subject,
+            segment=name,
+            size=size,
+            since=since_words(since),
+        )
+    ]
+    alike = [
+        each for each in more if each[1].kind == "off" and not _is_within(each[0], off)
+    ]
+    if alike and worst.kind == "off":
+        sizes = [
+            f"{name}, {each.words(scale=100, unit='points')}{since_words(start)}"
+            for name, each, start in alike[:MOST_WORST]
+        ]
+        names = series(sizes, len(alike), "; ")
+        found.append(claim("nor these segments", segments=names))
+    unclear = [each for each in more if each[1].kind != "off"]
+    if unclear:
+        sizes = [
+            f"{name} ({each.words(scale=100, unit='points')}{since_words(start)})"
+            for name, each, start in unclear[:MOST_WORST]
+        ]
+        names = series(sizes, len(unclear), ", ")
+        found.append(claim("check more segments", segments=names))
+    return found + _other_segments(words)
+
+
+def _is_within(name, off):
+    """Return whether a segment of a crossing is a part of another one that is off."""
+    parts = set(name.split(", "))
+    return len(parts) > 1 and any(other in parts for other, _, _ in off)
+
+
+def _other_segments(words):
+    """Return how the segments are that are not off."""
+    others = [each for _, each, _ in words.segments if not each.is_off]
+    fine = [each for each in others if each.kind == "fine"]
+    if not others:
+        return []
+    if len(fine) < len(others):
+        which = f"{len(others) - len(fine)} of the other {len(others)} segments"
+        if not fine:
+            which = f"the other {len(others)} segments"
+        if len(others) == 1:
+            which = "the other segment"
+        return [claim("others cannot be told", which=which, needed=_each_needs(others))]
+    limit = max(fine, key=lambda each: each.limit)
+    named = "segment is" if len(fine) == 1 else f"{len(fine)} segments are"
+    return [claim("others are fine", others=named, limit=limit_words(limit))]
+
+
+def _each_needs(verdicts):
+    """Return how many samples of each segment would tell, for the one that needs the
+    most.
+    """
+    needed = [each.n_needed for each in verdicts if each.n_needed is not None]
+    if not needed:
+        return ""
+    return f"; about {rounded_up(max(needed))} samples of each would"
+
+
+def _nothing_found(words):
+    """Return what the samples say where nothing is seen to be off."""
+    bias, error = words.bias, words.error
+    if bias.kind != "fine":
+        digits = points_digits(bias)
+        needed = "more"
+        if bias.n_needed is not None:
+            needed = f"about {rounded_up(bias.n_needed)}"
+        return [
+            claim(
+                "cannot tell",
+                n=words.n,
+                subject=words.subject,
+                tolerance=words.tolerance_words,
+                low=fixed(100 * bias.low, digits),
+                high=fixed(100 * bias.high, digits),
+                needed=needed,
+            )
+        ]
+    if error.kind == "fine":
+        found = [
+            claim(
+                "usable",
+                subject=words.subject,
+                limit=limit_words(bias),
+                error=limit_words(error),
+            )
+        ]
+    else:
+        needed = ""
+        if error.n_needed is not None:
+            needed = f"; about {rounded_up(error.n_needed)} would tell"
+        found = [
+            claim(
+                "right on average",
+                subject=words.subject,
+                limit=limit_words(bias),
+                n=words.n,
+                error=limits_words(error)[1],
+                needed=needed,
+            )
+        ]
+    frequency = words.model["event_frequency"]
+    rarer = min(frequency, 1 - frequency)
+    if words.tolerance > rarer / _RARE and not words.is_of_classes and rarer > 0:
+        found.append(
+            claim(
+                "tolerance too large",
+                frequency=percent_words(rarer),
+                smaller=rounded(100 * rarer / (2 * _RARE), 1),
+            )
+        )
+    cannot = [each for _, each, _ in words.segments if each.kind == "cannot tell"]
+    if cannot:
+        found.append(
+            claim(
+                "segments cannot be told",
+                number=f"{len(cannot)}",
+                n=f"{len(words.segments)}",
+                needed=_each_needs(cannot),
+            )
+        )
+    return found

@@ -1,0 +1,83 @@
+"""Phrases that several sentences of a report share."""
+
+from skcalib._report._judged import read_verdict
+from skcalib._verdicts import decimals, fixed, interval_words
+
+_MOST_NAMED = 5
+MOST_WORST = 3  # segments that a sentence names
+
+
+def share_of(some, rows):
+    """Return how many of the rows some are, in words that a noun follows."""
+    if len(some) == len(rows) > 1:
+        return f"all {len(rows)}"
+    return f"{len(some)} of {len(rows)}"
+
+
+def listed(names, most=_MOST_NAMED):
+    """Return the first of some names, and how many more there are."""
+    return series(names[:most], len(names))
+
+
+def best_of(rows):
+    """Return the candidate that changes nothing, and the best of the others."""
+    before = next(row for row in rows if row["name"] == "as it is")
+    return before, next(row for row in rows if row is not before)
+
+
+def gains(row, before):
+    """Return a gain and its interval in percent of the log-loss before."""
+    return [100 * row[key] / (before or 1) for key in ("gain", "gain_low", "gain_high")]
+
+
+def series(names, n_all, separator=", "):
+    shown = separator.join(names)
+    if n_all > len(names):
+        shown += f" and {n_all - len(names)} more"
+    return shown
+
+
+def since_words(period):
+    return f" since {period}" if period else ""
+
+
+def least(found):
+    """Return how far a quantity that is off is off at least."""
+    return min(abs(found.low), abs(found.high))
+
+
+def points_words(found):
+    """Return an estimate with its interval in points."""
+    return interval_words(
+        found.estimate, found.low, found.high, scale=100, unit="points"
+    )
+
+
+def size_words(found):
+    """Return the size of what is off, without its sign, with its interval."""
+    low, high = sorted((abs(found.low), abs(found.high)))
+    return interval_words(abs(found.estimate), low, high, scale=100, unit="points")
+
+
+def points_digits(found):
+    return decimals(100 * found.low, 100 * found.high)
+
+
+def limits_words(found):
+    digits = points_digits(found)
+    return fixed(100 * found.low, digits), fixed(100 * found.high, digits)
+
+
+def limit_words(found):
+    """Return within how many points a quantity is fine."""
+    words = found.words(scale=100)
+    return words.removeprefix("fine to within ")
+
+
+def bias_words(record):
+    """Return a verdict on a bias in the middle of a sentence."""
+    found = read_verdict(record)
+    if found.is_off or found.kind == "fine":
+        return found.words(scale=100, unit="points")
+    low, high = limits_words(found)
+    return f"off by an unclear amount (bias {low} to {high} points)"
