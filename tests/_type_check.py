@@ -40,6 +40,8 @@ GUESSES = (
     r'parameter "ensemble" of type "str"',  # CalibratedClassifierCV: True, False
     r'parameter "threshold" of type "str"',  # FixedThresholdClassifier: a number
     r'type "None" cannot be assigned to parameter "estimator"',  # set_fit_request
+    r'parameter "pre_dispatch" of type "str"',  # cross_validate(**dict of booleans)
+    r'attribute "(count|mean_score)" for class "Literal\[0\]"',  # sum: starts at 0
     r'parameter "early_stopping" of type "str"',  # gradient boosting: True
     r'attribute "(data|target|target_names)" for class "tuple\[',  # a Bunch of data
     r'attribute "\w+_" for class "Pipeline\*"',  # a slice of a pipeline
