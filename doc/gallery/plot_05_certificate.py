@@ -2,15 +2,15 @@
 A certificate, and what it costs
 ================================
 
-`UniformMassBinning` comes with a promise: with 90 % confidence, *every* predicted
-probability is within epsilon of the event frequency that it stands for. The promise
+`UniformMassBinning` comes with a guarantee: with 90 % confidence, *every* predicted
+probability is within epsilon of the event frequency that it stands for. The guarantee
 holds for any distribution and for the number of rows at hand. More bins make the
-promise weaker; more rows make it stronger.
+guarantee weaker; more rows make it stronger.
 """
 
 # %%
-# The promise is about one model, so the model is fitted first, on rows of its own. Then
-# ask for a tolerance of 0.1: the recalibrator takes the most bins that meet it.
+# The guarantee is about one model, so the model is fitted first, on rows of its own.
+# Then ask for a tolerance of 0.1: the recalibrator takes the most bins that meet it.
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
@@ -32,8 +32,8 @@ recalibrator = UniformMassBinning(epsilon=0.1).fit(
 print(recalibrator.certificate())
 
 # %%
-# What does the promise cost? Few bins tell fewer rows apart, so the Brier score is
-# worse. The certificate that looks at the labels (Clopper-Pearson) promises more than
+# What does the guarantee cost? Few bins tell fewer rows apart, so the Brier score is
+# worse. The certificate that looks at the labels (Clopper-Pearson) guarantees more than
 # the theorem for the same bins.
 import matplotlib.pyplot as plt
 from sklearn.metrics import brier_score_loss
@@ -59,7 +59,7 @@ left.plot(
     label="Clopper-Pearson",
 )
 left.axhline(0.1, color="grey", linestyle="--", label="wanted")
-left.set(xlabel="Number of bins", ylabel="Promised tolerance", ylim=(0, None))
+left.set(xlabel="Number of bins", ylabel="Guaranteed tolerance", ylim=(0, None))
 left.legend(frameon=False)
 right.plot(counts, brier, "o-")
 right.axhline(

@@ -2,7 +2,7 @@
 A hundred classes with few rows each
 ====================================
 
-With 20 calibration rows a class, a map for each class alone learns mostly noise. The
+With 20 calibration rows per class, a map for each class alone learns mostly noise. The
 methods of this package hold the classes together by a ridge toward one map for all
 classes. The fewer rows there are, the stronger is the ridge.
 """

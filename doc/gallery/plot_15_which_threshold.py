@@ -1,9 +1,9 @@
 """
-A threshold with a promise
-==========================
+A threshold with a guarantee
+============================
 
 "At most 5 % of the answers may be wrong." A threshold that is tuned until the data say
-so breaks this promise on new rows in many cases. `certified_threshold` finds one by
+so breaks this guarantee on new rows in many cases. `certified_threshold` finds one by
 exact tests.
 """
 
@@ -34,7 +34,7 @@ certified = certified_threshold(
 print(certified)
 
 # %%
-# What becomes of the promise on the new rows?
+# What becomes of the guarantee on the new rows?
 proba = model.predict_proba(X_new)
 answered = certified.accepts(proba)
 wrong = proba.argmax(axis=1) != y_new
@@ -53,7 +53,7 @@ display = RiskCoverageDisplay.from_predictions(
 
 # %%
 # Is it worth the trouble? Over 200 splits of the same rows, the share of thresholds
-# that break their promise on new rows: tuned on the calibration rows until the error
+# that break their guarantee on new rows: tuned on the calibration rows until the error
 # rate there is 5 %, and certified.
 broken = {"tuned": 0, "certified": 0}
 proba, wrong = model.predict_proba(X_rest), model.predict(X_rest) != y_rest

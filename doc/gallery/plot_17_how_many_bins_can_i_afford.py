@@ -3,14 +3,14 @@ How many bins can I afford?
 ===========================
 
 More bins tell more rows apart, and each has fewer rows to learn from. `BinCountDisplay`
-draws both sides: the tolerance that theory promises before any data are seen, and error
-and sharpness on data.
+draws both sides: the tolerance that theory guarantees before any data are seen, and
+error and sharpness on data.
 """
 
 # %%
-# Before any data: `UniformMassBinning` promises a tolerance for all bins at once, with
-# 90 % confidence. The circles mark the most bins that keep the tolerance at .05. With
-# 300 rows no number of bins does.
+# Before any data: `UniformMassBinning` guarantees a tolerance for all bins at once,
+# with 90 % confidence. The circles mark the most bins that keep the tolerance at
+# .05. With 300 rows no number of bins does.
 from skcalib.displays import BinCountDisplay
 
 promised = BinCountDisplay.from_guarantee([300, 1_000, 5_000, 20_000], epsilon=0.05)

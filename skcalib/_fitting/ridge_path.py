@@ -20,9 +20,9 @@ _MOST_CLASSES_LEFT_OUT_ROW_BY_ROW = 16
 # strongest ridge where rows are few: Dirichlet calibration with 250 rows, .0002 in mean
 # log-loss and .066 in the worst harm (55 experiments).
 _LEAST_GAIN = 5.0
-# With fewer rows a class the strongest ridge stays. Rows that are left out then praise
-# weaker ones that lose on others: 50 rows of three classes, and the 20 rows of each of
-# 150 classes of CLINC150.
+# With fewer rows per class the strongest ridge stays. Rows that are left out then
+# praise weaker ones that lose on others: 50 rows of three classes, and the 20 rows
+# of each of 150 classes of CLINC150.
 _LEAST_ROWS_A_CLASS = 30
 _SAMPLE = 1 << 24  # logits of the rows that decide where there are too many to keep
 _MOST_PARAMETERS = 1000  # of a Hessian that is inverted

@@ -238,7 +238,7 @@ def net_benefit(
     normal quantile. At such quantiles the normal law is poor for a few rows, so that a
     band also holds the values that a likelihood-ratio test does not reject.
 
-    How often intervals and bands cover stands in the guide, "Do the promises hold?".
+    How often intervals and bands cover stands in the guide, "Do the guarantees hold?".
 
     On the scale of a Murphy diagram the net benefit is
     ``prevalence - cost(t) / (1 - t)``, where ``cost(t) = t FP / n + (1 - t) FN / n``.

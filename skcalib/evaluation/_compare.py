@@ -290,7 +290,7 @@ def compare(
     A function of your own gets a paired basic bootstrap.
 
     Level .05 of equally good models and power beside an unpaired test stand in the
-    guide, "Do the promises hold?".
+    guide, "Do the guarantees hold?".
 
     References
     ----------

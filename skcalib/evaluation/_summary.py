@@ -282,7 +282,7 @@ def calibration_summary(
     variance on the scale of log-odds. This area, and the scaled Brier score, have no
     limits below 10 events or other rows.
 
-    How often these intervals cover stands in the guide, "Do the promises hold?".
+    How often these intervals cover stands in the guide, "Do the guarantees hold?".
 
     Names in R: ``val.prob`` of rms prints `dxy` as Dxy, `unreliability` as U,
     `joint_pvalue` as U:p, `nagelkerke_r2` as R2, `slope` as Slope; `intercept` is that

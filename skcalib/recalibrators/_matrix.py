@@ -341,8 +341,8 @@ class MatrixScaling(AffineScaling):
     ``alpha="auto"`` takes a weaker ridge only if the log-loss summed over left-out rows
     falls by more than 5 nats, and stops when it rises. With up to 16 classes each row
     is left out by one Newton step from the fit to all rows; with more classes one fold
-    of five is left out. It costs two to eight fits. With fewer than 30 rows a class it
-    is 1.
+    of five is left out. It costs two to eight fits. With fewer than 30 rows per class
+    it is 1.
 
     References
     ----------

@@ -105,7 +105,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
     ``class_pooling="auto"`` takes a weaker ridge only if the log-loss of the K-class
     forecasts, summed over left-out rows, falls by more than 5 nats, and stops when it
     rises. Each row is left out by one Newton step of each class's fit. It costs two to
-    five fits. With more than 50 classes, or fewer than 30 rows a class, it is 1.
+    five fits. With more than 50 classes, or fewer than 30 rows per class, it is 1.
 
     References
     ----------
