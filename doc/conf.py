@@ -47,6 +47,7 @@ extensions = [
     "link_examples",
     "link_names",
     "mathml",
+    "plain_pages",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = [
@@ -128,6 +129,7 @@ _SIDEBARS |= {
     name: ["page-toc", "edit-this-page"] for name in _WRITTEN if name != "index"
 } | {"index": []}
 
+html_baseurl = "https://skcalib.github.io/skcalib"
 html_theme = "pydata_sphinx_theme"
 html_title = f"skcalib {version}"
 html_static_path = ["_static"]

@@ -1,6 +1,7 @@
 """What a release is made of agrees: versions, the changelog, the workflows."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -74,3 +75,26 @@ def test_every_supported_version_of_python_is_tested():
     assert f'requires-python = ">={supported[0]}"' in (
         ROOT / "pyproject.toml"
     ).read_text("utf-8")
+
+
+def test_the_recipe_of_conda_agrees_with_the_package():
+    path = ROOT / "recipe" / "recipe.yaml"
+    if not path.exists():
+        pytest.skip("a source distribution has no recipe")
+    recipe = path.read_text("utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    run = re.search(r"^  run:\n((?:    - .*\n)+)", recipe, flags=re.M)[1]
+    needed = {line.strip(" -").replace(" ", "") for line in run.splitlines()}
+    assert needed == set(project["dependencies"]) | {"python>=${{python_min}}"}
+    assert f'python_min: "{project["requires-python"].removeprefix(">=")}"' in recipe
+    assert f'version: "{skcalib.__version__.removesuffix(".dev0")}"' in recipe
+    assert project["description"] in recipe
+    for script, target in project["scripts"].items():
+        assert f"{script} = {target}" in recipe
+
+
+def test_the_citation_has_a_date_and_a_repository():
+    citation = (ROOT / "CITATION.cff").read_text("utf-8")
+    assert re.search(r'^date-released: "\d{4}-\d\d-\d\d"', citation, flags=re.M)
+    assert 'repository-code: "https://github.com/skcalib/skcalib"' in citation
+    assert "doi" not in citation.lower()
