@@ -100,7 +100,7 @@ def test_snippets_on_groups():
     names = {}
     for snippet in re.findall(r"```python\n(.*?)```", text, flags=re.S):
         exec(snippet, names)
-    shown = re.search(r"for model in \(pooled, by_site\)\]  # (.*)", text).group(1)
+    shown = re.search(r"for model in \(pooled, by_site\)\s*\]  # (.*)", text).group(1)
     assert names["log_losses"] == pytest.approx(
         [float(one) for one in shown.split(",")], abs=5e-4
     )
