@@ -39,7 +39,7 @@ def _rows(n=1200, seed=0):
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({}, "forecasts are the mean over 5 classifiers"),
+        ({}, "forecasts are pooled from 6 classifiers"),
         ({"ensemble": False}, "out-of-fold scores of several classifiers"),
         (
             {"cv": ShuffleSplit(1, random_state=0), "ensemble": True},
@@ -81,7 +81,7 @@ def test_one_inside_a_recalibrated_classifier_of_a_frozen_model():
     fitted = RecalibratedClassifierCV(model, CERTIFIED, ensemble=True).fit(
         X[300:], y[300:]
     )
-    with refused(ValueError, "mean over 5 classifiers"):
+    with refused(ValueError, "pooled from 5 classifiers"):
         fitted.calibrated_classifiers_[0].recalibrator.certificate()
 
 

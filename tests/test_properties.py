@@ -86,6 +86,7 @@ def test_error_knows_no_order_and_weights_are_rows(method, norm, strategy, sampl
     assert 0 <= weighted <= 1 + 1e-9
 
 
+@pytest.mark.filterwarnings("ignore:.*exactly 0 or 1:UserWarning")
 @pytest.mark.parametrize("metric", metrics_("sample_weight", "labels"))
 @given(sample=samples(least=12))
 def test_every_metric_knows_no_order_and_weights_are_rows(metric, sample):

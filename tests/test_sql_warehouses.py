@@ -187,8 +187,9 @@ def test_segments_whose_names_need_quotes(dialect):
         import duckdb
 
         text = in_duckdb(text, dialect)
+        connection = duckdb.connect()  # the default one is that of other tests
         found = [
-            duckdb.execute(
+            connection.execute(
                 f"SELECT {text} FROM (SELECT CAST(? AS VARCHAR) AS site,"
                 " CAST(? AS DOUBLE) AS p)",
                 (site, p),

@@ -33,6 +33,11 @@ class ClassBinStatistics(Mapping):
         From the label of each class to its `BinStatistics`, in the order of the
         columns.
 
+    See Also
+    --------
+    BinStatistics : The sums of one binary problem.
+    calibration_by_group : Bias and error of each class, with intervals.
+
     Examples
     --------
     >>> import numpy as np
@@ -162,7 +167,7 @@ def _without(ignore_label, y_true, y_proba, sample_weight):
     if np.all(kept):
         return y_true, y_proba, sample_weight
     # A tensor keeps its type, by which its rounding is known.
-    scores = y_proba if hasattr(y_proba, "shape") else np.asarray(y_proba)
+    scores = y_proba if hasattr(y_proba, "shape") else as_array(y_proba)[0]
     if sample_weight is not None:
         sample_weight = as_array(sample_weight)[0][kept]
     return values[kept], scores[kept], sample_weight

@@ -133,8 +133,14 @@ def _dealt_folds(
     """Return random folds that depend on the rows alone, not on their order."""
     n_rows = len(codes)
     weight = np.ones(n_rows) if sample_weight is None else sample_weight
-    if scores.shape[1] <= 2 and codes.max() <= 1:
-        scores, codes = _rarer_class_last(scores, codes, weight, input)
+    # Rows are dealt alike whichever of two labels counts as the event: the labels and
+    # the order of the scores are turned round where the event is the frequent one.
+    # Scores are negated, not subtracted from 1, in which tiny ones would be lost.
+    sign = 1
+    is_binary = scores.shape[1] <= 2 and codes.max() <= 1
+    if is_binary and _is_event_frequent(scores, codes, weight, input):
+        sign = -1
+        codes = 1 - codes
     copies = _copies(sample_weight, n_rows)
     if stratified == "auto":
         stratified = len(np.unique(codes)) < _MANY_CLASSES
@@ -142,8 +148,11 @@ def _dealt_folds(
 
     # 1. The rows in an order by their content: rows that tie are the same, so that it
     # does not matter which of them comes first.
-    cells = () if input is None else _cells(scores, input).T
-    order = _order((weight, codes, *scores.T, *cells, stratum))
+    cells = () if input is None else _cells(scores, input, sign).T
+    columns = scores.T
+    if sign == -1:
+        columns = columns[::-1] if len(columns) == 2 else -columns
+    order = _order((weight, codes, *columns, *cells, stratum))
 
     # 2. Each copy of a row is shuffled within its stratum.
     dealt = np.repeat(order, copies[order])
@@ -188,23 +197,14 @@ def _part_classes(hand, codes, n_folds):
     hand[moved] = (hand[moved] + 1) % n_folds
 
 
-def _rarer_class_last(scores, codes, weight, input):
-    """Return the scores and codes of two classes as they are, or with the labels
-    swapped: rows are then dealt alike whichever label counts as the event.
+def _is_event_frequent(scores, codes, weight, input):
+    """Return whether the second of two classes has more weight than the first; of
+    classes that have the same, whether the scores expect it more often.
     """
-    of_first, of_second = (weight[codes == k].sum() for k in (0, 1))
-    excess = of_second - of_first
+    excess = weight[codes == 1].sum() - weight[codes == 0].sum()
     if excess == 0:
         excess = weight @ two_class_log_odds(scores, input or "probability")
-    if excess <= 0:
-        return scores, codes
-    if scores.shape[1] == 2:
-        swapped = scores[:, ::-1]
-    elif input == "logit":
-        swapped = -scores
-    else:
-        swapped = 1 - scores
-    return swapped, 1 - codes
+    return excess > 0
 
 
 def _copies(sample_weight, n_rows):
@@ -236,7 +236,7 @@ def _order(keys):
     return np.lexsort(keys) if is_tied.any() else order
 
 
-def _cells(scores, input):
+def _cells(scores, input, sign=1):
     """Return the cells of the rows' log-probabilities (n, K), of two classes of their
     log-odds (n, 1).
 
@@ -244,7 +244,7 @@ def _cells(scores, input):
     """
     limit = -np.log(PROBABILITY_CLIP)
     if scores.shape[1] <= 2:
-        values = two_class_log_odds(scores, input)[:, None]
+        values = sign * two_class_log_odds(scores, input)[:, None]
     elif input == "logit":
         values = log_softmax(scores.astype(np.float64), axis=1)
     else:

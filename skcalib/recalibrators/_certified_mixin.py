@@ -229,7 +229,7 @@ def forbid_certificates_of_pairs(pairs, estimator):
     """
     if len(pairs) > 1:
         reason = (
-            f"forecasts are the mean over {len(pairs)} classifiers, each with its"
+            f"forecasts are pooled from {len(pairs)} classifiers, each with its"
             " recalibrator."
         )
     else:
