@@ -53,5 +53,5 @@ ReliabilityDisplay.from_estimator(
 )
 
 # %%
-# **See also:** :doc:`/pipelines`, :doc:`/which_recalibrator`. Reference:
-# `CrossFittedClassifier`, `BetaCalibration`, `ReliabilityDisplay`.
+# **See also:** :doc:`/pipelines`, :doc:`/boosted_trees`,
+# :doc:`/which_recalibrator`. Reference: `CrossFittedClassifier`, `BetaCalibration`, `ReliabilityDisplay`.

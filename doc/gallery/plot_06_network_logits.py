@@ -64,5 +64,5 @@ shown = {name: proba[name] for name in ("network", "TemperatureScaling")}
 ReliabilityDisplay.from_predictions(y_test, shown, layout="columns", random_state=0)
 
 # %%
-# **See also:** :doc:`/scores`, :doc:`/many_classes`, :doc:`/where_predictions_live`.
-# Reference: `TemperatureScaling`, `VectorScaling`, `DirichletCalibration`.
+# **See also:** :doc:`/neural_networks`, :doc:`/scores`, :doc:`/many_classes`,
+# :doc:`/where_predictions_live`. Reference: `TemperatureScaling`, `VectorScaling`, `DirichletCalibration`.

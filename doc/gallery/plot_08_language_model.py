@@ -64,5 +64,6 @@ for name, table in display.tables.items():
     print(f"{name}: error of all answers {error:.3f}, worst subject {worst:.3f}")
 
 # %%
-# **See also:** :doc:`/which_groups`, :doc:`/where_predictions_live`. Reference:
+# **See also:** :doc:`/language_models`, :doc:`/which_groups`,
+# :doc:`/where_predictions_live`. Reference:
 # `GroupwiseRecalibrator`, `GroupDisplay`, `calibration_by_group`.
