@@ -54,4 +54,5 @@ ReliabilityDisplay.from_estimator(
 
 # %%
 # **See also:** :doc:`/pipelines`, :doc:`/boosted_trees`,
-# :doc:`/which_recalibrator`. Reference: `CrossFittedClassifier`, `BetaCalibration`, `ReliabilityDisplay`.
+# :doc:`/which_recalibrator`. Reference: `CrossFittedClassifier`, `BetaCalibration`,
+# `ReliabilityDisplay`.
