@@ -46,3 +46,40 @@ def test_rows_of_the_library_that_is_always_installed(capsys):
     assert printed.count("\n| ") == 1 + sum(
         one.peer == "scikit-learn" for one in coming_from.DIFFERENCES
     )
+
+
+# --- Old and new code -----------------------------------------------------------------
+
+PEER_SECTIONS = {
+    title: text
+    for title, text in re.findall(
+        r"^## ([^\n]*)\n(.*?)(?=^## |\Z)", PAGE, flags=re.S | re.M
+    )
+    if "| question | skcalib |" in text or title.startswith("R: ")
+}
+
+
+def _block(text, heading, language):
+    pattern = rf"\*\*{heading}\*\*\n\n```{language}\n(.*?)^```"
+    return re.search(pattern, text, flags=re.S | re.M)[1]
+
+
+def test_every_library_has_old_and_new_code():
+    assert len(PEER_SECTIONS) == 1 + len({one.peer for one in coming_from.DIFFERENCES})
+    for title, text in PEER_SECTIONS.items():
+        assert _block(text, "Before", "r" if title.startswith("R: ") else "py"), title
+        assert "skcalib" in _block(text, "After", "python"), title
+
+
+@pytest.mark.parametrize(
+    "title", [title for title in PEER_SECTIONS if not title.startswith("R: ")]
+)
+@pytest.mark.filterwarnings("ignore")
+def test_old_code_runs_where_the_library_is_installed(title):
+    pytest.importorskip("pandas")
+    before = _block(PEER_SECTIONS[title], "Before", "py")
+    module = re.search(r"^(?:import|from) ([\w.]+)", before, flags=re.M)[1]
+    pytest.importorskip(module, exc_type=ImportError)
+    names = {}
+    exec(re.search(r"^```python\n(.*?)^```", PAGE, flags=re.S | re.M)[1], names)
+    exec(compile(before, f"{title}, before", "exec"), names)

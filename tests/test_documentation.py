@@ -36,6 +36,7 @@ SLOW = {"pipelines.md"}
 PEERS = {"xgboost", "lightgbm", "catboost", "torch"}
 NEEDS = {
     "after_release.md": ["pandas"],
+    "coming_from.md": ["pandas"],
     "deploying.md": ["duckdb", "onnx", "onnxruntime", "skl2onnx"],
     "displays.md": ["matplotlib"],
     "howto_engine.md": ["pyarrow", "narwhals"],
