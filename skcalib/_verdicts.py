@@ -285,7 +285,17 @@ def level_words(confidence_level):
     return f"{100 * confidence_level:.10g} %"
 
 
-def interval_words(estimate, low, high, *, scale=1.0, unit="", level="", signed=False):
+def interval_words(
+    estimate,
+    low,
+    high,
+    *,
+    scale=1.0,
+    unit="",
+    level="",
+    signed=False,
+    most_decimals=_MOST_DECIMALS,
+):
     """Return an estimate with its interval, in the digits that this supports.
 
     Parameters
@@ -300,6 +310,8 @@ def interval_words(estimate, low, high, *, scale=1.0, unit="", level="", signed=
         What names the interval: "90 %", "90 % CI".
     signed : bool, default=False
         Whether numbers above 0 have a plus sign.
+    most_decimals : int, default=10
+        Decimals that there is room for.
 
     Examples
     --------
@@ -308,7 +320,7 @@ def interval_words(estimate, low, high, *, scale=1.0, unit="", level="", signed=
     >>> interval_words(0.021, -0.01, 0.052, level="90 %", signed=True)
     '+0.02 (90 %: -0.01 to +0.05)'
     """
-    digits = decimals(scale * low, scale * high)
+    digits = min(decimals(scale * low, scale * high), most_decimals)
     shown = []
     for value in (estimate, low, high):
         text = fixed(scale * value, digits)

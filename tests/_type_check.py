@@ -37,7 +37,8 @@ _PAGES_WITH_NAMES_OF_THE_READER = ("howto_binning", "howto_display", "howto_metr
 # guess that no longer occurs fails the test.
 GUESSES = (
     r'parameter "refit" of type "bool"',  # GridSearchCV: a scorer's name, a function
-    r'parameter "ensemble" of type "str"',  # CalibratedClassifierCV: True, False
+    r'Operator ">" not supported for types "Unknown \| Series',  # load_diabetes
+    r'attribute "mean" for class "list\[Unknown\]"',  # train_test_split: arrays
     r'parameter "threshold" of type "str"',  # FixedThresholdClassifier: a number
     r'type "None" cannot be assigned to parameter "estimator"',  # set_fit_request
     r'parameter "pre_dispatch" of type "str"',  # cross_validate(**dict of booleans)

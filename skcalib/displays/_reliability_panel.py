@@ -333,4 +333,4 @@ def _digits(value):
 
 
 def _with_interval(error):
-    return interval_words(*error, scale=100, unit="%")
+    return interval_words(*error, scale=100, unit="%", most_decimals=2)
