@@ -13,6 +13,7 @@ chooses some. For tables in engines see ``python -m benchmarks.fuzz_engines``.
 import argparse
 import json
 import pickle
+import re
 import subprocess
 import tempfile
 import time
@@ -504,9 +505,11 @@ def of_many_classes(rng):
         found = in_duckdb(
             columns, lambda _: f"SELECT {', '.join(texts)} FROM t ORDER BY n"
         )
-        same_forecasts(
-            found[finite], wanted[finite], given[finite], f"{fitted!r} in SQL"
-        )
+        expected = wanted[finite]
+        # A guard of the spread: the text was too long for impossible classes.
+        if re.search(r"GREATEST\(([^+*]*)\)-LEAST\(\1\)<=", texts[0][:10_000]):
+            expected[np.ptp(given[finite], axis=1) > 700] = np.nan
+        same_forecasts(found[finite], expected, given[finite], f"{fitted!r} in SQL")
         yield f"export: {n_classes} classes, in_sql"
     back = from_dict(json.loads(json.dumps(to_dict(fitted))))
     np.testing.assert_array_equal(back.predict_proba(new), fitted.predict_proba(new))

@@ -165,6 +165,20 @@ def test_weights_count_samples():
         assert counted.prediction[name] == pytest.approx(interval, rel=1e-6)
 
 
+def test_measurements_are_no_clusters():
+    """A column of ages was a study of 400 hospitals with one patient each."""
+    labels, risk, hospital = _study(8, 50)
+    age = np.random.default_rng(0).normal(50, 10, len(risk)).round(3)
+    with pytest.raises(ValueError, match="clusters holds .* distinct floats"):
+        calibration_by_cluster(labels, risk, age)
+    # Codes are floats in a column that had missing values.
+    many = np.arange(len(risk)) % 40
+    table = calibration_by_cluster(labels, risk, many.astype(float))
+    expected = calibration_by_cluster(labels, risk, many)
+    assert len(table) == 40
+    assert table.pooled == expected.pooled
+
+
 def test_several_classes_are_refused():
     with pytest.raises(ValueError, match="one event"):
         calibration_by_cluster([0, 1, 2], np.full((3, 3), 1 / 3), [0, 1, 2])

@@ -197,6 +197,43 @@ def test_a_splitter_without_a_fixed_seed_is_asked_once(binary):
 # --------------------------------------------------------------------------------------
 
 
+class Undersampled(ClassifierMixin, BaseEstimator):
+    """A pipeline of a resampler and a classifier: fits to as many rows of each class,
+    and scores all rows.
+    """
+
+    def fit(self, X, y):
+        self.model_ = LogisticRegression().fit(*_undersample(X, y))
+        self.classes_ = self.model_.classes_
+        return self
+
+    def predict_proba(self, X):
+        return self.model_.predict_proba(X)
+
+
+def _undersample(X, y):
+    size = np.bincount(y).min()
+    rows = np.concatenate([np.flatnonzero(y == label)[:size] for label in (0, 1)])
+    return X[rows], y[rows]
+
+
+def test_a_resampler_belongs_inside():
+    """Before this step it changes the labels that the recalibrator learns from."""
+    X, y = make_classification(
+        8000, 4, n_informative=3, n_redundant=1, weights=[0.95], random_state=0
+    )
+    train, test = slice(4000), slice(4000, None)
+
+    def mean_forecast(classifier, *rows):
+        model = make_pipeline(CrossFittedClassifier(classifier), PlattScaling())
+        return model.fit(*rows).predict_proba(X[test])[:, 1].mean()
+
+    inside = mean_forecast(Undersampled(), X[train], y[train])
+    before = mean_forecast(LogisticRegression(), *_undersample(X[train], y[train]))
+    assert inside == pytest.approx(y[test].mean(), abs=0.01)
+    assert before > 2 * y[test].mean()
+
+
 class CountedFits(ClassifierMixin, BaseEstimator):
     """A classifier that counts how often any copy of it is fitted."""
 

@@ -149,6 +149,22 @@ def test_wrong_batches_are_named_and_change_nothing(arguments, words):
     assert pickle.dumps(monitors.table_.columns()) == before
 
 
+def test_measurements_are_no_groups():
+    """Each value of a measurement had a monitor, and ever smaller error probability."""
+    monitors = GroupMonitors()
+    for batch in range(3):
+        ages = batch + np.arange(10) / 16 + 1 / 32
+        monitors.partial_fit(np.full(10, 0.5), np.arange(10) % 2, ages)
+    monitors.partial_fit([0.5], [1], [0.03125])
+    with pytest.raises(ValueError, match="groups holds 31 distinct floats"):
+        monitors.partial_fit([0.5, 0.5], [0, 1], [0.03125, 7.5])
+    assert monitors.n_rows_ == 31
+    assert len(monitors.monitors_) == 30
+    codes = np.arange(40.0)
+    whole = GroupMonitors().partial_fit(np.full(40, 0.5), codes % 2, codes)
+    assert len(whole.monitors_) == 40
+
+
 def test_wrong_parameters():
     with pytest.raises(ValueError, match="average_run_length"):
         GroupMonitors(CalibrationMonitor(average_run_length=100)).partial_fit(

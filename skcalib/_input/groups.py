@@ -60,6 +60,27 @@ def check_named_groups(groups, n_samples, *, max_bins=None, takes_max_bins=True)
     return names, codes
 
 
+def refuse_measurements(names, what):
+    """Raise for more floats than names have, unless they are whole numbers.
+
+    Hospitals and groups of a stream may be many, and codes become floats in a column
+    that had missing values; measurements have digits after the point.
+
+    Parameters
+    ----------
+    names : ndarray
+        The distinct groups.
+    what : str
+        The parameter that holds them.
+    """
+    if names.dtype.kind == "f" and np.count_nonzero(names % 1) > _MOST_FLOATS:
+        raise ValueError(
+            f"{what} holds {len(names)} distinct floats ({shown(names, 3)}), each of"
+            f" which would be one of the {what}: {_BINS_HINT} Convert them to texts if"
+            " they are names."
+        )
+
+
 def _in_order_of(categories, names, codes):
     """Return groups in the order of an ordered Categorical; "missing" stays last."""
     places = [

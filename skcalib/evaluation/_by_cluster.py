@@ -9,6 +9,7 @@ from scipy.special import expit, ndtri
 
 from skcalib._inference.bias import bias_test
 from skcalib._inference.results import IntervalEstimate, ResultTable
+from skcalib._input.groups import refuse_measurements
 from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level
 from skcalib._input.scored_labels import check_one_event, check_scored_labels
@@ -141,7 +142,8 @@ def calibration_by_cluster(
         Probabilities in [0, 1].
     clusters : array-like of shape (n,)
         Cluster of each sample: its hospital, country or study. Samples of one cluster
-        are independent, given the cluster.
+        are independent, given the cluster. More than 30 floats that are not whole
+        numbers are measurements, and refused.
     confidence_level : float, default=0.95
         Coverage of each interval, in (0, 1).
     sample_weight : array-like of shape (n,), default=None
@@ -159,7 +161,8 @@ def calibration_by_cluster(
     ------
     ValueError
         If lengths differ or are 0, a label is unknown, a score is missing or outside
-        [0, 1], there are more than two classes, or weights are negative or all zero.
+        [0, 1], there are more than two classes, clusters are measurements, or weights
+        are negative or all zero.
 
     See Also
     --------
@@ -212,6 +215,7 @@ def calibration_by_cluster(
     )
     check_one_event(data, "calibration by cluster")
     names, codes = check_groups(clusters, len(data.scores), name="clusters")
+    refuse_measurements(names, "clusters")
     rows = data.kept
     codes = codes[rows]
     present = np.unique(codes)

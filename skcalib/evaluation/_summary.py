@@ -267,8 +267,9 @@ def calibration_summary(
     % of the rows. Scores are pooled to at most 128 before, and the curve is computed at
     these. It is R's to all digits where R computes its curve too; R interpolates in
     between and goes to the outermost rows, so that the ICI differs by about .0005, and
-    an Emax more. `ici`, `e50`, `e90` and `emax` are above 0 also for calibrated scores,
-    by the noise of labels. Their intervals allow for that, by the test inversion of
+    an Emax more. Where a parabola leaves [0, 1] the curve is cut here, and not in R.
+    `ici`, `e50`, `e90` and `emax` are above 0 also for calibrated scores, by the noise
+    of labels. Their intervals allow for that, by the test inversion of
     `calibration_error_interval`, and an estimate may lie above its interval.
 
     The other intervals hold at all numbers of events. That of the ratio is exact for

@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 from skcalib._cells.statistics import BinStatistics
 from skcalib._defaults import DefaultObjects
 from skcalib._inference.results import ResultTable
+from skcalib._input.groups import refuse_measurements
 from skcalib._input.labels import check_groups, check_label_vector
 from skcalib._input.scalars import check_confidence_level
 from skcalib.monitoring._monitor import CalibrationMonitor, time_of_row
@@ -172,7 +173,8 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
             Labels.
         groups : array-like of shape (n,), default=None
             The group of each row. New groups may appear in any batch, and not every
-            group needs to be in each.
+            group needs to be in each. More than 30 floats that are not whole numbers,
+            in all batches together, are measurements, and refused.
         time : scalar or array-like of shape (n,), default=None
             When the rows happened: a name or a date for the batch, or one for each row.
             They date alarms and changes, and nothing is computed from them.
@@ -294,6 +296,9 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
             ._checked_batch(scores, y)
         )
         names, codes = check_groups(groups, len(scores), scores_name="scores")
+        if names.dtype.kind == "f":
+            seen = [name for name in self.monitors_ if isinstance(name, float)]
+            refuse_measurements(np.unique([*seen, *names]), "groups")
         names = names.tolist()
         if np.ndim(time) > 0:
             time = check_label_vector(
