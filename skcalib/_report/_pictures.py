@@ -1,5 +1,6 @@
 """The pictures of a report, as SVG with the words for who cannot see them."""
 
+import warnings
 from functools import partial
 from io import BytesIO
 from typing import NamedTuple
@@ -31,14 +32,15 @@ class Picture(NamedTuple):
 
 def reliability_picture(table, seed):
     """Return the reliability diagram of all scores, with their histograms."""
-    # The error of the summary; a diagram knows no clusters, and its interval would be
-    # another one.
+    # The error of the summary. With clusters its draws take long, and the summary has
+    # made them.
     metric = (
         None
         if table.clusters is not None
         else partial(calibration_error, **MEAN_ABSOLUTE)
     )
     options = {"metric": metric, "random_state": seed, "sample_weight": table.weight}
+    options["clusters"] = table.clusters
     options["labels"] = LABELS if table.classes is None else range(len(table.classes))
     display, svg = _drawn((5.2, 7.0), table.labels, table.scores, **options)
     parts = []
@@ -68,8 +70,8 @@ def reliability_picture(table, seed):
     caption += " At the bottom the histogram of the scores."
     if table.clusters is not None:
         caption += (
-            " The intervals of the bins take rows as independent: with clusters they"
-            " are too short."
+            " Intervals and band allow for clusters; a bin of fewer than about three"
+            " has no interval."
         )
     return Picture(svg, alt, caption)
 
@@ -88,6 +90,7 @@ def class_pictures(table, name, rows, seed):
             own.labels,
             models,
             **own.given,
+            clusters=own.clusters,
             metric=None,
             random_state=seed,
             legend=False,
@@ -109,6 +112,9 @@ def _drawn(size, *rows, **options):
     with plt.style.context(["default", {**_STYLE, "svg.hashsalt": "skcalib"}]):
         figure, out = Figure(figsize=size, layout="constrained"), BytesIO()
         options |= {"confidence_level": CONFIDENCE_LEVEL, "ax": figure.subplots()}
-        display = ReliabilityDisplay.from_predictions(*rows, **options)
+        with warnings.catch_warnings():
+            # the caption says it
+            warnings.filterwarnings("ignore", r"\d+ of \d+ bins have no interval")
+            display = ReliabilityDisplay.from_predictions(*rows, **options)
         figure.savefig(out, format="svg", metadata={"Date": None})
     return display, out.getvalue()

@@ -18,10 +18,14 @@ from skcalib._cells.reductions import BinaryTask, binary_tasks, resolve_multicla
 from skcalib._cells.statistics import BinStatistics, bin_statistics
 from skcalib._errors.bin_free import LoessError
 from skcalib._input.groups import check_named_groups
+from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_int, check_option
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.scores import drop_zero_weight
+from skcalib._input.warn import warn
 from skcalib._intervals import binomial_interval
+from skcalib._intervals.clustered import bin_design
+from skcalib._intervals.influence import cluster_codes, too_few_units
 from skcalib.binning import (
     BaseBinning,
     EqualMass,
@@ -111,7 +115,8 @@ class ReliabilityCurve:
     histogram : BinStatistics
         Equal-width bins of the scores.
     error : IntervalEstimate or None
-        Calibration error with its interval; None where the rows are too few for it.
+        Calibration error with its interval; None where the rows or clusters are too few
+        for it.
     is_step : bool
         Whether the bins are the blocks of an isotonic fit, which is a step function.
     smooth : ndarray of shape (n_scores,) or None
@@ -122,6 +127,8 @@ class ReliabilityCurve:
         Numbers of `calibration_summary` by name, each an `IntervalEstimate`.
     folds : tuple of pair of ndarray
         Scores and event frequencies of each fold's own line, for cross-validated rows.
+    reasons : tuple of str
+        With clusters: why a bin has no interval; empty where it has one.
     """
 
     model: str | None
@@ -137,12 +144,13 @@ class ReliabilityCurve:
     has_bins: bool = True
     numbers: dict = field(default_factory=dict)
     folds: tuple = ()
+    reasons: tuple[str, ...] = ()
 
     @property
     def limits(self):
         """Smallest and largest probability that is drawn."""
         seen = self.statistics.weight > 0
-        limits = [limit[seen] for limit in self.bars or ()]
+        limits = [limit[seen & ~np.isnan(limit)] for limit in self.bars or ()]
         # its band may be cut
         band = (
             []
@@ -229,6 +237,7 @@ class CurveMaker:
         groups=None,
         order="sorted",
         max_panels=12,
+        clusters=None,
         **given: Any,
     ):
         """Return what `ReliabilityDisplay` is made of: its arguments.
@@ -245,7 +254,10 @@ class CurveMaker:
         if not max_panels >= 1:
             raise ValueError(f"max_panels must be at least 1, found {max_panels!r}.")
         check_option(order, "order", ("sorted", "given", "error"))
+        if clusters is not None:
+            self._refuse_beside_clusters()
         tasks, kind, event = _tasks(y_true, models, multiclass, groups, order, given)
+        clusters = _clusters_by_panel(clusters, groups, tasks, len(y_true))
         panels = list(tasks)
         if order == "error" or len(tasks) > max_panels:
             largest = {
@@ -268,8 +280,10 @@ class CurveMaker:
         )
         edges = np.linspace(*limits, _HISTOGRAM_BINS + 1)
         curves = [
-            self._of_task(model, panel, task, edges) for panel, model, task in shown
+            self._of_task(model, panel, task, edges, clusters[panel])
+            for panel, model, task in shown
         ]
+        _warn_of_missing_bars(curves)
         return self._arguments(
             curves, kind=kind, n_panels_left_out=len(tasks) - len(panels), event=event
         )
@@ -314,16 +328,20 @@ class CurveMaker:
             **others,
         }
 
-    def _of_task(self, model, panel, task, histogram_edges):
+    def _of_task(self, model, panel, task, histogram_edges, cluster=None):
         """Return the `ReliabilityCurve` of one binary problem."""
         folds = tuple(self._line_of_fold(one) for one in self._fold_tasks(model, task))
+        if cluster is not None and task.sample_weight is not None:
+            cluster = cluster[task.sample_weight > 0]
         task = BinaryTask(
             *drop_zero_weight(task.sample_weight, task.scores, task.labels)
         )
         rows = {"weight_type": task.weight_type, **_row_arguments(task)}
+        if cluster is not None:
+            rows["clusters"] = cluster
         statistics = task.statistics(self.strategy)
         drawn, has_bins, numbers = (
-            self._intervals(statistics, task),
+            self._intervals(statistics, task, cluster),
             self.curve != "smooth",
             {},
         )
@@ -385,11 +403,17 @@ class CurveMaker:
         return bins.mean_score[seen], bins.event_frequency[seen]
 
     def _error(self, *data, **arguments):
-        """Return the error with its interval, or None where it is refused because its
-        bins hold too few rows.
+        """Return the error with its interval, or None where its bins hold too few rows,
+        or the clusters are too few.
         """
         if self.metric is None:
             return None
+        cluster = arguments.get("clusters")
+        if cluster is not None:
+            weight = arguments.get("sample_weight", np.ones(len(cluster)))
+            codes = np.unique(cluster, return_inverse=True)[1]
+            if too_few_units(weight, cluster=codes):
+                return None
         arguments |= {
             "confidence_level": self.confidence_level,
             "n_resamples": self.n_resamples,
@@ -420,14 +444,30 @@ class CurveMaker:
         except ValueError:
             return -np.inf
 
-    def _intervals(self, statistics, task=None):
+    def _refuse_beside_clusters(self):
+        """Raise for what has no variance by cluster."""
+        words = None
+        if self.strategy.needs_labels:
+            words = (
+                f"bins that the labels made ({type(self.strategy).__name__}): use"
+                " others, such as the default"
+            )
+        elif self.interval == "bootstrap":
+            words = 'interval="bootstrap", which draws rows: use "clopper_pearson"'
+        elif self.curve != "bins":
+            words = f'curve="{self.curve}": use curve="bins"'
+        if words:
+            raise ValueError(f"clusters= does not go with {words}.")
+
+    def _intervals(self, statistics, task=None, cluster=None):
         """Return the bars of bins, their bootstrap band, and the band of calibrated
         models.
 
         Bins that the labels made are made anew on each resample of rows, which are
         pooled to some hundred scores. Others are resampled as they are, and a
         calibrated model's frequencies in them are binomial: exactly for equal scores in
-        a bin, else the limits are a little wide (Hoeffding 1956).
+        a bin, else the limits are a little wide (Hoeffding 1956). Bins of rows in
+        clusters count as the number of rows that these are worth.
         """
         refits = task is not None and self.strategy.needs_labels
         cells = task.statistics(EqualMass(_COMPRESSED_BINS)) if refits else statistics
@@ -466,7 +506,22 @@ class CurveMaker:
             )
 
         bars = bootstrap = None
-        if self.interval in _BINOMIAL_INTERVALS:
+        worth, reasons = weight, ()
+        if cluster is not None:
+            design = bin_design(
+                task.labels,
+                assign_bins(task.scores, statistics.edges),
+                statistics.n_bins,
+                cluster,
+                task.sample_weight,
+                task.weight_type == "importance",
+                self.confidence_level,
+            )
+            worth, reasons = weight / design.effect[seen], design.reasons
+            bars = _bars_of_clusters(
+                statistics, design, self.interval, self.confidence_level
+            )
+        elif self.interval in _BINOMIAL_INTERVALS:
             bars = statistics.interval(self.confidence_level, interval=self.interval)
         elif self.interval == "bootstrap":
             shares = np.concatenate((weight - events, events)) / weight.sum()
@@ -476,7 +531,7 @@ class CurveMaker:
             )
             counts = rng.multinomial(n_rows, shares, size=self.n_resamples)
             bootstrap = band(counts.reshape(-1, 2, len(scores)).astype(np.float64))
-        trials = np.maximum(1, np.round(weight)).astype(np.int64)
+        trials = np.maximum(1, np.round(worth)).astype(np.int64)
         if refits:
             events = np.random.default_rng(self.seed).binomial(
                 trials, scores, size=(self.n_resamples, len(scores))
@@ -494,7 +549,58 @@ class CurveMaker:
                 np.clip(drawn + np.interp(drawn, scores, one), 0, 1) for one in limits
             )
             consistency = Band(drawn, *limits)
-        return {"bars": bars, "band": bootstrap, "consistency": consistency}
+        return {
+            "bars": bars,
+            "band": bootstrap,
+            "consistency": consistency,
+            "reasons": reasons,
+        }
+
+
+def _bars_of_clusters(statistics, design, interval, confidence_level):
+    """Return the limits of each bin's event frequency, NaN where clusters are too few;
+    None without an interval.
+    """
+    if interval is None:
+        return None
+    limits = binomial_interval(
+        statistics.weighted_label / design.effect,
+        statistics.weight / design.effect,
+        confidence_level=confidence_level,
+        interval=interval,
+    )
+    is_known = np.array([reason == "" for reason in design.reasons])
+    return tuple(np.where(is_known, limit, np.nan) for limit in limits)
+
+
+def _clusters_by_panel(clusters, groups, panels, n_rows):
+    """Return the code of the cluster of each row of each panel; None without
+    clusters.
+    """
+    if clusters is None:
+        return dict.fromkeys(panels)
+    codes = cluster_codes(check_groups(clusters, n_rows, name="clusters")[1])
+    if groups is None:
+        return dict.fromkeys(panels, codes)
+    names, group = check_named_groups(groups, n_rows, takes_max_bins=False)
+    return {str(name): codes[group == code] for code, name in enumerate(names)}
+
+
+def _warn_of_missing_bars(curves):
+    """Say how many bins have no interval, and why the first has none."""
+    reasons = [
+        reason
+        for curve in curves
+        if curve.bars is not None
+        for reason in curve.reasons
+        if reason
+    ]
+    if reasons:
+        n_bins = sum((curve.statistics.weight > 0).sum() for curve in curves)
+        warn(
+            f"{len(reasons)} of {n_bins} bins have no interval. In the first"
+            f" {reasons[0]}."
+        )
 
 
 def _refitted(scores, counts, strategy):

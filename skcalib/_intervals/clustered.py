@@ -1,0 +1,75 @@
+"""How many independent rows the bins of rows in clusters are worth."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skcalib._intervals.influence import Influence, too_few_units
+
+
+class BinDesign(NamedTuple):
+    """What clusters make of the rows of each bin.
+
+    Parameters
+    ----------
+    effect : ndarray of shape (n_bins,)
+        How many rows are worth one independent row; 1 for an empty bin.
+    reasons : tuple of str
+        Why a bin has no interval; empty where it has one. Its effect then is that of
+        clusters whose rows are all alike.
+    """
+
+    effect: np.ndarray
+    reasons: tuple[str, ...]
+
+
+def bin_design(labels, bins, n_bins, cluster, weight, importance, confidence_level):
+    """Return the design effects of the event frequencies of bins.
+
+    They are those of `Influence`, so that an interval for a number of events among
+    independent rows keeps its form: at most as many rows as there are, and as few as
+    the sums of clusters and the quantile of Student's law say. In a bin of equal labels
+    no dependence can be seen, and rows of one cluster are taken to be alike, the most
+    that there can be.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n,)
+        Whether the event happened.
+    bins : ndarray of int, shape (n,)
+        The bin of each row.
+    n_bins : int
+        Number of bins.
+    cluster : ndarray of int, shape (n,)
+        Code of each row's cluster.
+    weight : ndarray of shape (n,) or None
+        Positive weights; None means 1 for each row.
+    importance : bool
+        Whether a row was seen once whatever its weight.
+    confidence_level : float
+        Coverage of the interval, in (0, 1).
+
+    Returns
+    -------
+    design : BinDesign
+        The effects, and why there is no interval.
+    """
+    weight = np.ones(len(labels)) if weight is None else weight
+    effect = np.ones(n_bins)
+    reasons = [""] * n_bins
+    order = np.argsort(bins, kind="stable")
+    filled, starts = np.unique(bins[order], return_index=True)
+    for place, rows in zip(filled, np.split(order, starts[1:]), strict=True):
+        held = weight[rows]
+        codes = np.unique(cluster[rows], return_inverse=True)[1]
+        mass = np.bincount(codes, held)
+        alike = mass @ mass / mass.sum()
+        reasons[place] = too_few_units(held, importance, codes)
+        events = labels[rows].astype(np.float64)
+        if reasons[place] or events.min() == events.max():
+            effect[place] = alike
+            continue
+        frequency = held @ events / held.sum()
+        influence = Influence(events - frequency, held, importance, codes)
+        effect[place] = influence.design_effect(confidence_level)[0]
+    return BinDesign(effect, tuple(reasons))
