@@ -12,7 +12,11 @@ from scipy.special import expit
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import load_iris, make_classification
+from sklearn.datasets import (
+    load_iris,
+    make_classification,
+    make_multilabel_classification,
+)
 from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.frozen import FrozenEstimator
@@ -30,6 +34,7 @@ from sklearn.model_selection import (
     TimeSeriesSplit,
     cross_val_predict,
 )
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -540,6 +545,32 @@ def test_a_classifier_of_scikit_learn_as_recalibrator(binary):
     ).fit(X, y)
     np.testing.assert_allclose(
         model.predict_proba(X), plain.predict_proba(X), atol=1e-3
+    )
+
+
+def test_several_labels_per_row_are_recalibrated_one_by_one():
+    """What scikit-learn #13060 asks of `CalibratedClassifierCV`."""
+    X, tags = make_multilabel_classification(1200, n_classes=3, random_state=0)
+    weight = np.random.default_rng(0).integers(1, 4, 600)
+    model = RecalibratedClassifierCV(GaussianNB(), PlattScaling())
+    tagger = MultiOutputClassifier(model).fit(X[:600], tags[:600], sample_weight=weight)
+    bare = MultiOutputClassifier(GaussianNB()).fit(
+        X[:600], tags[:600], sample_weight=weight
+    )
+    losses = {
+        name: [
+            log_loss(tags[600:, k], proba)
+            for k, proba in enumerate(one.predict_proba(X[600:]))
+        ]
+        for name, one in (("bare", bare), ("recalibrated", tagger))
+    }
+    assert np.all(np.array(losses["recalibrated"]) < losses["bare"])
+    for k, proba in enumerate(tagger.predict_proba(X[600:])):
+        alone = clone(model).fit(X[:600], tags[:600, k], sample_weight=weight)
+        np.testing.assert_array_equal(proba, alone.predict_proba(X[600:]))
+    np.testing.assert_array_equal(
+        tagger.predict(X[600:]),
+        np.column_stack([p.argmax(axis=1) for p in tagger.predict_proba(X[600:])]),
     )
 
 
