@@ -264,7 +264,11 @@ def of_sql(model, new):
     return np.column_stack([np.ma.filled(part, np.nan) for part in found.values()])
 
 
-@pytest.mark.parametrize("way", [of_onnx, of_javascript, of_sql])
+@pytest.mark.parametrize(
+    "way",
+    # DuckDB takes seconds to plan the long texts of some methods.
+    [of_onnx, of_javascript, pytest.param(of_sql, marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize("method", METHODS, ids=repr)
 def test_outside_python(rows, new, method, way):
     logits, closed, y = rows

@@ -107,6 +107,7 @@ def test_verdicts():
     assert measure("size", never._replace(promised=0.05), shape, 5).verdict == "holds"
 
 
+@pytest.mark.slow
 def test_the_search_finds_a_broken_world():
     """A test that rejects where more than 30 rows have a high intercept: the worst
     world lies there, though most worlds do not.

@@ -209,6 +209,7 @@ def test_given_axes_without_a_layout_keep_their_words_inside(name, size):
     plt.close("all")
 
 
+@pytest.mark.slow
 def test_the_dark_style_keeps_the_contrast():
     names = ["reliability", "cumulative"]
     alone = LOOK_BOOK.cases(names, ["default"], ["dark_background"])
