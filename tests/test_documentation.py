@@ -161,6 +161,7 @@ def test_commands_of_the_pages_start():
     """Each `python -m benchmarks.name` beside a figure is a module that can be imported
     and has a main function.
     """
+    pytest.importorskip("pandas", reason="a command reads tables with pandas")
     named = {
         name
         for page in PAGES
