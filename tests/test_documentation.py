@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sklearn
+from sklearn.utils.fixes import parse_version
 
 ROOT = Path(__file__).parents[1]
 DOC = ROOT / "doc"
@@ -120,6 +122,8 @@ def test_code_of_packages_that_users_bring(page, peer, tmp_path, monkeypatch):
     ],
 )
 def test_figures_of_the_pages_for_kinds_of_models(page, figures):
+    if parse_version(sklearn.__version__) < parse_version("1.8"):
+        pytest.skip("older versions of scikit-learn train other models")
     names = {}
     _run(DOC / page, names)
     text = (DOC / page).read_text("utf-8")
