@@ -288,11 +288,11 @@ def test_the_ridge_is_the_same_under_a_swap_of_labels():
 
 
 def test_scores_at_one_end_do_not_run_away():
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(180)
     scores = rng.beta(1, 15, 30)
-    y = np.zeros(30, dtype=bool)
-    y[np.argsort(scores)[[3, 12]]] = True
+    y = rng.random(30) < scores
+    assert y.sum() == 2
     free = BetaCalibration(alpha=0).fit(scores, y)
     held = BetaCalibration().fit(scores, y)
-    assert held.b_ < 3
-    assert free.b_ > 2 * held.b_ or free.b_ == 0
+    assert free.b_ > 20
+    assert 0.5 < held.b_ < 2
