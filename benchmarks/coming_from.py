@@ -1,17 +1,20 @@
 """``python -m benchmarks.coming_from``: the same question asked of this library and of
 another, and both answers.
 
-``--markdown`` prints the tables of ``doc/coming_from.md``. A library that is not
-installed is named and left out: ``pip install ".[bench]" probcal calibre mcgrad``
-installs them all.
+``--record`` keeps the answers in ``benchmarks/data/coming_from.csv``, from which
+``python -m benchmarks.peer_pages`` makes the tables of ``doc/coming_from.md``. A
+library that is not installed is named and left out, and its record stays as it was:
+``pip install ".[bench]" probcal calibre mcgrad`` installs them all.
 """
 
 import argparse
+import csv
 import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata
+from pathlib import Path
 
 import numpy as np
 
@@ -30,6 +33,8 @@ from skcalib.metrics import (
     smooth_calibration_error,
     sweep_calibration_error,
 )
+
+RECORD = Path(__file__).parent / "data" / "coming_from.csv"
 
 
 @dataclass(frozen=True)
@@ -640,39 +645,54 @@ def _text(value):
     return f"{value:.4f}" if value == 0 or abs(value) >= 5e-5 else f"{value:.0e}"
 
 
+def record(answers, path=RECORD):
+    """Replace the answers of these libraries in the record.
+
+    Parameters
+    ----------
+    answers : list of (Difference, float, float or str)
+        What `rows` yields.
+    path : Path
+        The CSV file.
+    """
+    with path.open(encoding="utf-8", newline="") as file:
+        head, *lines = csv.reader(file)
+    asked = {one.peer for one, _, _ in answers}
+    lines = [line for line in lines if line[0] not in asked]
+    lines += [
+        [one.peer, version(one.peer), one.question, _text(ours), _text(theirs)]
+        for one, ours, theirs in answers
+    ]
+    place = {(one.peer, one.question): n for n, one in enumerate(DIFFERENCES)}
+    lines.sort(key=lambda line: place[line[0], line[2]])
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([head, *lines])
+
+
 def main(argv=None):
-    """Print a table for each library; return the exit status."""
+    """Print the answers, library by library; return the exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.coming_from", description=__doc__.split("\n")[0]
     )
     parser.add_argument(
         "--only", default="", help="one library, by the name of its distribution"
     )
-    parser.add_argument("--markdown", action="store_true", help="tables for the page")
+    parser.add_argument("--record", action="store_true", help=f"keep them in {RECORD}")
     options = parser.parse_args(argv)
     missing = {one.peer for one in DIFFERENCES if version(one.peer) is None}
     if missing:
         print(f"not installed: {', '.join(sorted(missing))}", file=sys.stderr)
-    peer = None
+    answers = []
     for one, ours, theirs in rows(options.only):
-        if one.peer != peer:
-            peer = one.peer
-            head = f"{peer} {version(peer)}"
-            print(
-                f"\n| question | skcalib | {head} | |\n|---|---|---|---|"
-                if options.markdown
-                else f"\n{head}"
-            )
-        if options.markdown:
-            print(
-                f"| {one.question} | {_text(ours)} | {_text(theirs)} |"
-                f" {one.reason.replace('|', chr(92) + '|')} |"
-            )
-        else:
-            print(
-                f"  {one.question}: {_text(ours)} here, {_text(theirs)} there"
-                f" ({one.reason})"
-            )
+        if not answers or answers[-1][0].peer != one.peer:
+            print(f"\n{one.peer} {version(one.peer)}")
+        answers.append((one, ours, theirs))
+        print(
+            f"  {one.question}: {_text(ours)} here, {_text(theirs)} there"
+            f" ({one.reason})"
+        )
+    if options.record:
+        record(answers)
     return 0
 
 

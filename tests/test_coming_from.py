@@ -40,12 +40,22 @@ def test_every_library_has_its_version():
     parse_version(__version__) < parse_version("1.8"),
     reason="no temperature scaling before 1.8",
 )
-def test_rows_of_the_library_that_is_always_installed(capsys):
-    assert coming_from.main(["--only", "scikit-learn", "--markdown"]) == 0
-    printed = capsys.readouterr().out
-    assert printed.count("\n| ") == 1 + sum(
-        one.peer == "scikit-learn" for one in coming_from.DIFFERENCES
-    )
+def test_answers_are_kept(monkeypatch, tmp_path, capsys):
+    path = tmp_path / "record.csv"
+    head, *kept = coming_from.RECORD.read_text("utf-8").splitlines()
+    mine = [line for line in kept if line.startswith("scikit-learn,")]
+    others = [line for line in kept if not line.startswith("scikit-learn,")]
+    path.write_text("\n".join([head, mine[0], *others]) + "\n")
+    record = coming_from.record
+    monkeypatch.setattr(coming_from, "record", lambda answers: record(answers, path))
+    assert coming_from.main(["--only", "scikit-learn", "--record"]) == 0
+    assert capsys.readouterr().out.count("\n  ") == len(mine)
+    found = path.read_text("utf-8").splitlines()
+    assert found[0] == head
+    assert [line.split(f",{__version__},")[0] for line in found[1 : 1 + len(mine)]] == [
+        "scikit-learn"
+    ] * len(mine)
+    assert found[1 + len(mine) :] == others
 
 
 # --- Old and new code -----------------------------------------------------------------

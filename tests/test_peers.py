@@ -1,47 +1,68 @@
-"""The file of other libraries agrees with the pages; moved versions are reported."""
+"""Pages and data say the same about other libraries; moved versions are reported."""
 
-import re
-from pathlib import Path
+import pytest
+from test_coming_from import PEER_SECTIONS
 
-from benchmarks import peers
+from benchmarks import coming_from, peer_pages, peers
 
-DOC = Path(__file__).parents[1] / "doc"
 LISTED = {peer["name"]: peer for peer in peers.peers()}
 
 
-def test_the_file_has_the_libraries_and_versions_of_the_tables():
-    heads = re.findall(
-        r"^\| question \| skcalib \| (\S+) (\S+) \|",
-        (DOC / "coming_from.md").read_text("utf-8"),
-        flags=re.M,
-    )
-    assert {name: peer["version"] for name, peer in LISTED.items()} == dict(heads)
+@pytest.mark.parametrize("name", peer_pages.PAGES)
+def test_the_pages_are_made_from_the_data(name):
+    page = (peer_pages.DOC / name).read_text("utf-8")
+    assert peer_pages.written(page) == page, "run python -m benchmarks.peer_pages"
 
 
-def test_the_page_about_scikit_learn_has_its_version_and_threads():
-    text = (DOC / "scikit_learn.md").read_text("utf-8")
-    peer = LISTED["scikit-learn"]
-    (run,) = re.findall(r"What was run for this page: scikit-learn (.*?\d)\.\s", text)
-    assert run.endswith(f" and {peer['version']}")
-    for thread in peer["read"]:
-        assert thread in text
-    for name in peer["planned"]:
-        assert name.removesuffix("calibration_error") in text
+def test_a_block_is_made_anew():
+    begin = "<!-- made from peers.toml by `python -m benchmarks.peer_pages`: "
+    page = f"a\n{begin}numbers of betacal -->\nold\n<!-- end of numbers -->\nb\n"
+    lines = peer_pages.written(page).splitlines()
+    version = LISTED["betacal"]["version"]
+    assert lines[3:5] == [
+        f"| question | skcalib | betacal {version} | |",
+        "|---|---|---|---|",
+    ]
+    assert (lines[0], lines[-1]) == ("a", "b")
+    assert "old" not in lines
 
 
-def test_a_newer_version_that_was_not_run_stands_on_the_page():
-    text = (DOC / "coming_from.md").read_text("utf-8")
-    newer = [peer["newest"] for peer in LISTED.values() if "newest" in peer]
-    assert newer
-    assert all(f"{version} is the current version" in text for version in newer)
+def test_every_library_has_its_blocks():
+    page = (peer_pages.DOC / "coming_from.md").read_text("utf-8")
+    assert set(LISTED) == {one.peer for one in coming_from.DIFFERENCES}
+    for name, peer in LISTED.items():
+        section = PEER_SECTIONS[peer["title"]]
+        assert f"names of {name} -->" in section
+        assert f"numbers of {name} -->" in section
+        assert ("newest" in peer) == (f"newest of {name} -->" in section)
+    assert "names of R -->" in page
+    about = (peer_pages.DOC / "scikit_learn.md").read_text("utf-8")
+    written = {what for what in peer_pages.BLOCKS if f"peer_pages`: {what}" in page}
+    written |= {what for what in peer_pages.BLOCKS if f"peer_pages`: {what}" in about}
+    assert written == set(peer_pages.BLOCKS)
+
+
+def test_the_record_is_of_the_versions_of_the_file():
+    lines = coming_from.RECORD.read_text("utf-8").splitlines()[1:]
+    recorded = {tuple(line.split(",")[:2]) for line in lines}
+    assert recorded == {(name, peer["version"]) for name, peer in LISTED.items()}
+    assert len(lines) == len(coming_from.DIFFERENCES)
+
+
+def test_the_page_about_scikit_learn_was_run_with_the_version_of_the_file():
+    about = peer_pages.data()["scikit_learn"]
+    assert about["run"][-1] == LISTED["scikit-learn"]["version"]
+    numbers = [thread["number"] for thread in about["thread"]]
+    cited = {number for one in about["change"] for number in one.get("threads", ())}
+    assert cited == set(numbers)
+    assert {thread["state"] for thread in about["thread"]} <= {"open", "merged"}
 
 
 def test_each_library_says_what_it_has_and_where_that_was_read():
     for peer in LISTED.values():
         assert peer["has"]
-        assert all(
-            address.startswith(("https://", "release ")) for address in peer["read"]
-        )
+        assert peer["read"]
+        assert ("newest" in peer) == ("needs" in peer)
 
 
 def test_versions_that_moved():
