@@ -15,7 +15,7 @@ from skcalib.metrics._registry import METRICS
 N_ROWS, N_SAMPLES, SEED = 200, 2000, 0
 BASE_RATE = 0.2
 # how far a report moves from the truth to the base rate
-SHARES = {"the truth": 0.0, "half of the way": 0.5, "the base rate": 1.0}
+SHARES = {"truth": 0.0, "halfway": 0.5, "base rate": 1.0}
 # the errors of the table that are a power or a square: shown as it is
 _OPTIONS = {"calibration_error(squared=True)": ("calibration_error", {"squared": True})}
 
@@ -54,7 +54,7 @@ def main(argv=None):
     )
     parser.add_argument("--samples", type=int, default=N_SAMPLES)
     n_samples = parser.parse_args(argv).samples
-    print(f"| error | {' | '.join(SHARES)} | does a lie pay? |")
+    print(f"| error | {' | '.join(SHARES)} | is misreporting rewarded? |")
     print("|---" * (len(SHARES) + 2) + "|")
     for title, (function, options) in errors().items():
         means, deviations = mean_values(function, options, n_samples)

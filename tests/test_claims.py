@@ -116,8 +116,8 @@ def test_the_guide_quotes_whole_estimators():
         )
     )
     assert (
-        "Its mean log-loss is .494. That of scikit-learn's best form is .506, and that"
-        " of the bare models 1.642" in _page("pipelines")
+        "The mean log-loss of the default is .494, of scikit-learn's best setting"
+        " .506, and of the original models 1.642" in _page("pipelines")
     )
     assert (ours[0], theirs[0], bare[0]) == (0.494, 0.506, 1.642)
     assert round(240 * ours[2] / 100) == 1  # harmed: 1 of 240
@@ -140,7 +140,7 @@ def test_the_guide_quotes_levels():
         100 * row.measured for row in ROWS if row.promise == "naive search: precision"
     ]
     assert (
-        f"broke its limit in {min(naive):.0f} to {max(naive):.0f} % of samples, and in"
+        f"broke its limit in {min(naive):.0f} to {max(naive):.0f} % of the data sets, and in"
         " more than 10 % of them for " in _page("which_threshold")
     )
     assert f"{sum(one > 10 for one in naive)} of {len(naive)} kinds of data" in _page(
@@ -158,7 +158,7 @@ def test_the_guide_quotes_levels():
         "which_error"
     )
     assert "| tests on windows of 500 rows | .77 |" in _page("levels")
-    assert "in 77 % of stable runs of 20,000 rows" in _page("drift")
+    assert "in 77 % of stable runs of 20,000 samples" in _page("drift")
 
 
 def test_the_guide_quotes_scale():
@@ -183,7 +183,7 @@ def test_means_of_errors(position):
     lines = (
         (ROOT / "doc/which_error.md")
         .read_text("utf-8")
-        .split("| rows | 200 | 1,000 | 5,000")[1]
+        .split("| samples | 200 | 1,000 | 5,000")[1]
         .splitlines()[1:]
     )
     calibrated, *_, curved, _, _ = (
@@ -199,8 +199,8 @@ def test_means_of_errors(position):
 def test_rows_that_a_certified_error_needs():
     text = _page("which_threshold")
     assert (
-        "needs at least 45 rows without an error. It needs 77 rows with one error, 105"
-        " with two, and 184 with five" in text
+        "takes at least 45 samples without an error, 77 with one error, 105 with two,"
+        " and 184 with five" in text
     )
     for n, errors in ((45, 0), (77, 1), (105, 2), (184, 5)):
         assert binom.cdf(errors, n, 0.05) <= 0.1 < binom.cdf(errors, n - 1, 0.05)
@@ -208,7 +208,7 @@ def test_rows_that_a_certified_error_needs():
 
 def test_how_tolerance_grows_with_bins_and_falls_with_rows():
     assert (
-        "Twice the bins need about 1.5 times the tolerance. Four times the rows"
+        "Doubling the bins costs about 1.5 times the tolerance; four times the samples"
         " halve it." in _page("how_many_bins")
     )
     for n, n_bins in ((5000, 10), (20_000, 20)):
@@ -255,12 +255,12 @@ def test_figures_of_how_many_bins():
     closer = names["model"].certificate(interval="clopper_pearson")
     assert closer.epsilon <= names["certificate"].epsilon
     assert (
-        f"The search takes {names['chosen']['scalingbinning__binning__n_bins']} bins"
+        f"The search selects {names['chosen']['scalingbinning__binning__n_bins']} bins"
         in text
     )
     found = names["verification"]
     assert (
-        f"The estimate is {found.estimate:.3f} and its upper bound"
+        f"The estimate is {found.estimate:.3f} with an upper bound of"
         f" {found.upper_bound:.3f}".replace(" 0.", " .")
         in text
     )
@@ -373,7 +373,7 @@ def test_figures_of_after_the_release():
 
 def test_the_first_interval_of_which_error():
     told = re.search(
-        r"The error is (\.\d+), and with 90 % confidence between (\.\d+) and (\.\d+)\.",
+        r"The error is (\.\d+), with a 90 % interval from (\.\d+) to (\.\d+)\.",
         _page("which_error"),
     )
     assert _first("which_error")["interval"] == pytest.approx(
@@ -383,7 +383,7 @@ def test_the_first_interval_of_which_error():
 
 def test_log_losses_of_many_classes():
     names = _first("many_classes", 2)
-    assert _row("many_classes", "log-loss on new rows") == pytest.approx(
+    assert _row("many_classes", "log-loss on held-out data") == pytest.approx(
         list(names["log_losses"].values()), abs=6e-3
     )
 
@@ -414,7 +414,7 @@ def test_alarms_of_the_other_monitors():
         for restarts in (False, True)
     ]
     assert (
-        f"raises its alarm at row {alarms[0]:,}, and with restarts at row {alarms[1]:,}"
+        f"raises its alarm at row {alarms[0]:,}, and the second at row {alarms[1]:,}"
         in _page("drift")
     )
 
@@ -486,7 +486,7 @@ def test_the_default_of_the_one_liner():
 def test_versions_of_the_installation():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     text = _page("installation")
-    assert f"Python {project['requires-python'].removeprefix('>=')} or newer" in text
+    assert f"Python {project['requires-python'].removeprefix('>=')}," in text
     for requirement in project["dependencies"]:
         name, version = requirement.split(">=")
         assert f"{name} {version}".lower() in text.lower()
@@ -525,6 +525,6 @@ def test_number_of_fits_with_and_without_memory(tmp_path):
     assert counted == [114, 24]
     text = _page("pipelines")
     assert (
-        "108 fits, and 6 more at the end. With it there are 6 for each fold and 6 at"
-        " the end: 24." in text
+        "108 fits, plus 6 at the end. With it, there are 6 fits per fold and 6 at the"
+        " end: 24." in text
     )

@@ -162,12 +162,12 @@ def test_reading_a_diagram():
             [slope.estimate, intercept.estimate], abs=5.1e-3
         )
     pvalue, low, high = re.search(
-        r"p-value is (\S+), .* between (\S+) and (\S+) \(90 %", text
+        r"p-value is (\S+), and the 90 % interval [^.]* is\s(\S+)\sto\s(\S+)\.", text
     ).groups()
     shown = [names["pvalue"], names["error"].low, names["error"].high]
     assert [float(pvalue), float(low), float(high)] == pytest.approx(shown, abs=5.1e-3)
     worse, better = re.search(
-        r"by (\d+) true positives in 1,000.*by (\d+) in 1,000", text, flags=re.S
+        r"by (\d+) true positives per\s1,000.*by (\d+) per\s1,000", text, flags=re.S
     ).groups()
     gained = {name: one.net_benefit[0] for name, one in names["against_all"].items()}
     assert [-int(worse), int(better)] == pytest.approx(
@@ -180,7 +180,7 @@ def test_many_classes_of_the_page():
     for name in ("top_label", "marginal"):
         shown = re.search(rf"^{name} = .*# (\.\d+)$", text, flags=re.M).group(1)
         assert names[name] == pytest.approx(float(shown), abs=1e-3)
-    assert _cells(text, "log-loss on new rows") == pytest.approx(
+    assert _cells(text, "log-loss on held-out data") == pytest.approx(
         list(names["log_losses"].values()), abs=0.02
     )
 
@@ -189,7 +189,7 @@ def test_tables_of_bins():
     text = (GUIDE.parent / "how_many_bins.md").read_text(encoding="utf-8")
     most, tolerance = (
         part.split("\n\n")[0].splitlines()
-        for part in re.split(r"\| rows \\ ", text)[1:]
+        for part in re.split(r"\| samples \\ ", text)[1:]
     )
     for lines, function in ((most, max_n_bins), (tolerance, conditional_epsilon)):
         columns = [float(cell) for cell in lines[0].split("|")[1:-1]]

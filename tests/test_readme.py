@@ -103,7 +103,7 @@ def test_the_table_of_random_splits(readme):
 
 def test_the_table_of_whole_estimators(readme):
     found, n_cells = front_page.whole_estimators(read(front_page.RESULTS))
-    assert f"| {n_cells} estimators |" in readme
+    assert f"| {n_cells} complete estimators |" in readme
     names = ("Brier score, mean", "log-loss, median", "best of the four")
     for number, name in enumerate(names):
         row = re.search(rf"^\| {name} \|(.*)\|$", readme, flags=re.M)[1]

@@ -21,7 +21,7 @@ def rows(n_rows=4000, seed=0):
 
 
 def parts_of_a_diagram():
-    """An over-confident model, with the parts of its diagram named."""
+    """An overconfident model, with the parts of its diagram named."""
     y, log_odds = rows(2500)
     figure, ax = plt.subplots(figsize=(7, 7), layout="constrained")
     display = ReliabilityDisplay.from_predictions(
@@ -65,8 +65,8 @@ def four_shapes():
     """The four shapes: flatter, steeper, below and above the diagonal."""
     y, log_odds = rows()
     models = {
-        "over-confident": expit(2 * log_odds),
-        "under-confident": expit(0.5 * log_odds),
+        "overconfident": expit(2 * log_odds),
+        "underconfident": expit(0.5 * log_odds),
         "too high": expit(log_odds + 1),
         "too low": expit(log_odds - 1),
     }
@@ -90,13 +90,13 @@ def chance():
 
 
 def decision_shapes():
-    """The decision curve of an over-confident model, before and after Platt scaling."""
+    """The decision curve of an overconfident model, before and after Platt scaling."""
     y, log_odds = rows()
     y_proba, half = expit(2 * log_odds), len(y) // 2
     after = (
         PlattScaling().fit(y_proba[:half], y[:half]).predict_proba(y_proba[half:])[:, 1]
     )
-    models = {"over-confident": y_proba[half:], "after Platt scaling": after}
+    models = {"overconfident": y_proba[half:], "after Platt scaling": after}
     return DecisionCurveDisplay.from_predictions(
         y[half:], models, random_state=0
     ).figure_

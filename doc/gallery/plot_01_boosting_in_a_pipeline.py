@@ -3,15 +3,15 @@ A boosted model in a pipeline
 =============================
 
 Boosted trees rank rows well, but their probabilities are often too extreme.
-`CrossFittedClassifier` puts the model into the middle of a pipeline. It gives the
-recalibrator *out-of-fold* scores: scores of rows that the model was not fitted on. The
-recalibrator at the end of the pipeline learns from them.
+`CrossFittedClassifier` makes the model an intermediate step of a pipeline. It passes
+*out-of-fold* scores to the recalibrator at the end of the pipeline: scores of samples
+that the model was not fitted to.
 """
 
 # %%
-# Is a handwritten digit even or odd? The data have 1,797 images of 64 grey values. More
-# than half of them are held out. The event is the label that comes last in the
-# alphabet: odd.
+# Is a handwritten digit even or odd? The data set has 1,797 images with 64 grey values
+# each. More than half of them are held out. The event is the label that comes last in
+# the alphabet: odd.
 import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.ensemble import GradientBoostingClassifier
@@ -35,8 +35,8 @@ pipeline = make_pipeline(CrossFittedClassifier(model, cv=5), BetaCalibration()).
 )
 
 # %%
-# The held-out rows judge both models. The log-loss is large where a model is sure and
-# wrong.
+# Both models are evaluated on the held-out data. The log-loss is large if a model is
+# confident and wrong.
 from sklearn.metrics import log_loss
 
 models = {"as it is": plain, "recalibrated": pipeline}

@@ -3,13 +3,14 @@ A model that is already fitted
 ==============================
 
 Early stopping needs a validation set, so the model is often fitted before anybody
-thinks of calibration. Wrap it in scikit-learn's `FrozenEstimator`: it is then used as
-it is. Rows that it has not seen fit the recalibrator.
+thinks of calibration. Wrap it in scikit-learn's `FrozenEstimator`, so that it is not
+refitted, and fit the recalibrator to held-out data.
 """
 
 # %%
-# The rows are orders of a shop, and the event is that an order is returned. The rows
-# are divided into three parts: to fit the model, to recalibrate it, and to judge it.
+# The samples are orders from a shop, and the event is that an order is returned. The
+# data are split into three parts: to fit the model, to recalibrate it, and to evaluate
+# it.
 import numpy as np
 from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -33,7 +34,7 @@ model.fit(X_train, y_train)
 print(f"boosting stopped after {model.n_iter_} rounds")
 
 # %%
-# `RecalibratedClassifierCV` fits nothing but the recalibrator here. The result is one
+# Here, `RecalibratedClassifierCV` fits only the recalibrator. The result is a single
 # estimator with `predict_proba`.
 from sklearn.frozen import FrozenEstimator
 
@@ -44,7 +45,7 @@ recalibrated = RecalibratedClassifierCV(FrozenEstimator(model), BetaCalibration(
 )
 
 # %%
-# On the rows that neither of them has seen:
+# On data that neither of them has seen:
 from skcalib.displays import ReliabilityDisplay
 from skcalib.metrics import calibration_error
 

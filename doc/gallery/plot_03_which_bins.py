@@ -2,15 +2,15 @@
 How many bins? A search answers
 ===============================
 
-More bins tell more rows apart, and each bin has fewer rows to learn its probability
-from. `sharpest_within` is a rule for `GridSearchCV`: among the candidates whose
-calibration error is small enough, it takes the one with the best Brier score.
+More bins distinguish samples more finely, but leave fewer samples per bin to estimate
+its probability from. `sharpest_within` is a rule for `GridSearchCV`: among the
+candidates whose calibration error is small enough, it selects the one with the best
+Brier score.
 """
 
 # %%
-# The pipeline fits the forest out of fold, and then the bins. With ``memory=`` the
-# forest is fitted once for each fold of the search, and not once more for each
-# candidate.
+# The pipeline computes out-of-fold scores of the forest, and then fits the bins. With
+# ``memory=``, the forest is fitted once per fold of the search, not once per candidate.
 from tempfile import TemporaryDirectory
 
 from sklearn.datasets import make_classification
@@ -43,9 +43,9 @@ with TemporaryDirectory() as folder:
 print(search.best_params_)
 
 # %%
-# One bin predicts the same for everybody: its calibration error is small, and its Brier
-# score is poor. The rule takes the best Brier score among the candidates whose error is
-# within the limit, with one standard error to spare.
+# A single bin predicts the same for everybody: its calibration error is small, but its
+# Brier score is poor. The rule selects the best Brier score among the candidates whose
+# error plus one standard error is within the limit.
 import matplotlib.pyplot as plt
 import numpy as np
 

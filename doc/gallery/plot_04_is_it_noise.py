@@ -3,13 +3,13 @@ Is it noise? Intervals and tests
 ================================
 
 A calibrated model has a calibration error above 0 in every sample, by chance. The
-interval and the test say whether more than chance is there. Here one model is judged on
-200 rows and on 20,000 rows.
+interval and the test show whether there is more than chance. Here, the same model is
+evaluated on 200 samples and on 20,000 samples.
 """
 
 # %%
-# The model forecasts rain, and is a little too sure of itself: the true log-odds are
-# 0.85 times those that it predicts.
+# The model forecasts rain and is slightly overconfident: the true log-odds are 0.85
+# times those that it predicts.
 import numpy as np
 from scipy.special import expit, logit
 
@@ -24,9 +24,10 @@ def sample(n):
 samples = {f"{n:,} rows": sample(n) for n in (200, 20_000)}
 
 # %%
-# The usual error (ECE) is larger for 200 rows, although the model is the same: it
-# contains the noise. The debiased error subtracts most of it. For 200 rows its interval
-# includes 0, and the test does not reject: too few rows to tell.
+# The usual error (ECE) is larger with 200 samples, although the model is the same: it
+# includes the noise. The debiased error subtracts most of the noise. With 200 samples
+# its interval includes 0, and the test does not reject: there are too few samples to
+# tell.
 from functools import partial
 
 from skcalib.metrics import (
@@ -46,8 +47,8 @@ for name, (y, scores) in samples.items():
     )
 
 # %%
-# The diagrams show the same error above each panel. The grey band is where a calibrated
-# model would stay. It is wide for 200 rows.
+# Each diagram shows this error above the panel. The grey band is where the points of a
+# calibrated model would lie. With 200 samples it is wide.
 from skcalib.displays import ReliabilityDisplay
 
 y, scores = (np.concatenate(parts) for parts in zip(*samples.values(), strict=True))

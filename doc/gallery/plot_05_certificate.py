@@ -3,14 +3,14 @@ A certificate, and what it costs
 ================================
 
 `UniformMassBinning` comes with a guarantee: with 90 % confidence, *every* predicted
-probability is within epsilon of the event frequency that it stands for. The guarantee
-holds for any distribution and for the number of rows at hand. More bins make the
-guarantee weaker; more rows make it stronger.
+probability is within epsilon of the true event frequency. The guarantee holds for any
+distribution and any sample size. More bins make it weaker; more samples make it
+stronger.
 """
 
 # %%
-# The guarantee is about one model, so the model is fitted first, on rows of its own.
-# Then ask for a tolerance of 0.1: the recalibrator takes the most bins that meet it.
+# The guarantee is about one model, so fit the model first, on separate data. Then ask
+# for a tolerance of 0.1: the recalibrator uses as many bins as possible within it.
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
@@ -32,9 +32,9 @@ recalibrator = UniformMassBinning(epsilon=0.1).fit(
 print(recalibrator.certificate())
 
 # %%
-# What does the guarantee cost? Few bins tell fewer rows apart, so the Brier score is
-# worse. The certificate that looks at the labels (Clopper-Pearson) guarantees more than
-# the theorem for the same bins.
+# What does the guarantee cost? Few bins distinguish samples less finely, so the Brier
+# score is worse. The certificate that uses the observed labels (Clopper-Pearson) gives
+# a tighter guarantee than the theorem for the same bins.
 import matplotlib.pyplot as plt
 from sklearn.metrics import brier_score_loss
 

@@ -2,21 +2,21 @@
 Logits of a neural network with ten classes
 ===========================================
 
-Networks that are trained for long become too sure. Recalibrators take their logits
-directly with ``input="logit"``. Temperature scaling divides all logits by one number;
-the predicted classes stay the same.
+Networks that are trained for long become overconfident. With ``input="logit"``,
+recalibrators take their logits directly. Temperature scaling divides all logits by one
+number; the predicted classes stay the same.
 """
 
 # %%
-# The digits data have ten classes. The network is trained until it makes no error on
-# its 500 training rows.
+# The digits data have ten classes. The network is trained until it makes no errors on
+# its 500 training samples.
 import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPClassifier
 
 X, y = load_digits(return_X_y=True)
-# noise, so that there is something to be unsure of
+# noise, so that there is some uncertainty
 X = X + np.random.default_rng(0).normal(scale=4, size=X.shape)
 X_train, X_rest, y_train, y_rest = train_test_split(
     X, y, train_size=500, stratify=y, random_state=0
@@ -36,7 +36,7 @@ def logits(X):
 
 
 # %%
-# Three recalibrators learn from the 972 rows that the network has not seen.
+# Three recalibrators are fitted to 972 samples that the network has not seen.
 from sklearn.metrics import accuracy_score, log_loss
 
 from skcalib import DirichletCalibration, TemperatureScaling, VectorScaling
@@ -56,8 +56,8 @@ for name, found in proba.items():
     )
 
 # %%
-# The diagrams are about the predicted class: where the model says 80 %, is it right in
-# 80 % of the rows?
+# The diagrams show the predicted class: when the model says 80 %, is it right for 80 %
+# of the samples?
 from skcalib.displays import ReliabilityDisplay
 
 shown = {name: proba[name] for name in ("network", "TemperatureScaling")}

@@ -1,15 +1,16 @@
 """
-A hundred classes with few rows each
-====================================
+A hundred classes with few samples each
+=======================================
 
-With 20 calibration rows per class, a map for each class alone learns mostly noise. The
-methods of this package hold the classes together by a ridge toward one map for all
-classes. The fewer rows there are, the stronger is the ridge.
+With 20 calibration samples per class, a separate map for each class learns mostly
+noise. The methods of this package use a ridge penalty that pulls the maps of all
+classes toward a common map. The fewer samples there are, the stronger the ridge.
 """
 
 # %%
 # Logits of a classifier with 100 classes. Each class has its own bias, and all logits
-# are twice as large as they should be. 2,000 rows are for calibration, 10,000 to judge.
+# are twice as large as they should be. 2,000 samples are used for calibration, and
+# 10,000 for evaluation.
 import numpy as np
 from scipy.special import softmax
 
@@ -30,7 +31,7 @@ logits, y, _ = sample(20 * n_classes)
 logits_test, y_test, best = sample(10_000)
 
 # %%
-# Methods with a ridge beside the same methods without it:
+# Methods with a ridge, and the same methods without it:
 from sklearn.metrics import log_loss
 
 from skcalib import (
@@ -63,8 +64,8 @@ for name, method in methods.items():
     losses[name] = log_loss(y_test, method.predict_proba(logits_test), labels=labels)
 
 # %%
-# The bars show the log-loss of the 10,000 test rows minus the log-loss of the true
-# probabilities. Short bars are good.
+# The bars show the log-loss on the 10,000 test samples minus the log-loss of the true
+# probabilities. Shorter is better.
 import matplotlib.pyplot as plt
 
 figure, ax = plt.subplots(figsize=(8, 3.5), layout="constrained")

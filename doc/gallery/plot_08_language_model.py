@@ -2,15 +2,15 @@
 Confidences of a language model, by subject
 ===========================================
 
-A language model answers questions and states how sure it is. It is sure of itself in
-every subject, and right in some of them only. One recalibrator for all answers is right
-on the whole and wrong for every subject. `GroupwiseRecalibrator` fits one map for each
-subject, and keeps the pooled map where a subject has few rows.
+A language model answers questions and states its confidence. It is confident in every
+subject, but right only in some of them. A single recalibrator for all answers is
+calibrated overall, but wrong for every subject. `GroupwiseRecalibrator` fits one map
+per subject, and keeps the pooled map for subjects with few samples.
 """
 
 # %%
 # Simulated answers: the stated confidence is rounded to 5 %, as language models do, and
-# is hardly related to the truth.
+# carries little information.
 import numpy as np
 from scipy.special import expit
 
@@ -36,8 +36,8 @@ subject, confidence, right = answers(3000)
 subject_test, confidence_test, right_test = answers(6000)
 
 # %%
-# Both recalibrators learn from the same 3,000 answers. The groups are given to `fit`
-# and to `predict_proba`.
+# Both recalibrators are fitted to the same 3,000 answers. Pass the groups to `fit` and
+# to `predict_proba`.
 from skcalib import GroupwiseRecalibrator, PlattScaling
 
 pooled = PlattScaling().fit(confidence, right)
@@ -53,8 +53,8 @@ found = {
 }
 
 # %%
-# The bias of a subject is its mean confidence minus its share of right answers. One map
-# repairs the mean of all subjects, and leaves each subject wrong.
+# The bias of a subject is its mean confidence minus its share of right answers. A
+# single map corrects the mean over all subjects, but leaves each subject wrong.
 from skcalib.displays import GroupDisplay
 from skcalib.metrics import calibration_error
 

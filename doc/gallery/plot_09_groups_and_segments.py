@@ -1,15 +1,16 @@
 """
-Groups, and segments that nobody named
-======================================
+Known groups and unknown segments
+=================================
 
-A model can be calibrated on the whole and wrong for one group of people.
-`calibration_by_group` judges the groups that you name. `segment_calibration_test` looks
-for the worst segment itself, and its p-value counts how many it looked at.
+A model can be calibrated overall but wrong for one group of people.
+`calibration_by_group` tests the groups that you name. `segment_calibration_test`
+searches for the worst segment, and its p-value accounts for the number of segments
+tested.
 """
 
 # %%
-# At site 3 older patients have more events than the model knows, because the model does
-# not see the site.
+# At site 3, older patients have more events than predicted, because the model does not
+# use the site.
 import numpy as np
 import pandas as pd
 from scipy.special import expit
@@ -38,8 +39,7 @@ model = LogisticRegression(max_iter=1000).fit(X[columns][train], y[train])
 scores = model.predict_proba(X[columns][test])[:, 1]
 
 # %%
-# The search for segments. The first row of the table is the worst segment that it
-# found.
+# Search for segments. The first row of the table is the worst segment found.
 from skcalib.metrics import calibration_by_group, segment_calibration_test
 
 found = segment_calibration_test(
@@ -49,9 +49,9 @@ print(f"p-value {found.pvalue:.3f}")
 found.segments.to_frame().head(5).round(3)
 
 # %%
-# The groups by name. A filled mark says that the difference remains after adjustment
-# for the number of groups. The scores of other sites are a little too high: the model
-# was fitted to all sites together.
+# Now test the known groups. A filled marker means that the difference is significant
+# after adjustment for the number of groups. The scores of the other sites are slightly
+# too high, because the model was fitted to all sites together.
 from skcalib.displays import GroupDisplay
 
 by_site = calibration_by_group(

@@ -2,15 +2,15 @@
 Last month against this month, and a monitor
 ============================================
 
-Two questions look alike. *Is this month different from last month?* Two samples are
-compared once: `calibration_change`. *Tell me when it goes wrong.* Rows come in every
-day and somebody looks every day: `CalibrationMonitor`. Its false alarms stay rare,
-however often you look.
+Two questions look alike. *Is this month different from last month?* Two data sets are
+compared once: use `calibration_change`. *When does calibration get lost?* Samples
+arrive every day and somebody looks every day: use `CalibrationMonitor`. Its false
+alarms stay rare, however often you look.
 """
 
 # %%
-# Sixty days of scores. From day 40 on, events become more frequent, which the scores do
-# not know.
+# Sixty days of scores. From day 40 on, events become more frequent, but the scores do
+# not reflect this.
 import numpy as np
 from scipy.special import expit, logit
 
@@ -32,10 +32,9 @@ print(f"p-value {change.pvalue:.3f}")
 change.to_frame().round(3)
 
 # %%
-# The monitor sees one day after the other. It compares the scores with alternatives
-# that are shifted or stretched, and the picture shows the evidence for these. The
-# monitor raises its alarm where the line crosses the threshold. It also dates the
-# change.
+# The monitor receives one day after another. It compares the scores with shifted or
+# stretched alternatives, and the figure shows the evidence for these. The monitor
+# raises its alarm when the line crosses the threshold. It also dates the change.
 from skcalib.displays import MonitorDisplay
 
 monitor = CalibrationMonitor(average_run_length=100_000)

@@ -2,13 +2,12 @@
 A report without code
 =====================
 
-One command turns a table of labels and scores into a page that you can mail::
+One command turns a table of labels and scores into a page that you can send to others::
 
     python -m skcalib report scores.csv --label bought --score p --segment country --time month --threshold 0.3
 
-The page loads nothing from elsewhere: the example shows it below as it is. With
-``--json`` the command prints the numbers instead.
-"""  # noqa: E501
+The page is self-contained, and is shown below in full. With ``--json``, the command
+prints the numbers instead. """  # noqa: E501
 
 # sphinx_gallery_thumbnail_path = 'pictures/report.png'
 
@@ -34,7 +33,7 @@ table["bought"] = (
 ).astype(int)
 
 # %%
-# This example calls the command from Python. In a shell it is the line above.
+# This example calls the command from Python. In a shell, use the line above.
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from io import StringIO
 
@@ -82,7 +81,7 @@ class Page:
 Page()
 
 # %%
-# The numbers stand in the page as JSON. Here they say what each recalibrator would
+# The page includes the numbers as JSON. Here they show what each recalibrator would
 # gain, by cross-validation.
 import json
 import re

@@ -1,10 +1,10 @@
 """
-A table on DuckDB, and SQL out of it
-====================================
+From a DuckDB table to SQL
+==========================
 
-A log of predictions may be too large for memory. `PredictionTable` asks the engine for
-sums, and every metric is computed from them. A recalibrator that was fitted this way
-becomes an SQL expression, and runs where the rows are.
+A log of predictions may be too large for memory. `PredictionTable` lets the engine
+compute sums, and derives every metric from them. A recalibrator fitted this way becomes
+an SQL expression, and runs where the data are.
 """
 
 # %%
@@ -25,8 +25,8 @@ pq.write_table(
 )
 
 # %%
-# DuckDB reads the file and makes the sums of 20 bins. The interval needs no more than
-# these sums.
+# DuckDB reads the file and computes the sums of 20 bins. The interval needs only these
+# sums.
 from skcalib.binning import EqualWidth
 from skcalib.engines import PredictionTable, scan
 from skcalib.metrics import calibration_error_interval
@@ -36,7 +36,7 @@ before = log.bin_statistics(EqualWidth(20))
 print(calibration_error_interval(before, norm=1, random_state=0))
 
 # %%
-# Fit on the table, and write the map as SQL.
+# Fit to the table, and write the map as SQL.
 from skcalib import PlattScaling
 from skcalib.export import to_sql
 
@@ -45,8 +45,8 @@ expression = to_sql(recalibrator, score="p", dialect="duckdb")
 print(expression)
 
 # %%
-# The database computes the new column. The diagrams are drawn from the sums of the
-# bins, before and after.
+# The database computes the new column. The diagrams are drawn from the bin sums before
+# and after.
 import duckdb
 
 duckdb.sql(

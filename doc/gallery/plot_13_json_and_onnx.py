@@ -2,9 +2,9 @@
 JSON and ONNX: recalibrators without a pickle
 =============================================
 
-A fitted recalibrator is a few numbers. `to_dict` writes them as plain JSON, which any
-version of this package reads back and which cannot execute code. `to_onnx` writes a
-graph for runtimes outside Python. Both give the same probabilities.
+A fitted recalibrator consists of a few numbers. `to_dict` writes them as plain JSON,
+which later versions of this package can read and which cannot execute code. `to_onnx`
+writes a graph for runtimes outside Python. Both give the same probabilities.
 """
 
 # %%
@@ -22,7 +22,7 @@ y = rng.random(5000) < expit(0.6 * logit(scores) - 0.3)
 recalibrator = SplineCalibration().fit(scores, y)
 
 # %%
-# JSON: what is read back predicts the same, bit by bit.
+# JSON: the restored recalibrator predicts the same, bit for bit.
 from skcalib.export import from_dict, to_dict
 
 text = json.dumps(to_dict(recalibrator))
@@ -33,7 +33,7 @@ print(
 )
 
 # %%
-# ONNX: the graph takes the score, and returns both probabilities.
+# ONNX: the graph takes the score and returns both probabilities.
 import onnxruntime
 
 from skcalib.export import to_onnx
@@ -51,7 +51,7 @@ expected = recalibrator.predict_proba(grid)
 print(f"largest difference {np.abs(found - expected).max():.1e}")
 
 # %%
-# The calibration map, as Python draws it and as the graph computes it.
+# The calibration map, as computed by Python and by the graph.
 import matplotlib.pyplot as plt
 
 figure, ax = plt.subplots(figsize=(5, 4), layout="constrained")

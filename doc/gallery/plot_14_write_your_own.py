@@ -2,13 +2,13 @@
 Write your own bins, recalibrator and metric
 ============================================
 
-Each of the three is one small class or function. It then works with everything else:
+Each of the three is a small class or function, and works with everything else:
 searches, displays, intervals, tests and pipelines.
 """
 
 # %%
-# **Bins** are a class with one method, `_edges`. These get finer towards 0, for rare
-# events.
+# **Bins** are a class with one method, `_edges`. These bins get finer towards 0, for
+# rare events.
 import numpy as np
 
 from skcalib.binning import BaseBinning
@@ -25,8 +25,8 @@ class GeometricBins(BaseBinning):
 
 
 # %%
-# **A recalibrator** for two classes is two methods: one learns, one predicts. This one
-# multiplies the odds by one number, so that the mean probability is the event
+# **A recalibrator** for two classes has two methods: one fits, one predicts. This one
+# multiplies the odds by a constant, so that the mean probability equals the event
 # frequency.
 from scipy.optimize import brentq
 from scipy.special import expit
@@ -52,9 +52,10 @@ class OddsShift(BinaryRecalibrator):
 
 
 # %%
-# **A metric** is a function of labels and probabilities. Here: by how much the expected
-# number of events is above the observed one. It is a ratio of means and can be
-# negative, so a bootstrap covers it. The library cannot know that, and warns.
+# **A metric** is a function of labels and probabilities. This one measures by how much
+# the expected number of events exceeds the observed number. It is based on a ratio of
+# means and can be negative, so a bootstrap interval is valid. The library cannot know
+# that, and warns.
 def relative_excess(y_true, y_proba, sample_weight=None):
     """Return expected events minus observed events, as a share of the observed ones."""
     return (
@@ -65,7 +66,7 @@ def relative_excess(y_true, y_proba, sample_weight=None):
 
 
 # %%
-# All three at work on scores of fraud, a rare event. The scores are twice too high.
+# All three in use on scores for fraud, a rare event. The scores are twice too high.
 from skcalib.displays import ReliabilityDisplay
 from skcalib.metrics import calibration_error_interval
 

@@ -2,14 +2,14 @@
 A threshold with a guarantee
 ============================
 
-"At most 5 % of the answers may be wrong." A threshold that is tuned until the data say
-so breaks this guarantee on new rows in many cases. `certified_threshold` finds one by
-exact tests.
+"At most 5 % of the answers may be wrong." A threshold tuned to meet this limit on one
+data set often fails on new data. `certified_threshold` finds a threshold by exact
+tests.
 """
 
 # %%
-# Naive Bayes reads digits. Half of the rows are for the model, a quarter is for the
-# threshold, and a quarter is new.
+# Naive Bayes classifies digits. Half of the samples are used to fit the model, a
+# quarter to find the threshold, and a quarter to test.
 import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
@@ -34,7 +34,7 @@ certified = certified_threshold(
 print(certified)
 
 # %%
-# What becomes of the guarantee on the new rows?
+# Does the guarantee hold on the test data?
 proba = model.predict_proba(X_new)
 answered = certified.accepts(proba)
 wrong = proba.argmax(axis=1) != y_new
@@ -45,16 +45,17 @@ print(
 print(f"without abstaining {wrong.mean():.1%} are wrong")
 
 # %%
-# The price: errors among the answers, against the share of rows that is answered. The
-# certified point lies below the target, because the curve itself is uncertain.
+# The trade-off: the error rate among the answers against the share of samples that are
+# answered. The certified point lies below the target, because the curve itself is
+# uncertain.
 display = RiskCoverageDisplay.from_predictions(
     y_calibration, model.predict_proba(X_calibration), target=0.05, name="naive Bayes"
 )
 
 # %%
-# Is it worth the trouble? Over 200 splits of the same rows, the share of thresholds
-# that break their guarantee on new rows: tuned on the calibration rows until the error
-# rate there is 5 %, and certified.
+# Is it worth the effort? Over 200 splits of the same data, compare how often thresholds
+# exceed the limit on new data: tuned until the error rate on the calibration set is 5
+# %, and certified.
 broken = {"tuned": 0, "certified": 0}
 proba, wrong = model.predict_proba(X_rest), model.predict(X_rest) != y_rest
 for seed in range(200):

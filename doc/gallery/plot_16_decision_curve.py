@@ -2,14 +2,14 @@
 Is the model worth using?
 =========================
 
-A decision curve shows the net benefit of acting by a model, beside acting for everybody
-and for nobody. The threshold says what an error costs: who acts from a probability of
-.1 on takes 9 false alarms for one event.
+A decision curve shows the net benefit of acting on a model's predictions, compared with
+treating everybody and treating nobody. The threshold expresses the cost of errors:
+acting from a probability of .1 means accepting 9 false alarms per event.
 """
 
 # %%
-# Two models for malignant tumours: one of four weak measurements, and one of the mean
-# radius beside them.
+# Two models for malignant tumours: one uses four weak measurements, the other also the
+# mean radius.
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
@@ -41,7 +41,7 @@ display = DecisionCurveDisplay.from_predictions(y_test, proba, threshold=0.1)
 
 # %%
 # Is the second model better at thresholds from .05 to .3? Both are compared on the same
-# rows, and the band holds at all thresholds at once.
+# samples, and the band holds at all thresholds simultaneously.
 thresholds = [0.05, 0.1, 0.15, 0.2, 0.25, 0.3]
 difference = net_benefit(
     y_test,
@@ -55,8 +55,8 @@ print(difference)
 difference.to_frame().round(3)
 
 # %%
-# At a known price the same model decides: a missed tumour costs 9 times a needless
-# biopsy.
+# With known costs, the same model makes the decision: a missed tumour costs 9 times as
+# much as an unnecessary biopsy.
 costs = [[0, 1], [9, 0]]
 some = columns["and the radius"]
 by_cost = ExpectedCostClassifier(models["and the radius"], costs).fit(

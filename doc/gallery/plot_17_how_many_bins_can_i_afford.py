@@ -2,15 +2,15 @@
 How many bins can I afford?
 ===========================
 
-More bins tell more rows apart, and each has fewer rows to learn from. `BinCountDisplay`
-draws both sides: the tolerance that theory guarantees before any data are seen, and
-error and sharpness on data.
+More bins distinguish samples more finely, but each is estimated from fewer samples.
+`BinCountDisplay` draws both sides: the tolerance that theory guarantees before any data
+are seen, and the error and sharpness on data.
 """
 
 # %%
 # Before any data: `UniformMassBinning` guarantees a tolerance for all bins at once,
-# with 90 % confidence. The circles mark the most bins that keep the tolerance at
-# .05. With 300 rows no number of bins does.
+# with 90 % confidence. The circles mark the largest number of bins with a tolerance of
+# at most .05. With 300 samples there is none.
 from skcalib.displays import BinCountDisplay
 
 promised = BinCountDisplay.from_guarantee([300, 1_000, 5_000, 20_000], epsilon=0.05)
@@ -21,8 +21,8 @@ for curve in promised.curves:
     )
 
 # %%
-# On data: 6,000 scores of a model that is too sure of itself. Each number of bins is
-# judged by cross-validation.
+# On data: 6,000 scores of an overconfident model. Each number of bins is evaluated by
+# cross-validation.
 import numpy as np
 from scipy.special import expit
 
@@ -32,8 +32,8 @@ y = np.where(rng.random(6000) < expit(log_odds), "paid", "open")
 y_proba = expit(2 * log_odds)
 
 # %%
-# On the left is the calibration error that remains, on the right the share of the
-# labels' variance that the bins explain. Beyond ten bins the sharpness hardly grows.
+# The left panel shows the remaining calibration error, the right panel the share of the
+# labels' variance that the bins explain. Beyond ten bins, sharpness hardly increases.
 # The circles mark the sharpest bins whose error is at most .04.
 measured = BinCountDisplay.from_predictions(y, y_proba, max_error=0.04)
 for curve in measured.curves:

@@ -2,8 +2,8 @@
 The error of a calibrated model is not 0
 ========================================
 
-For teachers: the usual calibration error contains the noise of its bins. It is above 0
-for a calibrated model, and it grows with the number of bins. A simulation shows by how
+For teaching: the usual calibration error includes the noise of its bins. It is above 0
+for a calibrated model, and increases with the number of bins. A simulation shows by how
 much, and what the debiased error does about it.
 """
 
@@ -19,15 +19,17 @@ model = CalibrationModel(beta(1, 2), lambda scores: scores)
 print(f"true error {model.true_calibration_error():.3f}")
 
 # %%
-# The error in equal-width bins, averaged over 200 samples of each size. With 200 rows
-# and 64 bins it is far from 0, although nothing is wrong with the model.
+# The error with equal-width bins, averaged over 200 simulated data sets of each size.
+# With 200 samples and 64 bins it is far from 0, although nothing is wrong with the
+# model.
 from skcalib.displays import EstimatorBiasDisplay
 
 EstimatorBiasDisplay.from_model(model, n_simulations=200, random_state=0)
 
 # %%
-# The debiased error takes the noise off. It is not quite 0 on average either: it cannot
-# be negative. Now an over-confident model is judged, whose error is known, too.
+# The debiased error subtracts the noise. It is not exactly 0 on average either, because
+# it cannot be negative. The next model is overconfident, and its true error is also
+# known.
 from scipy.special import expit, logit
 
 from skcalib.metrics import calibration_error
@@ -42,7 +44,7 @@ def debiased(y_true, y_proba):
 
 
 sure = CalibrationModel(beta(1, 2), lambda scores: expit(0.7 * logit(scores)))
-for name, one in (("calibrated", model), ("over-confident", sure)):
+for name, one in (("calibrated", model), ("overconfident", sure)):
     for metric in (plugin, debiased):
         bias = one.estimator_bias(metric, 500, 200, random_state=0)
         print(
@@ -51,8 +53,8 @@ for name, one in (("calibrated", model), ("over-confident", sure)):
         )
 
 # %%
-# The same against the number of rows. Both lines go to 0; the debiased one is nearer
-# from the start.
+# The same against the number of samples. Both lines approach 0; the debiased error is
+# closer from the start.
 metrics = {"plugin": plugin, "debiased": debiased}
 EstimatorBiasDisplay.from_model(
     sure, metrics=metrics, n_simulations=200, random_state=0, kind="lines"

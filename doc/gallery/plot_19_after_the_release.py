@@ -2,9 +2,10 @@
 After the release: no labels, a few labels, and a map that learns
 =================================================================
 
-A model serves while its labels arrive late. Its new scores alone say how well it should
-be doing, as long as the event frequency at each score stays the same. A few labels show
-whether that holds, and an online recalibrator corrects the scores as labels come in.
+A model is in production, and its labels arrive late. The new scores alone show how well
+it should be doing, as long as the event frequency at each score stays the same. A few
+labels show whether this is true, and an online recalibrator corrects the scores as
+labels come in.
 """
 
 # %%
@@ -19,8 +20,8 @@ scores = expit(rng.normal(-1, 1.2, len(month)))
 y = rng.random(len(month)) < expit(logit(scores) + 0.7 * (month >= 6))
 
 # %%
-# The labels of the first three months are known. What event frequency do the scores of
-# each later month lead us to expect, alone and with one label in ten?
+# The labels of the first three months are known. What event frequency should we expect
+# in each later month, from the scores alone and with one label in ten?
 from skcalib.monitoring import estimated_performance
 
 labelled = month < 3
@@ -50,8 +51,8 @@ for week in np.split(np.arange(4500, len(y)), 36):
     online.partial_fit(scores[week], y[week])
 
 # %%
-# Without labels the estimate stays where it was: it cannot see the change. The interval
-# of the audited labels follows it at once, and the issued forecasts after some weeks.
+# Without labels, the estimate cannot detect the change. The estimate with a few labels
+# follows it at once, and the online predictions after some weeks.
 import matplotlib.pyplot as plt
 
 months = np.arange(3, 12)

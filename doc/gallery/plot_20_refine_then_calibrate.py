@@ -1,15 +1,15 @@
 """
-Stop boosting by what recalibration cannot mend
-===============================================
+Stop boosting by the refinement loss
+====================================
 
 The log-loss of a validation set is the sum of two parts: a calibration error, which
 recalibration removes, and the refinement loss, which only a better model lowers. If the
-model will be recalibrated anyway, stop training where the refinement loss is least.
+model will be recalibrated anyway, stop training where the refinement loss is smallest.
 """
 
 # %%
-# Gradient boosting on a noisy problem. After some dozens of trees it becomes
-# overconfident, while it still learns to rank.
+# Gradient boosting on a noisy problem. After a few dozen trees it becomes
+# overconfident, while its ranking still improves.
 import numpy as np
 from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -28,8 +28,8 @@ model = HistGradientBoostingClassifier(
 ).fit(X_train, y_train)
 
 # %%
-# Both criteria after every tree. ``cv=None`` fits the one temperature to the validation
-# samples themselves: the optimism is the same for every number of trees.
+# Compute both criteria after every tree. ``cv=None`` fits a single temperature to the
+# validation samples themselves: the optimism is the same for every number of trees.
 from skcalib import TemperatureScaling
 from skcalib.evaluation import refinement_loss
 
@@ -41,8 +41,7 @@ refinement = [
 ]
 
 # %%
-# The log-loss on held-out samples, after a temperature that is fitted to the validation
-# samples.
+# Log-loss on held-out data, after temperature scaling fitted to the validation samples.
 test = list(model.staged_predict_proba(X_test))
 for name, criterion in {"log-loss": loss, "refinement": refinement}.items():
     best = int(np.argmin(criterion))

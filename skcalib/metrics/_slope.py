@@ -36,7 +36,7 @@ class CalibrationSlopeIntercept(ResultRecord):
     Parameters
     ----------
     slope : IntervalEstimate
-        1 for calibrated scores; below 1 they are too extreme (over-confident), above 1
+        1 for calibrated scores; below 1 they are too extreme (overconfident), above 1
         not extreme enough.
     intercept : IntervalEstimate
         Calibration-in-the-large, in log-odds: 0 for calibrated scores, below 0 if they
