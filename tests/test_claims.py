@@ -123,8 +123,8 @@ def test_the_guide_quotes_whole_estimators():
     assert round(240 * ours[2] / 100) == 1  # harmed: 1 of 240
     arena = _page("arena")
     assert (
-        "worse than the bare model by more than noise in 1 of 240 cases. scikit-learn's"
-        " forms are in 8 to 90" in arena
+        "significantly worse than the original model in 1 of 240 cases; scikit-learn's"
+        " settings are significantly worse in 8 to 90" in arena
     )
     shares = [
         float(one)
