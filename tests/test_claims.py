@@ -140,8 +140,8 @@ def test_the_guide_quotes_levels():
         100 * row.measured for row in ROWS if row.promise == "naive search: precision"
     ]
     assert (
-        f"broke its limit in {min(naive):.0f} to {max(naive):.0f} % of the data sets, and in"
-        " more than 10 % of them for " in _page("which_threshold")
+        f"broke its limit in {min(naive):.0f} to {max(naive):.0f} % of the data sets,"
+        " and in more than 10 % of them for " in _page("which_threshold")
     )
     assert f"{sum(one > 10 for one in naive)} of {len(naive)} kinds of data" in _page(
         "which_threshold"

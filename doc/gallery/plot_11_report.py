@@ -7,7 +7,8 @@ One command turns a table of labels and scores into a page that you can send to 
     python -m skcalib report scores.csv --label bought --score p --segment country --time month --threshold 0.3
 
 The page is self-contained, and is shown below in full. With ``--json``, the command
-prints the numbers instead. """  # noqa: E501
+prints the numbers instead.
+"""  # noqa: E501
 
 # sphinx_gallery_thumbnail_path = 'pictures/report.png'
 
