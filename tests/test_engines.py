@@ -543,6 +543,18 @@ def test_wrong_arguments_are_named():
             PredictionTable(data, label="y", score="p").fit(recalibrator)
 
 
+def test_a_frame_of_sqlframe_is_refused(monkeypatch):
+    from skcalib.engines import _native
+
+    class Frame:
+        implementation = _native.nw.Implementation.SQLFRAME
+
+    # The package itself pins a version of sqlglot that others here do not take.
+    monkeypatch.setattr(_native.nw, "from_native", lambda data: data)
+    with pytest.raises(TypeError, match="Frames of SQLFrame.*a DuckDB relation"):
+        PredictionTable(Frame(), label="y", score="p")
+
+
 def test_a_table_tells_its_columns():
     data = native("pyarrow", p=[0.1, 0.2], q=[0.9, 0.8], y=[0, 1], g=["a", "b"])
     table = PredictionTable(data, label="y", score="p", by="g")

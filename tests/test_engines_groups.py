@@ -320,6 +320,42 @@ def test_what_cannot_be_fitted_or_applied_by_segment_is_refused():
         plain.fit(GroupwiseRecalibrator(PlattScaling(), groups=None))
 
 
+@pytest.mark.slow
+def test_dask_with_empty_parts():
+    pytest.importorskip("pandas")
+    dd = pytest.importorskip("dask.dataframe")
+    # In order of the score, so that a filter empties whole parts.
+    frame = native("pandas", **rows()).sort_values("p").reset_index(drop=True)
+    # Missing values of two kinds are one segment elsewhere; this is about parts.
+    frame["g"] = frame["g"].fillna("unknown").replace("one class", "tiny")
+    upper = frame[frame["p"] > 0.5]
+    parts = dd.from_pandas(frame, npartitions=6)
+    parts = parts[parts["p"] > 0.5]
+    lengths = parts.map_partitions(len).compute()
+    assert 0 in set(lengths)
+
+    options = {"label": "y", "score": "p", "by": "g"}
+    table, plain = PredictionTable(parts, **options), PredictionTable(upper, **options)
+    statistics, expected = table.bin_statistics(5), plain.bin_statistics(5)
+    assert list(statistics) == list(expected)
+    for name, found in statistics.items():
+        np.testing.assert_array_equal(found.count, expected[name].count)
+        np.testing.assert_allclose(found.mean_score, expected[name].mean_score)
+    assert table.kuiper() == pytest.approx(plain.kuiper())
+
+    default = PlattScaling().fit(upper["p"], upper["y"])
+    fitted = table.fit(default)
+    forecast = column(table.apply(fitted, output="q"), "q", by="id")
+    plain_forecast = column(plain.apply(plain.fit(default), output="q"), "q", by="id")
+    np.testing.assert_allclose(forecast, plain_forecast)
+
+    # No row at all: no segment, and without `by` one error that says so.
+    nothing = parts[parts["p"] > 2]
+    assert PredictionTable(nothing, **options).bin_statistics(5) == {}
+    with pytest.raises(ValueError, match="The table has no valid row"):
+        PredictionTable(nothing, label="y", score="p").bin_statistics(5)
+
+
 def test_a_diagram_of_statistics_names_its_door():
     pytest.importorskip("matplotlib")
     from skcalib.displays import ReliabilityDisplay

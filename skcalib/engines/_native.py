@@ -37,7 +37,7 @@ def wrapped(data):
     comes.
     """
     try:
-        return nw.from_native(data)
+        frame = nw.from_native(data)
     except TypeError:
         hint = (
             " Open a file with skcalib.engines.scan." if isinstance(data, str) else ""
@@ -46,6 +46,14 @@ def wrapped(data):
             "data must be a table that Narwhals knows (DuckDB, Polars, pandas,"
             f" pyarrow, Dask, Ibis, Spark), found {type(data).__name__}.{hint}"
         ) from None
+    if frame.implementation.is_sqlframe():
+        # It knows too little of Spark's interface: no text of SQL in a column, no
+        # table of Arrow, and each pass plans for seconds.
+        raise TypeError(
+            "Frames of SQLFrame cannot be used. Pass the table as its database has it,"
+            " such as a DuckDB relation, or a frame of Ibis or PySpark."
+        )
+    return frame
 
 
 def fetched(frame):

@@ -109,10 +109,11 @@ def to_sql(
     Rows of probabilities are not normalised again. No score makes EXP overflow or LN
     fail. Among several logits -inf, or one that is more than 700 below the largest, is
     an impossible class, with probability 0. Where that would take more than 500,000
-    characters such rows give NULL: from about 9 classes on for matrix scaling, 11 for
-    Dirichlet and beta calibration, 15 for vector scaling and 18 for Platt scaling; from
-    5 to 8 where these have a learned floor or a `clip`; and from 3 to 9 for steps and
-    splines.
+    characters such rows give NULL. Measured on logits with ``clip=None``: from 9
+    classes on for matrix scaling, 11 for Dirichlet and beta calibration, 15 for vector
+    scaling, 18 for Platt scaling, and in no case up to 25 for temperature scaling. With
+    ``clip=0.01``, from 3 classes on (matrix scaling 6, vector scaling 8); with steps
+    and splines from 3 to 9, whatever `clip` is.
 
     One-vs-rest methods on log-odds compare a class with the sum of the others. With
     more than about fifteen classes that text would be too long for probabilities, and
