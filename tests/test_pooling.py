@@ -8,7 +8,12 @@ from sklearn.datasets import load_digits, make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.naive_bayes import GaussianNB
 
-from skcalib import PlattScaling, RecalibratedClassifierCV, StackedRecalibrator
+from skcalib import (
+    CautiousRecalibrator,
+    PlattScaling,
+    RecalibratedClassifierCV,
+    StackedRecalibrator,
+)
 from skcalib._rows.pooling import POOLING_EXPONENT, geometric_pool
 from skcalib.export import from_dict, to_dict
 
@@ -115,3 +120,17 @@ def test_a_pool_predicts_better_than_a_mean():
 
     of_folds = np.mean(each[:-1], axis=0)
     assert log_loss(model.predict_proba(X[900:])) < log_loss(of_folds) - 0.005
+
+
+def test_a_pool_takes_the_stack_unless_it_loses_by_half_a_standard_error():
+    """Pooling gains, too, so that a stack that gains little alone is taken; one
+    classifier needs a gain of half a standard error.
+    """
+    X, y = make_classification(200, flip_y=0.3, random_state=3)
+    pooled = RecalibratedClassifierCV(GaussianNB()).fit(X, y)
+    assert pooled.calibrated_classifiers_[0].recalibrator.n_standard_errors == -0.5
+    alone = RecalibratedClassifierCV(GaussianNB(), ensemble=False).fit(X, y)
+    assert alone.calibrated_classifiers_[0].recalibrator.n_standard_errors == 0.5
+    given = CautiousRecalibrator(n_standard_errors=1)
+    given = RecalibratedClassifierCV(GaussianNB(), given).fit(X, y)
+    assert given.calibrated_classifiers_[0].recalibrator.n_standard_errors == 1

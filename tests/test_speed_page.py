@@ -1,6 +1,7 @@
 """The page on speed is made of rows alone: what it says of them is what they hold."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -124,6 +125,14 @@ def test_the_page_holds_what_was_measured():
     assert re.search(r"\| sweep \| 1.5 floors \|", behind)
     assert re.search(r"\| Platt \|  \| quick .500", behind)
     assert with_tables(page, rows, conditions(3, 0.0, 1.5)) == page
+
+
+def test_quicker_peers_are_compared_without_our_checks_too():
+    """Ours takes 2 s, 1.25 s of it without checks, a peer 1 s."""
+    quick = replace(row("top-label ECE", "quick", 1.0), unchecked_s=1.25)
+    slow = replace(row("top-label ECE", "slow", 4.0), unchecked_s=1.25)
+    behind = with_tables(MARKS, [quick, slow], "").split("## What is behind")[1]
+    assert "|  | quick .500 | quick .800 | every score" in behind
 
 
 def test_a_page_without_marks_is_refused():

@@ -26,6 +26,7 @@ from skcalib import (
     VennAbers,
 )
 from skcalib._fitting import member_fits
+from skcalib.recalibrators._matrix import AffineScaling
 from skcalib.recalibrators._uncalibrated import Uncalibrated
 
 
@@ -472,3 +473,41 @@ def test_options_that_contradict_each_other_are_refused():
 def test_options_out_of_range_are_refused(option):
     with pytest.raises(ValueError, match=next(iter(option))):
         StackedRecalibrator(**option).fit(*sample(40))
+
+
+def test_a_member_without_a_chance_is_fitted_to_one_fold_alone(monkeypatch):
+    """A weak ridge overfits 50 rows of each of 20 classes: its weight would be 0."""
+    rng = np.random.default_rng(3)
+    logits = rng.normal(size=(1000, 20)) * 2
+    y = np.argmax(logits + rng.gumbel(size=logits.shape), axis=1)
+    scores = softmax(2 * logits, axis=1)
+    alphas = []
+    fit = DirichletCalibration._fit_logits
+
+    def counted(self, *rows):
+        alphas.append(self.alpha)
+        return fit(self, *rows)
+
+    monkeypatch.setattr(DirichletCalibration, "_fit_logits", counted)
+    stack = StackedRecalibrator().fit(scores, y)
+    assert (alphas.count(0.3), alphas.count(0.03)) == (6, 2)
+    assert stack.weights_[-1] == 0
+    assert stack.weights_.sum() == pytest.approx(1)
+    assert stack.cv_log_loss_[-1] > stack.cv_log_loss_[1] + 0.1
+    # A list of members is the user's own: each is fitted to every fold.
+    alphas.clear()
+    StackedRecalibrator([TemperatureScaling(), DirichletCalibration(0.03)]).fit(
+        scores, y
+    )
+    assert len(alphas) == 6
+
+
+def test_where_a_member_starts_changes_nothing(monkeypatch):
+    stack = StackedRecalibrator().fit(*many(300))
+    monkeypatch.delattr(AffineScaling, "_fit_from")
+    alone = StackedRecalibrator().fit(*many(300))
+    np.testing.assert_allclose(stack.weights_, alone.weights_, atol=1e-6)
+    for member, other in zip(
+        stack.recalibrators_[-2:], alone.recalibrators_[-2:], strict=True
+    ):
+        np.testing.assert_allclose(member.coef_, other.coef_, atol=1e-6)

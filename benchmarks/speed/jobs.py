@@ -4,12 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 
 import skcalib
 from benchmarks.speed import floors, problems
 from skcalib import metrics
+from skcalib._input import scores as checks
 from skcalib.binning import EqualMass, EqualWidth
 
 __all__ = ["JOBS", "Job", "Target"]
@@ -49,9 +51,10 @@ class Job:
     outside the clock; `agrees(ours, theirs)` says whether two answers are the same.
     `slow` names the peers that are asked for on request only, for the minutes that they
     take. `target` is what the ratios are meant to be. `needs` is an optional library
-    without which ours cannot run. The rest is about the shapes of scores: whether there
-    are weights, shapes that the job is not defined for, the most rows, and (a job, how
-    many times its seconds).
+    without which ours cannot run. `has_trusting_peers` says that a peer checks nothing
+    of its input: ours is then timed without its checks, too. The rest is about the
+    shapes of scores: whether there are weights, shapes that the job is not defined for,
+    the most rows, and (a job, how many times its seconds).
     """
 
     make: Callable
@@ -64,6 +67,7 @@ class Job:
     answer: Callable = lambda result, problem: result
     slow: tuple = ()
     needs: str = "numpy"
+    has_trusting_peers: bool = False
     is_weighted: bool = False
     not_for: tuple = ()
     largest: int | None = None
@@ -76,6 +80,26 @@ def _close(tolerance):
 
 def _no_higher(tolerance):
     return lambda ours, theirs: ours <= theirs + tolerance
+
+
+def without_checks(run):
+    """Return a run of ours in which no look is taken at the scores and at the sums of
+    their rows.
+    """
+    summary = checks._row_summary
+
+    def unchecked(problem):
+        with (
+            patch.object(checks, "inside_unit_interval", lambda scores: True),
+            patch.object(
+                checks,
+                "_row_summary",
+                lambda scores, add, predict: summary(scores, False, predict),
+            ),
+        ):
+            return run(problem)
+
+    return unchecked
 
 
 def event_probability(result, problem):
@@ -151,6 +175,7 @@ JOBS = {
         problems.binary, (10**7,), (20_000,),
         _metric(metrics.expected_calibration_error), floors.equal_width,
         _close(1e-10), Target(1.5, 8, "scikit-learn"),
+        has_trusting_peers=True,
     ),
     "equal-mass ECE": Job(
         problems.binary, (10**7,), (20_000,),
@@ -172,6 +197,7 @@ JOBS = {
         problems.many_classes, (50_000, 1000), (2_000, 20),
         _metric(metrics.expected_calibration_error), floors.top_label,
         _close(1e-5), Target(2, 2),
+        has_trusting_peers=True,
     ),
     "marginal, equal width": Job(
         problems.many_classes, (50_000, 1000), (2_000, 20),

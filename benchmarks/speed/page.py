@@ -197,7 +197,7 @@ def _behind(jobs):
         )
         if quicker or missed(rows):
             lines.append(
-                f"| {rows[0].job} | {missed(rows)} | {quicker} |"
+                f"| {rows[0].job} | {missed(rows)} | {quicker} | {_unchecked(rows)} |"
                 f" {_REASONS.get(rows[0].job, '')} |"
             )
     return _table(
@@ -205,9 +205,21 @@ def _behind(jobs):
             "job",
             "target missed",
             "quicker peers: their time / ours",
+            "the same without our checks",
             "what ours does beside",
         ),
         lines,
+    )
+
+
+def _unchecked(rows):
+    """Return the ratios of quicker peers to ours without the checks of its input, as
+    text.
+    """
+    return ", ".join(
+        f"{row.peer} {_number(row.peer_s / row.unchecked_s)}"
+        for row in rows
+        if row.unchecked_s is not None and row.peer and row.peer_over_ours < 1
     )
 
 

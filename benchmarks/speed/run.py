@@ -8,12 +8,13 @@ import time
 import tracemalloc
 from dataclasses import asdict, dataclass
 
-from benchmarks.speed.jobs import JOBS, Target
+from benchmarks.speed.jobs import JOBS, Target, without_checks
 from benchmarks.speed.peers import Contender, installed
 
 __all__ = ["Measured", "measure"]
 
-_FOR_TABLES = ("reason", "peak_mb", "target", "answers")
+_FOR_TABLES = ("reason", "peak_mb", "target", "answers", "unchecked_s")
+_OURS = ("ours", "unchecked", "floor")  # contenders that are no peers
 # A contender that has used this many seconds is not timed again.
 _PATIENCE = 20.0
 
@@ -25,7 +26,8 @@ class Measured:
 
     `reason` says why they do not; `peak_mb` is our memory above the input, the result
     included, at its highest. Both are for the tables; `target` is what the job is meant
-    to reach, `answers` are ours and the peer's, if numbers.
+    to reach, `answers` are ours and the peer's, if numbers; `unchecked_s` is ours
+    without the checks of its input, where a peer has none.
     """
 
     job: str
@@ -41,6 +43,7 @@ class Measured:
     peak_mb: float
     target: Target
     answers: tuple
+    unchecked_s: float | None = None
 
     def as_json(self):
         """Return the fields of the machine-readable report."""
@@ -72,6 +75,8 @@ def _measure(name, job, peers, *, quick, slow, repeats):
     contenders = {"ours": Contender(job.ours)}
     if job.floor is not None:
         contenders["floor"] = Contender(job.floor)
+    if job.has_trusting_peers:
+        contenders["unchecked"] = Contender(without_checks(job.ours))
     contenders |= {
         peer: jobs[name]
         for peer, jobs in peers.items()
@@ -80,7 +85,7 @@ def _measure(name, job, peers, *, quick, slow, repeats):
     seconds, answers = _in_turn(job, contenders, problem, repeats)
     peak_mb = _peak_mb(job.ours, problem)
     ours, floor = seconds["ours"], seconds.get("floor")
-    rivals = [peer for peer in contenders if peer not in ("ours", "floor")]
+    rivals = [peer for peer in contenders if peer not in _OURS]
     for peer in rivals or [None]:
         agree, reason = _comparison(job, contenders, answers, peer)
         yield Measured(
@@ -101,6 +106,7 @@ def _measure(name, job, peers, *, quick, slow, repeats):
                 for found in map(answers.get, ("ours", peer))
                 if isinstance(found, float)
             ),
+            unchecked_s=seconds.get("unchecked"),
         )
 
 

@@ -29,27 +29,38 @@ class MemberFits(NamedTuple):
     floor: float | None
     progress: Progress
 
-    def fit(self, unfitted, scores, codes, sample_weight, name):
+    def fit(self, unfitted, scores, codes, sample_weight, name, near=None):
         """Return the members fitted to rows, those of this library to the rows as they
         are, and the seconds of each.
+
+        Members may start from those of `near`, fitted to nearly the same rows. None
+        means that each starts from the member before it, where that is of its kind.
         """
         fitted = []
         seconds = np.zeros(len(unfitted))
         for index, member in enumerate(unfitted):
             began = perf_counter()
             kind = type(member).__name__
+            if near is not None:
+                start = near[index]
+            else:
+                start = fitted[-1] if fitted else None
             with self._told(f"{name}, member {index + 1} of {len(unfitted)}: {kind}"):
-                fitted.append(self._fit_member(member, scores, codes, sample_weight))
+                fitted.append(
+                    self._fit_member(member, scores, codes, sample_weight, start)
+                )
             seconds[index] = perf_counter() - began
         return fitted, seconds
 
-    def _fit_member(self, member, scores, codes, sample_weight):
+    def _fit_member(self, member, scores, codes, sample_weight, start):
         if not is_plain(member):
             y = self.classes[codes]
             return member.fit(scores, y, sample_weight=sample_weight)
         # The stack has validated the rows.
         member.classes_ = self.classes
         member.n_features_in_ = scores.shape[1]
+        if hasattr(member, "_fit_from") and type(start) is type(member):
+            return member._fit_from(start, scores, codes, sample_weight, self.floor)
         return member._fit_encoded(scores, codes, sample_weight, self.floor)
 
     @contextmanager

@@ -120,12 +120,12 @@ class AffineProblem(NamedTuple):
         )
 
 
-def fit_path(problem, penalties):
+def fit_path(problem, penalties, start=None):
     """Return which of the ridges predicts best, and the parameters fitted with it.
 
     The strongest ridge comes first. A weaker one is taken only for more than 5 nats,
     summed over the rows, and the path ends where the loss rises. Every fit starts from
-    the last.
+    the last, that of a single ridge from `start`.
     """
     n_classes = problem.logits.shape[1]
     # without a ridge a sample may be separable
@@ -133,7 +133,7 @@ def fit_path(problem, penalties):
         return _fit_path_on_sample(problem, penalties)
     penalties = tried(penalties, problem.codes, problem.sample_weight, n_classes)
     if len(penalties) == 1:
-        return 0, problem.fit(penalties[0])
+        return 0, problem.fit(penalties[0], start)
     # One Newton step knows nothing of impossible classes.
     by_row = n_classes <= _MOST_CLASSES_LEFT_OUT_ROW_BY_ROW and problem.closed is None
     if by_row:

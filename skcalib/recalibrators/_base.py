@@ -632,6 +632,10 @@ class LogitRecalibrator(BaseRecalibrator):
     [[0.25, 0.75]]
     """
 
+    @property
+    def _predicts_validated_rows(self):
+        return type(self).predict_proba is LogitRecalibrator.predict_proba
+
     def predict_proba(self, X: ArrayLike) -> Any:
         """Return calibrated probabilities.
 

@@ -42,7 +42,8 @@ class CautiousRecalibrator(BaseRecalibrator):
     n_standard_errors : float, default=0.5
         Number of its standard errors that the mean gain must exceed. 0 takes any gain.
         With a larger number a well calibrated model is changed less often, and a badly
-        calibrated one with few rows is left alone more often.
+        calibrated one with few rows is left alone more often. With a negative number
+        the scores are recalibrated unless they are better by as many.
     cv : int, splitter or iterable of (train, test), default=5
         Folds that predict every row once. An int makes random folds that depend on the
         rows alone, not stratified: see `recalibration_gain`. A stack measures its gain
@@ -108,7 +109,7 @@ class CautiousRecalibrator(BaseRecalibrator):
     _parameter_constraints = {
         **BaseRecalibrator._parameter_constraints,
         "recalibrator": [HasMethods(["fit", "predict_proba"]), None],
-        "n_standard_errors": [Interval(Real, 0, None, closed="left")],
+        "n_standard_errors": [Interval(Real, None, None, closed="neither")],
         "cv": ["cv_object"],
     }
 

@@ -44,6 +44,8 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
     }
     _auto_alphas = (1.0, 0.3, 0.1, 0.02)
     _leaves_impossible_out = True
+    # Fitted parameters of logits, coefficients and intercepts, that a fit starts from.
+    _start = None
 
     alpha_: float
     coef_: np.ndarray
@@ -76,6 +78,17 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
         """The alphas that a fit goes through, the strongest first."""
         return self._auto_alphas if isinstance(self.alpha, str) else [self.alpha]
 
+    def _fit_from(self, fitted, scores, codes, sample_weight, floor=None):
+        """Fit to validated rows, from the parameters of a fitted recalibrator on.
+
+        They change the number of steps and not what is found.
+        """
+        self._start = fitted.coef_, fitted.intercept_
+        try:
+            return self._fit_encoded(scores, codes, sample_weight, floor)
+        finally:
+            del self._start
+
     def _fit_logits(self, logits, codes, sample_weight):
         n_classes = logits.shape[1]
         inverse_temperature = fit_inverse_temperature(logits, codes, sample_weight)
@@ -99,7 +112,11 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
             sample_weight,
         )
         penalties = [self._penalty(n_classes, alpha) for alpha in self._alphas]
-        best, parameters = fit_path(problem, penalties)
+        start = None
+        if self._start is not None:
+            coef, intercept = self._start
+            start = self._affine_map.packed(coef / inverse_temperature, intercept)
+        best, parameters = fit_path(problem, penalties, start)
         self.alpha_ = float(self._alphas[best])
         # The features are temperature-scaled logits; the map is one of the logits.
         coef, intercept = self._affine_map.unpacked(parameters)

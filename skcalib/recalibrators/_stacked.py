@@ -56,6 +56,11 @@ _PRIOR_INFORMATION = 10.0
 # Rows that the members are fitted to in a fold: more hardly change which of them
 # predicts best.
 _MOST_TRAIN_ROWS = 20_000
+# A default member is fitted to the first fold alone where its forecasts lose there to
+# those of the best member by so many standard errors, its tempered weight is below this
+# share of that of the best, and, for K > 2 classes, its weight in the mixture of the
+# greatest likelihood is below the last number.
+_HOPELESS_STANDARD_ERRORS, _HOPELESS_WEIGHT, _HOPELESS_SHARE = 3.0, 1e-3, 0.03
 
 
 class StackedRecalibrator(BaseRecalibrator):
@@ -113,7 +118,8 @@ class StackedRecalibrator(BaseRecalibrator):
         those that `likelihood_power` gives, plus three quarters of the mixture weights
         with the greatest cross-validated likelihood.
     cv_log_loss_ : ndarray of shape (n_members,)
-        Cross-validated log-loss of each member, in nats per row.
+        Cross-validated log-loss of each member, in nats per row. Of a default member
+        that the first fold rules out, it is estimated from that fold.
     gain_ : IntervalEstimate
         Log-loss that the mixture saves out of fold, in nats per row, with an
         approximate 90 % interval. Each fold is predicted with the weights that the
@@ -141,9 +147,10 @@ class StackedRecalibrator(BaseRecalibrator):
     Notes
     -----
     Each member is fitted ``cv + 1`` times. In the folds it keeps the strength of a
-    ridge or a penalty that it has chosen from all rows. With fewer than about 250 rows
-    the mixture can be a little worse than the uncalibrated scores. With more rows it
-    hardly ever is.
+    ridge or a penalty that it has chosen from all rows. A default member that is far
+    behind in the first fold is not fitted to the others, and has weight 0. With fewer
+    than about 250 rows the mixture can be a little worse than the uncalibrated scores.
+    With more rows it hardly ever is.
 
     Stratified folds repeat the class frequencies of the other folds, and so reward
     fitting their noise. With more than 20 classes an int therefore deals rows out
@@ -247,18 +254,29 @@ class StackedRecalibrator(BaseRecalibrator):
             stratified="auto",
             max_train_rows=_MOST_TRAIN_ROWS,
         )
-        predicted = self._out_of_fold(fits, members, folds, scores, codes)
+        predicted, in_first_fold = self._out_of_fold(
+            fits, members, folds, scores, codes
+        )
+        contenders = [k for k in range(len(members)) if predicted[k] is not None]
+        predicted = [predicted[k] for k in contenders]
         rows = np.concatenate([fold.test for fold in folds])
         codes_of_rows = codes[rows].astype(np.intp)
         weight = None
         if sample_weight is not None:
             weight = np.concatenate([fold.test_weight for fold in folds])
         losses = np.column_stack([_losses(p, codes_of_rows) for p in predicted])
-        self.cv_log_loss_ = np.average(losses, axis=0, weights=weight)
+        log_loss = np.average(losses, axis=0, weights=weight)
+        # Of the others the first fold tells how much worse they are.
+        best = contenders[log_loss.argmin()]
+        self.cv_log_loss_ = log_loss.min() + in_first_fold - in_first_fold[best]
+        self.cv_log_loss_[contenders] = log_loss
         # 3. How these are mixed best.
-        self.weights_, self.temperature_ = self._mixing(
-            predicted, losses, codes_of_rows, weight
+        prior = self._prior(len(members))[contenders]
+        weights, self.temperature_ = self._mixing(
+            predicted, losses, codes_of_rows, weight, prior
         )
+        self.weights_ = np.zeros(len(members))
+        self.weights_[contenders] = weights
         # 4. What the mixture gains, on rows that had no say in the mixing either.
         if self.uncalibrated_weight > 0:
             unchanged = predicted[0]
@@ -268,7 +286,7 @@ class StackedRecalibrator(BaseRecalibrator):
             unchanged = uncalibrated.predict_proba(scores[rows])
         fold_of_row = np.repeat(np.arange(len(folds)), [len(f.test) for f in folds])
         mixed_losses = self._left_out_losses(
-            predicted, losses, codes_of_rows, weight, fold_of_row
+            predicted, losses, codes_of_rows, weight, fold_of_row, prior
         )
         gains = _losses(unchanged, codes_of_rows) - mixed_losses
         self.gain_ = row_gain_interval(gains, weight)
@@ -281,35 +299,73 @@ class StackedRecalibrator(BaseRecalibrator):
 
     def _out_of_fold(self, fits, members, folds, scores, codes):
         """Return the probabilities of each member for the rows of all folds, one fold
-        after the other.
+        after the other, and each member's log-loss in the first fold.
+
+        The former are None for members that the first fold shows to be hopeless.
         """
 
-        def of_fold(number, fold):
+        def of_fold(number, fold, numbers):
             if np.ptp(codes[fold.train]) == 0:  # of one class alone nothing is learned
                 unfitted = [
                     Uncalibrated(input=self.input, classes=self.classes_)
-                    for _ in members
+                    for _ in numbers
                 ]
             else:
-                unfitted = list(map(with_choices, members, self.recalibrators_))
+                unfitted = [
+                    with_choices(members[k], self.recalibrators_[k]) for k in numbers
+                ]
             fitted, seconds = fits.fit(
                 unfitted,
                 scores[fold.train],
                 codes[fold.train],
                 fold.train_weight,
                 f"fold {number} of {len(folds)}",
+                near=[self.recalibrators_[k] for k in numbers],
             )
+            self.seconds_[numbers] += seconds
             test_scores = scores[fold.test]
-            return [forecast(member, test_scores) for member in fitted], seconds
+            return [forecast(member, test_scores) for member in fitted]
 
-        results = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(of_fold)(number, fold) for number, fold in enumerate(folds, start=1)
+        first = folds[0]
+        in_first_fold = of_fold(1, first, np.arange(len(members)))
+        codes_of_first = codes[first.test].astype(np.intp)
+        losses = np.column_stack([_losses(p, codes_of_first) for p in in_first_fold])
+        if self.recalibrators is None:
+            is_hopeless = self._is_hopeless(losses, first.test_weight)
+        else:
+            is_hopeless = np.zeros(len(members), dtype=bool)
+        contenders = np.flatnonzero(~is_hopeless)
+        others = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(of_fold)(number, fold, contenders)
+            for number, fold in enumerate(folds[1:], start=2)
         )
-        by_fold, seconds_of_folds = zip(*results, strict=True)
-        self.seconds_ = self.seconds_ + np.sum(seconds_of_folds, axis=0)
-        return [np.concatenate(of_member) for of_member in zip(*by_fold, strict=True)]
+        predicted = [None] * len(members)
+        for place, k in enumerate(contenders):
+            predicted[k] = np.concatenate(
+                [in_first_fold[k], *(of_fold[place] for of_fold in others)]
+            )
+        return predicted, np.average(losses, axis=0, weights=first.test_weight)
 
-    def _left_out_losses(self, predicted, losses, codes, sample_weight, fold_of_row):
+    def _is_hopeless(self, losses, sample_weight):
+        """Return which members would have next to no weight, from their losses
+        (n, n_members) in one fold; never the uncalibrated scores.
+        """
+        total = losses.sum(axis=0) if sample_weight is None else sample_weight @ losses
+        excess = losses - losses[:, [total.argmin()]]
+        is_hopeless = _exceeds_zero(excess, sample_weight)
+        is_hopeless &= self.likelihood_power * (total - total.min()) > -np.log(
+            _HOPELESS_WEIGHT
+        )
+        if len(self.classes_) > 2:
+            weights = fit_mixture_weights(np.exp(-losses), sample_weight)
+            is_hopeless &= weights < _HOPELESS_SHARE
+        if self.uncalibrated_weight > 0:
+            is_hopeless[0] = False
+        return is_hopeless
+
+    def _left_out_losses(
+        self, predicted, losses, codes, sample_weight, fold_of_row, prior
+    ):
         """Return the log-loss of each row under the mixture that the rows of the other
         folds ask for.
         """
@@ -321,6 +377,7 @@ class StackedRecalibrator(BaseRecalibrator):
                 losses[~is_inside],
                 codes[~is_inside],
                 taken(sample_weight, ~is_inside),
+                prior,
             )
             mixture = self._mixed(
                 [p[is_inside] for p in predicted], weights, temperature
@@ -328,19 +385,22 @@ class StackedRecalibrator(BaseRecalibrator):
             left_out[is_inside] = _losses(mixture, codes[is_inside])
         return left_out
 
-    def _mixing(self, predicted, losses, codes, sample_weight):
+    def _prior(self, n_members):
+        """Return the weights of the members before any row is seen."""
+        if self.uncalibrated_weight == 0:
+            return np.full(n_members, 1 / n_members)
+        # the scores as they are come first
+        prior = np.full(n_members, (1 - self.uncalibrated_weight) / (n_members - 1))
+        prior[0] = self.uncalibrated_weight
+        return prior
+
+    def _mixing(self, predicted, losses, codes, sample_weight, prior):
         """Return the weights, and for K > 2 classes the temperature, from probabilities
         of rows that were left out.
 
-        `losses` (n, n_members) are those of the rows.
+        `losses` (n, n_members) are those of the rows, `prior` (n_members,) the weights
+        of members whose losses are the same.
         """
-        n_members = losses.shape[1]
-        if self.uncalibrated_weight > 0:  # the scores as they are come first
-            share = (1 - self.uncalibrated_weight) / (n_members - 1)
-            prior = np.full(n_members, share)
-            prior[0] = self.uncalibrated_weight
-        else:
-            prior = np.full(n_members, 1 / n_members)
         total = losses.sum(axis=0) if sample_weight is None else sample_weight @ losses
         weights = softmax(np.log(prior) - self.likelihood_power * total)
         if len(self.classes_) == 2:
@@ -424,6 +484,14 @@ class StackedRecalibrator(BaseRecalibrator):
 def _weighted_sum(weights, predicted):
     """Return the mean of probabilities that may come one by one."""
     return sum(weight * p for weight, p in zip(weights, predicted, strict=True))
+
+
+def _exceeds_zero(columns, sample_weight):
+    """Return whether the mean of each column is above 0 by some standard errors."""
+    mean = np.average(columns, axis=0, weights=sample_weight)
+    weight = np.ones(len(columns)) if sample_weight is None else sample_weight
+    variance = weight**2 @ (columns - mean) ** 2 / weight.sum() ** 2
+    return mean > _HOPELESS_STANDARD_ERRORS * np.sqrt(variance)
 
 
 def _losses(probabilities, codes):
