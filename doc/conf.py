@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent / "extensions"))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import api_reference
+import versions
 
 from benchmarks import house
 
@@ -132,6 +133,7 @@ _SIDEBARS |= {
 html_baseurl = "https://skcalib.github.io/skcalib"
 html_theme = "pydata_sphinx_theme"
 html_title = f"skcalib {version}"
+html_favicon = "_static/logo.svg"
 html_static_path = ["_static"]
 html_css_files = ["skcalib.css"]
 html_show_sourcelink = False
@@ -148,7 +150,17 @@ html_theme_options = {
     "navigation_with_keys": False,
     "show_toc_level": 2,
     "header_links_before_dropdown": 6,
-    "logo": {"text": f"skcalib {version}"},
+    "logo": {
+        "text": "skcalib",
+        "image_light": "_static/logo.svg",
+        "image_dark": "_static/logo.svg",
+        "alt_text": "skcalib, to the first page",
+    },
+    "navbar_start": ["navbar-logo", "version-switcher"],
+    "switcher": {
+        "json_url": "_static/switcher.json",
+        "version_match": versions.shown(version),
+    },
     "footer_start": ["copyright"],
     "secondary_sidebar_items": _SIDEBARS,
 }

@@ -87,7 +87,7 @@ def test_the_recipe_of_conda_agrees_with_the_package():
     needed = {line.strip(" -").replace(" ", "") for line in run.splitlines()}
     assert needed == set(project["dependencies"]) | {"python>=${{python_min}}"}
     assert f'python_min: "{project["requires-python"].removeprefix(">=")}"' in recipe
-    assert f'version: "{skcalib.__version__.removesuffix(".dev0")}"' in recipe
+    assert f'version: "{skcalib.__version__}"' in recipe
     assert project["description"] in recipe
     for script, target in project["scripts"].items():
         assert f"{script} = {target}" in recipe
