@@ -25,7 +25,7 @@ from skcalib import (
     TemperatureScaling,
     VennAbers,
 )
-from skcalib._fitting import member_fits
+from skcalib._fitting import member_fits, ridge_path
 from skcalib.recalibrators._matrix import AffineScaling
 from skcalib.recalibrators._uncalibrated import Uncalibrated
 
@@ -503,8 +503,13 @@ def test_a_member_without_a_chance_is_fitted_to_one_fold_alone(monkeypatch):
 
 
 def test_where_a_member_starts_changes_nothing(monkeypatch):
+    """Also where a sample of the rows gives the curvature."""
+    monkeypatch.setattr(ridge_path, "_CURVATURE_ROWS", 60)
     stack = StackedRecalibrator().fit(*many(300))
+    assert not any(hasattr(member, "_curvature") for member in stack.recalibrators_)
     monkeypatch.delattr(AffineScaling, "_fit_from")
+    monkeypatch.delattr(TemperatureScaling, "_fit_from")
+    monkeypatch.setattr(ridge_path, "_CURVATURE_ROWS", 10_000)
     alone = StackedRecalibrator().fit(*many(300))
     np.testing.assert_allclose(stack.weights_, alone.weights_, atol=1e-6)
     for member, other in zip(

@@ -41,26 +41,33 @@ class MemberFits(NamedTuple):
         for index, member in enumerate(unfitted):
             began = perf_counter()
             kind = type(member).__name__
-            if near is not None:
-                start = near[index]
-            else:
-                start = fitted[-1] if fitted else None
+            sibling = fitted[-1] if fitted else None
+            start = sibling if near is None else near[index]
             with self._told(f"{name}, member {index + 1} of {len(unfitted)}: {kind}"):
                 fitted.append(
-                    self._fit_member(member, scores, codes, sample_weight, start)
+                    self._fit_member(
+                        member, scores, codes, sample_weight, start, sibling
+                    )
                 )
             seconds[index] = perf_counter() - began
         return fitted, seconds
 
-    def _fit_member(self, member, scores, codes, sample_weight, start):
+    def _fit_member(self, member, scores, codes, sample_weight, start, sibling):
         if not is_plain(member):
             y = self.classes[codes]
             return member.fit(scores, y, sample_weight=sample_weight)
         # The stack has validated the rows.
         member.classes_ = self.classes
         member.n_features_in_ = scores.shape[1]
-        if hasattr(member, "_fit_from") and type(start) is type(member):
-            return member._fit_from(start, scores, codes, sample_weight, self.floor)
+        if hasattr(member, "_fit_from"):
+            if type(start) is not type(member):
+                start = None
+            # With a floor that they share, both see the same logits.
+            if type(sibling) is not type(member) or self.floor is None:
+                sibling = None
+            return member._fit_from(
+                start, sibling, scores, codes, sample_weight, self.floor
+            )
         return member._fit_encoded(scores, codes, sample_weight, self.floor)
 
     @contextmanager

@@ -26,12 +26,15 @@ _OCTAVES = (-6, 20)
 _GOOD, _MOST_CANDIDATES = 0.1, 6
 
 
-def fit_inverse_temperature(logits, codes, sample_weight=None, bounds=None):
-    """Return the inverse temperature of least log-loss within `bounds`.
+def fit_inverse_temperature(
+    logits, codes, sample_weight=None, bounds=None, start=None, tolerance=1e-6
+):
+    """Return the inverse temperature of least log-loss within `bounds`; the last step
+    is shorter than the relative `tolerance`.
 
-    A sample of the rows gives the start. Without `bounds`, and where every row is
-    classified right, so that no factor is too large, it is the factor of least log-loss
-    for Platt's targets.
+    A sample of the rows gives the start, if there is none. Without `bounds`, and where
+    every row is classified right, so that no factor is too large, it is the factor of
+    least log-loss for Platt's targets.
     """
     doubt_slope = 0.0
     if bounds is None:
@@ -41,8 +44,8 @@ def fit_inverse_temperature(logits, codes, sample_weight=None, bounds=None):
             bounds = tuple(bound / spread for bound in RELATIVE_BOUNDS)
         else:
             bounds = (1.0, 1.0)
-    inverse = 1.0
-    step = _warm_start_step(logits, codes)
+    inverse = 1.0 if start is None else start
+    step = 0 if start is not None else _warm_start_step(logits, codes)
     if step > 1:
         weight = None if sample_weight is None else sample_weight[::step]
         warm = _minimum(
@@ -51,7 +54,9 @@ def fit_inverse_temperature(logits, codes, sample_weight=None, bounds=None):
         # on a bound the few rows were separable
         if bounds[0] < warm < bounds[1]:
             inverse = warm
-    return _minimum(inverse, bounds, logits, codes, sample_weight, doubt_slope)
+    return _minimum(
+        inverse, bounds, logits, codes, sample_weight, doubt_slope, tolerance
+    )
 
 
 def smoothed_inverse_temperature(log_odds, labels, sample_weight, few=None):

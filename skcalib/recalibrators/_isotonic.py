@@ -156,18 +156,20 @@ def _interpolated(scores, knots, values):
     """
     outer = (0.0, 1.0) if knots[0] >= 0 and knots[-1] <= 1 else (-np.inf, np.inf)
     segment = BinLookup(np.concatenate((outer[:1], knots, outer[1:])), scores)(scores)
-    # The right end of each segment; the first and the last are flat.
-    knot = np.append(knots, knots[-1])
-    value = np.append(values, values[-1])
-    rise = np.pad(np.diff(values), 1)
-    width = np.pad(np.diff(knots), 1, constant_values=1)
+    # The right end of each segment; the first and the last are flat. (`np.append` and
+    # `np.pad` would take half of the time of one score.)
+    knot = np.concatenate((knots, knots[-1:]))
+    value = np.concatenate((values, values[-1:]))
+    rise = np.zeros(len(knots) + 1)
+    rise[1:-1] = np.diff(values)
+    width = np.ones(len(knots) + 1)
+    width[1:-1] = np.diff(knots)
     # no slope, which next to 0 could be infinite
     position = (knot[segment] - scores) / width[segment]
     probability = value[segment] - rise[segment] * position
     # By rounding it could be less than at the knot before.
-    return np.maximum(
-        probability, np.append(values[0], values)[segment], out=probability
-    )
+    before = np.concatenate((values[:1], values))
+    return np.maximum(probability, before[segment], out=probability)
 
 
 def _pooled(scores, labels, sample_weight):

@@ -6,11 +6,16 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import logsumexp
 
-from skcalib._fitting.ridge_path import AffineProblem, affine_features, fit_path
+from skcalib._fitting.ridge_path import (
+    AffineProblem,
+    affine_features,
+    fit_path,
+    fit_ridge,
+)
 from skcalib._input.sklearn_private import StrOptions
 from skcalib._rows.blocks import row_blocks
+from skcalib._rows.links import row_log_sum_exp
 from skcalib._solvers.softmax_regression import DiagonalMap, MatrixMap
 from skcalib._solvers.temperature import fit_inverse_temperature
 from skcalib.maps import Affine, Centred, Scaled, class_probabilities, log_probabilities
@@ -44,8 +49,10 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
     }
     _auto_alphas = (1.0, 0.3, 0.1, 0.02)
     _leaves_impossible_out = True
-    # Fitted parameters of logits, coefficients and intercepts, that a fit starts from.
-    _start = None
+    # Of a stack's member, fitted recalibrators: one that a fit starts from, and one of
+    # the same rows. It keeps the inverse curvature for the fits that start from it.
+    _start = _sibling = None
+    _is_member = False
 
     alpha_: float
     coef_: np.ndarray
@@ -78,20 +85,29 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
         """The alphas that a fit goes through, the strongest first."""
         return self._auto_alphas if isinstance(self.alpha, str) else [self.alpha]
 
-    def _fit_from(self, fitted, scores, codes, sample_weight, floor=None):
+    def _fit_from(self, start, sibling, scores, codes, sample_weight, floor=None):
         """Fit to validated rows, from the parameters of a fitted recalibrator on.
 
-        They change the number of steps and not what is found.
+        They change the number of steps and not what is found. `sibling` was fitted to
+        the same rows with another ridge. Either may be None.
         """
-        self._start = fitted.coef_, fitted.intercept_
+        self._start = start
+        self._sibling = sibling
+        self._is_member = True
         try:
             return self._fit_encoded(scores, codes, sample_weight, floor)
         finally:
-            del self._start
+            del self._start, self._sibling, self._is_member
 
     def _fit_logits(self, logits, codes, sample_weight):
         n_classes = logits.shape[1]
-        inverse_temperature = fit_inverse_temperature(logits, codes, sample_weight)
+        if self._sibling is not None:
+            inverse_temperature = self._sibling.inverse_temperature_
+        else:
+            start = getattr(self._start, "inverse_temperature_", None)
+            inverse_temperature = fit_inverse_temperature(
+                logits, codes, sample_weight, start=start
+            )
         self.inverse_temperature_ = float(inverse_temperature)
         reference = np.concatenate(
             [self._reference(logits[rows]) for rows in row_blocks(*logits.shape)]
@@ -112,16 +128,28 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
             sample_weight,
         )
         penalties = [self._penalty(n_classes, alpha) for alpha in self._alphas]
-        start = None
-        if self._start is not None:
-            coef, intercept = self._start
-            start = self._affine_map.packed(coef / inverse_temperature, intercept)
-        best, parameters = fit_path(problem, penalties, start)
+        if len(penalties) > 1:
+            best, parameters = fit_path(problem, penalties)
+        else:
+            best, parameters = 0, self._fit_ridge(problem, penalties[0])
         self.alpha_ = float(self._alphas[best])
         # The features are temperature-scaled logits; the map is one of the logits.
         coef, intercept = self._affine_map.unpacked(parameters)
         self.coef_ = self.inverse_temperature_ * coef
         self.intercept_ = intercept.copy()
+
+    def _fit_ridge(self, problem, penalty):
+        """Return the parameters of a single ridge, from those of `_start` on."""
+        start = None
+        if self._start is not None:
+            start = self._affine_map.packed(
+                self._start.coef_ / problem.inverse_temperature, self._start.intercept_
+            )
+        curvature = getattr(self._start, "_curvature", None)
+        parameters, curvature = fit_ridge(problem, penalty, start, curvature)
+        if self._is_member:
+            self._curvature = curvature
+        return parameters
 
     def _predict_logits(self, logits):
         parameters = self._affine_map.packed(self.coef_, self.intercept_)
@@ -499,7 +527,7 @@ class DirichletCalibration(MatrixScaling):
     _auto_alphas = (1.0, 0.1, 0.03)
 
     def _reference(self, logits):
-        return logsumexp(logits.astype(np.float64), axis=1)
+        return row_log_sum_exp(logits)
 
     def _map(self, logits):
         return class_probabilities(

@@ -53,6 +53,8 @@ _TEMPERED_SHARE = 0.25
 # Prior for a temperature of 1 of the mixture, in units of Fisher information on its
 # logarithm.
 _PRIOR_INFORMATION = 10.0
+# Relative length of the last step to that temperature, which leaves about its square.
+_LAST_STEP = 1e-3
 # Rows that the members are fitted to in a fold: more hardly change which of them
 # predicts best.
 _MOST_TRAIN_ROWS = 20_000
@@ -257,6 +259,8 @@ class StackedRecalibrator(BaseRecalibrator):
         predicted, in_first_fold = self._out_of_fold(
             fits, members, folds, scores, codes
         )
+        for member in self.recalibrators_:
+            vars(member).pop("_curvature", None)  # served the folds alone
         contenders = [k for k in range(len(members)) if predicted[k] is not None]
         predicted = [predicted[k] for k in contenders]
         rows = np.concatenate([fold.test for fold in folds])
@@ -372,17 +376,15 @@ class StackedRecalibrator(BaseRecalibrator):
         left_out = np.empty(len(codes))
         for fold in np.unique(fold_of_row):
             is_inside = fold_of_row == fold
-            weights, temperature = self._mixing(
-                [p[~is_inside] for p in predicted],
-                losses[~is_inside],
-                codes[~is_inside],
-                taken(sample_weight, ~is_inside),
-                prior,
+            is_rest = ~is_inside
+            rest_weight = taken(sample_weight, is_rest)
+            weights = self._mixture_weights(losses[is_rest], rest_weight, prior)
+            mixture = _weighted_sum(weights, predicted)
+            temperature = self._mixture_temperature(
+                mixture[is_rest], codes[is_rest], rest_weight, 1 / self.temperature_
             )
-            mixture = self._mixed(
-                [p[is_inside] for p in predicted], weights, temperature
-            )
-            left_out[is_inside] = _losses(mixture, codes[is_inside])
+            forecast_inside = self._tempered(mixture[is_inside], temperature)
+            left_out[is_inside] = _losses(forecast_inside, codes[is_inside])
         return left_out
 
     def _prior(self, n_members):
@@ -401,24 +403,33 @@ class StackedRecalibrator(BaseRecalibrator):
         `losses` (n, n_members) are those of the rows, `prior` (n_members,) the weights
         of members whose losses are the same.
         """
+        weights = self._mixture_weights(losses, sample_weight, prior)
+        mixture = _weighted_sum(weights, predicted)
+        return weights, self._mixture_temperature(mixture, codes, sample_weight)
+
+    def _mixture_weights(self, losses, sample_weight, prior):
         total = losses.sum(axis=0) if sample_weight is None else sample_weight @ losses
         weights = softmax(np.log(prior) - self.likelihood_power * total)
         if len(self.classes_) == 2:
-            return weights, 1.0
+            return weights
         # With more classes, the weights of the greatest likelihood have most of the
         # say, and the mixture a temperature of its own.
         best = fit_mixture_weights(np.exp(-losses), sample_weight)
-        weights = _TEMPERED_SHARE * weights + (1 - _TEMPERED_SHARE) * best
-        logits = log_probability(_weighted_sum(weights, predicted))
-        return weights, 1 / _last_inverse_temperature(logits, codes, sample_weight)
+        return _TEMPERED_SHARE * weights + (1 - _TEMPERED_SHARE) * best
+
+    def _mixture_temperature(self, mixture, codes, sample_weight, start=None):
+        if len(self.classes_) == 2:
+            return 1.0
+        logits = log_probability(mixture)
+        return 1 / _last_inverse_temperature(logits, codes, sample_weight, start)
 
     def _predict_scores(self, scores):
         used = np.flatnonzero(self.weights_)
         predicted = (forecast(self.recalibrators_[k], scores) for k in used)
-        return self._mixed(predicted, self.weights_[used], self.temperature_)
+        mixture = _weighted_sum(self.weights_[used], predicted)
+        return self._tempered(mixture, self.temperature_)
 
-    def _mixed(self, predicted, weights, temperature):
-        mixture = _weighted_sum(weights, predicted)
+    def _tempered(self, mixture, temperature):
         if len(self.classes_) == 2:
             return mixture
         return row_softmax(log_probability(mixture) / temperature)
@@ -499,14 +510,16 @@ def _losses(probabilities, codes):
     return -log_probability(probabilities[np.arange(len(codes)), codes])
 
 
-def _last_inverse_temperature(logits, codes, sample_weight):
+def _last_inverse_temperature(logits, codes, sample_weight, start=None):
     """Return the inverse temperature of a mixture: that of greatest likelihood, drawn
     to 1 where it is uncertain.
 
     Its logarithm is known with information I, the sum of ``b^2 Var_p(log q)`` over the
     rows, and a prior around 0 has as much as `_PRIOR_INFORMATION`.
     """
-    inverse = fit_inverse_temperature(logits, codes, sample_weight)
+    inverse = fit_inverse_temperature(
+        logits, codes, sample_weight, start=start, tolerance=_LAST_STEP
+    )
     weight = np.ones(len(codes)) if sample_weight is None else sample_weight
     variance = sum(
         weight[rows] @ variance

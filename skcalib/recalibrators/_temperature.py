@@ -126,6 +126,8 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
     _keeps_decisions = True
     _leaves_impossible_out = True
     _needs_classes = "two"
+    # Where an inverse temperature is sought from; None means from a sample of the rows.
+    _start = None
 
     _attributes = {
         **ClippedRecalibrator._attributes,
@@ -159,10 +161,20 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         """Return the inverse temperature of least loss."""
         if self.loss == "brier":
             return fit_brier_temperature(logits, codes, sample_weight)
-        inverse = fit_inverse_temperature(logits, codes, sample_weight)
+        inverse = fit_inverse_temperature(
+            logits, codes, sample_weight, start=self._start
+        )
         if callable(self.loss):
             return self._searched(logits, codes, sample_weight, around=inverse)
         return inverse
+
+    def _fit_from(self, start, sibling, scores, codes, sample_weight, floor=None):
+        """Fit to validated rows, from the temperature of a fitted recalibrator on."""
+        self._start = getattr(start, "inverse_temperature_", None)
+        try:
+            return self._fit_encoded(scores, codes, sample_weight, floor)
+        finally:
+            del self._start
 
     def _fit_encoded(self, scores, codes, sample_weight, floor=None):
         super()._fit_encoded(scores, codes, sample_weight, floor)
