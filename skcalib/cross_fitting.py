@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from numbers import Integral
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
 from sklearn.frozen import FrozenEstimator
@@ -44,7 +45,7 @@ class ClassifierWrapper(MetaEstimatorMixin, BaseEstimator):
 
     _callers = ("fit",)  # the methods that fit the classifier
 
-    def get_metadata_routing(self):
+    def get_metadata_routing(self) -> MetadataRouter:
         """Return how metadata is routed: to the classifier's `fit` and, where there is
         one, to the splitter's `split`.
 
@@ -278,7 +279,7 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X, y, **params):
+    def fit(self, X: Any, y: ArrayLike, **params: Any) -> Self:
         """Fit the classifier on all rows, for `transform`.
 
         Parameters
@@ -306,7 +307,7 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         self._fit(X, y, "fit", params)
         return self
 
-    def fit_transform(self, X, y, **params):
+    def fit_transform(self, X: Any, y: ArrayLike, **params: Any) -> Any:
         """Fit the classifier on all rows and return out-of-fold scores.
 
         Parameters
@@ -335,7 +336,7 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         """
         return self._joined(self._fit(X, y, "fit_transform", params), X)
 
-    def transform(self, X):
+    def transform(self, X: Any) -> Any:
         """Score rows with the classifier fitted on all training rows.
 
         Parameters
@@ -354,7 +355,9 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
             X,
         )
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(
+        self, input_features: ArrayLike | None = None
+    ) -> np.ndarray:
         """Return one name per score column, then the names of the passed columns.
 
         Parameters

@@ -1,14 +1,16 @@
 """A classifier and its recalibrator in one estimator."""
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
@@ -239,7 +241,13 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         self.ensemble = ensemble
         self.verbose = verbose
 
-    def fit(self, X, y, sample_weight=None, **fit_params):
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        **fit_params: Any,
+    ) -> Self:
         """Fit the classifier and the recalibrator.
 
         Parameters
@@ -303,7 +311,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         )
         return self
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> Any:
         """Return recalibrated probabilities, those of the fitted pairs as one.
 
         Parameters
@@ -325,7 +333,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
             return as_given(sum(probabilities) / len(probabilities), X)
         return as_given(geometric_pool(probabilities, exponent), X)
 
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class.
 
         Parameters
@@ -346,7 +354,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         probabilities, _ = as_array(self.predict_proba(X))
         return self.classes_[np.argmax(probabilities, axis=1)]
 
-    def get_metadata_routing(self):
+    def get_metadata_routing(self) -> MetadataRouter:
         """Return how metadata reaches the classifier's `fit` and the splitter.
 
         Returns

@@ -24,10 +24,16 @@ RECALIBRATORS = [instance for entry in _ENTRIES for instance in entry.instances]
 UNWEIGHTED = tuple(
     type(entry.instances[0]) for entry in _ENTRIES if not entry.takes_weights
 )
-# Those that fit with `classes=` where one of three classes has no row.
-FIT_MISSING_CLASS = tuple(
+_FIT_MISSING_CLASS = tuple(
     type(entry.instances[0]) for entry in _ENTRIES if entry.fits_missing_class
 )
+
+
+def fits_missing_class(recalibrator):
+    """Return whether it fits with `classes=` where one of three classes has no row."""
+    # The squared loss has no smoothed targets, which hold a class without rows.
+    is_unheld = getattr(recalibrator, "loss", None) == "squared"
+    return isinstance(recalibrator, _FIT_MISSING_CLASS) and not is_unheld
 
 
 def public_recalibrators():

@@ -36,8 +36,8 @@ def _each(recalibrators):
         )
 
 
-# pyright reads it; pytest has nothing to collect there.
-collect_ignore = ["typing_samples.py"]
+# pyright reads the first one, and the examples of the second run in a copy alone.
+collect_ignore = ["typing_samples.py", "additions"]
 
 
 @pytest.fixture(params=_each(RECALIBRATORS))

@@ -8,7 +8,7 @@ import warnings
 import joblib
 import numpy as np
 import pytest
-from _catalog import FIT_MISSING_CLASS, RECALIBRATORS, refused
+from _catalog import RECALIBRATORS, fits_missing_class, refused
 from _twins import repeated
 from scipy.special import expit, logit, softmax
 from sklearn.base import BaseEstimator, clone
@@ -28,7 +28,6 @@ from skcalib import (
     HistogramBinning,
     IsotonicCalibration,
     PlattScaling,
-    PriorShift,
     RecalibratedClassifierCV,
     ScalingBinning,
     StackedRecalibrator,
@@ -481,10 +480,7 @@ def test_labels_that_can_only_be_column_numbers(recalibrator):
     proba, y = _many(n=60, n_classes=5)
     y = np.where(y == 3, 0, y)
     named = clone(recalibrator).set_params(classes=range(5))
-    if (
-        isinstance(recalibrator, PriorShift)
-        or getattr(recalibrator, "loss", None) == "squared"
-    ):
+    if not fits_missing_class(recalibrator):
         with refused(ValueError, "needs rows of every class", "class 3"):
             recalibrator.fit(proba, y)
         return
@@ -551,15 +547,11 @@ def test_a_class_missing_from_the_calibration_set(recalibrator):
     rows = y != 1
     recalibrator.set_params(classes=["a", "b", "c"])
     names = np.array(["a", "b", "c"])
-    if isinstance(recalibrator, FIT_MISSING_CLASS) or getattr(
-        recalibrator, "smooth_targets", False
-    ):
+    if fits_missing_class(recalibrator):
         proba = recalibrator.fit(scores[rows], names[y[rows]]).predict_proba(scores)
         assert proba.shape == (len(y), 3)
         assert recalibrator.classes_.tolist() == ["a", "b", "c"]
         np.testing.assert_allclose(proba.sum(axis=1), 1)
-    elif isinstance(recalibrator, TemperatureScaling):
-        recalibrator.fit(scores[rows], names[y[rows]])
     else:
         with refused(ValueError, type(recalibrator).__name__, "'b'"):
             recalibrator.fit(scores[rows], names[y[rows]])

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from _additions import add_row, edit, export, steps
 from sklearn.linear_model import LogisticRegression
 
 import skcalib
@@ -147,24 +148,6 @@ def test_the_metric_of_the_page_has_the_inverted_interval_and_the_test(
     assert rejected == (calibration_error_interval(y, scores, **own).low > 0)
 
 
-def _steps(page):
-    """Return the file and the code of each numbered step of a how-to page."""
-    text = (
-        (DOC / f"howto_{page}.md")
-        .read_text("utf-8")
-        .split("## Add it to the library")[1]
-    )
-    for step in re.split(r"^\d\. ", text, flags=re.M)[1:]:
-        code = re.search(r"```python\n\s*(.*?)\n\s*```", step, flags=re.S)
-        yield re.match(r"`([^`]*)`", step).group(1), code and code.group(1)
-
-
-def _exported(library, file, code):
-    """Add the import of a step to a module, and the name to its `__all__`."""
-    name = code.split()[-1]
-    _edit(library / file, "__all__ = [", f'{code}\n\n__all__ = [\n    "{name}",')
-
-
 def _copy(library):
     shutil.copytree(
         Path(skcalib.__file__).parent,
@@ -188,27 +171,20 @@ def _run(library, program):
 
 @pytest.mark.slow
 def test_three_files_add_a_metric(tmp_path):
-    (module, _), (package, names), (table, row) = _steps("metric")
+    (module, _), (package, names), (table, row) = steps("metric")
     _copy(tmp_path)
     text = (DOC / "examples" / "overestimation_error.py").read_text("utf-8")
     text = text[: text.index("\n\nregister_metric(")]
     (tmp_path / module).write_text(text, "utf-8")
-    _edit(
+    edit(
         tmp_path / module,
         "from skcalib.metrics import CalibrationError, ErrorPower, Metric,"
         " register_metric",
         "from skcalib._errors.error import CalibrationError\n"
         "from skcalib._errors.power import ErrorPower",
     )
-    _exported(tmp_path, package, names)
-    both = f"{names}, OverestimationError"
-    row_class = "\n\n@dataclass(frozen=True"
-    _edit(tmp_path / table, row_class, f"{both}\n{row_class}")
-    _edit(
-        tmp_path / table,
-        "        Metric(groupwise",
-        f"        {row}\n        Metric(groupwise",
-    )
+    export(tmp_path, package, names)
+    add_row(tmp_path, table, names, row)
     program = """
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -225,10 +201,10 @@ print(score == -overestimation_error(y, proba), found.estimate == -score)
 
 @pytest.mark.slow
 def test_two_files_add_a_strategy(tmp_path):
-    (module, _), (package, names) = _steps("binning")
+    (module, _), (package, names) = steps("binning")
     _copy(tmp_path)
     shutil.copy(DOC / "examples" / "geometric_bins.py", tmp_path / module)
-    _exported(tmp_path, package, names)
+    export(tmp_path, package, names)
     program = """
 from skcalib.binning import GeometricBins
 from skcalib.metrics import calibration_error
@@ -239,11 +215,11 @@ print(calibration_error([0, 1], [0.1, 0.6], norm=1, method="plugin", binning=Geo
 
 @pytest.mark.slow
 def test_three_files_add_a_recalibrator_with_all_ways_out(tmp_path):
-    (module, _), (room, names), (package, top_names) = _steps("recalibrator")
+    (module, _), (room, names), (package, top_names) = steps("recalibrator")
     _copy(tmp_path)
     shutil.copy(DOC / "examples" / "complementary_log_log.py", tmp_path / module)
-    _exported(tmp_path, room, names)
-    _exported(tmp_path, package, top_names)
+    export(tmp_path, room, names)
+    export(tmp_path, package, top_names)
     program = """
 import numpy as np
 from skcalib import ComplementaryLogLog
@@ -279,10 +255,10 @@ except ImportError:
 @pytest.mark.slow
 def test_two_files_add_a_display(tmp_path):
     pytest.importorskip("matplotlib")
-    (module, _), (package, names) = _steps("display")
+    (module, _), (package, names) = steps("display")
     _copy(tmp_path)
     shutil.copy(DOC / "examples" / "bias_display.py", tmp_path / module)
-    _exported(tmp_path, package, names)
+    export(tmp_path, package, names)
     program = """
 from sklearn.linear_model import LogisticRegression
 from skcalib.displays import BiasDisplay
@@ -323,7 +299,7 @@ def test_what_the_page_on_engines_names_is_there():
 
     from skcalib.engines import _native
 
-    (file, _), (tests, _) = _steps("engine")
+    (file, _), (tests, _) = steps("engine")
     assert Path(skcalib.__file__).parents[1] / file == Path(_native.__file__)
     assert Path(__file__).parents[1] / tests == Path(_engine_tables.__file__)
     page = (DOC / "howto_engine.md").read_text("utf-8")
@@ -334,9 +310,3 @@ def test_what_the_page_on_engines_names_is_there():
         for name in names:
             assert name in page
             assert hasattr(module, name)
-
-
-def _edit(path, old, new):
-    text = path.read_text("utf-8")
-    assert text.count(old) == 1, (path, old)
-    path.write_text(text.replace(old, new), "utf-8")

@@ -14,6 +14,7 @@ from skcalib._fitting.folds import Fold
 from skcalib._inference.bias import bias_test, rows_bias_test
 from skcalib._inference.results import IntervalEstimate
 from skcalib._input.scores import checked_scores
+from skcalib._rows.links import filled, impossible
 from skcalib.binning import EqualMass, EqualWidth, MinimumMass, UniqueScores
 from skcalib.decisions import ExpectedCostClassifier, net_benefit
 from skcalib.evaluation._gain import recalibrated_by_fold
@@ -154,16 +155,26 @@ def test_another_strategy_with_the_same_number_of_bins_asks_for_a_new_fit():
 
 
 def test_clusters_never_make_unequal_importance_weights_worth_more_rows():
-    # In each cluster the two residuals cancel, so that the clusters alone would make
-    # the bias certain. The weights 1 and 9 are worth (1 + 81) / (1 + 9) = 8.2 times
-    # fewer rows than their sum.
+    # In each cluster the weighted residuals 9 (0 - .1) and 1 (1 - .1) cancel, so that
+    # the clusters alone would make the bias certain, and the residuals alone would make
+    # an independent row of 1.8 rows: (81 x .01 + .81) / (9 x .01 + .81). By the
+    # variance under calibration, which is equal, it is (81 + 1) / (9 + 1) = 8.2 rows.
     cluster = np.repeat(np.arange(100), 2)
     labels = np.tile([False, True], 100)
-    scores, weight = np.full(200, 0.5), np.repeat([1.0, 9.0], 100)
+    scores, weight = np.full(200, 0.1), np.tile([9.0, 1.0], 100)
     found, reason = rows_bias_test(
         scores, labels, 0.9, weight, importance=True, cluster=cluster
     )
     assert not reason
-    expected = bias_test(scores, weight @ labels / 8.2, 0.9, weight / 8.2, 0.25)
+    expected = bias_test(scores, weight @ labels / 8.2, 0.9, weight / 8.2, 0.09)
     assert found == pytest.approx(expected)
-    assert found.high > 0.05
+    assert found.high > 0.04
+
+
+def test_an_impossible_class_is_filled_at_the_clipping_constant_of_its_row():
+    # two possible classes of logit a: log(2 exp(a)) = a + log(2); and a row without
+    # impossible classes stays
+    logits = np.array([[3.0, -np.inf, 3.0], [1.0, 2.0, 0.0]])
+    found = filled(logits, impossible(logits))
+    expected = 3.0 + np.log(2) - 52 * np.log(2)
+    np.testing.assert_allclose(found, [[3.0, expected, 3.0], [1.0, 2.0, 0.0]])

@@ -137,7 +137,8 @@ def test_interval_and_test_and_scorer():
 
 def test_the_table_of_the_page_is_that_of_the_command():
     page = _page_table()
-    assert set(page) == set(truthfulness.errors())
+    # a new metric need not be measured: its contributor would have to simulate first
+    assert set(page) <= set(truthfulness.errors())
     for title in ("expected_calibration_error", "two_bin_calibration_error"):
         function, options = truthfulness.errors()[title]
         means, _ = truthfulness.mean_values(function, options)

@@ -68,8 +68,6 @@ class BiasDisplay(FromEstimator):
             range(len(self.biases)), [matplotlib_text(model) for model in self.biases]
         )
         size_text(frame)
-        self.ax_.set_xlabel(
-            "Mean score minus event frequency (percentage points)", size=frame.size
-        )
+        self.ax_.set_xlabel("Bias (percentage points)", size=frame.size)
         keep_inside(frame)
         return self

@@ -168,9 +168,9 @@ class EstimatorBiasDisplay(FromEstimator):
         n_samples : sequence of int, default=(200, 400, 800, 1600, 3200, 6400)
             Numbers of rows.
         n_simulations : int, default=200
-            Samples of each size.
+            Samples of each size: few, since each cell of the picture needs them.
         norm : float, default=2
-            Norm of the error.
+            Norm of the error; 2, as in `calibration_error`.
         n_jobs : int, default=None
             How many jobs run at once; None is 1 unless a `joblib.parallel_config` says
             otherwise, -1 all processors.

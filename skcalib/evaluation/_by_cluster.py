@@ -145,7 +145,8 @@ def calibration_by_cluster(
         are independent, given the cluster. More than 30 floats that are not whole
         numbers are measurements, and refused.
     confidence_level : float, default=0.95
-        Coverage of each interval, in (0, 1).
+        Coverage of each interval, in (0, 1); 0.95 is what reports of prediction models
+        have.
     sample_weight : array-like of shape (n,), default=None
         Weights, which count as repeated samples.
     pos_label : int, float, bool or str, default=None

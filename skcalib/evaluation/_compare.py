@@ -225,7 +225,7 @@ def compare(
         Coverage of each interval, in (0, 1).
     n_resamples : int, default=999
         Number of draws behind the interval of an error, and of resamples behind a
-        function of your own.
+        function of your own; as many as `calibration_test` draws.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"

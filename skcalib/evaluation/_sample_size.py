@@ -110,7 +110,8 @@ def validation_sample_size(
         Wanted width of the interval of the standardised net benefit, which is 1 for a
         perfect model.
     confidence_level : float, default=0.95
-        Coverage of each interval, in (0, 1).
+        Coverage of each interval, in (0, 1); 0.95 is what reports of prediction models
+        have.
 
     Returns
     -------

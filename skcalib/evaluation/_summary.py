@@ -215,10 +215,11 @@ def calibration_summary(
     y_proba : array-like of shape (n,) or (n, 2)
         Probabilities in [0, 1], of rows that the model was not fitted on.
     confidence_level : float, default=0.95
-        Coverage of each interval, in (0, 1).
+        Coverage of each interval, in (0, 1); 0.95 is what reports of prediction models
+        have.
     n_resamples : int, default=199
         Number of draws of labels behind the intervals of `ici`, `e50`, `e90` and
-        `emax`.
+        `emax`: few, since each draw fits a smooth curve.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"

@@ -54,8 +54,9 @@ def conditional_epsilon(
 
     See Also
     --------
-    marginal_epsilon : The smaller tolerance for the bin of a random row.
-        uniform_mass_certificate : The sharper tolerance once the labels are known.
+    skcalib.guarantees.marginal_epsilon : The smaller tolerance for the bin of a random
+        row.
+    skcalib.guarantees.uniform_mass_certificate : The sharper tolerance once the labels are known.
 
     Notes
     -----

@@ -49,7 +49,8 @@ def calibration_error(
         order of the labels.
     norm : float or {"l1", "l2", "max"}, default=2
         p >= 1, or ``np.inf`` for the largest bin (`method` "auto" or "plugin"). "l1",
-        "l2" and "max" are 1, 2 and ``np.inf``.
+        "l2" and "max" are 1, 2 and ``np.inf``. 2, the default, has an
+        unbiased estimate.
     binning : BaseBinning, int or None, default=None
         Strategy; an int is a number of equal-mass bins, None ``EqualMass(15)``.
     method : {"auto", "plugin", "debiased", "unbiased", "label_binned"}, default="auto"

@@ -276,7 +276,8 @@ def calibration_by_group(
         combination, a tuple. An ordered Categorical keeps its order. Missing values are the group "missing". Floats with more than 30 distinct
         values are measurements, and need `max_bins`.
     norm : float, default=2
-        Norm of the error: p >= 1, or ``np.inf`` (`method` "plugin" only).
+        Norm of the error, as in `calibration_error`: p >= 1, or ``np.inf`` (`method`
+        "plugin" only).
     binning : BaseBinning, int or None, default=None
         Bins of the error, made for each group separately; an int is a number of
         equal-mass bins, None ``EqualMass("cube_root")``.
@@ -289,7 +290,7 @@ def calibration_by_group(
         Groups of numbers or dates with more distinct values are at most so many
         quantiles, named by their edges: "<= 20", "(20, 35.5]", "> 35.5".
     min_group_size : int, default=None
-        Groups of fewer rows are one group, "other".
+        Groups of fewer rows are one group, "other"; None judges the smallest, too.
     alternative : {"two-sided", "greater", "less"}, default="two-sided"
         Which side every p-value tests, and every limit of the bias bounds. "greater":
         more events than the scores say (a default rate above the grade's probability),
@@ -302,7 +303,8 @@ def calibration_by_group(
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     n_resamples : int, default=199
-        Number of draws behind the interval of each error.
+        Number of draws behind the interval of each error: few, since there are many
+        groups, and no p-value rests on them.
     multiclass : {"auto", "top_label"}, default="auto"
         "auto" is the positive class for one or two columns, "top_label" for more.
     sample_weight : array-like of shape (n,), default=None

@@ -77,8 +77,9 @@ def groupwise_calibration_error(
         Strategy, applied to each group separately; an int is a number of equal-width
         bins, None ``EqualWidth(15)``.
     method : {"plugin", "auto", "debiased", "unbiased", "label_binned"}, default="plugin"
-        See `calibration_error`. The plugin error of a small group is mostly noise:
-        compare groups of unequal size by "auto" with few bins.
+        See `calibration_error`; "plugin" is how the papers define Max-ECE. The plugin
+        error of a small group is mostly noise: compare groups of unequal size by "auto"
+        with few bins.
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None

@@ -153,8 +153,9 @@ def calibration_change(
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     n_resamples : int, default=999
-        Number of draws behind the p-value and the intervals of the errors; the smallest
-        p-value is ``1 / (n_resamples + 1)``.
+        Number of draws behind the p-value and the intervals of the errors. With the
+        samples themselves there are 1,000: the smallest p-value is ``1 / (n_resamples +
+        1)``.
     multiclass : {"auto", "top_label"}, default="auto"
         "auto" is the positive class for one or two columns, "top_label" for more.
     sample_weight : pair of array-likes, default=None

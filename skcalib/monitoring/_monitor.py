@@ -74,7 +74,8 @@ class CalibrationMonitor(BaseEstimator):
     Parameters
     ----------
     confidence_level : float, default=0.99
-        Probability of no alarm, ever, while the scores are calibrated.
+        Probability of no alarm, ever, while the scores are calibrated: 0.99, since a
+        monitor runs for long and is one of many.
     average_run_length : float, default=None
         Rows to the first false alarm, on average and at least. With it the evidence
         starts again at every row (an e-detector). It finds a late change sooner, and

@@ -208,7 +208,8 @@ def estimate_target_prior(
         class.
     train_prior : array-like of shape (K,), float or "balanced", default="balanced"
         Class frequencies that the model has learned: in the order of the columns, of
-        the positive class of two, or equal ones.
+        the positive class of two, or equal ones. There are no labels to count, as
+        `PriorShift` has in `fit`.
     sample_weight : array-like of shape (n,), default=None
         Weights, which count as repeated rows.
 

@@ -35,7 +35,8 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         Strength of the ridge, at least 0: ``alpha / 2`` times the squared distance of
         the coefficients of ``(1, z, z**2 / s)`` from (0, 1, 0) is added to the log-loss
         summed over the rows. Here z are the temperature-scaled log-odds, and s is their
-        root mean square or .3, whichever is larger. 0 is the unpenalised fit.
+        root mean square or .3, whichever is larger. 0 is the unpenalised fit. It is not
+        learned from the rows: for K classes `class_pooling` is.
     monotone : bool, default=False
         Whether the slope is kept from being negative anywhere, so that the ranking
         stays.

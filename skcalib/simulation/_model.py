@@ -153,7 +153,8 @@ class CalibrationModel:
         Parameters
         ----------
         norm : float, default=2
-            p >= 1, or ``np.inf`` for the supremum over the support.
+            p >= 1, or ``np.inf`` for the supremum over the support; 2, as in
+            `calibration_error`.
 
         Returns
         -------
@@ -309,7 +310,8 @@ class CalibrationModel:
         n_simulations : int, default=1000
             Number of samples.
         norm : float, default=2
-            Norm of the true error that the estimates are compared with.
+            Norm of the true error that the estimates are compared with; 2, as in
+            `calibration_error`.
         n_jobs : int, default=None
             How many jobs run at once; None is 1 unless a `joblib.parallel_config` says
             otherwise, -1 all processors.

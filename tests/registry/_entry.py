@@ -59,7 +59,9 @@ class RecalibratorEntry(Entry):
     takes_weights : bool, default=True
         Whether its theory has weights.
     fits_missing_class : bool, default=False
-        Whether it fits with ``classes=`` where one of three classes has no row.
+        Whether it fits with ``classes=`` where one of three classes has no row: its
+        ``_needs_classes`` is "any" or "two". Checks of scikit-learn that have fewer
+        classes than columns must fail where it does not.
     expected_failures : dict, default={}
         Checks of scikit-learn that cannot pass, with the reason.
     """

@@ -29,10 +29,6 @@ from skcalib import (
 )
 
 _NO_WEIGHTS = "passes weights to a method whose theory has none"
-_MISSING_CLASSES = (
-    "feeds more columns than classes, and takes the frequencies of the classes from the"
-    " labels"
-)
 
 
 def _matrix_of_logits(rows):
@@ -116,6 +112,7 @@ ENTRIES = {
         instances=(EnsembleTemperatureScaling(),),
         two_classes=(EnsembleTemperatureScaling(),),
         three_classes=(EnsembleTemperatureScaling(),),
+        fits_missing_class=True,
     ),
     "skcalib.GroupwiseRecalibrator": RecalibratorEntry(
         job="doc/which_recalibrator.md",
@@ -166,26 +163,13 @@ ENTRIES = {
         two_classes=(PlattScaling(), PlattScaling(clip=0.01)),
         log_odds=(PlattScaling(),),
         three_classes=(PlattScaling(), PlattScaling(multiclass="top_label")),
+        fits_missing_class=True,
     ),
     "skcalib.PriorShift": RecalibratorEntry(
         job="doc/reading_a_diagram.md",
         instances=(PriorShift(train_prior="balanced"),),
         two_classes=(PriorShift("balanced", 0.125),),
         three_classes=(PriorShift("balanced"),),
-        expected_failures=dict.fromkeys(
-            (
-                "check_dtype_object",
-                "check_estimators_pickle",
-                "check_n_features_in_after_fitting",
-                "check_pipeline_consistency",
-                "check_positive_only_tag_during_fit",
-                "check_sample_weight_equivalence_on_dense_data",
-                "check_transformer_data_not_an_array",
-                "check_transformer_general",
-                "check_transformer_preserve_dtypes",
-            ),
-            _MISSING_CLASSES,
-        ),
     ),
     "skcalib.QuadraticScaling": RecalibratorEntry(
         job="doc/which_recalibrator.md",
@@ -245,6 +229,7 @@ ENTRIES = {
         ),
         two_classes=(TemperatureScaling(),),
         three_classes=(TemperatureScaling(),),
+        fits_missing_class=True,
     ),
     "skcalib.UniformMassBinning": RecalibratorEntry(
         job="doc/how_many_bins.md",

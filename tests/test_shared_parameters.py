@@ -1,0 +1,253 @@
+"""A parameter that several public names share has one default and one position, or the
+docstring says why it differs.
+"""
+
+import inspect
+from collections import defaultdict
+from importlib import import_module
+
+import pytest
+from _signatures import public_modules
+
+# By parameter, each default besides the most frequent one, and the words of the
+# docstring that say what it is for: the description of that parameter has one of them
+# wherever it has that default. A parameter that is required has no default.
+OTHER_DEFAULTS = {
+    "alpha": {
+        "None": ["None is 1 with smoothed targets"],
+        "1.0": ["It is not learned from the rows"],
+    },
+    "bandwidth": {"'median'": ["the median distance of the rows"]},
+    "confidence_level": {
+        "0.95": ["what reports of prediction models have"],
+        "0.99": ["a monitor runs for long"],
+        "None": ["that of the recalibrator", "the constructor's", "that of `monitor`"],
+    },
+    "cv": {"None": ["None is 5 stratified folds"]},
+    "groups": {
+        "'predicted_class'": [
+            "The group of each row",
+            "Where the groups come from",
+        ]
+    },
+    "interval": {
+        "'theorem'": ["known before any label"],
+        "'clopper_pearson'": [
+            "never the wider of the two",
+            "known from the counts alone",
+            "known before any label",
+            "Kind of the interval",
+        ],
+    },
+    "kind": {
+        "'heatmap'": ["A cell for each estimator"],
+        "'binary'": ["the labels of the axes"],
+        "'marginal'": ["hare of the rows"],
+    },
+    "max_bins": {"8": ["parts of a column"]},
+    "method": {
+        "'resampling'": ["draws labels from the scores themselves"],
+        "'plugin'": ["how the papers define Max-ECE"],
+    },
+    "metric": {"'auto'": ["The error in the title"]},
+    "metrics": {
+        "('log_loss', 'brier_score', 'squared_calibration_error')": ["Names (those of"],
+        "('accuracy', 'event_frequency', 'log_loss', 'brier_score')": ['Also "precis'],
+    },
+    "min_group_size": {"50": ["use the pooled fit, or are merged"]},
+    "multiclass": {"'ovr'": ["each against the rest, or the confidence"]},
+    "n_bins": {
+        "15": ["Number of bins, or a rule for it"],
+        "(2, 4, 8, 16, 32, 64)": ["where `metrics` is None"],
+    },
+    "n_resamples": {
+        "199": ["few, since"],
+        "999": ["there are 1,000", "as many as `calibration_test` draws"],
+    },
+    "n_samples": {"None": ["whose guarantee is then drawn"]},
+    "n_simulations": {"200": ["few, since each cell"]},
+    "n_standard_errors": {"1.0": ["plus this many standard errors"]},
+    "name": {"'calibrate'": ["Name of the function"]},
+    "norm": {
+        "2": [
+            "has an unbiased estimate",
+            "as in `calibration_error`",
+            "see `skcalib.metrics.calibration_error`",
+        ]
+    },
+    "reference": {"None": ["None is the first"]},
+    "simultaneous": {"True": ["all intervals cover at once"]},
+    "statistics": {"None": ["Sums per bin"]},
+    "target": {"0.05": ["at most this share of errors"]},
+    "threshold": {"0.5": ["Score from which on the event is predicted"]},
+    "train_prior": {"'balanced'": ["There are no labels to count"]},
+    "weight_type": {"None": ["None takes what `reliability_curve` was told"]},
+}
+# Parameters that some names take by position and others by keyword alone: what comes
+# first in one is an option of another. All others are the one or the other everywhere.
+MAIN_OR_OPTION = {
+    "alpha": "the first parameter of a ridge, an option of BetaCalibration",
+    "ax": "what `plot` draws in, an option of what computes first",
+    "base": "what a strategy starts from, an older name of the sweep error's binning",
+    "binning": "the first parameter of what bins, an option of metrics",
+    "classes": "the third argument of `partial_fit`, as in scikit-learn",
+    "clusters": "the hospitals of calibration_by_cluster, an option elsewhere",
+    "confidence_level": "the first question to a certificate, an option elsewhere",
+    "default": "what check_binning gives for None",
+    "edges": "the bins themselves, or how those of a certificate were made",
+    "epsilon": "what bounds are asked about, an option of methods and pictures",
+    "groups": "what is judged or fitted apart, an option of errors and pictures",
+    "ids": "of rows at prediction, a column in SQL",
+    "kind": "a question to a certificate, an option elsewhere",
+    "max_error": "what is asked for, an option of pictures",
+    "max_loss": "of information by a strategy, or an option of routing",
+    "metric": "what is simulated, an option of intervals and pictures",
+    "min_group_size": "a parameter of the method, an option of the table",
+    "n_bins": "what bounds and strategies are about, an option of pictures",
+    "n_candidates": "a question to a certificate, an option where one is made",
+    "n_samples": "what bounds are about, an option of pictures",
+    "n_simulations": "of a simulation, an option of its picture",
+    "name": "of a scorer; of a model, in pictures",
+    "norm": "of a true error, an option of estimates",
+    "random_state": "of a sample, an option elsewhere",
+    "recalibrator": "what is applied or written, an option of evaluations",
+    "recalibrators": "the members of a stack, those of a picture",
+    "sample_weight": "the third argument of `fit`, as in scikit-learn",
+    "scores": "the rows; the columns of a table",
+    "statistics": "sums, or the numbers beside a picture",
+    "table": "of groups, or the name of one in SQL",
+    "thresholds": "those of a picture's numbers, an option of what computes them",
+}
+
+
+def _public_callables():
+    """Return functions, constructors and methods by their public paths.
+
+    Results are made by the library alone, and nodes of maps have fields that are named
+    as in other languages: neither is called with options.
+    """
+    found = {}
+    classes = set()
+    for module_name in public_modules():
+        if module_name == "skcalib.maps":
+            continue
+        module = import_module(module_name)
+        for name in module.__all__:
+            public = getattr(module, name)
+            if not callable(public) or public in classes:
+                continue
+            path = f"{module_name}.{name}"
+            if not inspect.isclass(public):
+                found[path] = public
+                continue
+            classes.add(public)
+            if not _is_result(public):
+                found[path] = public
+            for method, function in _methods(public):
+                found[f"{path}.{method}"] = function
+    return found
+
+
+def _is_result(public):
+    parameters = inspect.signature(public).parameters.values()
+    is_made_by_keyword = any(
+        parameter.kind is parameter.KEYWORD_ONLY for parameter in parameters
+    )
+    return hasattr(public, "__dataclass_fields__") and not is_made_by_keyword
+
+
+def _methods(public):
+    for name in dir(public):
+        member = inspect.getattr_static(public, name)
+        function = getattr(member, "__func__", member)
+        if name.startswith("_") or not inspect.isfunction(function):
+            continue
+        if inspect.unwrap(function).__module__.startswith("skcalib."):
+            yield name, function
+
+
+def _parameters(function):
+    for parameter in inspect.signature(function).parameters.values():
+        is_variadic = parameter.kind in (
+            parameter.VAR_KEYWORD,
+            parameter.VAR_POSITIONAL,
+        )
+        if parameter.name not in ("self", "cls") and not is_variadic:
+            yield parameter
+
+
+CALLABLES = _public_callables()
+
+
+def _by_default():
+    """Return, for each parameter, the paths that have each default."""
+    found = defaultdict(lambda: defaultdict(list))
+    for path, function in CALLABLES.items():
+        for parameter in _parameters(function):
+            if parameter.default is not parameter.empty:
+                found[parameter.name][repr(parameter.default)].append(path)
+    return found
+
+
+def test_a_shared_parameter_has_one_default_or_a_reason():
+    by_default = _by_default()
+    unexplained = {}
+    for name, defaults in by_default.items():
+        usual = set(defaults) - set(OTHER_DEFAULTS.get(name, ()))
+        if len(usual) != 1:
+            unexplained[name] = {key: defaults[key] for key in sorted(usual)}
+    assert not unexplained, "give one default, or words of the docstring why"
+    for name, others in OTHER_DEFAULTS.items():
+        gone = set(others) - set(by_default[name])
+        assert not gone, f"no {name} has the default {gone}: take it out"
+
+
+@pytest.mark.parametrize("name", OTHER_DEFAULTS)
+def test_the_reason_stands_in_the_docstring(name):
+    pytest.importorskip("numpydoc")
+    by_default = _by_default()[name]
+    for default, reasons in OTHER_DEFAULTS[name].items():
+        for path in by_default[default]:
+            description = _description(CALLABLES[path], name)
+            assert any(reason in description for reason in reasons), (
+                f"{path} does not say why {name} is {default}: {description}"
+            )
+
+
+def _description(function, name):
+    from numpydoc.docscrape import ClassDoc, FunctionDoc
+
+    read = ClassDoc if inspect.isclass(function) else FunctionDoc
+    for parameter in read(function)["Parameters"]:
+        if name in parameter.name.split(", "):
+            return " ".join(" ".join(parameter.desc).split())
+    return ""
+
+
+def test_shared_parameters_stand_in_one_order():
+    """Of any two parameters that can be given by position, one comes first
+    everywhere.
+    """
+    orders = defaultdict(list)
+    for path, function in CALLABLES.items():
+        names = [
+            parameter.name
+            for parameter in _parameters(function)
+            if parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+        ]
+        for index, first in enumerate(names):
+            for second in names[index + 1 :]:
+                orders[first, second].append(path)
+    both_ways = {pair: orders[pair] for pair in orders if pair[::-1] in orders}
+    assert not both_ways
+
+
+def test_a_shared_parameter_is_positional_everywhere_or_nowhere():
+    kinds = defaultdict(lambda: defaultdict(list))
+    for path, function in CALLABLES.items():
+        for parameter in _parameters(function):
+            kinds[parameter.name][parameter.kind is parameter.KEYWORD_ONLY].append(path)
+    mixed = {name: dict(kinds[name]) for name in kinds if len(kinds[name]) == 2}
+    new = {name: mixed[name] for name in mixed.keys() - MAIN_OR_OPTION.keys()}
+    assert not new, "make it the same everywhere, or say in MAIN_OR_OPTION why not"
+    assert sorted(MAIN_OR_OPTION.keys() - mixed.keys()) == [], "take these out"
