@@ -12,8 +12,8 @@ from skcalib._rows.links import (
     row_sums,
     two_class_log_odds,
 )
+from skcalib._solvers.logistic import platt_doubt
 from skcalib._solvers.newton import minimise_convex
-from skcalib._solvers.temperature import platt_doubt
 
 # Floors that are tried beside 0; K times the floor stays within the limit. A larger
 # floor must gain this many nats of log-likelihood, summed over the rows that are looked

@@ -23,6 +23,28 @@ def check_groups(groups, n_samples, *, name="groups", scores_name="y_proba"):
     return sorted_labels(groups, name)
 
 
+def hint_at_alphabet(scores, codes, classes, hint):
+    """Warn where the event was chosen by the alphabet, and its scores are the smaller
+    ones.
+
+    `codes` are 1 or True for the event, the second of `classes`.
+    """
+    if not isinstance(classes[1], str):
+        return
+    is_event = np.asarray(codes) == 1
+    if is_event.all() or not is_event.any():
+        return
+    of_event = scores[is_event].mean()
+    of_others = scores[~is_event].mean()
+    if of_event < of_others:
+        other, event = (str(label) for label in classes)
+        warn(
+            f"The event is {event!r}, the last label in the order of the alphabet, and"
+            f" its scores are lower: {of_event:.3g} on average, those of {other!r}"
+            f" {of_others:.3g}. If the scores are those of {other!r}, {hint}"
+        )
+
+
 def encode_labels(y, n_columns, classes, *, name, classes_name, column_numbers=False):
     """Return the sorted classes, one per column, and each label's column index.
 

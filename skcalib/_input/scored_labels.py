@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from skcalib._input.labels import (
     check_label_vector,
     encode_labels,
+    hint_at_alphabet,
     shown,
     unique_labels,
     zero_one,
@@ -348,28 +349,6 @@ def hint_at_labels(y_proba, scores):
             "y_proba is exactly 0 or 1 in every row, as predicted labels are. A"
             " metric of calibration is for probabilities: pass predict_proba(X)[:,"
             " 1] if these are labels."
-        )
-
-
-def hint_at_alphabet(scores, codes, classes, hint):
-    """Warn where the event was chosen by the alphabet, and its scores are the smaller
-    ones.
-
-    `codes` are 1 or True for the event, the second of `classes`.
-    """
-    if not isinstance(classes[1], str):
-        return
-    is_event = np.asarray(codes) == 1
-    if is_event.all() or not is_event.any():
-        return
-    of_event = scores[is_event].mean()
-    of_others = scores[~is_event].mean()
-    if of_event < of_others:
-        other, event = (str(label) for label in classes)
-        warn(
-            f"The event is {event!r}, the last label in the order of the alphabet, and"
-            f" its scores are lower: {of_event:.3g} on average, those of {other!r}"
-            f" {of_others:.3g}. If the scores are those of {other!r}, {hint}"
         )
 
 

@@ -9,7 +9,7 @@ from sklearn.utils.validation import validate_data
 from skcalib._input.scalars import as_numbers, first_string
 from skcalib._input.tensors import as_array, column_names
 from skcalib._input.warn import warn
-from skcalib._rows.blocks import row_blocks
+from skcalib._rows.blocks import inside_unit_interval, row_blocks
 
 # How far a probability or a row sum may be off by rounding: (refused beyond, left
 # untouched within).
@@ -247,17 +247,6 @@ def _doubtful_in_double(total, scores, untouched):
     for part in row_blocks(len(doubtful), scores.shape[1]):
         total[doubtful[part]] = scores[doubtful[part]].sum(axis=1, dtype=np.float64)
     return total
-
-
-def inside_unit_interval(scores):
-    """Return whether no score is negative (-0 included), above 1 or NaN, without a
-    temporary.
-
-    Read as unsigned integers, the floats from 0 to 1 are the numbers up to the one that
-    is read for 1, and all others are larger.
-    """
-    bits = f"u{scores.itemsize}"
-    return scores.view(bits).max(initial=0) <= np.ones(1, scores.dtype).view(bits)[0]
 
 
 def _check_range(scores, name, input, refused):

@@ -123,3 +123,14 @@ def label_hash(codes):
     for rows in row_blocks(len(codes)):
         digest.update(rank[codes[rows]].tobytes())
     return digest.hexdigest()
+
+
+def inside_unit_interval(scores):
+    """Return whether no score is negative (-0 included), above 1 or NaN, without a
+    temporary.
+
+    Read as unsigned integers, the floats from 0 to 1 are the numbers up to the one that
+    is read for 1, and all others are larger.
+    """
+    bits = f"u{scores.itemsize}"
+    return scores.view(bits).max(initial=0) <= np.ones(1, scores.dtype).view(bits)[0]

@@ -118,6 +118,20 @@ def platt_targets(labels, sample_weight=None, counts=None):
     return np.where(labels, (positives + 1) / (positives + 2), 1 / (negatives + 2))
 
 
+def platt_doubt(codes, weight, n_classes):
+    """Return the share of each row (n,) that Platt's targets give to other classes than
+    its own.
+
+    One row more of each of two classes would be of the other one; of more classes it is
+    one row of all.
+    """
+    if n_classes == 2:
+        return 1 / (np.bincount(codes, weight, 2)[codes] + 2)
+    return np.full(
+        len(codes), 1 / ((len(codes) if weight is None else weight.sum()) + 2)
+    )
+
+
 class _PenalisedLogLoss(NamedTuple):
     """The weighted log-loss with its ridge, and its derivatives, summed block by
     block.

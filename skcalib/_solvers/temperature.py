@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import expit
 
 from skcalib._rows.blocks import condensed, row_blocks
+from skcalib._solvers.logistic import platt_doubt
 from skcalib._solvers.newton import minimise_convex
 
 # The least rows of a sample that gives the start, the least of them that are
@@ -92,20 +93,6 @@ def smoothed_inverse_temperature(log_odds, labels, sample_weight, few=None):
 def root_mean_square(values, sample_weight):
     """Return the root of the weighted mean of the squares."""
     return float(np.sqrt(np.average(values**2, weights=sample_weight)))
-
-
-def platt_doubt(codes, weight, n_classes):
-    """Return the share of each row (n,) that Platt's targets give to other classes than
-    its own.
-
-    One row more of each of two classes would be of the other one; of more classes it is
-    one row of all.
-    """
-    if n_classes == 2:
-        return 1 / (np.bincount(codes, weight, 2)[codes] + 2)
-    return np.full(
-        len(codes), 1 / ((len(codes) if weight is None else weight.sum()) + 2)
-    )
 
 
 def _doubt_slope(logits, codes, sample_weight):

@@ -10,9 +10,8 @@ from sklearn.base import BaseEstimator
 from skcalib._defaults import DefaultObjects
 from skcalib._input.scalars import as_numbers, check_int, invalid
 from skcalib._input.scored_labels import check_score_column
-from skcalib._input.scores import inside_unit_interval
 from skcalib._input.tensors import as_array
-from skcalib._rows.blocks import row_blocks
+from skcalib._rows.blocks import inside_unit_interval, row_blocks
 from skcalib._rows.sorting import score_cells
 
 # Cumulative weights are sums of floats: a cut counts as reached within this share of

@@ -24,9 +24,9 @@ from skcalib._inference.count_draws import ClusterDraws, RowsInCells
 from skcalib._inference.hypotheses import Resampling
 from skcalib._inference.inversion import inverted_limits
 from skcalib._inference.results import IntervalEstimate, ResultTable
-from skcalib._input.labels import check_groups
+from skcalib._input.labels import check_groups, hint_at_alphabet
 from skcalib._input.scalars import check_confidence_level, check_int
-from skcalib._input.scored_labels import check_scored_labels, hint_at_alphabet
+from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.warn import warn
 from skcalib._intervals.influence import Influence
 from skcalib._rows.sorting import mid_rank_cells

@@ -15,7 +15,7 @@ from skcalib._cells.reductions import spread_top_label, top_label
 from skcalib._defaults import check_fitted
 from skcalib._fitting.folds import taken
 from skcalib._fitting.provenance import provenance
-from skcalib._input.scored_labels import hint_at_alphabet
+from skcalib._input.labels import hint_at_alphabet
 from skcalib._input.scores import (
     MAX_MAGNITUDE,
     check_estimator_scores,
