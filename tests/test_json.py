@@ -17,6 +17,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import skcalib
 from skcalib._rows.links import rounded
+from skcalib._rows.pooling import geometric_pool
 from skcalib.binning import (
     EqualMass,
     FixedEdges,
@@ -269,14 +270,15 @@ def test_the_calibration_part_of_a_classifier(classifier, n_classes, ensemble):
     )
     assert back.predict(np.stack(scores)).tolist() == model.predict(X).tolist()
     recalibrators = [pair.recalibrator for pair in model.calibrated_classifiers_]
-    of_all = np.mean(
-        [
-            one.predict_proba(rounded(_given(scores[0], method)))
-            for one in recalibrators
-        ],
-        axis=0,
-    )
-    np.testing.assert_allclose(back.predict_proba(scores[0]), of_all, rtol=0, atol=1e-9)
+    of_all = [
+        one.predict_proba(rounded(_given(scores[0], method))) for one in recalibrators
+    ]
+    if model.pooling_exponent_ is None:
+        expected = np.mean(of_all, axis=0)
+    else:
+        expected = geometric_pool(of_all, model.pooling_exponent_)
+    found = back.predict_proba(scores[0])
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
 
 
 def _given(scores, method):
