@@ -5,6 +5,7 @@ pictures are made by code.
 import re
 import runpy
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +36,7 @@ RUN_ELSEWHERE = {
 }
 SLOW = {"pipelines.md"}
 # Packages that users bring: their blocks run where they are installed.
-PEERS = {"xgboost", "lightgbm", "catboost", "torch"}
+PEERS = {"xgboost", "lightgbm", "catboost", "torch", "keras"}
 NEEDS = {
     "after_release.md": ["pandas"],
     "coming_from.md": ["pandas"],
@@ -106,6 +107,9 @@ def test_code_runs(page, tmp_path, monkeypatch):
 )
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 def test_code_of_packages_that_users_bring(page, peer, tmp_path, monkeypatch):
+    if peer == "keras" and not find_spec("tensorflow"):
+        monkeypatch.setenv("KERAS_BACKEND", "torch")
+        pytest.importorskip("torch")
     pytest.importorskip(peer)
     monkeypatch.chdir(tmp_path)
     _run(page, {}, peer)
