@@ -44,6 +44,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "describe_thumbnails",
     "find_words",
     "link_examples",
     "link_names",

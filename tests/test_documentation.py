@@ -386,5 +386,12 @@ def test_an_example_has_a_title_a_text_and_steps(path):
     compile(text, path.name, "exec")
 
 
+def test_every_thumbnail_is_described():
+    pytest.importorskip("docutils")
+    path = DOC / "extensions" / "describe_thumbnails.py"
+    described = runpy.run_path(str(path))["DESCRIPTIONS"]
+    assert set(described) == {path.stem for path in EXAMPLES}
+
+
 def test_there_are_at_least_twelve_examples():
     assert len(EXAMPLES) >= 12

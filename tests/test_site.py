@@ -54,6 +54,7 @@ return {
   overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
   cut: cut, h1: size('h1'), h2: size('h2'), h3: size('h3'),
   missing: [...article.querySelectorAll('img')].filter(i => i.complete && i.naturalWidth === 0).map(i => i.src),
+  mute: [...article.querySelectorAll('img')].filter(i => !i.alt).map(i => i.src),
 };
 """  # noqa: E501
 
@@ -75,6 +76,7 @@ def faults(browser, path):
     found = [f"cut: {one}" for one in seen["cut"]] + [
         f"missing: {one}" for one in seen["missing"]
     ]
+    found += [f"without words: {one}" for one in seen["mute"]]
     found += (
         [f"{seen['overflow']} pixels to scroll sideways"]
         if seen["overflow"] > 0
@@ -108,6 +110,7 @@ def test_faults_are_found(browser, tmp_path):
     assert any("headings" in one for one in faults(browser, path))
     assert any("narrow" in one for one in faults(browser, path))
     assert any("missing" in one for one in faults(browser, path))
+    assert any("without words" in one for one in faults(browser, path))
 
 
 @pytest.mark.parametrize("width", [390, 768, 1280])
