@@ -28,7 +28,7 @@ MUTATIONS = [
         "np.log(PROBABILITY_CLIP)",
         "small_rules",
     ),
-    ("_rows/blocks.py", "held % 2 == 1", "held % 2 == 0", "condensed floor"),
+    ("_rows/blocks.py", "filled % 2 == 1", "filled % 2 == 0", "condensed floor"),
     ("_rows/sorting.py", "np.minimum(cut + 1, last)", "np.minimum(cut, last)", "ranks"),
     (
         "_rows/sorting.py",
@@ -134,8 +134,8 @@ MUTATIONS = [
     ),
     (
         "_inference/bias.py",
-        "min(1.0, 2 * min(bdtrc(k - 1",
-        "min(1.0, 2 * min(bdtrc(k",
+        "at_least = bdtrc(k - 1, n, score)",
+        "at_least = bdtrc(k, n, score)",
         "by_group",
     ),
     # Metrics, evaluation, recalibrators.
@@ -249,8 +249,8 @@ MUTATIONS = [
     ),
     (
         "_defaults.py",
-        "or type(now) is not type(value)",
-        "or False",
+        "type(now) is type(remembered_value)",
+        "True",
         "small_rules",
     ),
     # Files that no fault above touches.
@@ -316,8 +316,8 @@ MUTATIONS = [
     ),
     (
         "_errors/smooth.py",
-        "return _smoothed(of, sigma) - sigma",
-        "return _smoothed(of, sigma) - 2 * sigma",
+        "return _smoothed(coefficients, sigma) - sigma",
+        "return _smoothed(coefficients, sigma) - 2 * sigma",
         "smoothing bin_free",
     ),
     (

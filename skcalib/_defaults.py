@@ -29,37 +29,46 @@ def check_fitted(estimator):
 
 
 def _remembered(value):
-    """Return a value and what it holds, by name, each in this form: `set_params`
-    changes nested objects in place.
+    """Return a copy of a parameter's value, and the same of each parameter inside it.
+
+    The second is a dict by name, each entry again such a pair: `set_params` changes
+    nested objects in place, so that remembering the outer one would not do.
     """
     is_list = isinstance(value, (list, tuple))
     if is_list and any(hasattr(item, "get_params") for item in value):
-        held = {number: _remembered(item) for number, item in enumerate(value)}
-        return type(value)(value), held
+        inside = {number: _remembered(item) for number, item in enumerate(value)}
+        return type(value)(value), inside
     if isinstance(value, (np.ndarray, list)) and np.array_equal(value, value):
         # edges or labels, which may be changed in place; a list of splits is not
         return value.copy(), {}
     if not hasattr(value, "get_params") or isinstance(value, type):
         return value, {}
-    params = value.get_params(deep=False)
-    held = {
-        name: _remembered(param) for name, param in params.items() if name not in _FREE
-    }
-    return value, held
+    inside = {}
+    for name, param in value.get_params(deep=False).items():
+        if name not in _FREE:
+            inside[name] = _remembered(param)
+    return value, inside
 
 
 def _changed(name, remembered, now):
     """Return the name, the remembered and the present value of the first parameter that
     differs, or None.
     """
-    value, held = remembered
+    remembered_value, inside = remembered
     is_list = isinstance(now, (list, tuple))
-    if not held or type(now) is not type(value) or (is_list and len(now) != len(held)):
-        is_same = now is value or np.array_equal(now, value)
-        return None if is_same else (name, value, now)
-    values = dict(enumerate(now)) if is_list else vars(now)
-    for key, remembered_inside in held.items():
-        change = _changed(f"{name}__{key}", remembered_inside, values.get(key))
+    has_same_form = type(now) is type(remembered_value)
+    if is_list and len(now) != len(inside):
+        has_same_form = False
+    if not inside or not has_same_form:
+        if now is remembered_value or np.array_equal(now, remembered_value):
+            return None
+        return name, remembered_value, now
+    if is_list:
+        present = dict(enumerate(now))
+    else:
+        present = vars(now)
+    for key, remembered_inside in inside.items():
+        change = _changed(f"{name}__{key}", remembered_inside, present.get(key))
         if change is not None:
             return change
     return None
@@ -155,11 +164,10 @@ class DefaultObjects:
         object in some classes.
         """
         names = {*self._get_param_names(), "input"}.difference(_FREE)
-        self._fitted_with_ = {
-            name: _remembered(getattr(self, name))
-            for name in sorted(names)
-            if hasattr(self, name)
-        }
+        self._fitted_with_ = {}
+        for name in sorted(names):
+            if hasattr(self, name):
+                self._fitted_with_[name] = _remembered(getattr(self, name))
 
     def _resolved(self, name):
         """Return a fresh clone of the object in parameter `name`, or of its default

@@ -50,13 +50,18 @@ def run_demo(data, seed):
         "Bins are chosen by 3-fold GridSearchCV (log-loss); nothing is fitted on the"
         " held-out rows.\n"
     )
-    print(f"{'model':<42}" + "".join(f"{column:>10}" for column in _COLUMNS))
+    header = f"{'model':<42}"
+    for column in _COLUMNS:
+        header += f"{column:>10}"
+    print(header)
     for name, model in _models(n_classes=len(set(y))):
         model.fit(X, y)
-        figures = (
-            -scorer(model, X_held_out, y_held_out) for scorer in _COLUMNS.values()
-        )
-        print(f"{name:<42}" + "".join(f"{figure:10.4f}" for figure in figures))
+        line = f"{name:<42}"
+        for scorer in _COLUMNS.values():
+            # scorers are negated losses
+            loss = -scorer(model, X_held_out, y_held_out)
+            line += f"{loss:10.4f}"
+        print(line)
         if hasattr(model, "gain_"):
             gain = model.gain_
     print(
@@ -72,25 +77,25 @@ def run_demo(data, seed):
 def _models(n_classes):
     """Yield names and unfitted models, one classifier in each form."""
     yield "bare model", GaussianNB()
-    has_temperature = parse_version(sklearn.__version__) >= parse_version("1.8")
-    for method in (
-        "sigmoid",
-        "isotonic",
-        *(["temperature"] if has_temperature else []),
-    ):
+    methods = ["sigmoid", "isotonic"]
+    if parse_version(sklearn.__version__) >= parse_version("1.8"):
+        methods.append("temperature")
+    for method in methods:
         for ensemble in (True, False):
-            name = f"scikit-learn: {method}, ensemble={ensemble}"
-            yield (
-                name,
-                CalibratedClassifierCV(GaussianNB(), method=method, ensemble=ensemble),
+            model = CalibratedClassifierCV(
+                GaussianNB(), method=method, ensemble=ensemble
             )
+            yield f"scikit-learn: {method}, ensemble={ensemble}", model
     yield (
         "RecalibratedClassifierCV(GaussianNB())",
         RecalibratedClassifierCV(GaussianNB()),
     )
-    recalibrator = SplineCalibration() if n_classes == 2 else DirichletCalibration()
+    if n_classes == 2:
+        recalibrator = SplineCalibration()
+    else:
+        recalibrator = DirichletCalibration()
     yield f"  with {recalibrator}", RecalibratedClassifierCV(GaussianNB(), recalibrator)
-    # the cache of the out-of-fold scores: they are the same for all bins
+    # The out-of-fold scores are the same for all bins: the pipeline caches them.
     with TemporaryDirectory() as folder:
         steps = [
             ("scores", CrossFittedClassifier(GaussianNB())),

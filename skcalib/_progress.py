@@ -19,7 +19,8 @@ class Progress:
     """
 
     def __init__(self, title, verbose):
-        self.title, self.verbose = title, verbose
+        self.title = title
+        self.verbose = verbose
         self.begun = monotonic()
         self.last = -float("inf")
 

@@ -166,16 +166,23 @@ def overall_verdict(verdicts):
     verdict : Verdict
         "mixed" has the numbers of the largest that is off.
     """
-    off = [found for found in verdicts if found.is_off]
-    unclear = [found for found in verdicts if found.kind == "cannot tell"]
+    off = []
+    unclear = []
+    fine = []
+    for verdict in verdicts:
+        if verdict.is_off:
+            off.append(verdict)
+        elif verdict.kind == "cannot tell":
+            unclear.append(verdict)
+        elif verdict.kind == "fine":
+            fine.append(verdict)
+    if not off and unclear:
+        return max(unclear, key=lambda verdict: verdict.n_needed or float("inf"))
     if not off:
-        if not unclear:
-            return max(verdicts, key=lambda found: found.limit)
-        return max(unclear, key=lambda found: found.n_needed or float("inf"))
-    worst = max(off, key=lambda found: min(abs(found.low), abs(found.high)))
-    is_fine_elsewhere = any(found.kind == "fine" for found in verdicts)
-    on_both_sides = len({found.estimate > 0 for found in off}) == 2
-    if is_fine_elsewhere or on_both_sides:
+        return max(verdicts, key=lambda verdict: verdict.limit)
+    worst = max(off, key=lambda verdict: min(abs(verdict.low), abs(verdict.high)))
+    is_too_high = {verdict.estimate > 0 for verdict in off}
+    if fine or len(is_too_high) == 2:
         return Verdict(
             "mixed", worst.estimate, worst.low, worst.high, worst.n, worst.tolerance
         )

@@ -54,18 +54,16 @@ class ClassifierWrapper(MetaEstimatorMixin, BaseEstimator):
         routing : MetadataRouter
             The routes of the methods that fit the classifier.
         """
-        to_fit, to_split = MethodMapping(), MethodMapping()
+        to_fit = MethodMapping()
+        to_split = MethodMapping()
         for caller in self._callers:
             to_fit.add(caller=caller, callee="fit")
             to_split.add(caller=caller, callee="split")
-        router = MetadataRouter(owner=type(self).__name__).add(
-            estimator=self._classifier(), method_mapping=to_fit
-        )
-        return (
+        router = MetadataRouter(owner=type(self).__name__)
+        router.add(estimator=self._classifier(), method_mapping=to_fit)
+        if hasattr(self, "cv"):
             router.add(splitter=self.cv, method_mapping=to_split)
-            if hasattr(self, "cv")
-            else router
-        )
+        return router
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -100,14 +98,19 @@ class ClassifierWrapper(MetaEstimatorMixin, BaseEstimator):
         if get_config()["enable_metadata_routing"]:
             routed = process_routing(self, caller, **params)
         else:
-            params = {
-                name: value for name, value in params.items() if value is not None
-            }
-            split_params = (
-                {"groups": params.pop("groups")} if "groups" in params else {}
-            )
+            # Without routing, groups are for the splitter and all else is for the
+            # classifier.
+            fit_params = {}
+            split_params = {}
+            for name, metadata in params.items():
+                if metadata is None:
+                    continue
+                if name == "groups":
+                    split_params[name] = metadata
+                else:
+                    fit_params[name] = metadata
             routed = Bunch(
-                estimator=Bunch(fit=params), splitter=Bunch(split=split_params)
+                estimator=Bunch(fit=fit_params), splitter=Bunch(split=split_params)
             )
         return ClassifierFits(estimator, X, y, classes, response_method, routed)
 
@@ -376,18 +379,16 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         names_in = check_feature_names_in(
             self, input_features, generate_names=self.passthrough is not False
         )
+        labels = self.classes_
+        if self.response_method_ == "decision_function" and len(labels) == 2:
+            labels = labels[1:]  # one column, the decision for the second class
         prefix = type(self).__name__.lower()
-        one_column = (
-            self.response_method_ == "decision_function" and len(self.classes_) == 2
-        )
-        names = [
-            f"{prefix}_{label}"
-            for label in (self.classes_[1:] if one_column else self.classes_)
-        ]
-        names += [
-            key if isinstance(key, str) else names_in[key]
-            for key in self._passthrough_keys()
-        ]
+        names = [f"{prefix}_{label}" for label in labels]
+        for key in self._passthrough_keys():
+            if isinstance(key, str):
+                names.append(key)
+            else:
+                names.append(names_in[key])
         return np.asarray(names, dtype=object)
 
     def __sklearn_tags__(self):
@@ -412,25 +413,25 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         if "sample_weight" in fits.routed.estimator.fit:
             check_sample_weight(fits.routed.estimator.fit["sample_weight"], len(fits.y))
         if caller == "fit":
-            scores, self.estimator_ = None, fits.on_all_rows()
+            scores = None
+            self.estimator_ = fits.on_all_rows()
         else:
             scores, _, self.estimator_ = fits.cross_fitted(self.cv, self._run)
-        self.classes_, self.response_method_ = fits.classes, fits.response_method
+        self.classes_ = fits.classes
+        self.response_method_ = fits.response_method
         return scores
 
     def _passthrough_keys(self):
-        keys = (
-            []
-            if self.passthrough is False
-            else np.array(self.passthrough, dtype=object, ndmin=1).tolist()
-        )
-        if any(
-            isinstance(key, bool) or not isinstance(key, str | Integral) for key in keys
-        ):
-            raise ValueError(
-                "passthrough must be False or the names or integer positions of"
-                f" columns of X, found {self.passthrough!r}."
-            )
+        """Return the names or positions of the columns that are passed through."""
+        if self.passthrough is False:
+            return []
+        keys = np.array(self.passthrough, dtype=object, ndmin=1).tolist()
+        for key in keys:
+            if isinstance(key, bool) or not isinstance(key, str | Integral):
+                raise ValueError(
+                    "passthrough must be False or the names or integer positions of"
+                    f" columns of X, found {self.passthrough!r}."
+                )
         return keys
 
     def _joined(self, scores, X):
@@ -445,8 +446,26 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
                 scores, columns, self.get_feature_names_out().tolist()
             )
         if columns.dtype.kind not in "biuf":
-            scores, columns = scores.astype(object), columns.astype(object)
+            scores = scores.astype(object)
+            columns = columns.astype(object)
         return np.hstack([scores, columns])
+
+
+def _check_split(train, test, fold, name, n_samples):
+    """Raise where a side of a split is empty, or both sides share a row."""
+    if not (len(train) and len(test)):
+        raise ValueError(
+            f"{name} trains fold {fold} on {len(train)} rows and tests it on"
+            f" {len(test)}."
+        )
+    is_tested = np.zeros(n_samples, dtype=bool)
+    is_tested[test] = True
+    in_both = is_tested[train]
+    if in_both.any():
+        raise ValueError(
+            f"{name} trains fold {fold} on row {train[in_both].min()}, which"
+            " that fold tests: keep them apart."
+        )
 
 
 class ClassifierFits(NamedTuple):
@@ -486,34 +505,26 @@ class ClassifierFits(NamedTuple):
                 " that is already fitted is wrapped: FrozenEstimator(model), from"
                 " sklearn.frozen, is used as it is."
             )
-        splitter, n_samples = check_cv(cv, self.y, classifier=True), len(self.y)
-        name = f"cv ({type(splitter if cv is None or isinstance(cv, Integral) else cv).__name__})"  # noqa: E501
-        splits = splitter.split(self.X, self.y, **self.routed.splitter.split)
-        splits = [
-            tuple(row_indices(rows, n_samples) for rows in split) for split in splits
-        ]
+        n_samples = len(self.y)
+        splitter = check_cv(cv, self.y, classifier=True)
+        # Errors name what the user gave or, for a number of folds, what it stands for.
+        shown = cv
+        if cv is None or isinstance(cv, Integral):
+            shown = splitter
+        name = f"cv ({type(shown).__name__})"
+        splits = []
+        split_params = self.routed.splitter.split
+        for train, test in splitter.split(self.X, self.y, **split_params):
+            splits.append((row_indices(train, n_samples), row_indices(test, n_samples)))
         if not splits:
             raise ValueError(
                 f"{name} gives no splits. A generator is used up after a fit: give a"
                 " list or a splitter."
             )
         for fold, (train, test) in enumerate(splits):
-            if not (len(train) and len(test)):
-                raise ValueError(
-                    f"{name} trains fold {fold} on {len(train)} rows and tests it on"
-                    f" {len(test)}."
-                )
-            is_tested = np.zeros(n_samples, dtype=bool)
-            is_tested[test] = True
-            in_both = is_tested[train]
-            if in_both.any():
-                raise ValueError(
-                    f"{name} trains fold {fold} on row {train[in_both].min()}, which"
-                    " that fold tests: keep them apart."
-                )
-        times_tested = np.bincount(
-            np.concatenate([test for _, test in splits]), minlength=n_samples
-        )
+            _check_split(train, test, fold, name, n_samples)
+        all_tested = np.concatenate([test for _, test in splits])
+        times_tested = np.bincount(all_tested, minlength=n_samples)
         if tested == "once" and (times_tested != 1).any():
             row = int(np.argmax(times_tested != 1))
             raise ValueError(

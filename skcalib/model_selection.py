@@ -129,12 +129,12 @@ class SharpestWithin:
             raise ValueError(
                 "The search must compute the rule's scorers: pass scoring=rule.scoring."
             )
-        folds = (
-            key
-            for key in cv_results
-            if key.startswith("split") and key.endswith(f"_test_{_CALIBRATION}")
-        )
-        squares = -np.column_stack([cv_results[key] for key in folds])
+        of_folds = []
+        for key, scores in cv_results.items():
+            if key.startswith("split") and key.endswith(f"_test_{_CALIBRATION}"):
+                of_folds.append(scores)
+        # the scorer gives negated squares of the error (n_candidates, n_folds)
+        squares = -np.column_stack(of_folds)
         n_folds = squares.shape[1]
         if n_folds > 1:
             standard_error = squares.std(axis=1, ddof=1) / np.sqrt(n_folds)

@@ -22,6 +22,7 @@ from skcalib._input.classifier_scores import classifier_scores
 from skcalib._input.scores import check_sample_weight
 from skcalib._input.tensors import as_array, as_given
 from skcalib._input.warn import warn
+from skcalib._rows.blocks import taken
 from skcalib._rows.links import rounded
 from skcalib._rows.pooling import POOLING_EXPONENT, geometric_pool
 from skcalib.cross_fitting import ClassifierFits, ClassifierWrapper
@@ -278,16 +279,16 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
             If `estimator` has neither `decision_function` nor `predict_proba`, or
             `recalibrator` lacks a method.
         """
-        estimator, methods = self._classifier(), ("decision_function", "predict_proba")
+        estimator = self._classifier()
+        # The default recalibrator prefers probabilities, any other one decisions.
+        methods = ("decision_function", "predict_proba")
+        if self.recalibrator is None:
+            methods = ("predict_proba", "decision_function")
         params = self._metadata(estimator, sample_weight, fit_params)
-        fits = self._fits(
-            X, y, methods[:: -1 if self.recalibrator is None else 1], params
-        )
+        fits = self._fits(X, y, methods, params)
         sample_weight = check_sample_weight(sample_weight, len(fits.y))
-        ensemble, recalibrator = (
-            self._resolved_ensemble(estimator),
-            self._resolved("recalibrator"),
-        )
+        ensemble = self._resolved_ensemble(estimator)
+        recalibrator = self._resolved("recalibrator")
         _weight_params(recalibrator, sample_weight)
         _refuse_columns(check_recalibrator(recalibrator))
         self.classes_ = fits.classes
@@ -303,12 +304,16 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         self._copy_attributes(
             ("n_features_in_", "feature_names_in_"), pairs[0].estimator
         )
+        # One recalibrator may serve the classifiers of all folds, whose scores are then
+        # pooled.
         serves_all = pairs[0].recalibrator is pairs[-1].recalibrator
-        pools = ensemble == "auto" and serves_all and len(pairs) > 1
-        self.pooling_exponent_ = POOLING_EXPONENT if pools else None
-        self._copy_attributes(
-            ("gain_", "chosen_"), pairs[0].recalibrator if serves_all else None
-        )
+        self.pooling_exponent_ = None
+        if ensemble == "auto" and serves_all and len(pairs) > 1:
+            self.pooling_exponent_ = POOLING_EXPONENT
+        source = None
+        if serves_all:
+            source = pairs[0].recalibrator
+        self._copy_attributes(("gain_", "chosen_"), source)
         return self
 
     def predict_proba(self, X: Any) -> Any:
@@ -376,7 +381,9 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         return self._resolved("estimator")
 
     def _unfitted_classifier(self):
-        return _linear_svc() if self.estimator is None else self.estimator
+        if self.estimator is None:
+            return _linear_svc()
+        return self.estimator
 
     def _check_fitted(self):
         # scikit-learn's check collects tags first, a tenth of a prediction of one row.
@@ -444,12 +451,10 @@ class _PairFits(NamedTuple):
                     "cv tests a fold on one row alone, too little for a recalibrator:"
                     " use ensemble=False."
                 )
-            return run(
-                [
-                    delayed(self._of_fold)(fold, *split)
-                    for fold, split in enumerate(splits)
-                ]
-            )
+            calls = []
+            for fold, (train, test) in enumerate(splits):
+                calls.append(delayed(self._of_fold)(fold, train, test))
+            return run(calls)
         models, scores, model_of_all = fits.of_folds_and_all(splits, run)
         for fold, model in enumerate(models):
             _known_classes(model, fold)
@@ -480,10 +485,11 @@ class _PairFits(NamedTuple):
         """Return the recalibrator fitted to the scores of rows, with a column for each
         of `classes`: all by default.
         """
-        recalibrator, method = clone(self.recalibrator), self.fits.response_method
+        recalibrator = clone(self.recalibrator)
+        method = self.fits.response_method
         classes = self.fits.classes if classes is None else classes
         _describe_scores(recalibrator, {"input": _SCALE[method], "classes": classes})
-        weight = None if self.sample_weight is None else self.sample_weight[rows]
+        weight = taken(self.sample_weight, rows)
         return recalibrator.fit(
             rounded(scores), self.fits.y[rows], **_weight_params(recalibrator, weight)
         )
@@ -568,13 +574,17 @@ def _describe_scores(recalibrator, description):
             _describe_scores(step, description)
             description = {"classes": description["classes"]}
         return
-    names = recalibrator.get_params(deep=False)
-    recalibrator.set_params(
-        **{name: value for name, value in description.items() if name in names}
-    )
-    inner = {name: value for name, value in description.items() if name not in names}
-    if inner and "recalibrator" in names:
-        if names["recalibrator"] is None:
+    params = recalibrator.get_params(deep=False)
+    outer = {}
+    inner = {}
+    for name, setting in description.items():
+        if name in params:
+            outer[name] = setting
+        else:
+            inner[name] = setting
+    recalibrator.set_params(**outer)
+    if inner and "recalibrator" in params:
+        if params["recalibrator"] is None:
             recalibrator.set_params(recalibrator=recalibrator._resolved("recalibrator"))
         _describe_scores(recalibrator.recalibrator, inner)
 
@@ -608,11 +618,10 @@ def _weight_params(recalibrator, sample_weight):
     """
     if sample_weight is None:
         return {}
-    takers = {
-        name: step
-        for name, step in _steps(recalibrator).items()
-        if has_fit_parameter(step, "sample_weight")
-    }
+    takers = {}
+    for name, step in _steps(recalibrator).items():
+        if has_fit_parameter(step, "sample_weight"):
+            takers[name] = step
     if not takers:
         raise ValueError(
             f"sample_weight was given, but fit of {recalibrator!r} does not take it:"
@@ -630,8 +639,8 @@ def _steps(recalibrator):
     """Return the steps of a pipeline by their names, or the recalibrator alone."""
     if not isinstance(recalibrator, Pipeline):
         return {"": recalibrator}
-    return {
-        name: step
-        for name, step in recalibrator.steps
-        if step is not None and not isinstance(step, str)
-    }
+    steps = {}
+    for name, step in recalibrator.steps:
+        if step is not None and not isinstance(step, str):  # "passthrough"
+            steps[name] = step
+    return steps

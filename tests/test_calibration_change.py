@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from skcalib._inference.results import IntervalEstimate
 from skcalib.binning import EqualMass
-from skcalib.evaluation._compare import square_and_add
+from skcalib.evaluation._paired_differences import square_and_add
 from skcalib.metrics import (
     BinStatistics,
     calibration_by_group,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from skcalib._rows.blocks import taken
 from skcalib._rows.sorting import DistinctScores
 
 _ONE_SCORE = 1e-12  # a variance below it is that of one score, rounded
@@ -95,7 +96,8 @@ class CellSums:
         """Variance of the scores within each cell over s (1 - s): how much less than a
         binomial its events vary.
         """
-        score, variance = self.mean_score, self.score_variance
+        score = self.mean_score
+        variance = self.score_variance
         spread = score * (1 - score)
         return np.minimum(
             np.divide(variance, spread, out=np.zeros(len(score)), where=spread > 0), 1
@@ -183,9 +185,12 @@ class Cells(CellSums):
             return parts[0]
         sums = {"edges": None}
         for field in fields(cls)[1:]:
-            of_parts = [getattr(cells, field.name) for cells in parts]
-            is_known = all(values is not None for values in of_parts)
-            sums[field.name] = np.concatenate(of_parts) if is_known else None
+            columns = [getattr(cells, field.name) for cells in parts]
+            # A sum that one of the problems lacks is unknown for all.
+            if any(column is None for column in columns):
+                sums[field.name] = None
+            else:
+                sums[field.name] = np.concatenate(columns)
         return cls(**sums)
 
     @classmethod
@@ -195,7 +200,7 @@ class Cells(CellSums):
         sums = {"edges": np.append(bins.edges[:1], bins.edges[1:][is_filled])}
         for field in fields(cls)[1:]:
             values = getattr(bins, field.name)
-            sums[field.name] = None if values is None else values[is_filled]
+            sums[field.name] = taken(values, is_filled)
         return cls(**sums)
 
     def condensed(self, most):

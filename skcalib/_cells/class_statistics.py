@@ -151,10 +151,10 @@ def summed_batch(
         sample_weight=sample_weight,
         labels=labels,
     )
-    of_tasks = [
-        bin_statistics(task.scores, task.labels, edges, task.sample_weight)
-        for task in binary_tasks(data, multiclass)
-    ]
+    of_tasks = []
+    for task in binary_tasks(data, multiclass):
+        weight = task.sample_weight
+        of_tasks.append(bin_statistics(task.scores, task.labels, edges, weight))
     if multiclass != "marginal":
         return of_tasks[0]
     return ClassBinStatistics(dict(zip(data.classes.tolist(), of_tasks, strict=True)))
@@ -178,8 +178,12 @@ def _no_rows(y_proba, edges, multiclass, labels):
     empty = bin_statistics(np.empty(0), np.empty(0, dtype=bool), edges)
     if multiclass != "marginal":
         return empty
-    n_classes = np.shape(y_proba)[1] if np.ndim(y_proba) == 2 else 2
-    classes = np.arange(n_classes) if labels is None else np.asarray(labels)
+    if labels is not None:
+        classes = np.asarray(labels)
+    elif np.ndim(y_proba) == 2:
+        classes = np.arange(np.shape(y_proba)[1])
+    else:
+        classes = np.arange(2)
     return ClassBinStatistics({label: empty for label in classes.tolist()})
 
 

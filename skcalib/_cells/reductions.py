@@ -181,58 +181,70 @@ class PooledTask(BinaryTask):
         return task
 
     def adjusted(self, cells):
-        """Return the cells with the second moments at which they tell how their events
-        vary: a row has one event.
+        """Return the cells with second moments that tell the variance of their events,
+        where each row has exactly one event among its pairs.
 
-        A row whose scores in a cell sum to q adds q (1 - q) to the variance of its
-        events, and the noise of the cell is that of means of rows, not of pairs. Cells
-        of scores that do not sum to 1 stay as they are.
+        `Cells` count the pairs of a row and a class as if they were independent. Here
+        the events of a row in a cell are one trial, whose probability q is the sum of
+        its scores there: it adds q (1 - q) to the variance, and the noise of the cell
+        is that of means of rows, not of pairs. Cells of scores that do not sum to 1
+        stay as they are.
         """
         scores = self.scores.reshape(-1, self.n_columns).astype(np.float64)
         if not one_label_a_row(scores):
             return cells
         if isinstance(cells, BinStatistics):
             cells = Cells.of_bins(cells)
-        shape = len(scores), len(cells.weight)
-        code = cells.of_rows(self.scores)
+        n_rows = len(scores)
+        n_cells = len(cells.weight)
+        cell_of_pair = cells.of_rows(self.scores)
         starts = np.arange(0, scores.size + 1, self.n_columns)
 
         def by_row(values):
             """Return the sums of values of pairs by row and cell, as a sparse array."""
-            sums = csr_array((values, code, starts), shape, copy=True)
+            sums = csr_array(
+                (values, cell_of_pair, starts), (n_rows, n_cells), copy=True
+            )
             sums.sum_duplicates()
             return sums
 
+        # 1. What each row has in each of its cells: arrays of one entry each, with the
+        # cell and the weight of the row beside them.
         score = by_row(scores.ravel())
-        residual = by_row((self.labels - self.scores).astype(np.float64))
+        residual = by_row((self.labels - self.scores).astype(np.float64)).data
         n_pairs = by_row(np.ones(scores.size)).data
         cell = score.indices
-        weight = np.ones(len(scores))
+        weight = np.ones(n_rows)
         if self.sample_weight is not None:
             weight = self.sample_weight[:: self.n_columns]
         weight = np.repeat(weight, np.diff(score.indptr))
-        total, mean, deviation = cells.weight, cells.mean_score, cells.deviation
-        # The events of a row in a cell are one trial of probability q, the sum of its
-        # scores there. The second moment is the one that says so.
-        of_rows = weight * score.data * (1 - score.data)
-        variance = np.bincount(cell, of_rows, shape[1]) / total
+
+        # 2. The square of the scores with which mean - square is the variance of
+        # trials.
+        total = cells.weight
+        mean = cells.mean_score
+        of_trials = weight * score.data * (1 - score.data)
+        variance = np.bincount(cell, of_trials, n_cells) / total
         squares = total * (mean - np.minimum(variance, mean * (1 - mean)))
+
+        # 3. The product of scores and labels with which `residual_variance` / (total -
+        # 1) is the variance of the mean of the rows.
         products = cells.weighted_score_label
-        # so that `residual_variance` / (total - 1) is the variance of the mean of the
-        # rows
         if products is not None:
-            n_rows = np.bincount(cell, weight, shape[1])
-            of_rows = weight * (residual.data - n_pairs * deviation[cell]) ** 2
-            noise = np.bincount(cell, of_rows, shape[1])
-            noise *= n_rows / np.maximum(n_rows - 1, 1) * (total - 1) / total**2
+            rows_in_cell = np.bincount(cell, weight, n_cells)
+            deviation = cells.deviation
+            off = residual - n_pairs * deviation[cell]
+            noise = np.bincount(cell, weight * off**2, n_cells)
+            correction = rows_in_cell / np.maximum(rows_in_cell - 1, 1)
+            noise *= correction * (total - 1) / total**2
             products = (
                 cells.weighted_label + squares - total * (noise + deviation**2)
             ) / 2
-        found = replace(
+        adjusted = replace(
             cells, weighted_score_squared=squares, weighted_score_label=products
         )
-        vars(found)["mean_score"] = mean  # a quotient of sums would round
-        return found
+        vars(adjusted)["mean_score"] = mean  # a quotient of sums would round
+        return adjusted
 
 
 class BinnedTask:
@@ -421,18 +433,19 @@ def binary_tasks(data, multiclass, *, pooled=False):
         yield data
         return
     kind = resolve_multiclass(multiclass, data, pooled=pooled)
-    scores, weight = data.scores, data.sample_weight
+    scores = data.scores
+    weight = data.sample_weight
     if kind == "binary":
         yield BinaryTask(scores, data.labels, weight)
         return
     if data.is_binary:
         scores = np.column_stack((1 - scores, scores))
     if kind == "top_label":
-        predicted, confidence = (
-            top_label(scores)
-            if data.predicted is None
-            else (data.predicted, data.confidence)
-        )
+        if data.predicted is None:
+            predicted, confidence = top_label(scores)
+        else:
+            predicted = data.predicted
+            confidence = data.confidence
         yield BinaryTask(confidence, data.labels == predicted, weight)
     elif kind == "pooled":
         yield PooledTask.of(scores, data.labels, weight)

@@ -284,14 +284,8 @@ class LabelBinnedPower(PluginPower):
         else:
             weight = self.task.sample_weight[order]
         starts = np.flatnonzero(np.diff(self.cells.of_rows(scores))) + 1
-        scores_of_bins = np.split(scores, starts)
-        weight_of_bins = np.split(weight, starts)
-        return [
-            _gap_table(scores_of_bin, weight_of_bin, self.norm)
-            for scores_of_bin, weight_of_bin in zip(
-                scores_of_bins, weight_of_bins, strict=True
-            )
-        ]
+        bins = zip(np.split(scores, starts), np.split(weight, starts), strict=True)
+        return [_gap_table(*bin_rows, self.norm) for bin_rows in bins]
 
 
 def _gap_table(scores, weight, norm):

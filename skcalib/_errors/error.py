@@ -244,7 +244,9 @@ class ClassPowers(NamedTuple):
 
     @classmethod
     def of(cls, data, error):
-        """Return it for validated data and a `CalibrationError`."""
+        """Return how the powers of an error's problems are combined, for validated
+        data.
+        """
         kind = resolve_multiclass(error.reduction(data), data, pooled=True)
         if kind == "marginal":
             weight = error.class_weights(data.classes)

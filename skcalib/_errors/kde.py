@@ -47,7 +47,8 @@ class KdeError(CalibrationError):
     def of_task(self, task, most=None):
         """See `CalibrationError`: the value takes the rows, which need no order."""
         if most is None:
-            cells, grid = task, _VALUE_GRID
+            cells = task
+            grid = _VALUE_GRID
         else:
             cells = task.cells(most)
             grid = _DRAWS_GRID

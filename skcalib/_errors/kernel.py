@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 
 from skcalib._cells.reductions import check_rows_or_bins, is_counted
 from skcalib._input.scalars import check_number, check_option
+from skcalib._rows.blocks import weights_or_ones
 from skcalib.binning._base import WEIGHT_TOLERANCE
 
 # rows that stand for all in the median distance and in the draws of the test
@@ -98,19 +99,26 @@ class KernelError:
         expected = (rows.weight[:, None] * proba).T @ features
         # |e_y - p|^2 |feature|^2 for each row and label
         distance = 1 - 2 * proba + np.sum(proba**2, axis=1, keepdims=True)
-        own = np.sum(features**2, axis=1)[:, None] * distance
+        pair_with_itself = np.sum(features**2, axis=1)[:, None] * distance
 
         def statistic(labels, sample_weight=None):
-            weight = np.ones(len(labels)) if sample_weight is None else sample_weight
+            """Return the sum over pairs of different rows of the kernel times both
+            residuals, for labels drawn once or several times.
+            """
+            weight = weights_or_ones(sample_weight, len(labels))
             row = np.arange(len(labels)) % len(proba)
             labels = labels.astype(np.intp)
             counts = csr_array(
                 (weight.astype(np.float32), (labels, row)),
                 (proba.shape[1], len(proba)),
             )
-            self_pairs = weight**2 if importance else weight
+            # The estimate has pairs of different rows only. An integer weight stands
+            # for copies, which are different rows.
+            self_weight = weight
+            if importance:
+                self_weight = weight**2
             square = np.sum((counts @ features - expected) ** 2)
-            return float(square - self_pairs @ own[row, labels])
+            return float(square - self_weight @ pair_with_itself[row, labels])
 
         observed = statistic(data.labels, data.sample_weight)
         drawn = [statistic(labels, **weights) for labels, _, weights in draws]

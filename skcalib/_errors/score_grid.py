@@ -57,16 +57,20 @@ class ScoreGrid(NamedTuple):
         `masses` gives, for a slice of the rows, one or more arrays of their masses:
         each has a row of the result.
         """
-        below, above = 0.0, 0.0
+        below = 0.0
+        above = 0.0
+        n_points = self.n_cells + 1
         for rows in row_blocks(len(scores), at_least=2 * self.n_cells):
             cell, share = self.shares(scores[rows])
-            parts = list(masses(rows))
-            below = below + np.stack(
-                [_summed(cell, mass, self.n_cells + 1) for mass in parts]
-            )
-            above = above + np.stack(
-                [_summed(cell, mass * share, self.n_cells + 1) for mass in parts]
-            )
+            totals = []
+            totals_above = []
+            for mass in masses(rows):
+                totals.append(_summed(cell, mass, n_points))
+                totals_above.append(_summed(cell, mass * share, n_points))
+            below = below + np.stack(totals)
+            above = above + np.stack(totals_above)
+        # A row gives `share` of its mass to the point above its cell, the rest to the
+        # one below.
         below -= above
         below[:, 1:] += above[:, :-1]
         return below

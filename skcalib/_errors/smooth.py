@@ -18,6 +18,7 @@ from skcalib._errors.score_grid import (
     trapezoid,
 )
 from skcalib._input.scalars import check_number
+from skcalib._rows.blocks import total_weight
 
 # Grid cells per standard deviation of the Gaussian, coarsest and finest grid: those of
 # the value keep the rounding of scores to the grid below 1e-3 of the width.
@@ -95,6 +96,9 @@ class SmoothPower(ErrorPower):
 
     @cached_property
     def _rounding(self):
+        """Return how draws are rounded to a grid: one as fine as the width of the
+        kernel needs.
+        """
         wanted = _DRAWS_FINEST
         if self.width is not None:
             wanted = _DRAWS_CELLS_PER_WIDTH / self.width
@@ -139,10 +143,13 @@ def _fixed_point_of(scores, labels, sample_weight):
     a quarter of the grid, whose further coefficients the smoothing makes 0, and one
     secant step on the whole grid makes it exact.
     """
-    total = len(scores) if sample_weight is None else sample_weight.sum()
+    total = total_weight(sample_weight, len(scores))
 
     def residual(rows):
-        weight = 1 if sample_weight is None else sample_weight[rows]
+        """Return the weighted residuals of some rows, divided by the total weight."""
+        weight = 1
+        if sample_weight is not None:
+            weight = sample_weight[rows]
         gap = np.subtract(labels[rows], scores[rows], dtype=np.float64)
         return (weight / total * gap,)
 
@@ -160,8 +167,8 @@ def _fixed_point_of(scores, labels, sample_weight):
             return _smoothed(coefficients, narrowest)
         fineness *= 2
 
-    def excess(sigma, of=sketch):
-        return _smoothed(of, sigma) - sigma
+    def excess(sigma, coefficients=sketch):
+        return _smoothed(coefficients, sigma) - sigma
 
     if excess(1.0) >= 0:
         return 1.0

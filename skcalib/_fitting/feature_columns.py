@@ -25,14 +25,15 @@ class FeatureColumns:
         n_columns).
         """
         columns = _plain_columns(X, name)
-        # Of each column the rank of its frequent categories, a dict, or the cuts
-        # between its cells, an array.
-        self._learned = [
-            (_frequent if values.dtype.kind == "O" else cuts_between_cells)(
-                values[~missing]
-            )
-            for values, missing in columns.values()
-        ]
+        # What each column is cut by: a dict with the rank of its frequent categories,
+        # or an array of the cuts between the cells of its numbers.
+        self._learned = []
+        for values, missing in columns.values():
+            present = values[~missing]
+            if values.dtype.kind == "O":
+                self._learned.append(_frequent(present))
+            else:
+                self._learned.append(cuts_between_cells(present))
         return self._encoded(columns)
 
     def transform(self, X, name):
@@ -50,16 +51,17 @@ class FeatureColumns:
         return np.array([isinstance(one, dict) for one in self._learned])
 
     def _encoded(self, columns):
+        """Return the cells of the columns as floats (n, n_columns), NaN for missing
+        values and for categories that were not seen.
+        """
         encoded = []
         for (name, (values, missing)), learned in zip(
             columns.items(), self._learned, strict=True
         ):
             codes = np.full(len(values), np.nan)
             if isinstance(learned, dict):
-                codes[~missing] = [
-                    learned.get(value, np.nan)
-                    for value in values[~missing].astype(object).tolist()
-                ]
+                present = values[~missing].astype(object).tolist()
+                codes[~missing] = [learned.get(value, np.nan) for value in present]
             else:
                 codes[~missing] = cells(_numbers(name, values[~missing]), learned)
             encoded.append(codes)
@@ -85,10 +87,11 @@ def cells(values, cuts):
 
 
 def _plain_columns(X, name):
-    return {
-        key: plain_column(column, name=key)
-        for key, column in table_columns(X, name=name).items()
-    }
+    """Return the values of each column and which are missing, by its name."""
+    columns = {}
+    for key, column in table_columns(X, name=name).items():
+        columns[key] = plain_column(column, name=key)
+    return columns
 
 
 def _frequent(values):

@@ -5,8 +5,7 @@ floor, or a clipping constant.
 import numpy as np
 from scipy.special import expit
 
-from skcalib._fitting.folds import taken
-from skcalib._rows.blocks import condensed, row_blocks
+from skcalib._rows.blocks import condensed, row_blocks, taken, weights_or_ones
 from skcalib._rows.links import (
     log_probability,
     row_sums,
@@ -133,7 +132,7 @@ def _two_class_likelihoods(floors, scores, codes, sample_weight, input):
 
 def _many_class_likelihoods(floors, scores, codes, sample_weight, input):
     """Return the same for more classes, in the units of the rows that are looked at."""
-    weight = np.ones(len(codes)) if sample_weight is None else sample_weight
+    weight = weights_or_ones(sample_weight, len(codes))
     doubt = platt_doubt(codes, weight, scores.shape[1])
     n_quantiles = min(_MOST_ROWS, _MOST_SCORES // scores.shape[1])
     if len(codes) > n_quantiles > 0:
@@ -143,7 +142,9 @@ def _many_class_likelihoods(floors, scores, codes, sample_weight, input):
         weight = np.full(len(rows), min(share, 1.0))
     logits = np.empty((scores.shape[1], len(floors), len(codes)))
     for number, floor in enumerate(floors):
-        above = floored(scores, floor, input) if floor > 0 else scores
+        above = scores
+        if floor > 0:
+            above = floored(scores, floor, input)
         if input == "probability":
             above = log_probability(above)
         logits[:, number] = above.T
@@ -185,6 +186,10 @@ def _likelihoods(logits, codes, weight, doubt):
     rough = logits.astype(np.float32 if n_classes > 2 else np.float64, copy=False)
 
     def derivatives(inverse):
+        """Return the first two derivatives of the loss by each inverse temperature: the
+        mean of the logits under the softmax less that of the labels, and their
+        variance.
+        """
         odds = np.exp(inverse.astype(rough.dtype)[:, None] * rough)
         total = odds.sum(axis=0)
         odds *= rough

@@ -8,6 +8,7 @@ from scipy.special import log_softmax
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 
+from skcalib._rows.blocks import taken, weights_or_ones
 from skcalib._rows.links import PROBABILITY_CLIP, log_probability, two_class_log_odds
 
 _SEED = 0
@@ -95,22 +96,21 @@ def cross_validation_folds(
             seed,
             max_train_rows,
         )
-    splits = [
-        [row_indices(rows, len(codes)) for rows in split]
-        for split in check_cv(cv).split(scores, codes)
-    ]
-    folds = [
-        Fold(train, taken(sample_weight, train), test, taken(sample_weight, test))
-        for train, test in splits
-    ]
-    times = np.bincount(
-        np.concatenate([fold.test for fold in folds]), minlength=len(codes)
-    )
-    if (times != 1).any():
-        row = int(np.argmax(times != 1))
+    n_rows = len(codes)
+    folds = []
+    for train, test in check_cv(cv).split(scores, codes):
+        train = row_indices(train, n_rows)
+        test = row_indices(test, n_rows)
+        folds.append(
+            Fold(train, taken(sample_weight, train), test, taken(sample_weight, test))
+        )
+    predicted_rows = np.concatenate([fold.test for fold in folds])
+    n_predictions = np.bincount(predicted_rows, minlength=n_rows)
+    if (n_predictions != 1).any():
+        row = int(np.argmax(n_predictions != 1))
         raise ValueError(
             f"cv must predict every row exactly once, but it predicts row {row}"
-            f" {times[row]} times: {cv!r}."
+            f" {n_predictions[row]} times: {cv!r}."
         )
     return folds
 
@@ -127,12 +127,21 @@ def row_indices(rows, n_samples):
         ) from None
 
 
+def _turned(columns, sign):
+    """Return the columns of scores of two classes turned round where `sign` is -1."""
+    if sign == 1:
+        return columns
+    if len(columns) == 2:
+        return columns[::-1]
+    return -columns
+
+
 def _dealt_folds(
     n_folds, scores, codes, sample_weight, input, stratified, seed, max_train_rows
 ):
     """Return random folds that depend on the rows alone, not on their order."""
     n_rows = len(codes)
-    weight = np.ones(n_rows) if sample_weight is None else sample_weight
+    weight = weights_or_ones(sample_weight, n_rows)
     # Rows are dealt alike whichever of two labels counts as the event: the labels and
     # the order of the scores are turned round where the event is the frequent one.
     # Scores are negated, not subtracted from 1, in which tiny ones would be lost.
@@ -144,15 +153,17 @@ def _dealt_folds(
     copies = _copies(sample_weight, n_rows)
     if stratified == "auto":
         stratified = len(np.unique(codes)) < _MANY_CLASSES
-    stratum = codes if stratified else np.zeros(n_rows, dtype=np.intp)
+    if stratified:
+        stratum = codes
+    else:
+        stratum = np.zeros(n_rows, dtype=np.intp)
 
     # 1. The rows in an order by their content: rows that tie are the same, so that it
     # does not matter which of them comes first.
-    cells = () if input is None else _cells(scores, input, sign).T
-    columns = scores.T
-    if sign == -1:
-        columns = columns[::-1] if len(columns) == 2 else -columns
-    order = _order((weight, codes, *columns, *cells, stratum))
+    cells = ()
+    if input is not None:
+        cells = _cells(scores, input, sign).T
+    order = _order((weight, codes, *_turned(scores.T, sign), *cells, stratum))
 
     # 2. Each copy of a row is shuffled within its stratum.
     dealt = np.repeat(order, copies[order])
@@ -170,7 +181,8 @@ def _dealt_folds(
         to_train = dealt[hand != k]
         if max_train_rows is not None:
             # The copies lie class by class: every step-th is a stratified sample.
-            to_train = to_train[:: max(-(-len(to_train) // max_train_rows), 1)]
+            step = -(-len(to_train) // max_train_rows)  # rounded up
+            to_train = to_train[:: max(step, 1)]
         train_share = np.bincount(to_train, minlength=n_rows) / copies
         train = np.flatnonzero(train_share)
         test = np.flatnonzero(test_share)
@@ -250,8 +262,3 @@ def _cells(scores, input, sign=1):
     else:
         values = log_probability(scores)
     return np.floor(np.clip(values, -limit, limit) / _CELL + _EDGE)
-
-
-def taken(sample_weight, rows):
-    """Return the weights of some rows, None where every row counts once."""
-    return None if sample_weight is None else sample_weight[rows]

@@ -4,6 +4,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from skcalib._inference.results import IntervalEstimate
+from skcalib._rows.blocks import total_weight
 
 
 def gain_interval(gains, folds, sample_weight, level):
@@ -27,7 +28,7 @@ def row_gain_interval(gains, sample_weight, level=0.9, variance_of_fits=0.0):
     """Return the mean of what rows gain out of fold and its interval, by default
     without the noise of the fits.
     """
-    total = len(gains) if sample_weight is None else sample_weight.sum()
+    total = total_weight(sample_weight, len(gains))
     mean = np.average(gains, weights=sample_weight)
     variance = np.average((gains - mean) ** 2, weights=sample_weight) + variance_of_fits
     width = ndtri((1 + level) / 2) * np.sqrt(variance / max(total - 1, 1))

@@ -53,6 +53,9 @@ class MemberFits(NamedTuple):
         return fitted, seconds
 
     def _fit_member(self, member, scores, codes, sample_weight, start, sibling):
+        """Fit a member: one of this package, with nothing of its own to check, past the
+        checks.
+        """
         if not is_plain(member):
             y = self.classes[codes]
             return member.fit(scores, y, sample_weight=sample_weight)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import log_expit, logsumexp
 
 from skcalib._fitting.ridge_path import best_on_path, tried
-from skcalib._rows.blocks import row_blocks
+from skcalib._rows.blocks import row_blocks, taken, weights_or_ones
 from skcalib._rows.links import log_odds_against_rest
 from skcalib._solvers.leave_one_out import inverse_hessian, left_out_log_odds
 from skcalib._solvers.logistic import fit_logistic, platt_targets
@@ -41,7 +41,7 @@ class ClassProblems(NamedTuple):
         classes `closed` (n, K).
         """
         if closed is not None:
-            weight = np.ones(len(codes)) if sample_weight is None else sample_weight
+            weight = weights_or_ones(sample_weight, len(codes))
             sample_weight = weight * ~closed.T
         log_odds_of = log_odds_against_rest(probabilities)
         log_odds = np.stack([log_odds_of(column) for column in probabilities.T])
@@ -120,6 +120,7 @@ class ClassProblems(NamedTuple):
         path = []
 
         def losses():
+            """Fit with each class pooling in turn, and yield the loss."""
             coefs = None
             for class_pooling in poolings:
                 # each fit starts from the last
@@ -138,40 +139,35 @@ class ClassProblems(NamedTuple):
         """
         n_classes, n_rows = self.log_odds.shape
         penalty = self._penalty(pooled, class_pooling)
+        problems = list(self._of_each(pooled))
         # What a Newton step without a row needs of each class's fit.
-        fits = [
-            (
-                features,
-                targets,
-                coef,
-                inverse_hessian(features, n_rows, self._weight_of(k), coef, penalty),
-                self._weight_of(k),
+        inverse_hessians = []
+        for k, ((features, _), coef) in enumerate(zip(problems, coefs, strict=True)):
+            inverse_hessians.append(
+                inverse_hessian(features, n_rows, self._weight_of(k), coef, penalty)
             )
-            for k, ((features, targets), coef) in enumerate(
-                zip(self._of_each(pooled), coefs, strict=True)
-            )
-        ]
         loss = 0.0
         for rows in row_blocks(n_rows, n_classes, at_least=_LEAST_BLOCK):
             labels = self.labels[:, rows]
-            weight = None if self._row_weight is None else self._row_weight[rows]
             log_proba = np.empty(labels.shape)
-            for of_class, (features, targets, coef, inverse, weight_of_class) in zip(
-                log_proba, fits, strict=True
-            ):
+            for k, (features, targets) in enumerate(problems):
                 left_out = left_out_log_odds(
                     features(rows),
                     targets[rows],
-                    None if weight_of_class is None else weight_of_class[rows],
-                    coef,
-                    inverse,
+                    taken(self._weight_of(k), rows),
+                    coefs[k],
+                    inverse_hessians[k],
                 )
-                log_expit(left_out, out=of_class)
+                log_expit(left_out, out=log_proba[k])
             if self._is_by_class:
                 log_proba[self.sample_weight[:, rows] == 0] = -np.inf
             # The K probabilities of a row are divided by their sum.
             losses = logsumexp(log_proba, axis=0) - log_proba.T[labels.T]
-            loss += losses.sum() if weight is None else weight @ losses
+            weight = taken(self._row_weight, rows)
+            if weight is None:
+                loss += losses.sum()
+            else:
+                loss += weight @ losses
         return float(loss)
 
     def _of_each(self, pooled):

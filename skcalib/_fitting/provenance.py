@@ -27,13 +27,18 @@ def provenance(recalibrator, scores, codes, sample_weight):
     weights in any order (see `row_hash`); ``label_hash`` of the labels in the order of
     their rows; ``versions`` of Python and the packages.
     """
-    parameters = recalibrator.get_params(deep=False)
+    parameters = {}
+    for name, value in recalibrator.get_params(deep=False).items():
+        parameters[name] = _plain(value)
+    weight_type = None
+    if sample_weight is not None:
+        weight_type = "frequency"
     return {
         "method": type(recalibrator).__name__,
-        "parameters": {name: _plain(value) for name, value in parameters.items()},
+        "parameters": parameters,
         "n_rows": len(scores),
         "events": _counts(codes, len(recalibrator.classes_)),
-        "weight_type": None if sample_weight is None else "frequency",
+        "weight_type": weight_type,
         "hash": row_hash(scores, codes, sample_weight),
         "label_hash": label_hash(codes),
         "versions": dict(_versions()),
@@ -76,7 +81,9 @@ def _plain(value):
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
-        return value if np.isfinite(value) else str(value)
+        if np.isfinite(value):
+            return value
+        return str(value)  # JSON has no nan and no infinity
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     if isinstance(value, dict):

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from skcalib._fitting.folds import cross_validation_folds, taken
-from skcalib._rows.blocks import row_blocks
+from skcalib._fitting.folds import cross_validation_folds
+from skcalib._rows.blocks import row_blocks, taken, total_weight
 from skcalib._solvers.leave_one_out import leave_one_out_loss, log_loss_hessian
 from skcalib._solvers.newton import damped_solution
 from skcalib._solvers.softmax_regression import MOST_KEPT, fit_softmax_regression
@@ -199,6 +199,7 @@ def _path(problem, penalties, loss_of):
     path = []
 
     def losses():
+        """Fit with each ridge in turn, and yield the loss."""
         start = None
         curvature = None
         for penalty in penalties:
@@ -215,11 +216,13 @@ def _path(problem, penalties, loss_of):
 
 
 def tried(ridges, codes, sample_weight, n_classes):
-    """Return the ridges that the rows of a class are enough for, of a list with the
-    strongest first.
+    """Return the ridges to try, of a list with the strongest first: only that one where
+    classes have few rows.
     """
-    total = len(codes) if sample_weight is None else sample_weight.sum()
-    return ridges if total >= _LEAST_ROWS_A_CLASS * n_classes else ridges[:1]
+    total = total_weight(sample_weight, len(codes))
+    if total >= _LEAST_ROWS_A_CLASS * n_classes:
+        return ridges
+    return ridges[:1]
 
 
 def best_on_path(losses):

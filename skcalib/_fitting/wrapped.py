@@ -24,12 +24,11 @@ def class_parameters(recalibrator, classes):
     """Return `classes` under each name by which the recalibrator or one inside it takes
     them.
     """
-    names = recalibrator.get_params()
-    return {
-        name: classes
-        for name in names
-        if name == "classes" or name.endswith("__classes")
-    }
+    parameters = {}
+    for name in recalibrator.get_params():
+        if name == "classes" or name.endswith("__classes"):
+            parameters[name] = classes
+    return parameters
 
 
 def check_recalibrator(recalibrator, name="recalibrator"):

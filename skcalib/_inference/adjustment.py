@@ -5,6 +5,7 @@ discrete p-values.
 import numpy as np
 
 from skcalib._inference.bias import event_count_pmf
+from skcalib._rows.blocks import total_weight
 
 _MOST_CONVOLVED = 2000  # rows; of more the p-value counts as continuous
 # relative, of p-values beyond some hundred rows, which are approximations
@@ -66,7 +67,7 @@ def pvalue_distribution(scores, weight=None, alternative="two-sided"):
     """Return what the p-value of the number of events can be, and how probable that is;
     None: continuous.
     """
-    n_rows = len(scores) if weight is None else weight.sum()
+    n_rows = total_weight(weight, len(scores))
     if n_rows > _MOST_CONVOLVED or (weight is not None and (weight % 1).any()):
         return None
     mass = event_count_pmf(scores, weight)

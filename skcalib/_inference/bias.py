@@ -11,6 +11,7 @@ from scipy.special import bdtr, bdtrc, betaincinv, expit, ndtr, ndtri
 
 from skcalib._input.scalars import as_numbers
 from skcalib._intervals.influence import Influence, too_few_units
+from skcalib._rows.blocks import weights_or_ones
 from skcalib._rows.links import log_odds
 
 # below this total weight the distribution of the number of events is convolved exactly
@@ -70,7 +71,8 @@ def bias_test(scores, events, confidence_level, weight=None, residual_variance=N
         where bias_pvalue < 1 - confidence_level.
     """
     z, weight = _cells(as_numbers(scores, "scores"), weight)
-    total, stretch = weight.sum(), 1.0
+    total = weight.sum()
+    stretch = 1.0
     if residual_variance is not None:
         q = expit(z)
         stretch = np.sqrt(
@@ -121,7 +123,7 @@ def rows_bias_test(
         Why they are; empty where they are not.
     """
     scores = as_numbers(scores, "scores")
-    weight = np.ones(len(scores)) if weight is None else weight
+    weight = weights_or_ones(weight, len(scores))
     total = weight.sum()
     residual = labels - scores
     residual = residual - weight @ residual / total
@@ -137,11 +139,13 @@ def rows_bias_test(
             return BiasTest(1.0, np.nan, np.nan, 1.0), reason
         effect = max(effect, _weight_effect(weight, variance, importance))
     else:
-        reason = too_few_units(weight, importance) if importance else ""
-        if reason:
-            return BiasTest(1.0, np.nan, np.nan, 1.0), reason
+        squares = weight
+        if importance:
+            reason = too_few_units(weight, importance)
+            if reason:
+                return BiasTest(1.0, np.nan, np.nan, 1.0), reason
+            squares = weight**2
         effect = _weight_effect(weight, variance, importance)
-        squares = weight**2 if importance else weight
         spread = _spread_of_weights(squares, residual**2, variance, weight)
     events = weight @ labels / effect
     return bias_test(scores, events, confidence_level, weight / effect, spread), ""
@@ -178,19 +182,22 @@ def bins_bias_test(statistics, scores, weight, confidence_level, *, importance=F
         spread = statistics.total_residual_variance
         return bias_test(scores, events, confidence_level, weight, spread)
     bins = statistics.weight > 0
-    held = statistics.weight[bins]
-    size = statistics.weight_squared[bins] / held  # weight of an effective row
+    total = statistics.weight[bins]
+    row_weight = statistics.weight_squared[bins] / total  # of an effective row
+    # mean of s (1 - s) by bin: the variance of a label if the scores are right
     variance = statistics.weighted_score - statistics.weighted_score_squared
-    variance = np.maximum(variance[bins], 0) / held
-    # sum of w (y - s - mean)^2 by bin
+    variance = np.maximum(variance[bins], 0) / total
+    # sum of w (y - s - mean)^2 by bin: the variance that the labels show
     excess = (statistics.weighted_label - statistics.weighted_score)[bins]
-    mean = excess.sum() / held.sum()
-    square = statistics.residual_square[bins] - 2 * mean * excess + mean**2 * held
-    squares = size * held
+    mean = excess.sum() / total.sum()
+    square = statistics.residual_square[bins] - 2 * mean * excess + mean**2 * total
+    # All weights are divided by one factor, with which the variance of the number of
+    # events is right.
+    squares = row_weight * total
     effect = 1.0
     if variance.any():
-        effect = float(squares @ variance / (held @ variance))
-    spread = _spread_of_weights(squares, square / held, variance, held)
+        effect = float(squares @ variance / (total @ variance))
+    spread = _spread_of_weights(squares, square / total, variance, total)
     return bias_test(scores, events / effect, confidence_level, weight / effect, spread)
 
 
@@ -264,56 +271,78 @@ def _even_test(score, total, events, confidence_level):
     """
     counts_rows = float(total).is_integer() and float(events).is_integer()
     if not (total < _FEW_ROWS and counts_rows and 0 < events < total):
-        return _shift_tests(
-            log_odds(np.array([score])), np.array([total]), events, confidence_level
-        )[0]
-    k, total, tail = round(events), round(total), (1 - confidence_level) / 2
-    pvalue = min(1.0, 2 * min(bdtrc(k - 1, total, score), bdtr(k, total, score)))
-    low, high = (
-        score - betaincinv(k + 1, total - k, 1 - tail),
-        score - betaincinv(k, total - k + 1, tail),
+        z = log_odds(np.array([score]))
+        test, _ = _shift_tests(z, np.array([total]), events, confidence_level)
+        return test
+    k = round(events)
+    n = round(total)
+    tail = (1 - confidence_level) / 2
+    at_least = bdtrc(k - 1, n, score)
+    at_most = bdtr(k, n, score)
+    pvalue = float(min(1.0, 2 * min(at_least, at_most)))
+    # Clopper and Pearson's limits of the frequency: a quantile of a beta distribution
+    # each.
+    highest_frequency = betaincinv(k + 1, n - k, 1 - tail)
+    lowest_frequency = betaincinv(k, n - k + 1, tail)
+    return BiasTest(
+        pvalue,
+        float(score - highest_frequency),
+        float(score - lowest_frequency),
+        pvalue,
     )
-    return BiasTest(float(pvalue), float(low), float(high), float(pvalue))
 
 
 def _shift_tests(z, weight, events, confidence_level, stretch=1.0):
     """Return the test of a shift of the log-odds, and the same with an interval that is
     `stretch` times as long.
     """
-    tail, total = (1 - confidence_level) / 2, weight.sum()
-    # all rows but one have an event, or all
-    if total - events == 1 < events or events >= total * (1 - 1e-12):
+    tail = (1 - confidence_level) / 2
+    total = weight.sum()
+    # Where all rows but one have an event, or all, the test is that of the non-events.
+    has_one_non_event = total - events == 1 < events
+    if has_one_non_event or events >= total * (1 - 1e-12):
         mirrored = _shift_tests(
             -z, weight, round(total - events), confidence_level, stretch
         )
-        return [one._replace(low=-one.high, high=-one.low) for one in mirrored]
+        return [test._replace(low=-test.high, high=-test.low) for test in mirrored]
     if events <= total * 1e-12:
         pvalue, low, high = _no_event(z, weight, tail)
         # No spread of the labels is seen: the limits are those of rows that all have
         # the mean score.
         return BiasTest(pvalue, low, high, pvalue), BiasTest(pvalue, -1.0, 1.0, 1.0)
+
+    # The limits of the shift tau, at which the observed number k of events is in a
+    # tail: P(S >= k) = tail at the centre less `below`, P(S <= k) = tail at it plus
+    # `above`.
     tails = _Tails(z, weight, events)
     step = min(2 / np.sqrt(tails.variance), 4.0)
-    below = _root(tails.upper, tail, step)  # P(S >= k) = tail at the centre less this
+    below = _root(tails.upper, tail, step)
     above = _root(lambda tau: tails.lower(-tau), tail, step)
-    low, bias, high = (
-        _bias(z, weight, tails.centre + tau) for tau in (above, 0, -below)
-    )
+    low = _bias(z, weight, tails.centre + above)
+    bias = _bias(z, weight, tails.centre)
+    high = _bias(z, weight, tails.centre - below)
     pvalue = tails.two_sided(tails.centre)
     test = BiasTest(pvalue, low, high, pvalue)
     if stretch == 1:
         return test, test
-    delta = 0.0
-    # 0 is in the longer interval exactly where a smaller bias is in the other one
+
+    # 0 is in the longer interval exactly where a smaller bias is in the other one.
+    shift = 0.0
     if bias != 0:
         inside = bias * (1 - 1 / stretch)
-        delta = brentq(
-            lambda delta: _bias(z, weight, delta) - inside,
-            *sorted((0.0, tails.centre)),
+        shift = brentq(
+            lambda tau: _bias(z, weight, tau) - inside,
+            min(0.0, tails.centre),
+            max(0.0, tails.centre),
             xtol=1e-13,
         )
-    ends = bias - stretch * (bias - low), bias + stretch * (high - bias)
-    return test, BiasTest(pvalue, *ends, tails.two_sided(tails.centre - delta))
+    stretched = BiasTest(
+        pvalue,
+        bias - stretch * (bias - low),
+        bias + stretch * (high - bias),
+        tails.two_sided(tails.centre - shift),
+    )
+    return test, stretched
 
 
 def _cells(scores, weight):
@@ -344,13 +373,17 @@ class _Tails:
     def __init__(self, z, weight, events):
         self.centre = _centre(z, weight, events)
         q = expit(z + self.centre)
-        self.q, self.weight = q, weight
+        self.q = q
+        self.weight = weight
         self.variance = weight @ (q * (1 - q))
         self.skewness = weight @ (q * (1 - q) * (1 - 2 * q)) / (6 * self.variance)
         are_counts = not (weight % 1).any() and events % 1 == 0
-        self.is_one, self.log_pmf = events == 1 and are_counts, None
+        self.is_one = events == 1 and are_counts
+        # The exact distribution of the number of events, for few rows.
+        self.log_pmf = None
         if are_counts and weight.sum() < _FEW_ROWS:
-            mass, self.events = event_count_pmf(q, weight), round(events)
+            mass = event_count_pmf(q, weight)
+            self.events = round(events)
             self.distance = np.arange(len(mass)) - self.events
             with np.errstate(divide="ignore"):
                 self.log_pmf = np.log(mass)
@@ -439,6 +472,9 @@ def event_count_tails(scores, events, weight=None):
 
 
 def _event_count_tails(z, events, weight):
+    """Return the probabilities of at least and of at most as many events, if the scores
+    are right.
+    """
     total = weight.sum()
     if events <= total * 1e-12:
         return 1.0, float(np.exp(-weight @ np.logaddexp(0, z)))
@@ -484,11 +520,16 @@ def _root(tail, level, step):
     """
 
     def excess(tau):
-        return ndtri(min(max(tail(tau), 1e-300), _ALMOST_ONE)) - ndtri(level)
+        # ndtri is infinite at 0 and 1
+        inside = min(max(tail(tau), 1e-300), _ALMOST_ONE)
+        return ndtri(inside) - ndtri(level)
 
-    low, high = 0.0, step
+    low = 0.0
+    high = step
     while excess(high) > 0:
-        low, high = high, 2 * high
+        low = high
+        high = 2 * high
     while excess(low) < 0:
-        low, high = low - step, low
+        high = low
+        low = low - step
     return brentq(excess, low, high, xtol=1e-10, rtol=1e-12)

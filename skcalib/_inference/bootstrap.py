@@ -6,6 +6,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from skcalib._progress import Progress
+from skcalib._rows.blocks import weights_or_ones
 
 
 def basic_limits(
@@ -71,7 +72,7 @@ def _resampled_weights(data, n_resamples, rng, cluster, stratify):
     """
     n = len(data.scores)
     kept = data.kept
-    weight = np.ones(n) if data.sample_weight is None else data.sample_weight
+    weight = weights_or_ones(data.sample_weight, n)
     if cluster is not None:
         present, cluster_of_row = np.unique(cluster[kept], return_inverse=True)
         equal = np.full(len(present), 1 / len(present))

@@ -10,6 +10,7 @@ from skcalib._cells.reductions import BinnedTask
 from skcalib._errors.bin_free import range_of
 from skcalib._input.warn import warn
 from skcalib._intervals.influence import normal_pvalue
+from skcalib._rows.blocks import total_weight, weights_or_ones
 
 # Expected events or non-events below which an approximation is known to be poor: of all
 # rows, of one bin, on average.
@@ -29,12 +30,17 @@ def spiegelhalter(task, *, importance=False):
     w^2 (1 - 2 s)^2 s (1 - s).
     """
     scores = task.scores.astype(np.float64)
-    weight = np.ones(len(scores)) if task.sample_weight is None else task.sample_weight
-    squares = weight**2 if importance else weight
+    weight = weights_or_ones(task.sample_weight, len(scores))
+    # The weight of a row in the variance: w copies, or one row that counts w times.
+    squares = weight
+    if importance:
+        squares = weight**2
     excess = np.sum(weight * (task.labels - scores) * (1 - 2 * scores))
     variance = np.sum(squares * (1 - 2 * scores) ** 2 * scores * (1 - scores))
+    if variance == 0 and excess == 0:
+        return 0.0, 1.0
     if variance == 0:
-        return (0.0, 1.0) if excess == 0 else (np.copysign(np.inf, excess), 0.0)
+        return np.copysign(np.inf, excess), 0.0
     rows = weight * weight.sum() / squares.sum()  # that the weights are worth
     expected = min(np.sum(rows * scores), np.sum(rows * (1 - scores)))
     if expected < _FEW:
@@ -109,7 +115,7 @@ def _null_deviation(task):
     """
     total = task.bins.weight.sum() if isinstance(task, BinnedTask) else None
     if total is None:
-        total = len(task.scores) if task.weight is None else task.weight.sum()
+        total = total_weight(task.weight, len(task.scores))
     return float(np.sqrt(_row_variances(task).sum()) / total)
 
 
@@ -149,11 +155,9 @@ def cumulative_differences(cells):
 
     Both are relative to the total weight.
     """
-    weight, scores, total = (
-        cells.weight,
-        cells.mean_score.astype(np.float64),
-        cells.weight.sum(),
-    )
+    weight = cells.weight
+    scores = cells.mean_score.astype(np.float64)
+    total = cells.weight.sum()
     sums = np.cumsum(cells.weighted_label - weight * scores) / total
     return sums, np.sqrt(np.sum(weight * scores * (1 - scores))) / total
 

@@ -11,6 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from skcalib._cells.cells import Cells
 from skcalib._input.warn import warn
+from skcalib._rows.blocks import weights_or_ones
 
 BLOCK = 1 << 17  # counts drawn at a time: the temporaries stay in the cache
 # draws at a time where the cells are many, and their counts
@@ -69,19 +70,21 @@ class CountDraws:
         self.ratio = cells.score_ratio
         self.excess = cells.residual_factor - 1
         self.n_draws = n_draws
+        n_cells = len(self.trials)
         seed = rng.randint(np.iinfo(np.int32).max)
-        sizes = block_sizes(n_draws, len(self.trials))
+        sizes = block_sizes(n_draws, n_cells)
         if uniforms is not None:
-            self._blocks = [
-                _Block(block) for block in np.split(uniforms, np.cumsum(sizes)[:-1])
-            ]
+            ends = np.cumsum(sizes)
+            self._blocks = [_Block(block) for block in np.split(uniforms, ends[:-1])]
         else:
-            blocks = (
-                _Block(_uniform(seed, k, (size, len(self.trials))))
-                for k, size in enumerate(sizes)
-            )
-            self._blocks = list(blocks) if n_draws * len(self.trials) <= _KEPT else None
-            self._seed, self._sizes = seed, sizes
+            # Many numbers are drawn anew in each pass, from the seed.
+            self._seed = seed
+            self._sizes = sizes
+            self._blocks = None
+            if n_draws * n_cells <= _KEPT:
+                self._blocks = []
+                for k, size in enumerate(sizes):
+                    self._blocks.append(_Block(_uniform(seed, k, (size, n_cells))))
         self.is_one_block = self._blocks is not None and len(self._blocks) == 1
 
     @classmethod
@@ -104,16 +107,23 @@ class CountDraws:
         # Cells of one row, of many events, and the others each have their own law.
         is_single = self.trials == 1
         is_many = self.trials * np.minimum(frequency, 1 - frequency) >= _MANY
-        kinds = []
-        for is_held, counts_of in (
+        laws = (
             (is_single, _single_counts),
             (is_many, _normal_counts),
             (~(is_single | is_many), _rare_counts),
-        ):
-            if is_held.any():
-                cells = slice(None) if is_held.all() else np.flatnonzero(is_held)
-                law = self.trials[cells], frequency[cells], ratio[cells]
-                kinds.append((cells, counts_of(cells, *law)))
+        )
+        # For each law that has cells: these, and a function from random numbers to
+        # their counts.
+        kinds = []
+        for has_law, law in laws:
+            if has_law.any():
+                cells = np.flatnonzero(has_law)
+                if has_law.all():
+                    cells = slice(None)
+                counts_of = law(
+                    cells, self.trials[cells], frequency[cells], ratio[cells]
+                )
+                kinds.append((cells, counts_of))
         # The counts come kind by kind: these are the places of the cells among them.
         number = np.arange(len(frequency))
         place = np.argsort(np.concatenate([number[cells] for cells, _ in kinds]))
@@ -233,6 +243,9 @@ def _normal_counts(cells, n, f, ratio):
     deviation = np.sqrt(n * f * (1 - f) * (1 - ratio))
 
     def counts_of(block):
+        """Return counts for a block of standard normal deviates, corrected for skewness
+        (Cornish and Fisher).
+        """
         normal = _columns(block.normal, cells)
         counts = normal * normal
         counts *= skewness
@@ -273,7 +286,8 @@ def _cumulative_probabilities(n, rare, ratio):
             np.maximum(trials - k + 1, 0) / k * odds, axis=0
         )
         cumulative = below + np.cumsum(probabilities, axis=0)
-        probability, below = probabilities[-1], cumulative[-1]
+        probability = probabilities[-1]
+        below = cumulative[-1]
         steps.append(np.where(trials > k, cumulative, 1))
         k = k[-1] + np.arange(1, 2 * len(k) + 1)[:, None]
     steps = np.concatenate(steps)
@@ -312,7 +326,8 @@ def exclusive_draws(rows, n_cells, n_draws, rng):
     if n > most or weight is not None:
         share = None if weight is None else weight / weight.sum()
         drawn = rng.choice(n, min(n, most), replace=weight is not None, p=share)
-        cell_of, probability = cell_of[drawn], probability[drawn]
+        cell_of = cell_of[drawn]
+        probability = probability[drawn]
     cumulative = np.cumsum(probability, axis=1, dtype=np.float64)
     cumulative = cumulative[:, :-1] / cumulative[:, -1:]
     numbers = np.arange(len(cell_of))
@@ -384,9 +399,7 @@ class ClusterDraws:
                 " not known well enough, and the level is not held."
             )
         self._cluster = np.unique(cluster, return_inverse=True)[1]
-        weight = np.repeat(
-            np.ones(n) if rows.sample_weight is None else rows.sample_weight, n_tasks
-        )
+        weight = np.repeat(weights_or_ones(rows.sample_weight, n), n_tasks)
         cell = rows.cell.ravel()
         self._means = csr_array(
             (weight / cells.weight[cell], (cell, np.arange(n * n_tasks))),
@@ -407,30 +420,39 @@ class ClusterDraws:
     def __call__(self, frequency, c=0):
         """Yield blocks of event frequencies drawn for frequencies (m,)."""
         n_tasks = self._scores.shape[1]
+        # Each row's scores, shifted by what their cells' frequencies differ from the
+        # scores.
         least = 0 if n_tasks == 1 else _LEAST
-        probability = np.clip(
-            self._scores + (frequency - self._mean_score)[self._cell], least, 1
-        )
+        shift = (frequency - self._mean_score)[self._cell]
+        probability = np.clip(self._scores + shift, least, 1)
         if n_tasks > 1:
             # Rows that are scaled to sum to 1 no longer have the frequencies as means
             # of the cells: fit both in turn.
             for _ in range(_ROUNDS):
                 probability /= probability.sum(axis=1, keepdims=True)
-                probability *= (
-                    np.maximum(frequency, _LEAST) / (self._means @ probability.ravel())
-                )[self._cell]
+                present = self._means @ probability.ravel()
+                factor = np.maximum(frequency, _LEAST) / present
+                probability *= factor[self._cell]
             probability = np.cumsum(probability, axis=1)
             probability /= probability[:, -1:]
         threshold = ndtri(probability)
         for k in range(len(self._sizes)):
-            latent = self._latent(k) if self._kept is None else self._kept[k]
+            if self._kept is None:
+                latent = self._latent(k)
+            else:
+                latent = self._kept[k]
             labels = latent[..., None] < threshold
             if n_tasks > 1:
                 # the class whose thresholds the deviate lies between
                 labels = np.diff(labels, axis=-1, prepend=False)
-            yield (self._means @ labels.reshape(len(labels), -1).T.astype(np.float64)).T
+            # (rows and tasks, draws)
+            columns = labels.reshape(len(labels), -1).T.astype(np.float64)
+            yield (self._means @ columns).T
 
     def _latent(self, k):
+        """Return normal deviates (n_draws, n_rows) of a block, correlated within
+        clusters: a shared part and one of each row.
+        """
         rng = np.random.default_rng([self._seed, k])
         size = self._sizes[k]
         n_clusters = self._cluster.max() + 1

@@ -24,6 +24,7 @@ from skcalib._inference.count_draws import (
 )
 from skcalib._inference.inversion import Hypotheses
 from skcalib._progress import Progress
+from skcalib._rows.blocks import taken
 
 _MOST_CLASSES = 30  # whose dependence is drawn
 # of cells and draws up to which the dependence between classes is drawn
@@ -157,10 +158,9 @@ class _JoinedPowers:
     def noiseless(self, frequency):
         """Return the error itself for frequencies (m,) without noise."""
         pieces = np.split(frequency, self._ends)
-        powers = [
-            power.noiseless(piece)
-            for power, piece in zip(self._powers, pieces, strict=True)
-        ]
+        powers = []
+        for power, piece in zip(self._powers, pieces, strict=True):
+            powers.append(power.noiseless(piece))
         combined = float(self._combined(np.array(powers)))
         if self._error.groups is not None:
             return combined  # groups are combined as errors
@@ -198,7 +198,7 @@ def _segments(groups, data, cluster):
     else:
         segments = [data.at(rows) for rows in np.split(order, starts)]
     weights = np.array([_weight_of(segment) for segment in segments])
-    return segments, weights, None if cluster is None else cluster[order]
+    return segments, weights, taken(cluster, order)
 
 
 def _weight_of(data):
@@ -239,12 +239,13 @@ class _TaskRows(NamedTuple):
 
     def in_cells(self):
         """Return the rows of all groups with the cells that they lie in."""
-        n_cells = [len(power.weight) for power in self.powers]
-        firsts = np.append(0, np.cumsum(n_cells)[:-1])
-        cells = [
-            first + power.cells.of_rows(task.scores)
-            for first, power, task in zip(firsts, self.powers, self.tasks, strict=True)
-        ]
+        # The cells of all problems are numbered through: those of each follow the last
+        # one's.
+        n_cells = 0
+        cells = []
+        for power, task in zip(self.powers, self.tasks, strict=True):
+            cells.append(n_cells + power.cells.of_rows(task.scores))
+            n_cells += len(power.weight)
         n_columns = self.tasks[0].n_columns
         # The weights of the rows, group by group: those of each group's first problem.
         weights = [task.sample_weight for task in self.tasks[:: self.n_tasks]]
@@ -294,10 +295,10 @@ def _directions(powers, cells):
     less.
     """
     if not powers[0].is_binned:
-        averaged = [
-            np.concatenate([_averaged(power.cells, window) for power in powers])
-            for window in _WINDOWS
-        ]
+        averaged = []
+        for window in _WINDOWS:
+            of_problems = [_averaged(power.cells, window) for power in powers]
+            averaged.append(np.concatenate(of_problems))
         if np.any(averaged[0]):
             return averaged
         return [_of_the_size_of_noise(cells)]
@@ -309,11 +310,12 @@ def _directions(powers, cells):
     ends = np.cumsum([len(power.weight) for power in powers])[:-1]
     # finite also where no event is possible
     weight = 1 / (cells.variance + 0.25 / (cells.weight + 1) ** 2)
-    deviations, weights = np.split(deviation, ends), np.split(weight, ends)
+    # Smoothed within each problem.
+    problems = list(zip(np.split(deviation, ends), np.split(weight, ends), strict=True))
     smooth = []
     for width in _WIDTHS:
-        pieces = zip(deviations, weights, strict=True)
-        smooth.append(np.concatenate([_smoothed(*piece, width) for piece in pieces]))
+        of_problems = [_smoothed(*problem, width) for problem in problems]
+        smooth.append(np.concatenate(of_problems))
     # Each deviation times the share of its square that is no noise.
     square = deviation**2
     firm = np.divide(

@@ -62,15 +62,21 @@ class Hypotheses:
         """Return the statistics of drawn blocks and, where asked for, how far they are
         on the side of the deviation.
         """
-        towards = self.cells.share * self.directions[0] if sides else None
-        values, distances = [], []
+        statistics = []
+        distances = []
+        if sides:
+            towards = self.cells.share * self.directions[0]
+            expected = self.cells.mean_score @ towards
         for drawn in blocks:
-            values.append(self.statistic(drawn))
+            statistics.append(self.statistic(drawn))
             if sides:
-                distances.append(drawn @ towards - self.cells.mean_score @ towards)
+                distances.append(drawn @ towards - expected)
             if self.progress.verbose:
-                self.progress(f"{sum(map(len, values))} draws at c = {c:.3g}")
-        return np.concatenate(values), np.concatenate(distances) if sides else None
+                n_drawn = sum(map(len, statistics))
+                self.progress(f"{n_drawn} draws at c = {c:.3g}")
+        if sides:
+            return np.concatenate(statistics), np.concatenate(distances)
+        return np.concatenate(statistics), None
 
     @cached_property
     def null(self):
@@ -226,7 +232,9 @@ class _Line:
     """The hypotheses s + c d of one direction d."""
 
     def __init__(self, hypotheses, direction, tail):
-        self.hypotheses, self.direction, self.tail = hypotheses, direction, tail
+        self.hypotheses = hypotheses
+        self.direction = direction
+        self.tail = tail
         self._drawn = {0.0: hypotheses.null}
 
     def lowest(self):
@@ -253,6 +261,9 @@ class _Line:
         """
 
         def excess(c):
+            """Return how far c is beyond the limit: level less share of draws, which
+            rises with c.
+            """
             values, sides = yield from self._draws(c, beyond is not None)
             share = _share(values <= self.hypotheses.reached)
             # The draws must also lie on the side of the scores on which the labels lie.
@@ -290,16 +301,21 @@ class _Line:
         """Return the c at which `excess`, a step function that rises on the whole,
         reaches 0, or None.
         """
+        first = self.hypotheses.first(self.direction)
         last = self.hypotheses.last(self.direction)
+        # Growing steps until the excess is no longer negative.
         below = (0.0, -np.inf)
         c = 0.0
-        while (value := (yield from excess(c))) < 0:
+        value = yield from excess(c)
+        while value < 0:
             if c >= last:
                 return None
-            below = c, value
-            c = min(max(_GROWTH * c, self.hypotheses.first(self.direction)), last)
+            below = (c, value)
+            c = min(max(_GROWTH * c, first), last)
+            value = yield from excess(c)
         if value == 0 or c == 0:
             return c
+        # The root lies between the last two.
         return (yield from _root(excess, below, (c, value), _PRECISION * c))
 
 
@@ -309,12 +325,16 @@ def _root(function, before, now, precision):
     """
     x_before, f_before = before
     x, f = now
-    x_other = f_other = last_step = step = 0.0
+    x_other = 0.0
+    f_other = 0.0
+    step = 0.0
+    last_step = 0.0
     while True:
         # 1. The other end is the last point on the other side of the root.
         if f_before and f and (f_before < 0) != (f < 0):
             x_other, f_other = x_before, f_before
-            last_step = step = x - x_before
+            step = x - x_before
+            last_step = step
         # 2. The point is the better one of both ends.
         if abs(f_other) < abs(f):
             x_before, x, x_other = x, x_other, x
@@ -328,15 +348,19 @@ def _root(function, before, now, precision):
         if abs(last_step) > least and abs(f) < abs(f_before):
             ahead = _interpolated_step((x_before, f_before), (x, f), (x_other, f_other))
         if 2 * abs(ahead) < min(abs(last_step), 3 * abs(half) - least):
-            last_step, step = step, ahead
+            last_step = step
+            step = ahead
         else:
-            last_step = step = half
+            step = half
+            last_step = half
         # 4. A step of at least the precision.
         x_before, f_before = x, f
         if abs(step) > least:
             x += step
+        elif half > 0:
+            x += least
         else:
-            x += least if half > 0 else -least
+            x -= least
         f = yield from function(x)
 
 

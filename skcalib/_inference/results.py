@@ -28,11 +28,11 @@ class ResultTable:
         columns : dict
             From the name of each column to its values.
         """
-        return {
-            name: value
-            for name, value in vars(self).items()
-            if isinstance(value, np.ndarray)
-        }
+        columns = {}
+        for name, field in vars(self).items():
+            if isinstance(field, np.ndarray):
+                columns[name] = field
+        return columns
 
     def to_frame(self) -> "DataFrame":
         """Return the table as a pandas DataFrame.
@@ -140,16 +140,17 @@ def record_html(record):
     entries are named tuples.
     """
     entries = record._asdict()
-    if not all(hasattr(value, "_asdict") for value in entries.values()):
-        return html_table(
-            {name: [value] for name, value in entries.items()},
-            caption=type(record).__name__,
-        )
-    parts = list(entries.values())
-    columns = {
-        field: [getattr(part, field) for part in parts] for field in parts[0]._fields
-    }
-    return html_table({"": list(entries), **columns}, caption=type(record).__name__)
+    title = type(record).__name__
+    columns = {}
+    if not all(hasattr(entry, "_asdict") for entry in entries.values()):
+        for name, entry in entries.items():
+            columns[name] = [entry]
+        return html_table(columns, caption=title)
+    rows = list(entries.values())
+    columns[""] = list(entries)
+    for field in rows[0]._fields:
+        columns[field] = [getattr(row, field) for row in rows]
+    return html_table(columns, caption=title)
 
 
 def html_table(columns, *, caption=None):
@@ -186,15 +187,16 @@ def text_table(columns, *, most_rows=_SHOWN_ROWS):
     are.
     """
     n_rows = len(next(iter(columns.values())))
-    cells = [
-        [name, *map(_shown, values[:most_rows])] for name, values in columns.items()
-    ]
-    widths = [max(map(len, column)) for column in cells]
-    lines = [
-        "  ".join(map(str.rjust, row, widths)).rstrip()
-        for row in zip(*cells, strict=True)
-    ]
-    return "\n".join(lines + [f"... {n_rows - most_rows} more"] * (n_rows > most_rows))
+    # columns of texts, each padded on the left to its longest one
+    padded = []
+    for name, values in columns.items():
+        texts = [name, *map(_shown, values[:most_rows])]
+        width = max(map(len, texts))
+        padded.append([text.rjust(width) for text in texts])
+    lines = ["  ".join(row).rstrip() for row in zip(*padded, strict=True)]
+    if n_rows > most_rows:
+        lines.append(f"... {n_rows - most_rows} more")
+    return "\n".join(lines)
 
 
 def _shown(value, digits=3):

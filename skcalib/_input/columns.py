@@ -21,8 +21,13 @@ def column_positions(X, keys, *, name):
         return []
     refuse_repeated_names(X)
     columns = column_names(X)
-    shape = X.shape if hasattr(X, "shape") else np.shape(X)
-    n_columns = shape[1] if len(shape) == 2 else 0
+    if hasattr(X, "shape"):
+        shape = X.shape
+    else:
+        shape = np.shape(X)
+    n_columns = 0
+    if len(shape) == 2:
+        n_columns = shape[1]
     positions = []
     for key in keys:
         if isinstance(key, str):
@@ -37,6 +42,7 @@ def column_positions(X, keys, *, name):
 
 
 def _position_of_name(key, columns, name):
+    """Return the position of a column, or raise if there is none of this name."""
     if key in columns:
         return columns.index(key)
     found = "X has no column names: give positions"
@@ -68,8 +74,10 @@ def table_columns(X, *, name="X"):
     if not hasattr(X, "shape"):
         X = np.array(X, dtype=object)
     if len(X.shape) == 1:
-        own_name = getattr(X, "name", None)
-        return {"x0" if own_name in (None, "") else str(own_name): X}
+        series_name = getattr(X, "name", None)
+        if series_name in (None, ""):
+            return {"x0": X}
+        return {str(series_name): X}
     if len(X.shape) != 2 or X.shape[1] == 0:
         raise ValueError(
             f"{name} must have at least one column and shape (n, n_columns), found"
@@ -115,7 +123,10 @@ def plain_column(column, *, name):
     if getattr(dtype, "tz", None) is not None:  # pandas: dates with a time zone
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)
     is_category = getattr(dtype, "name", "") == "category"
-    values = np.asarray(column, dtype=object if is_category else None)
+    if is_category:
+        values = np.asarray(column, dtype=object)
+    else:
+        values = np.asarray(column)
     if values.dtype.kind == "f" and str(dtype).lower().lstrip("u").startswith("int"):
         # Beside missing values integers become floats, which round those above 2^53.
         values = np.array(list(column), dtype=object)
@@ -127,7 +138,9 @@ def plain_column(column, *, name):
         missing = missing_values(values)
     if values.dtype.kind == "O" and not is_category:
         values = _of_own_type(values, missing)
-    return (values.astype(object) if values.dtype.kind in "bUS" else values), missing
+    if values.dtype.kind in "bUS":
+        values = values.astype(object)
+    return values, missing
 
 
 def _of_own_type(values, missing):

@@ -83,10 +83,8 @@ def refuse_measurements(names, what):
 
 def _in_order_of(categories, names, codes):
     """Return groups in the order of an ordered Categorical; "missing" stays last."""
-    places = [
-        categories.index(name) if name in categories else len(categories)
-        for name in names.tolist()
-    ]
+    place_of = {name: place for place, name in enumerate(categories)}
+    places = [place_of.get(name, len(categories)) for name in names.tolist()]
     order = np.argsort(places, kind="stable")
     rank = np.empty(len(order), dtype=np.intp)
     rank[order] = np.arange(len(order))
@@ -98,10 +96,13 @@ def _crossed(columns, n_samples, options):
     code = np.zeros(n_samples, dtype=np.intp)
     names = [()]
     for column in columns.values():
-        of_column, codes = check_named_groups(column, n_samples, **options)
-        every = [(*name, value) for name in names for value in of_column.tolist()]
-        present, code = np.unique(code * len(of_column) + codes, return_inverse=True)
-        names = [every[place] for place in present]
+        values, codes = check_named_groups(column, n_samples, **options)
+        # All combinations in order, of which those that occur stay.
+        combinations = []
+        for name in names:
+            combinations += [(*name, value) for value in values.tolist()]
+        present, code = np.unique(code * len(values) + codes, return_inverse=True)
+        names = [combinations[place] for place in present]
     return np.fromiter(names, dtype=object, count=len(names)), code
 
 
@@ -217,10 +218,9 @@ def quantile_cuts(values, max_bins):
         below = np.unique(np.minimum(below, ordered[starts[-1] - 1]))
     # The words may name any number from a cut up to the next value: the shortest.
     above = ordered[np.searchsorted(ordered, below, side="right")]
-    cuts = [
-        exact_text(_shortest_between(low, high))
-        for low, high in zip(below, above, strict=True)
-    ]
+    cuts = []
+    for low, high in zip(below, above, strict=True):
+        cuts.append(exact_text(_shortest_between(low, high)))
     return below, cuts
 
 

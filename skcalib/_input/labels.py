@@ -91,7 +91,8 @@ def zero_one(y):
         return None
     positive = np.empty(len(y), dtype=bool)
     for rows in row_blocks(len(y)):
-        block, is_one = y[rows], positive[rows]
+        block = y[rows]
+        is_one = positive[rows]
         np.equal(block, 1, out=is_one)
         if y.dtype.kind == "f":
             others = np.count_nonzero(is_one) + np.count_nonzero(block == 0) < len(
@@ -113,6 +114,9 @@ def _as_codes(positive):
 
 
 def unique_labels(y, name):
+    """Return the classes of labels in order, and the code (n,) of each row's; raise for
+    what is no class label.
+    """
     positive = zero_one(y) if y.dtype.kind in "biu" else None
     if positive is not None and positive.any() and not positive.all():
         return np.array([0, 1]).astype(y.dtype), _as_codes(positive)
@@ -130,6 +134,7 @@ def unique_labels(y, name):
 
 
 def sorted_labels(y, name):
+    """Return the distinct labels in order, and the code (n,) of each row's."""
     if y.dtype.kind in "iu" and len(y) and int(y.max()) - int(y.min()) < len(y):
         # Counting takes a fifth of the time of sorting 50,000 labels. Differences are
         # modulo the range of the dtype.
@@ -155,6 +160,9 @@ def sorted_labels(y, name):
 
 
 def check_classes(classes, n_classes, name):
+    """Return the labels of the columns of scores, or raise unless they are sorted and
+    as many as the columns.
+    """
     classes = np.asarray(classes)
     if classes.ndim != 1:
         raise ValueError(
@@ -176,6 +184,9 @@ def check_classes(classes, n_classes, name):
 
 
 def _lookup(y, classes, name, classes_name):
+    """Return the code (n,) of each label among sorted classes, or raise at the first
+    one that is none of them.
+    """
     if y.dtype.kind == classes.dtype.kind == "b" and len(classes) == 2:
         return _as_codes(y)
     try:
@@ -288,8 +299,12 @@ def check_targets(y, n_samples):
 
 
 def shown(values, most=6):
-    shown = ", ".join(
-        repr(getattr(value, "item", lambda value=value: value)())
-        for value in values[:most]
-    )
-    return shown + ", ..." * (len(values) > most)
+    """Return the first values as text, as Python's own objects."""
+    texts = []
+    for value in values[:most]:
+        if hasattr(value, "item"):  # a scalar of NumPy
+            value = value.item()
+        texts.append(repr(value))
+    if len(values) > most:
+        texts.append("...")
+    return ", ".join(texts)

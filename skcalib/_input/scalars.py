@@ -57,23 +57,25 @@ def check_number(
     `infinite`.
     """
     number = _as_float(value)
-    strictly = (above < number or isinf(above)) and (number < below or isinf(below))
-    if not (at_least <= number <= at_most and strictly) or (
-        isinf(number) and not infinite
-    ):
-        bounds = {
-            "of at least": at_least,
-            "above": above,
-            "of at most": at_most,
-            "below": below,
-        }
-        limits = " and ".join(
-            f"{words} {bound:g}" for words, bound in bounds.items() if not isinf(bound)
-        )
-        raise invalid(
-            name, f"a {'' if infinite else 'finite '}number {limits}".rstrip(), value
-        )
-    return number
+    is_inside = at_least <= number <= at_most
+    if not isinf(above):
+        is_inside = is_inside and above < number
+    if not isinf(below):
+        is_inside = is_inside and number < below
+    if is_inside and (infinite or not isinf(number)):
+        return number
+    bounds = {
+        "of at least": at_least,
+        "above": above,
+        "of at most": at_most,
+        "below": below,
+    }
+    limits = [
+        f"{words} {bound:g}" for words, bound in bounds.items() if not isinf(bound)
+    ]
+    wanted = "a number " if infinite else "a finite number "
+    wanted += " and ".join(limits)
+    raise invalid(name, wanted.rstrip(), value)
 
 
 def as_numbers(values, name):
@@ -150,11 +152,8 @@ def hint_at_keywords(function: _Function, name=None, also=None) -> _Function:
     parameters = parameters_of(function)
     title = name or function.__name__
     known = set(parameters)
-    listed = [
-        parameter
-        for parameter in dict.fromkeys((*also, *parameters))
-        if parameter not in ("self", "cls")
-    ]
+    listed = list(dict.fromkeys((*also, *parameters)))
+    listed = [parameter for parameter in listed if parameter not in ("self", "cls")]
 
     @wraps(function)
     def checked(*args, **params):

@@ -1,5 +1,6 @@
 """The input of a metric: scores with the labels and weights that belong to them."""
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -59,12 +60,11 @@ class ScoredLabels(NamedTuple):
 
     def at(self, rows):
         """Return the rows of an index."""
-        by_row = {
-            name: array
-            for name, array in self._asdict().items()
-            if name != "classes" and array is not None
-        }
-        return self._replace(**{name: array[rows] for name, array in by_row.items()})
+        chosen = {}
+        for name, array in self._asdict().items():
+            if name != "classes" and array is not None:
+                chosen[name] = array[rows]
+        return self._replace(**chosen)
 
 
 def check_scored_labels(
@@ -88,51 +88,51 @@ def check_scored_labels(
         )
     hint_at_two_indices(y_true=y_true, y_proba=y_proba, sample_weight=sample_weight)
     by_class = multiclass in ("marginal", "pooled")
-    scores, *top = checked_scores(
+    scores, predicted, confidence = checked_scores(
         y_proba,
         name="y_proba",
         rows_sum_to_one=not by_class,
-        predict_from=np.inf if by_class else 3 if multiclass == "auto" else 2,
+        predict_from=_fewest_predicted_from(multiclass),
     )
     sample_weight = check_sample_weight(sample_weight, len(scores))
     y_true = check_label_vector(
         y_true, len(scores), name="y_true", scores_name="y_proba"
     )
     refuse_swapped(y_true, scores)
-    if scores.shape[1] <= 2:
-        codes, classes, column = _positive_class(
-            y_true, scores.shape[1], pos_label, labels
-        )
-        if scores.shape[1] == 2 and multiclass != "auto":
-            # Both columns as they were given: 1 - s can lie in another bin, and
-            # marginal rows need not sum to 1.
-            classes, codes = (
-                (classes, codes) if column == 1 else (classes[::-1], ~codes)
-            )
-            codes = codes.astype(np.intp)
-        else:
-            if scores.shape[1] == 1:
-                hint_at_labels(y_proba, scores[:, 0])
-                if pos_label is None and labels is None:
-                    hint = f"say so: pos_label={str(classes[0])!r}."
-                    hint_at_alphabet(scores[:, 0], codes, classes, hint)
-            scores = scores[:, column]
-            top = (None, None)
-    else:
+    n_columns = scores.shape[1]
+    if n_columns > 2:
         if pos_label is not None:
             raise ValueError(
-                f"pos_label={pos_label!r} has no meaning for the {scores.shape[1]}"
+                f"pos_label={pos_label!r} has no meaning for the {n_columns}"
                 " columns of y_proba."
             )
         classes, codes = encode_labels(
             y_true,
-            scores.shape[1],
+            n_columns,
             labels,
             name="y_true",
             classes_name="labels",
             column_numbers=True,
         )
-    data = ScoredLabels(scores, codes, sample_weight, classes, *top)
+    else:
+        codes, classes, column = _positive_class(y_true, n_columns, pos_label, labels)
+        if n_columns == 2 and multiclass != "auto":
+            # Both columns as they were given: 1 - s can lie in another bin, and
+            # marginal rows need not sum to 1. Codes count the columns then.
+            if column == 0:
+                classes = classes[::-1]
+                codes = ~codes
+            codes = codes.astype(np.intp)
+        else:
+            if n_columns == 1:
+                hint_at_labels(y_proba, scores[:, 0])
+                if pos_label is None and labels is None:
+                    hint = f"say so: pos_label={str(classes[0])!r}."
+                    hint_at_alphabet(scores[:, 0], codes, classes, hint)
+            scores = scores[:, column]
+            predicted = None
+            confidence = None
+    data = ScoredLabels(scores, codes, sample_weight, classes, predicted, confidence)
     if sample_weight is None or not drop or sample_weight.min() > 0:
         return data
     return data.at(data.kept)
@@ -172,19 +172,29 @@ def check_score_column(scores, labels, sample_weight, *, labels_name, name="scor
     )
 
 
+def _fewest_predicted_from(multiclass):
+    """Return the number of columns from which on the predicted class is needed: it is
+    then found in the pass that checks the scores.
+    """
+    if multiclass in ("marginal", "pooled"):
+        return np.inf
+    if multiclass == "auto":
+        return 3
+    return 2
+
+
 def _positive_class(y_true, n_columns, pos_label, labels):
     """Return the boolean labels, the two classes (negative, positive) and the column of
     the positive class.
     """
     is_boolean = labels is None and y_true.dtype.kind == "b"
-    positive = zero_one(y_true) if labels is None and pos_label is None else None
-    # A batch may hold one class of 0 and 1.
-    if positive is not None:
-        return (
-            positive,
-            np.array([False, True] if is_boolean else [0, 1]),
-            n_columns - 1,
-        )
+    # One column is that of the event, of two columns each is that of its class.
+    if labels is None and pos_label is None:
+        positive = zero_one(y_true)
+        # A batch may hold one class of 0 and 1.
+        if positive is not None:
+            classes = np.array([False, True] if is_boolean else [0, 1])
+            return positive, classes, n_columns - 1
     if is_boolean:
         labels = [False, True]
     if labels is not None:
@@ -206,8 +216,10 @@ def _positive_class(y_true, n_columns, pos_label, labels):
             # the other label is not known
             return codes == 0, np.array([None, pos_label], dtype=object), 0
     positive_code = 1 if pos_label is None else _position(pos_label, classes)
-    classes = classes if positive_code == 1 else classes[::-1]  # (negative, positive)
-    return codes == positive_code, classes, positive_code if n_columns == 2 else 0
+    if positive_code == 0:
+        classes = classes[::-1]  # (negative, positive)
+    column = positive_code if n_columns == 2 else 0
+    return codes == positive_code, classes, column
 
 
 def _one_label_only(label, pos_label):
@@ -315,8 +327,10 @@ def expand_soft_labels(
         )
     weight = check_sample_weight(sample_weight, len(scores))
     row, label = np.nonzero(soft)
-    value = soft[row, label] * (1.0 if weight is None else weight[row])
-    return scores[row], label, value
+    label_weight = soft[row, label]
+    if weight is not None:
+        label_weight = label_weight * weight[row]
+    return scores[row], label, label_weight
 
 
 def refuse_swapped(y_true, scores):
@@ -352,26 +366,20 @@ def hint_at_labels(y_proba, scores):
         )
 
 
-def hint_at_two_indices(**given):
+def hint_at_two_indices(**arguments):
     """Warn where two pandas objects have different indices: rows are matched by their
     positions.
 
     Labels that occur twice are no names of rows: nobody can have meant to match them.
     """
-    indices = {
-        name: value.index
-        for name, value in given.items()
-        if hasattr(getattr(value, "index", None), "equals")
-    }
-    names = list(indices)
-    for first, second in zip(names, names[1:], strict=False):
-        one, other = indices[first], indices[second]
-        if (
-            len(one) == len(other)
-            and not one.equals(other)
-            and one.is_unique
-            and other.is_unique
-        ):
+    indices = {}
+    for name, argument in arguments.items():
+        index = getattr(argument, "index", None)
+        if hasattr(index, "equals"):
+            indices[name] = index
+    for (first, index), (second, next_index) in pairwise(indices.items()):
+        are_names = index.is_unique and next_index.is_unique
+        if len(index) == len(next_index) and are_names and not index.equals(next_index):
             warn(
                 f"{first} and {second} have different indices. Rows are matched by"
                 " position: bring them into one order first, or pass .to_numpy() if"
@@ -380,8 +388,8 @@ def hint_at_two_indices(**given):
 
 
 def _only_zero_and_one(scores):
-    # The first rows mostly tell.
-    return all(
-        bool(np.all((part == 0) | (part == 1)))
-        for part in (scores[:_FIRST_ROWS], scores)
-    )
+    """Return whether all scores are 0 or 1. The first rows mostly tell."""
+    for looked_at in (scores[:_FIRST_ROWS], scores):
+        if not np.all((looked_at == 0) | (looked_at == 1)):
+            return False
+    return True

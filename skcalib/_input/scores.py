@@ -9,7 +9,7 @@ from sklearn.utils.validation import validate_data
 from skcalib._input.scalars import as_numbers, first_string
 from skcalib._input.tensors import as_array, column_names
 from skcalib._input.warn import warn
-from skcalib._rows.blocks import inside_unit_interval, row_blocks
+from skcalib._rows.blocks import inside_unit_interval, row_blocks, taken
 
 # How far a probability or a row sum may be off by rounding: (refused beyond, left
 # untouched within).
@@ -188,6 +188,9 @@ def _as_float_matrix(scores, name):
 
 
 def _from_objects(array, name):
+    """Return an array of objects as floats, or raise and name the first that is no
+    number.
+    """
     problem = f"{name} must be numbers, found {array.dtype}"
     if array.dtype.kind != "O":
         raise ValueError(f"{problem}. Encode or drop columns that are not scores.")
@@ -216,13 +219,18 @@ def _row_summary(scores, add, predict):
     """
     n = len(scores)
     dtype = scores.dtype if scores.flags.c_contiguous else np.float64
-    total = np.empty(n, dtype) if add else None
-    predicted, largest = (
-        (np.empty(n, np.intp), np.empty(n, scores.dtype)) if predict else (None, None)
-    )
+    total = None
+    if add:
+        total = np.empty(n, dtype)
+    predicted = None
+    largest = None
+    if predict:
+        predicted = np.empty(n, np.intp)
+        largest = np.empty(n, scores.dtype)
     for rows in row_blocks(*scores.shape):
         block = scores[rows]
         if predict:
+            # nonnegative floats are in the order of their bits
             block.view(f"u{block.itemsize}").argmax(axis=1, out=predicted[rows])
             largest[rows] = block[np.arange(len(block)), predicted[rows]]
         elif not inside_unit_interval(block):
@@ -233,7 +241,7 @@ def _row_summary(scores, add, predict):
     # rows: the others need no look.
     if predict and not inside_unit_interval(largest):
         return None
-    return (total, predicted, largest)
+    return total, predicted, largest
 
 
 def _doubtful_in_double(total, scores, untouched):
@@ -249,12 +257,28 @@ def _doubtful_in_double(total, scores, untouched):
     return total
 
 
+def _not_finite(scores, name, has_nan):
+    """Return the error about the first score that is NaN or, without one, infinite."""
+    if has_nan:
+        row, _ = first_index(np.isnan(scores))
+        found = "NaN"
+    else:
+        row, _ = first_index(~np.isfinite(scores))
+        found = "infinity"
+    return ValueError(
+        f"{name} contains {found} in row {row}: every score must be finite. Drop or"
+        " impute such rows."
+    )
+
+
 def _check_range(scores, name, input, refused):
     """Return the scores, those that rounding has put beyond 0 or 1 on it; raise for
     what is no score.
     """
-    low, high = scores.min(), scores.max()
+    low = scores.min()
+    high = scores.max()
     if input == "logit" and low == -np.inf and high < np.inf:
+        # a logit of minus infinity: an impossible class
         closed = np.isneginf(scores)
         if closed.all(axis=1).any():
             row = first_index(closed.all(axis=1))[0]
@@ -264,19 +288,11 @@ def _check_range(scores, name, input, refused):
             )
         low = scores.min(where=~closed, initial=np.inf)
     if not (np.isfinite(low) and np.isfinite(high)):
-        row, column = first_index(
-            np.isnan(scores) if np.isnan(low) else ~np.isfinite(scores)
-        )
-        value = "NaN" if np.isnan(scores[row, column]) else "infinity"
-        raise ValueError(
-            f"{name} contains {value} in row {row}: every score must be finite. Drop or"
-            " impute such rows."
-        )
+        raise _not_finite(scores, name, has_nan=np.isnan(low))
     if input == "logit":
         if float(max(-low, high)) > MAX_MAGNITUDE:
-            row, column = first_index(
-                (np.abs(scores) > MAX_MAGNITUDE) & np.isfinite(scores)
-            )
+            is_large = (np.abs(scores) > MAX_MAGNITUDE) & np.isfinite(scores)
+            row, column = first_index(is_large)
             raise ValueError(
                 f"{name} holds the logit {scores[row, column]:.6g} in row {row}:"
                 " rescale the logits."
@@ -284,23 +300,32 @@ def _check_range(scores, name, input, refused):
         return scores
     if low < -refused or high > 1 + refused:
         row, column = first_index((scores < -refused) | (scores > 1 + refused))
+        hint = "Convert logits with scipy.special.expit or softmax first."
+        if name == "X":
+            hint = _LOGIT_HINT
         raise ValueError(
             f"{name} must hold probabilities in [0, 1], but row {row} is"
-            f" {scores[row, column]:.6g}. "
-            f"{_LOGIT_HINT if name == 'X' else 'Convert logits with scipy.special.expit or softmax first.'}"  # noqa: E501
+            f" {scores[row, column]:.6g}. {hint}"
         )
     return np.clip(scores, 0, 1) + 0  # -0 becomes 0
 
 
 def _normalize_rows(scores, total, name, refused, untouched):
+    """Return the scores with rows that sum to 1, for the present sums `total` (n,).
+
+    A row that is off by more than `refused` is an error; one off by no more than
+    `untouched`, which is rounding, stays as it is.
+    """
     off = np.abs(total - 1)
     worst = off.max()
     if worst > refused:
         row = first_index(off > refused)[0]
+        hint = "Normalise them, or convert logits with scipy.special.softmax first."
+        if name == "X":
+            hint = _LOGIT_HINT
         raise ValueError(
             f"The rows of {name} must sum to 1, but row {row} sums to"
-            f" {total[row]:.6g}. "
-            f"{_LOGIT_HINT if name == 'X' else 'Normalise them, or convert logits with scipy.special.softmax first.'}"  # noqa: E501
+            f" {total[row]:.6g}. {hint}"
         )
     if worst > untouched:
         # A row within rounding stays as it is, so that a score on the edge of a bin
@@ -348,6 +373,6 @@ def drop_zero_weight(sample_weight, *arrays):
         return *arrays, sample_weight
     keep = sample_weight > 0
     return (
-        *(None if array is None else array[keep] for array in arrays),
+        *(taken(array, keep) for array in arrays),
         sample_weight[keep],
     )

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skcalib._intervals.influence import Influence, too_few_units
+from skcalib._rows.blocks import weights_or_ones
 
 
 class BinDesign(NamedTuple):
@@ -54,7 +55,7 @@ def bin_design(labels, bins, n_bins, cluster, weight, importance, confidence_lev
     design : BinDesign
         The effects, and why there is no interval.
     """
-    weight = np.ones(len(labels)) if weight is None else weight
+    weight = weights_or_ones(weight, len(labels))
     effect = np.ones(n_bins)
     reasons = [""] * n_bins
     order = np.argsort(bins, kind="stable")

@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
+from skcalib._rows.blocks import weights_or_ones
+
 # Fewer units of equal weight say nothing about how far units differ.
 FEWEST_UNITS = 3.0
 # Influences on numbers of the order of 1 are 0 below this, but for rounding.
@@ -57,7 +59,7 @@ class Influence:
         values = np.asarray(self.values, dtype=np.float64)
         if np.abs(values).max(initial=0) < _ROUNDING:
             values = np.zeros(len(values))
-        weight = np.ones(len(values)) if self.weight is None else self.weight
+        weight = weights_or_ones(self.weight, len(values))
         few = too_few_units(weight, self.importance, self.cluster)
         if few:
             return Spread(np.nan, np.nan, few)
@@ -82,6 +84,7 @@ class Influence:
         return Spread(float(np.sqrt(square) / total), float(degrees))
 
     def _of_clusters(self, values, weight):
+        """Return the `Spread` of the mean of values, from their sums over clusters."""
         total = weight.sum()
         if not values.any():
             return Spread(0.0, 1.0)
@@ -101,7 +104,7 @@ class Influence:
         squared ratio of Student's quantile to the normal one, so that an interval for
         numbers of rows can divide these by it. Rows that count have 1.
         """
-        weight = np.ones(len(self.values)) if self.weight is None else self.weight
+        weight = weights_or_ones(self.weight, len(self.values))
         few = too_few_units(weight, self.importance, self.cluster)
         if few:
             return np.nan, few

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import gammaincinv, ndtri
 
 from skcalib._intervals.roots import bracketed_root
+from skcalib._rows.blocks import weights_or_ones
 
 
 def area_limits(area, n_events, n_others, confidence_level, variance=0.0):
@@ -134,7 +135,7 @@ def mean_loss_interval(loss, largest, influence, confidence_level):
     effect, reason = influence.design_effect(confidence_level)
     if reason:
         return np.nan, np.nan, reason
-    weight = np.ones(len(loss)) if influence.weight is None else influence.weight
+    weight = weights_or_ones(influence.weight, len(loss))
     weight = weight / effect
     low, high = loss_limits(
         float(weight @ loss),

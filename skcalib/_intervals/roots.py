@@ -26,9 +26,10 @@ def bracketed_root(function, low, high, *, tolerance=1e-13):
     root : ndarray of shape (m,)
         The roots.
     """
-    a, b = np.array(high, dtype=np.float64), np.array(low, dtype=np.float64)
-    at_a, at_b = function(a), function(b)
-    c, at_c = a, at_a
+    a = np.array(high, dtype=np.float64)
+    b = np.array(low, dtype=np.float64)
+    at_a = function(a)
+    at_b = function(b)
     width = np.abs(a - b) * tolerance
     has_root = np.sign(at_a) != np.sign(at_b)
     nearer_end = np.where(np.abs(at_a) <= np.abs(at_b), a, b)
@@ -36,15 +37,22 @@ def bracketed_root(function, low, high, *, tolerance=1e-13):
     for _ in range(_MOST_STEPS):
         middle = a + fraction * (b - a)
         at_middle = function(middle)
-        # the new bracket is that of middle and the end of the other sign
-        same = np.sign(at_middle) == np.sign(at_a)
-        c, at_c = np.where(same, a, b), np.where(same, at_a, at_b)
-        b, at_b = np.where(same, b, a), np.where(same, at_b, at_a)
-        a, at_a = middle, at_middle
+        # The new bracket runs from the middle to the end of the other sign. The end
+        # that it leaves is c, the third point of the interpolation.
+        replaces_a = np.sign(at_middle) == np.sign(at_a)
+        c = np.where(replaces_a, a, b)
+        at_c = np.where(replaces_a, at_a, at_b)
+        b = np.where(replaces_a, b, a)
+        at_b = np.where(replaces_a, at_b, at_a)
+        a = middle
+        at_a = at_middle
         narrow = width / np.maximum(np.abs(b - a), 1e-300)
         if np.all(~has_root | (at_a == 0) | (narrow > 0.5)):
             break
         with np.errstate(all="ignore"):
+            # Chandrupatla's condition that the inverse parabola through the three
+            # points is a function, and the step to where it is 0, as a fraction of the
+            # bracket.
             xi = (a - b) / (c - b)
             phi = (at_a - at_b) / (at_c - at_b)
             fits = (phi**2 < xi) & ((1 - phi) ** 2 < 1 - xi)

@@ -50,6 +50,8 @@ def score_limits(counts, values, base, possible, z, *, cautious=False):
         reach = _reach(values, base, possible, estimate, side)
         reach = np.minimum(reach, _FAR * scale)
 
+        # A limit is where the score reaches z, looked for by the fraction of the way
+        # to the farthest value that is possible.
         def theta(fraction, side=side, reach=reach):
             return estimate + side * _distance(fraction, scale, reach)
 

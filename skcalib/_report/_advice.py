@@ -15,6 +15,7 @@ from skcalib._inference.adjustment import holm
 from skcalib._report._judged import judged_rows
 from skcalib._report._recalibration import N_FOLDS, TrialRows
 from skcalib._report._statistics import SIGNIFICANCE_LEVEL, mean
+from skcalib._rows.blocks import weights_or_ones
 from skcalib._rows.links import log_odds
 
 _MOST_SEGMENTS = 100  # that get a map of their own
@@ -98,7 +99,8 @@ def _described(rows, path):
     """Return what is advised, the last step of a path, and what it gains on these
     rows.
     """
-    before, chosen = path[0], path[-1]
+    before = path[0]
+    chosen = path[-1]
     if chosen is before:
         return {**_NONE}
     gain, low, high, _ = rows.gain(before, chosen)
@@ -133,7 +135,8 @@ def _rows_needed(rows, simpler, chosen):
     The cost of a fit's noise falls as 1 / n. On the rows left out a fit loses twice
     that cost against the fits that have seen them.
     """
-    found = []
+    # 9/10 of the gain, by fold
+    n_needed = []
     losses = chosen.losses["log"][:N_FOLDS]
     before = simpler.losses["log"][:N_FOLDS]
     for k, fold in enumerate(rows.folds):
@@ -143,11 +146,10 @@ def _rows_needed(rows, simpler, chosen):
         # A gain with a perfect fit is larger by the cost of the noise.
         if cost <= 0 or gain + cost <= 0:
             return None, None
-        found.append(len(rows.codes) * cost / (_LOST * (gain + cost)))
+        n_needed.append(len(rows.codes) * cost / (_LOST * (gain + cost)))
     fewest = _FEWEST_ROWS * max(len(chosen.groups), 1)
-    low, high = (
-        max(int(np.ceil(number)), fewest) for number in (min(found), max(found))
-    )
+    low = max(int(np.ceil(min(n_needed))), fewest)
+    high = max(int(np.ceil(max(n_needed))), fewest)
     if high > _WIDEST_RANGE * low:
         return None, None
     return low, high
@@ -159,13 +161,15 @@ def _stepwise(rows, trials):
     Each further step is taken where its loss is lower than that of every simpler trial,
     and lower than that of the step before beyond chance.
     """
-    path, lowest = [trials[0]], rows.loss(trials[0])
+    path = [trials[0]]
+    lowest = rows.loss(trials[0])
     for trial in trials[1:]:
         loss = rows.loss(trial)
         if loss >= lowest:
             continue
         lowest = loss
-        if rows.gain(path[-1], trial)[3] < SIGNIFICANCE_LEVEL:
+        _, _, _, pvalue = rows.gain(path[-1], trial)
+        if pvalue < SIGNIFICANCE_LEVEL:
             path.append(trial)
     return path
 
@@ -174,11 +178,12 @@ def _path(rows, trials):
     """Return the steps to the trial that is advised, and the maps by segment that were
     tried for it.
     """
-    path, tried = _stepwise(rows, trials), []
+    path = _stepwise(rows, trials)
+    tried = []
     # The other segments keep their scores; where all need a map, they share one.
     for others in ("unchanged", "shared")[: len(path)]:
-        for kind, column, own in _maps_by_segment(rows, trials[0], path[-1]):
-            tried.append(rows.trial(kind(), column, own, others))
+        for kind, column, segments in _maps_by_segment(rows, trials[0], path[-1]):
+            tried.append(rows.trial(kind(), column, segments, others))
     return path[:-1] + _stepwise(rows, [path[-1], *tried]), tried
 
 
@@ -190,23 +195,23 @@ def _maps_by_segment(rows, before, one_map):
         simple = catalogue.PlattScaling
     else:
         simple = catalogue.TemperatureScaling
-    shaped = _SHAPED.get(one_map.name)
-    owners = [
-        (column, own)
-        for column in rows.segmentations
-        for own in _owners(rows, column, before, one_map)
-    ]
-    owners.sort(key=lambda owner: len(owner[1]))
-    found = [
-        (kind, *owner) for kind in (catalogue.PriorShift, simple) for owner in owners
-    ]
-    if shaped is not None:
-        found += [
-            (getattr(catalogue, shaped), column, own)
-            for column, own in owners
-            if len(own) <= _FEW_SEGMENTS
-        ]
-    return found
+    # Pairs of a column and the segments of it that get a map, the fewest first.
+    candidates = []
+    for column in rows.segmentations:
+        for segments in _owners(rows, column, before, one_map):
+            candidates.append((column, segments))
+    candidates.sort(key=lambda candidate: len(candidate[1]))
+    maps = []
+    for kind in (catalogue.PriorShift, simple):
+        for column, segments in candidates:
+            maps.append((kind, column, segments))
+    # A map of the shape that all rows have needs many rows in each segment.
+    if one_map.name in _SHAPED:
+        kind = getattr(catalogue, _SHAPED[one_map.name])
+        for column, segments in candidates:
+            if len(segments) <= _FEW_SEGMENTS:
+                maps.append((kind, column, segments))
+    return maps
 
 
 def _owners(rows, column, before, one_map):
@@ -227,14 +232,16 @@ def _owners(rows, column, before, one_map):
         if not unchanged.together:
             # One map for all may have moved segments that were right.
             owners += [unchanged.beyond_doubt, unchanged.off]
-    owners = sorted((own for own in owners if own), key=len)
+    owners = sorted(filter(None, owners), key=len)
     # If all segments but one have maps of their own, the shared map is that one's
     # alone: as with a map for each.
     n_others = len(np.unique(rows.segmentations[column])) - 1
     distinct = {}
-    for own in owners:
-        key = n_others if len(own) >= n_others else frozenset(own)
-        distinct[key] = own
+    for segments in owners:
+        key = frozenset(segments)
+        if len(segments) >= n_others:
+            key = "all"
+        distinct[key] = segments
     return list(distinct.values())
 
 
@@ -252,27 +259,29 @@ class _Off(NamedTuple):
 
 
 def _off(rows, trial, column):
-    """Return the segments in which a trial's probabilities are off."""
+    """Return the segments in which a trial's probabilities are off, as `_Off`."""
     names, segment = np.unique(rows.tested_segments(column), return_inverse=True)
     score, information = _score(rows, trial)
     statistics = _statistics(_sums(score, segment), _sums(information, segment))
     adjusted = holm(chdtrc(2, statistics))
     is_off = adjusted < SIGNIFICANCE_LEVEL
-    # The sum of independent chi-square statistics has the sum of their degrees.
+    # Small differences may count together: the sum of independent chi-square statistics
+    # has the sum of their degrees.
     others = statistics[~is_off]
-    is_together = (
-        len(others) > 0 and chdtrc(2 * len(others), others.sum()) < SIGNIFICANCE_LEVEL
-    )
-    order = np.argsort(-statistics, kind="stable")
+    are_off_together = False
+    if len(others) > 0:
+        pvalue = chdtrc(2 * len(others), others.sum())
+        are_off_together = pvalue < SIGNIFICANCE_LEVEL
+    clearest_first = np.argsort(-statistics, kind="stable")[:_MOST_SEGMENTS]
 
     def clearest(is_chosen):
-        places = [place for place in order[:_MOST_SEGMENTS] if is_chosen[place]]
+        places = [place for place in clearest_first if is_chosen[place]]
         return tuple(names[places].tolist())
 
     return _Off(
         clearest(adjusted < _BEYOND_DOUBT),
         clearest(is_off),
-        clearest(np.full(len(names), is_together)),
+        clearest(np.full(len(names), are_off_together)),
     )
 
 
@@ -288,7 +297,7 @@ def _score(rows, trial):
     features = np.column_stack(
         (np.ones(len(odds)), (odds - odds.mean()) / (odds.std() or 1.0))
     )
-    weight = np.ones(len(odds)) if task.sample_weight is None else task.sample_weight
+    weight = weights_or_ones(task.sample_weight, len(odds))
     score = features * (weight * (task.labels - task.scores))[:, None]
     effect = 1.0
     if task.clusters is not None:
@@ -300,12 +309,16 @@ def _score(rows, trial):
 
 
 def _sums(values, codes, n=0):
-    """Return the sums of rows of values by code."""
-    columns = [
-        np.bincount(codes, column, minlength=n)
-        for column in values.reshape(len(values), -1).T
-    ]
+    """Return the sums of the rows of an array (n, ...) by code, (n_codes, ...)."""
+    flat = values.reshape(len(values), -1)
+    columns = [np.bincount(codes, column, minlength=n) for column in flat.T]
     return np.stack(columns, axis=-1).reshape(-1, *values.shape[1:])
+
+
+def _sums_from(values, period, n_periods):
+    """Return the sums of the rows of an array from each period on."""
+    by_period = _sums(values, period, n_periods)
+    return by_period[::-1].cumsum(axis=0)[::-1]
 
 
 def _statistics(score, information):
@@ -327,7 +340,8 @@ def _changes(rows, chosen, order, tolerance):
     by is the same before it and from it on"; its p-value is adjusted for the number of
     groups and of periods (Bonferroni).
     """
-    tested, found = rows.tested, []
+    tested = rows.tested
+    changes = []
     place = {name: k for k, name in enumerate(order)}
     period = np.array([place[name] for name in tested.periods.tolist()])
     groups = [(None, np.ones(len(period), dtype=bool))]
@@ -336,38 +350,42 @@ def _changes(rows, chosen, order, tolerance):
         groups += [(str(name), segments == name) for name in np.unique(segments)]
     score, information = _score(rows, chosen)
     n_tests = len(groups) * max(len(order) - 1, 1)
-    for name, is_own in groups:
+    for name, in_group in groups:
         at, pvalue = _clearest_change(
-            score[is_own], information[is_own], period[is_own], len(order)
+            score[in_group], information[in_group], period[in_group], len(order)
         )
         adjusted = min(pvalue * n_tests, 1.0)
         if adjusted >= SIGNIFICANCE_LEVEL:
             continue
         row = {"group": name, "since": order[at]}
         for side, is_side in (("before", period < at), ("after", period >= at)):
-            task = tested.task.at(is_own & is_side)
+            task = tested.task.at(in_group & is_side)
             # Any group and any period might have been chosen, on two sides.
             judged = judged_rows(task, tolerance, 2 * n_tests)
             row[f"bias_{side}"] = judged["estimate"]
             row[f"verdict_{side}"] = judged
         row["adjusted_pvalue"] = float(adjusted)
-        found.append(row)
-    return sorted(found, key=lambda row: row["adjusted_pvalue"])
+        changes.append(row)
+    return sorted(changes, key=lambda row: row["adjusted_pvalue"])
 
 
 def _clearest_change(score, information, period, n_periods):
     """Return the period from which on scores differ most clearly from those before,
     and its p-value: 1 where either side has few rows.
+
+    `score` (n, 2) and `information` (n, 2, 2) are those of `_score`.
     """
-    ones = np.ones((len(period), 1))
-    # sums of the rows from each period on
-    number, after, known = (
-        _sums(part, period, n_periods)[::-1].cumsum(axis=0)[::-1]
-        for part in (ones, score, information)
-    )
-    share = known @ np.linalg.pinv(known[0])
-    pvalues = chdtrc(2, _statistics(after - share @ after[0], known - share @ known))
-    smaller_side = np.minimum(number[:, 0], number[0, 0] - number[:, 0])
+    # Sums of the rows from each period on, (n_periods, ...).
+    number = _sums_from(np.ones((len(period), 1)), period, n_periods)[:, 0]
+    score_after = _sums_from(score, period, n_periods)
+    information_after = _sums_from(information, period, n_periods)
+    # If the rows before and after were off by the same, the later ones would have this
+    # share of the whole score, and the covariance of what is left would be this.
+    share = information_after @ np.linalg.pinv(information_after[0])
+    left = score_after - share @ score_after[0]
+    covariance = information_after - share @ information_after
+    pvalues = chdtrc(2, _statistics(left, covariance))
+    smaller_side = np.minimum(number, number[0] - number)
     pvalues[smaller_side < _FEWEST_SIDE] = 1.0
     at = int(pvalues.argmin())
     return at, pvalues[at]

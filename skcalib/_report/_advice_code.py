@@ -38,7 +38,8 @@ def advice_code(table, model):
     if advice["since"]:
         lines.append(f"df = df[{_rows_since(table, advice['since'])}]")
     if table.classes is None:
-        scores, calibrated = _quoted(columns[0]), '"calibrated"'
+        scores = _quoted(columns[0])
+        calibrated = '"calibrated"'
         result = "[:, 1]"
     else:
         lines += [
@@ -46,13 +47,18 @@ def advice_code(table, model):
             f'scores = [f"{by_class}" for k in classes]',
             'calibrated = [f"calibrated_{k}" for k in classes]',
         ]
-        scores, calibrated, result = "scores", "calibrated", ""
+        scores = "scores"
+        calibrated = "calibrated"
+        result = ""
     applied = f"new[{calibrated}]"
-    rows, options, groups = "new", "", ""
+    rows = "new"
+    options = ""
+    groups = ""
     if advice["segments"]:
         lines.append(f"df_groups = {_groups(table, model, 'df')}")
         lines.append(f"new_groups = {_groups(table, model, 'new')}")
-        options, groups = ", groups=df_groups", ", groups=new_groups"
+        options = ", groups=df_groups"
+        groups = ", groups=new_groups"
         if advice["others"] == "unchanged":
             lines += [
                 f"segments = {_quoted(advice['segments'])}  # those that need it",
@@ -60,11 +66,10 @@ def advice_code(table, model):
                 "rows = new_groups.isin(segments)",
                 f"new[{calibrated}] = new[{scores}]",
             ]
-            rows, applied = "new[rows]", f"new.loc[rows, {calibrated}]"
-            options, groups = (
-                ", groups=df_groups[df.index]",
-                ", groups=new_groups[rows]",
-            )
+            rows = "new[rows]"
+            applied = f"new.loc[rows, {calibrated}]"
+            options = ", groups=df_groups[df.index]"
+            groups = ", groups=new_groups[rows]"
             if is_one_segment:
                 options = groups = ""
     if table.is_weighted:
@@ -134,10 +139,9 @@ def _columns_by_class(table, columns):
     """
     if table.classes is None:
         return None
-    patterns = {
-        column.replace(label, "{k}")
-        for column, label in zip(columns, table.classes, strict=True)
-    }
+    patterns = set()
+    for column, label in zip(columns, table.classes, strict=True):
+        patterns.add(column.replace(label, "{k}"))
     if len(patterns) > 1 or len(np.unique(table.labels)) < len(table.classes):
         return None
     return patterns.pop()
@@ -145,7 +149,8 @@ def _columns_by_class(table, columns):
 
 def _labels(table):
     """Return the labels, of one event whether it happened."""
-    label, event = f"df[{_quoted(table.label)}]", table.event
+    label = f"df[{_quoted(table.label)}]"
+    event = table.event
     if event is None or event.lower() == "true":
         return label
     if _NUMBER.fullmatch(event):
@@ -178,11 +183,11 @@ def _groups(table, model, frame):
     have one, as one.
     """
     advice = model["advice"]
-    segments = _segments(table, advice["column"], frame)
-    n_segments = sum(
-        row.get("column", advice["column"]) == advice["column"]
-        for row in model["segments"]
-    )
+    column = advice["column"]
+    segments = _segments(table, column, frame)
+    n_segments = 0
+    for row in model["segments"]:
+        n_segments += row.get("column", column) == column
     if advice["others"] == "unchanged" or len(advice["segments"]) >= n_segments - 1:
         return segments
     own = _quoted(advice["segments"])
@@ -191,7 +196,8 @@ def _groups(table, model, frame):
 
 def _rows_since(table, since):
     """Return the condition of a row of this period or a later one."""
-    period, order = f"df[{_quoted(table.time_name)}]", table.period_order
+    period = f"df[{_quoted(table.time_name)}]"
+    order = table.period_order
     if all(map(_DATE.fullmatch, order)) and order == sorted(order):
         return f"{period}.astype(str) >= {_quoted(since)}"
     numbers = [float(name) for name in order if _NUMBER.fullmatch(name)]

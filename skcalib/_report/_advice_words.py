@@ -7,8 +7,11 @@ from skcalib._verdicts import interval_words, rounded, rounded_up
 
 def advice(words, is_usable):
     """Return what to do, what it gains and what it costs."""
-    model, found = words.model, words.model["advice"]
-    since = f" on the samples since {found['since']}" if found["since"] else ""
+    model = words.model
+    found = model["advice"]
+    since = ""
+    if found["since"]:
+        since = f" on the samples since {found['since']}"
     if not model["recalibrators"]:
         return [claim("too few to recalibrate")]
     if found["needs_cluster"] is not None:
@@ -38,13 +41,11 @@ def advice(words, is_usable):
 
 def _what_to_do(words, found, since, is_usable):
     """Return the step that is advised; an option where the scores can be used."""
-    name, named = found["recalibrator"], {"since": since}
-    named["Shift"], named["Recalibrate"] = "Shift", "Recalibrate"
+    name = found["recalibrator"]
+    named = {"since": since, "Shift": "Shift", "Recalibrate": "Recalibrate"}
     if is_usable:
-        named["Shift"], named["Recalibrate"] = (
-            "Optional: shift",
-            "Optional: recalibrate",
-        )
+        named["Shift"] = "Optional: shift"
+        named["Recalibrate"] = "Optional: recalibrate"
     if name == "PriorShift" and words.is_of_classes:
         return claim("shift classes", **named)
     if name == "PriorShift":

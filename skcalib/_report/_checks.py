@@ -52,22 +52,17 @@ def events(column, name, positive):
     values, places = distinct(column, name, "label")
     present = sorted(values, key=str)
     if positive is None:
-        numbers = {
-            float(value) for value in present if isinstance(value, (bool, int, float))
-        }
-        if len(numbers) < len(present) or not (
-            numbers <= {0.0, 1.0} or numbers == {-1.0, 1.0}
-        ):
-            several = (
-                " Or give one score column a class: --score 'p_*'."
-                if len(present) > 2
-                else ""
-            )
+        if not _are_two_numbers(present):
+            several = ""
+            if len(present) > 2:
+                several = " Or give one score column a class: --score 'p_*'."
             raise ReportError(
                 f"column {name!r} holds {shown(present)}: say with --positive which"
                 f" label is the event.{several}"
             )
-        return column == 1, str(next((value for value in present if value == 1), 1))
+        # as it is written in the file: 1, 1.0 or True
+        event = next((value for value in present if value == 1), 1)
+        return column == 1, str(event)
     matching = np.array([is_same(value, positive) for value in values])
     if not matching.any():
         raise ReportError(
@@ -76,15 +71,27 @@ def events(column, name, positive):
     return matching[places], positive
 
 
+def _are_two_numbers(labels):
+    """Return whether labels are numbers of which 1 is the event: 0 and 1, or -1 and
+    1.
+    """
+    if not all(isinstance(label, (bool, int, float)) for label in labels):
+        return False
+    numbers = {float(label) for label in labels}
+    if len(numbers) < len(labels):
+        return False
+    return numbers <= {0.0, 1.0} or numbers == {-1.0, 1.0}
+
+
 def class_codes(column, name, classes):
     """Return the position of each row's label among the classes."""
     values, places = distinct(column, name, "label")
-    codes = np.array(
-        [
-            next((k for k, text in enumerate(classes) if is_same(value, text)), -1)
-            for value in values
-        ]
-    )
+    codes = np.full(len(values), -1)
+    for number, value in enumerate(values):
+        for k, text in enumerate(classes):
+            if is_same(value, text):
+                codes[number] = k
+                break
     if -1 in codes:
         row = int(np.argmin(codes[places]))
         raise ReportError(
@@ -130,24 +137,23 @@ def segment_columns(columns, names, notes):
     The segments of one column have its values as names, those of several have the
     column before them. A crossing of too many segments is left out, with a note.
     """
-    found = {name: _segment_names(columns[name], name) for name in names}
-    if len(found) < 2:
-        return found
-    found = {
-        name: np.char.add(f"{name} = ", values.astype(str))
-        for name, values in found.items()
-    }
-    crossing = next(iter(found.values()))
-    for values in list(found.values())[1:]:
-        crossing = np.char.add(np.char.add(crossing, ", "), values)
+    if len(names) < 2:
+        return {name: _segment_names(columns[name], name) for name in names}
+    segments = {}
+    for name in names:
+        texts = _segment_names(columns[name], name).astype(str)
+        segments[name] = np.char.add(f"{name} = ", texts)
+    crossing, *others = segments.values()
+    for texts in others:
+        crossing = np.char.add(np.char.add(crossing, ", "), texts)
     n_segments = len(np.unique(crossing))
     if n_segments > _MOST_SEGMENTS:
         notes.append(
             f"The crossing of {', '.join(names)} has {n_segments:,} segments and is"
             f" left out: a report takes at most {_MOST_SEGMENTS}."
         )
-        return found
-    return {**found, " × ".join(names): crossing}
+        return segments
+    return {**segments, " × ".join(names): crossing}
 
 
 def _segment_names(column, name):
@@ -213,8 +219,7 @@ def cluster_column(column, name, notes):
             "So few clusters say little about how much they differ: the intervals are"
             " rough."
         )
-    return (
-        column
-        if column.dtype.kind != "O"
-        else np.array([str(value) for value in values])[places]
-    )
+    if column.dtype.kind != "O":
+        return column
+    texts = np.array([str(value) for value in values])
+    return texts[places]

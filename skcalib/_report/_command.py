@@ -42,7 +42,8 @@ def add_report_command(commands):
             " HTML page"
         ),
     )
-    add, column = parser.add_argument, partial(parser.add_argument, metavar="COLUMN")
+    add = parser.add_argument
+    column = partial(parser.add_argument, metavar="COLUMN")
     add(
         "file",
         metavar="FILE",
@@ -184,6 +185,7 @@ def run_report(arguments):
 
 
 def _report(arguments):
+    """Write the report that the command line asks for, and print what it says."""
     output = arguments.output
     if output is None and not arguments.json:
         output = "report.html"
@@ -309,6 +311,7 @@ def _files_read(arguments):
 
 
 def _write_page(output, numbers, table, seed, step):
+    """Draw the pictures and write the page, as HTML or PDF."""
     from skcalib._report._pictures import class_pictures, reliability_picture
 
     step("pictures")
@@ -319,7 +322,8 @@ def _write_page(output, numbers, table, seed, step):
             table, model["name"], model["classes"], seed
         )
     step("page")
-    page, path = report_page(numbers, pictures), Path(output).resolve()
+    page = report_page(numbers, pictures)
+    path = Path(output).resolve()
     try:
         if path.exists() and not path.is_file():  # a pipe or a device
             path.write_text(page, encoding="utf-8")
@@ -348,7 +352,8 @@ def _progress():
     a line at least every 5 s.
     """
     begun = written = monotonic()
-    steps, done = [], Event()
+    steps = []
+    done = Event()
 
     def write():
         nonlocal written

@@ -30,37 +30,48 @@ def evidence(words, first):
     """Return what the headline rests on: the means, the error with its test, the
     direction, and the classes.
     """
-    model, (error, test) = words.model, (words.error, words.model["test"])
-    found = [_means(words, first)]
-    pvalue = pvalue_words(test["pvalue"], test["smallest_pvalue"])
-    of = " of the predicted class" if words.is_of_classes else ""
-    found.append(claim("error", of=of, size=points_words(error), pvalue=pvalue))
-    segments_off = any(each.is_off for _, each, _ in words.segments)
-    if words.bias.is_off and not (test["rejects"] or segments_off or model["changes"]):
-        found.append(claim("nothing but the shift"))
-    if words.bias.is_off and error.estimate < abs(words.bias.estimate):
-        found.append(claim("below the bias"))
-    sure = words.over_confidence
-    if not words.is_of_classes and not words.bias.is_off and sure.is_off:
-        name = "too extreme" if sure.estimate > 0 else "too cautious"
-        found.append(claim(name, size=size_words(sure)))
+    model = words.model
+    error = words.error
+    test = model["test"]
+    claims = [_means(words, first)]
+    claims.append(
+        claim(
+            "error",
+            of=" of the predicted class" if words.is_of_classes else "",
+            size=points_words(error),
+            pvalue=pvalue_words(test["pvalue"], test["smallest_pvalue"]),
+        )
+    )
+    bias = words.bias
+    any_segment_off = any(verdict.is_off for _, verdict, _ in words.segments)
+    if bias.is_off and not (test["rejects"] or any_segment_off or model["changes"]):
+        claims.append(claim("nothing but the shift"))
+    if bias.is_off and error.estimate < abs(bias.estimate):
+        claims.append(claim("below the bias"))
+    confidence = words.over_confidence
+    if not words.is_of_classes and not bias.is_off and confidence.is_off:
+        name = "too extreme" if confidence.estimate > 0 else "too cautious"
+        claims.append(claim(name, size=size_words(confidence)))
     if words.is_of_classes:
-        found.append(classes_off(model["classes"]))
-    return found
+        claims.append(classes_off(model["classes"]))
+    return claims
 
 
 def _means(words, first):
     """Return the mean score and the event frequency, and their difference where the
     headline does not have it.
     """
-    model, bias = words.model, ""
+    model = words.model
+    bias = ""
     if words.bias.is_off and first not in ("do not use", "check"):
         bias = f": {words.bias.words(scale=100, unit='points')} on average"
     # Both have the digits that the samples support.
     digits = percent_decimals(model["event_frequency"], words.bias.n)
-    what, of = "The mean score", "of the samples have the event"
+    what = "The mean score"
+    of = "of the samples have the event"
     if words.is_of_classes:
-        what, of = "The mean probability of the predicted class", "of them are right"
+        what = "The mean probability of the predicted class"
+        of = "of them are right"
     return claim(
         "means",
         mean=f"{fixed(100 * model['mean_score'], digits)} %",
@@ -78,12 +89,13 @@ def classes_off(rows):
     off = [row for row in rows if row["adjusted_error_pvalue"] < SIGNIFICANCE_LEVEL]
     if not off:
         return claim("no class off", n=f"{len(rows)}")
-    first, size = off[0], ""
+    first = off[0]
     bias = read_verdict(first["verdict"])
     too = ""
     if bias.is_off:
         too = f"; its probabilities are {bias.words(scale=100, unit='points')}"
         too += " on average"
+    size = ""
     if first["estimate"] is not None:
         shown = interval_words(
             first["estimate"], first["low"], first["high"], scale=100, unit="points"
@@ -107,35 +119,45 @@ def segments_off(words):
     """Return how many segments are off, the worst by name, and whether the average
     hides them.
     """
-    found, rows = [], words.model["segments"]
-    for column in dict.fromkeys(row["column"] for row in rows):
-        of_column = [row for row in rows if row["column"] == column]
-        off = [row for row in of_column if read_verdict(row["verdict"]).is_off]
+    claims = []
+    rows_by_column = {}
+    for row in words.model["segments"]:
+        rows_by_column.setdefault(row["column"], []).append(row)
+    verdicts_off = []
+    for column, rows in rows_by_column.items():
+        off = [row for row in rows if read_verdict(row["verdict"]).is_off]
         if not off:
             continue
+        verdicts_off += [read_verdict(row["verdict"]) for row in off]
         off.sort(key=lambda row: -least(read_verdict(row["verdict"])))
-        shown = [
+        worst = [
             f"{row['segment']} {bias_words(row['verdict'])}" for row in off[:MOST_WORST]
         ]
-        found.append(
+        claims.append(
             claim(
                 "segments off",
                 column=column,
-                share=share_of(off, of_column),
+                share=share_of(off, rows),
                 are="is" if len(off) == 1 else "are",
-                names=f": {series(shown, len(off), '; ')}",
+                names=f": {series(worst, len(off), '; ')}",
             )
         )
-    off = [read_verdict(row["verdict"]) for row in rows]
-    off = [each for each in off if each.is_off]
-    overall = words.bias.estimate
-    if off and (
-        max(abs(each.estimate) for each in off) > _HIDDEN * abs(overall)
-        or any(each.estimate * overall < 0 for each in off)
-    ):
-        bias = fixed(100 * overall, points_digits(words.bias))
-        found.append(claim("average hides", bias=bias))
-    return found
+    if _are_hidden(verdicts_off, words.bias.estimate):
+        bias = fixed(100 * words.bias.estimate, points_digits(words.bias))
+        claims.append(claim("average hides", bias=bias))
+    return claims
+
+
+def _are_hidden(verdicts, overall):
+    """Return whether the bias of all samples says little of segments that are off:
+    one is off by much more, or on the other side.
+    """
+    for verdict in verdicts:
+        if abs(verdict.estimate) > _HIDDEN * abs(overall):
+            return True
+        if verdict.estimate * overall < 0:
+            return True
+    return False
 
 
 def changes(words):

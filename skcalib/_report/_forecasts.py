@@ -8,8 +8,14 @@ import numpy as np
 
 from skcalib._errors.proper_scores import LOSSES
 from skcalib._report._statistics import Rows
+from skcalib._rows.blocks import taken, total_weight
 
 _MOST_CLASS_SCORES = 20_000_000  # that all classes together are judged from
+
+
+def _each_at(columns, rows):
+    """Return some rows of arrays by name."""
+    return {name: column[rows] for name, column in columns.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +101,7 @@ class ReportTable:
     @property
     def total_weight(self):
         """Number of rows, the total weight where there are weights."""
-        return float(self.n_rows if self.weight is None else self.weight.sum())
+        return float(total_weight(self.weight, self.n_rows))
 
     @property
     def names(self):
@@ -113,25 +119,22 @@ class ReportTable:
 
     def at(self, rows):
         """Return the table of some of the rows."""
-
-        def taken(column):
-            return None if column is None else column[rows]
-
-        order, periods = self.period_order, taken(self.periods)
+        order = self.period_order
+        periods = taken(self.periods, rows)
         if order is not None:
             seen = set(periods.tolist())
             order = [name for name in order if name in seen]
         return replace(
             self,
             labels=self.labels[rows],
-            scores={name: scores[rows] for name, scores in self.scores.items()},
-            weight=taken(self.weight),
-            clusters=taken(self.clusters),
-            segments=taken(self.segments),
-            partitions={name: names[rows] for name, names in self.partitions.items()},
+            scores=_each_at(self.scores, rows),
+            weight=taken(self.weight, rows),
+            clusters=taken(self.clusters, rows),
+            segments=taken(self.segments, rows),
+            partitions=_each_at(self.partitions, rows),
             periods=periods,
             period_order=order,
-            moments=taken(self.moments),
+            moments=taken(self.moments, rows),
         )
 
     def forecasts(self, name):
@@ -160,39 +163,34 @@ class ReportTable:
         rows = self.forecasts(name).at(
             self.sample(_MOST_CLASS_SCORES // n_classes, seed)
         )
-        each = rows._replace(
+        # The rows once for each class, class by class.
+        row = np.tile(np.arange(len(rows.labels)), n_classes)
+        problems = rows._replace(
             scores=np.ascontiguousarray(rows.scores.T).ravel(),
             labels=(rows.labels == np.arange(n_classes)[:, None]).ravel(),
-            sample_weight=(
-                None
-                if rows.sample_weight is None
-                else np.tile(rows.sample_weight, n_classes)
-            ),
-            clusters=(
-                None if rows.clusters is None else np.tile(rows.clusters, n_classes)
-            ),
+            sample_weight=taken(rows.sample_weight, row),
+            clusters=taken(rows.clusters, row),
         )
-        return each, np.repeat(np.array(self.classes), len(rows.labels))
+        return problems, np.repeat(np.array(self.classes), len(rows.labels))
 
     def losses(self, name):
         """Return the Brier score and the log-loss with their intervals, by the names in
         `LOSSES`.
         """
         rows = self.forecasts(name)
-        return {
-            key: rows.interval(loss(rows.scores, rows.labels))
-            for key, loss in LOSSES.items()
-        }
+        intervals = {}
+        for key, loss in LOSSES.items():
+            intervals[key] = rows.interval(loss(rows.scores, rows.labels))
+        return intervals
 
     def brier_difference(self, name):
         """Return how much larger the Brier score of a model is than that of the first,
         with its interval.
         """
-        one, other = (
-            LOSSES["brier"](self.scores[key], self.labels)
-            for key in (name, self.names[0])
-        )
-        return self.forecasts(name).interval(one - other)
+        brier = LOSSES["brier"]
+        loss = brier(self.scores[name], self.labels)
+        loss_of_first = brier(self.scores[self.names[0]], self.labels)
+        return self.forecasts(name).interval(loss - loss_of_first)
 
     def sample(self, most, seed):
         """Return the places of a random sample of at most this many rows: a slice where

@@ -67,8 +67,9 @@ def saved(row, before, key, score):
     if row is before or not before[score]:
         return None
     return {
-        name: row[key + end] / before[score]
-        for name, end in (("estimate", ""), ("low", "_low"), ("high", "_high"))
+        "estimate": row[key] / before[score],
+        "low": row[f"{key}_low"] / before[score],
+        "high": row[f"{key}_high"] / before[score],
     }
 
 
@@ -98,6 +99,7 @@ def tight(words):
 
 
 def _shown(value, values, kind):
+    """Return a number as text, with as many decimals as its interval supports."""
     scale, unit, sign = _KINDS[kind]
     if value is None:
         return "–"

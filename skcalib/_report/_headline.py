@@ -43,19 +43,20 @@ class ModelWords:
 
     @property
     def segments(self):
-        """The verdict of each segment, and since when: after its change, if there is
-        one.
+        """For each segment its name, its verdict, and since when: after its change, if
+        there is one.
         """
-        found = [
-            (row["segment"], read_verdict(row["verdict"]), None)
-            for row in self.model["segments"]
-        ]
         changed = {row["group"]: row for row in clearest_changes(self.model)}
-        for place, (name, _, _) in enumerate(found):
+        segments = []
+        for row in self.model["segments"]:
+            name = row["segment"]
+            verdict = read_verdict(row["verdict"])
+            since = None
             if name in changed:
-                after = read_verdict(changed[name]["verdict_after"])
-                found[place] = (name, after, changed[name]["since"])
-        return found
+                verdict = read_verdict(changed[name]["verdict_after"])
+                since = changed[name]["since"]
+            segments.append((name, verdict, since))
+        return segments
 
     @property
     def overall(self):
@@ -78,39 +79,43 @@ def clearest_changes(model):
 def headline(words):
     """Return the worst thing, what to do about it, and how the rest is."""
     overall, since = words.overall
-    off = [found for found in words.segments if found[1].is_off]
-    off.sort(key=lambda found: -least(found[1]))
-    off.sort(key=lambda found: found[1].kind != "off")
-    verdicts = [found for _, found, _ in words.segments]
+    # Segments that are off, as (name, verdict, since): those of known size first, the
+    # largest ahead.
+    off = [segment for segment in words.segments if segment[1].is_off]
+    off.sort(key=lambda segment: -least(segment[1]))
+    off.sort(key=lambda segment: segment[1].kind != "off")
+    verdicts = [verdict for _, verdict, _ in words.segments]
     is_mixed = overall_verdict([*verdicts, overall]).kind == "mixed"
     # The worst segment is off by more than all samples together can be.
-    is_worse_in_segments = (
-        off
-        and off[0][1].kind == "off"
-        and (overall.kind != "off" or least(off[0][1]) > overall.limit)
-    )
+    is_worse_in_segments = False
+    if off:
+        _, worst, _ = off[0]
+        is_beyond = overall.kind != "off" or least(worst) > overall.limit
+        is_worse_in_segments = worst.kind == "off" and is_beyond
     if overall.is_off and not (off and (is_mixed or is_worse_in_segments)):
         return _all_off(words, overall, since)
     if off:
         return _segments_worst(words, off)
     if words.error.kind == "off":
-        size = points_words(words.error)
-        direction = ""
-        if words.over_confidence.is_off and not words.is_of_classes:
-            too = "extreme" if words.over_confidence.estimate > 0 else "cautious"
-            direction = f", and the scores are too {too}"
-        return [
-            claim(
-                "do not take at face value",
-                subject=words.subject,
-                size=size,
-                direction=direction,
-            )
-        ]
+        return [_error_off(words)]
     if words.error.kind == "off, size unclear":
         low, high = limits_words(words.error)
         return [claim("check the error", subject=words.subject, low=low, high=high)]
     return _nothing_found(words)
+
+
+def _error_off(words):
+    """Return that the scores are off, though neither on average nor in a segment."""
+    direction = ""
+    if words.over_confidence.is_off and not words.is_of_classes:
+        too = "extreme" if words.over_confidence.estimate > 0 else "cautious"
+        direction = f", and the scores are too {too}"
+    return claim(
+        "do not take at face value",
+        subject=words.subject,
+        size=points_words(words.error),
+        direction=direction,
+    )
 
 
 def _all_off(words, overall, since):
@@ -130,37 +135,32 @@ def _all_off(words, overall, since):
 
 def _segments_worst(words, off):
     """Return the worst segment, up to three others, and how the rest is."""
-    (name, worst, since), *more = off
-    size = worst.words(scale=100, unit="points")
+    (name, worst, since), *others = off
     key = "do not use the segment" if worst.kind == "off" else "check the segment"
-    found = [
+    claims = [
         claim(
             key,
             subject=words.subject,
             segment=name,
-            size=size,
+            size=worst.words(scale=100, unit="points"),
             since=since_words(since),
         )
     ]
-    alike = [
-        each for each in more if each[1].kind == "off" and not _is_within(each[0], off)
-    ]
+    alike = []
+    unclear = []
+    for name, verdict, since in others:
+        size = verdict.words(scale=100, unit="points")
+        if verdict.kind != "off":
+            unclear.append(f"{name} ({size}{since_words(since)})")
+        elif not _is_within(name, off):
+            alike.append(f"{name}, {size}{since_words(since)}")
     if alike and worst.kind == "off":
-        sizes = [
-            f"{name}, {each.words(scale=100, unit='points')}{since_words(start)}"
-            for name, each, start in alike[:MOST_WORST]
-        ]
-        names = series(sizes, len(alike), "; ")
-        found.append(claim("nor these segments", segments=names))
-    unclear = [each for each in more if each[1].kind != "off"]
+        names = series(alike[:MOST_WORST], len(alike), "; ")
+        claims.append(claim("nor these segments", segments=names))
     if unclear:
-        sizes = [
-            f"{name} ({each.words(scale=100, unit='points')}{since_words(start)})"
-            for name, each, start in unclear[:MOST_WORST]
-        ]
-        names = series(sizes, len(unclear), ", ")
-        found.append(claim("check more segments", segments=names))
-    return found + _other_segments(words)
+        names = series(unclear[:MOST_WORST], len(unclear), ", ")
+        claims.append(claim("check more segments", segments=names))
+    return claims + _other_segments(words)
 
 
 def _is_within(name, off):
@@ -171,8 +171,8 @@ def _is_within(name, off):
 
 def _other_segments(words):
     """Return how the segments are that are not off."""
-    others = [each for _, each, _ in words.segments if not each.is_off]
-    fine = [each for each in others if each.kind == "fine"]
+    others = [verdict for _, verdict, _ in words.segments if not verdict.is_off]
+    fine = [verdict for verdict in others if verdict.kind == "fine"]
     if not others:
         return []
     if len(fine) < len(others):
@@ -182,9 +182,9 @@ def _other_segments(words):
         if len(others) == 1:
             which = "the other segment"
         return [claim("others cannot be told", which=which, needed=_each_needs(others))]
-    limit = max(fine, key=lambda each: each.limit)
+    widest = max(fine, key=lambda verdict: verdict.limit)
     named = "segment is" if len(fine) == 1 else f"{len(fine)} segments are"
-    return [claim("others are fine", others=named, limit=limit_words(limit))]
+    return [claim("others are fine", others=named, limit=limit_words(widest))]
 
 
 def _each_needs(verdicts):
@@ -199,7 +199,8 @@ def _each_needs(verdicts):
 
 def _nothing_found(words):
     """Return what the samples say where nothing is seen to be off."""
-    bias, error = words.bias, words.error
+    bias = words.bias
+    error = words.error
     if bias.kind != "fine":
         digits = points_digits(bias)
         needed = "more"
@@ -217,7 +218,7 @@ def _nothing_found(words):
             )
         ]
     if error.kind == "fine":
-        found = [
+        claims = [
             claim(
                 "usable",
                 subject=words.subject,
@@ -229,7 +230,7 @@ def _nothing_found(words):
         needed = ""
         if error.n_needed is not None:
             needed = f"; about {rounded_up(error.n_needed)} would tell"
-        found = [
+        claims = [
             claim(
                 "right on average",
                 subject=words.subject,
@@ -242,21 +243,22 @@ def _nothing_found(words):
     frequency = words.model["event_frequency"]
     rarer = min(frequency, 1 - frequency)
     if words.tolerance > rarer / _RARE and not words.is_of_classes and rarer > 0:
-        found.append(
+        claims.append(
             claim(
                 "tolerance too large",
                 frequency=percent_words(rarer),
                 smaller=rounded(100 * rarer / (2 * _RARE), 1),
             )
         )
-    cannot = [each for _, each, _ in words.segments if each.kind == "cannot tell"]
-    if cannot:
-        found.append(
+    verdicts = [verdict for _, verdict, _ in words.segments]
+    unclear = [verdict for verdict in verdicts if verdict.kind == "cannot tell"]
+    if unclear:
+        claims.append(
             claim(
                 "segments cannot be told",
-                number=f"{len(cannot)}",
-                n=f"{len(words.segments)}",
-                needed=_each_needs(cannot),
+                number=f"{len(unclear)}",
+                n=f"{len(verdicts)}",
+                needed=_each_needs(unclear),
             )
         )
-    return found
+    return claims

@@ -94,10 +94,10 @@ def _bias_verdicts(task, groups, tolerance, n_intervals=None):
         found.bias_high.tolist(),
         strict=True,
     )
-    return {
-        name: verdict(bias, (low, high), n, tolerance)
-        for name, n, bias, low, high in rows
-    }
+    verdicts = {}
+    for name, n, bias, low, high in rows:
+        verdicts[name] = verdict(bias, (low, high), n, tolerance)
+    return verdicts
 
 
 def _record(found):

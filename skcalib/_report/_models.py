@@ -14,7 +14,9 @@ def given_classes(arguments):
     """
     if arguments is None:
         return None
-    names = arguments[0].split(",") if len(arguments) == 1 else arguments
+    names = arguments
+    if len(arguments) == 1:
+        names = arguments[0].split(",")
     names = tuple(name.strip() for name in names)
     twice = [name for name in names if names.count(name) > 1]
     if twice:
@@ -62,30 +64,28 @@ def score_models(specs, classes, header, others, path):
         return {spec: (spec,) for spec in specs}, None
     if not patterns:
         columns = _by_class(specs, classes, "--score was given")
-        return {
-            commonprefix(specs).rstrip("_-. ") or "scores": tuple(columns.values())
-        }, classes
+        name = commonprefix(specs).rstrip("_-. ") or "scores"
+        return {name: tuple(columns.values())}, classes
     if len(patterns) < len(specs):
         plain = next(spec for spec in specs if spec not in patterns)
         raise ReportError(
             f"--score {plain} is one column and --score '{patterns[0]}' one column a"
             " class: give a report one kind."
         )
-    found = {
-        pattern: _matched(pattern, classes, header, others, path)
-        for pattern in patterns
-    }
-    classes = tuple(found[patterns[0]])
-    for pattern, columns in found.items():
+    # the columns of each pattern by class
+    matched = {}
+    for pattern in patterns:
+        matched[pattern] = _matched(pattern, classes, header, others, path)
+    classes = tuple(matched[patterns[0]])
+    models = {}
+    for pattern, columns in matched.items():
         if set(columns) != set(classes):
             raise ReportError(
                 f"--score '{patterns[0]}' and --score '{pattern}' are of other classes:"
                 f" {', '.join(classes)} and {', '.join(columns)}."
             )
-    return {
-        pattern: tuple(columns[name] for name in classes)
-        for pattern, columns in found.items()
-    }, classes
+        models[pattern] = tuple(columns[name] for name in classes)
+    return models, classes
 
 
 def renamed(models, names):
@@ -113,12 +113,11 @@ def _matched(pattern, classes, header, others, path):
             " name of the class."
         )
     before, after = map(re.escape, pattern.split("*"))
-    matches = {
-        name: re.fullmatch(f"{before}(.+){after}", name)
-        for name in header
-        if name not in others
-    }
-    found = {match.group(1): name for name, match in matches.items() if match}
+    found = {}
+    for name in header:
+        match = re.fullmatch(f"{before}(.+){after}", name)
+        if match and name not in others:
+            found[match.group(1)] = name
     if not found:
         raise ReportError(
             f"{path} has no column like '{pattern}'; its columns are"

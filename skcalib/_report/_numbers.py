@@ -27,6 +27,7 @@ from skcalib._report._statistics import (
     mean,
     records,
 )
+from skcalib._rows.blocks import total_weight
 from skcalib._verdicts import (
     interval_words,
     level_words,
@@ -110,6 +111,16 @@ def report_numbers(
                 step(f"performance of {name} on the new scores")
                 model["expected"] = expected_performance(table, name, new_scores[name])
             models.append(model)
+    event_frequency = None
+    if table.classes is None:
+        event_frequency = models[0]["event_frequency"]
+    n_clusters = None
+    if table.clusters is not None:
+        n_clusters = len(np.unique(table.clusters))
+    # Certificates are about independent rows that count once.
+    certificates = []
+    if not table.is_weighted and table.clusters is None:
+        certificates = _certificates(table.n_rows)
     return _plain(
         {
             "source": table.source,
@@ -121,14 +132,10 @@ def report_numbers(
             "n_rows": table.n_rows,
             "total_weight": table.total_weight,
             "weighted": table.is_weighted,
-            "event_frequency": (
-                None if table.classes is not None else models[0]["event_frequency"]
-            ),
+            "event_frequency": event_frequency,
             "weight_type": table.weight_type if table.is_weighted else None,
             "cluster": table.cluster_name,
-            "n_clusters": (
-                None if table.clusters is None else len(np.unique(table.clusters))
-            ),
+            "n_clusters": n_clusters,
             "segment": table.segment_name,
             "time": table.time_name,
             "baseline": None if baseline is None else baseline.source,
@@ -136,18 +143,16 @@ def report_numbers(
             "tolerance": tolerance,
             "notes": [*table.notes, *_few_events(table)],
             "models": models,
-            "certificates": (
-                []
-                if table.is_weighted or table.clusters is not None
-                else _certificates(table.n_rows)
-            ),
+            "certificates": certificates,
         }
     )
 
 
 def _model_numbers(table, name, baseline, thresholds, seed, step, tolerance):
+    """Return all numbers about one model of a table, and what the page says of them."""
     step(f"errors of {name}")
-    task, losses = table.task(name), table.losses(name)
+    task = table.task(name)
+    losses = table.losses(name)
     model = {
         "name": name,
         **_bias(task, table.classes),
@@ -187,10 +192,12 @@ def _model_numbers(table, name, baseline, thresholds, seed, step, tolerance):
     paragraphs = summary(
         model, {"n_samples": table.total_weight, "tolerance": tolerance}
     )
-    model["summary"] = "\n".join(
-        " ".join(said.text for said in paragraph) for paragraph in paragraphs
-    )
-    model["claims"] = [said.name for paragraph in paragraphs for said in paragraph]
+    texts = []
+    model["claims"] = []
+    for claims in paragraphs:
+        texts.append(" ".join(claim.text for claim in claims))
+        model["claims"] += [claim.name for claim in claims]
+    model["summary"] = "\n".join(texts)
     return model
 
 
@@ -198,10 +205,10 @@ def _few_events(table):
     """Return the note that takes the place of the library's warning of clusters with
     few events.
     """
-    expected = min(
-        min(rows.scores.sum(), (1 - rows.scores).sum())
-        for rows in map(table.task, table.names)
-    )
+    expected = np.inf
+    for name in table.names:
+        scores = table.task(name).scores
+        expected = min(expected, scores.sum(), (1 - scores).sum())
     if table.clusters is None or expected >= FEW_EVENTS:
         return []
     return [
@@ -235,10 +242,10 @@ def _errors(task, seed, classes):
     }
     # One cell with a few rows would decide the largest gap: bins are merged until each
     # holds enough of the weight.
-    enough = _FEWEST_IN_BIN * (
-        task.sample_weight.mean() if task.weight_type == "importance" else 1
-    )
-    total = len(task.labels) if task.sample_weight is None else task.sample_weight.sum()
+    enough = _FEWEST_IN_BIN
+    if task.weight_type == "importance":
+        enough = _FEWEST_IN_BIN * task.sample_weight.mean()
+    total = total_weight(task.sample_weight, len(task.labels))
     kinds = {
         "mean absolute calibration error": MEAN_ABSOLUTE,
         "root mean square calibration error": {"norm": 2, "binning": REPORT_BINNING},
@@ -334,11 +341,10 @@ def segment_rows(task, groups, seed, kind="segment"):
     for row in rows:
         row["n_events"] = row["n_rows"] * row["event_frequency"]
         row["reason"] = _reason(row["estimate"], row["low"], row["high"])
-        row["is_small"] = (
-            row["n_rows"] < SMALL_SEGMENT
-            if kind == "segment"
-            else row["n_events"] < SMALL_CLASS
-        )
+        if kind == "segment":
+            row["is_small"] = row["n_rows"] < SMALL_SEGMENT
+        else:
+            row["is_small"] = row["n_events"] < SMALL_CLASS
     return sorted(rows, key=_least_likely_first)
 
 
@@ -372,20 +378,21 @@ def class_rows(task, names, seed, tolerance=TOLERANCE):
     for row in rows:
         row["error_pvalue"] = row["pvalue"]
         if task.clusters is None:
-            own = task.at(names == row["class"])
-            given = {**own.given, "weight_type": own.weight_type}
-            row["error_pvalue"] = calibration_test(
-                own.labels, own.scores, method="kuiper", **given
-            ).pvalue
+            of_class = task.at(names == row["class"])
+            tested = calibration_test(
+                of_class.labels,
+                of_class.scores,
+                method="kuiper",
+                weight_type=of_class.weight_type,
+                **of_class.given,
+            )
+            row["error_pvalue"] = tested.pvalue
     adjust(rows, "error_pvalue", "adjusted_error_pvalue")
 
     def place(row):
-        error = np.nan_to_num(row["estimate"])
-        return (
-            (0, -error)
-            if row["adjusted_error_pvalue"] < SIGNIFICANCE_LEVEL
-            else (1, row["error_pvalue"])
-        )
+        if row["adjusted_error_pvalue"] < SIGNIFICANCE_LEVEL:
+            return 0, -np.nan_to_num(row["estimate"])
+        return 1, row["error_pvalue"]
 
     return sorted(rows, key=place)
 
@@ -429,21 +436,25 @@ def _certificates(n_rows):
     """Return what uniform-mass binning with each number of bins would promise for this
     number of rows.
     """
-    rows = [
-        {
-            "n_bins": count,
-            "conditional": conditional_epsilon(
-                n_rows, count, confidence_level=CONFIDENCE_LEVEL
-            ),
-            "marginal": marginal_epsilon(
-                n_rows, count, confidence_level=CONFIDENCE_LEVEL
-            ),
-            "expected_error": expected_error_bound(n_rows, count),
-        }
-        for count in _BIN_COUNTS
-        if 2 * count <= n_rows
-    ]
-    return [row for row in rows if row["marginal"] < 1]
+    rows = []
+    for n_bins in _BIN_COUNTS:
+        if 2 * n_bins > n_rows:
+            continue
+        marginal = marginal_epsilon(n_rows, n_bins, confidence_level=CONFIDENCE_LEVEL)
+        if marginal >= 1:
+            continue  # says nothing
+        conditional = conditional_epsilon(
+            n_rows, n_bins, confidence_level=CONFIDENCE_LEVEL
+        )
+        rows.append(
+            {
+                "n_bins": n_bins,
+                "conditional": conditional,
+                "marginal": marginal,
+                "expected_error": expected_error_bound(n_rows, n_bins),
+            }
+        )
+    return rows
 
 
 def _plain(value):
@@ -451,9 +462,11 @@ def _plain(value):
     finite.
     """
     if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
+        return {key: _plain(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(part) for part in value]
+        return [_plain(entry) for entry in value]
     if isinstance(value, np.generic):
         value = value.item()
-    return None if isinstance(value, float) and not isfinite(value) else value
+    if isinstance(value, float) and not isfinite(value):
+        return None
+    return value

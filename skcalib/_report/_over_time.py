@@ -23,7 +23,10 @@ def trend_numbers(table, task):
     if table.periods is None or len(table.period_order) < _FEWEST_PERIODS:
         return None
     order = table.period_order
-    found = calibration_trend(
+    pos_label = None
+    if task.labels.any() and not task.labels.all():
+        pos_label = LABELS[1]
+    trend = calibration_trend(
         task.labels,
         task.scores,
         _places(table),
@@ -31,17 +34,17 @@ def trend_numbers(table, task):
         sample_weight=task.sample_weight,
         weight_type=task.weight_type,
         clusters=task.clusters,
-        pos_label=LABELS[1] if task.labels.any() and not task.labels.all() else None,
+        pos_label=pos_label,
     )
     n_steps = len(order) - 1
-    moved, low, high = (n_steps * value for value in found.slope)
+    slope = trend.slope  # a period
     return {
         "first": order[0],
         "last": order[-1],
-        "moved": moved,
-        "moved_low": low,
-        "moved_high": high,
-        "pvalue": found.pvalue,
+        "moved": n_steps * slope.estimate,
+        "moved_low": n_steps * slope.low,
+        "moved_high": n_steps * slope.high,
+        "pvalue": trend.pvalue,
     }
 
 

@@ -103,38 +103,42 @@ def _error_lines(models):
     """Return the name of each measure, its explanation, and what the models have of it,
     if any has.
     """
-    measured = [
-        {part["name"]: part for part in [*model["errors"], *model["proper_scores"]]}
-        for model in models
-    ]
-    explained = {**_EXPLAINED, **(_EXPLAINED_CLASSES if "classes" in models[0] else {})}
-    lines = [
-        (name, words, [parts.get(name) for parts in measured])
-        for name, words in explained.items()
-    ]
-    return [line for line in lines if any(line[-1])]
+    # the measures of each model, by name
+    measured = []
+    for model in models:
+        measures = [*model["errors"], *model["proper_scores"]]
+        measured.append({measure["name"]: measure for measure in measures})
+    explained = dict(_EXPLAINED)
+    if "classes" in models[0]:
+        explained |= _EXPLAINED_CLASSES
+    lines = []
+    for name, words in explained.items():
+        of_models = [measures.get(name) for measures in measured]
+        if any(of_models):
+            lines.append((name, words, of_models))
+    return lines
 
 
 def _data_sentence(numbers):
     """Return what the report is about."""
-    weighted = (
-        f" of total weight {show.count(numbers['total_weight'])}"
-        if numbers["weighted"]
-        else ""
-    )
-    written = f" of {numbers['modified']}" if numbers["modified"] else ""
-    if numbers["classes"] is None:
-        event = (
-            f"{numbers['label']} = {numbers['event']}, in"
-            f" {show.percent(numbers['event_frequency'], numbers['n_rows'])} of them"
+    weighted = ""
+    if numbers["weighted"]:
+        weighted = f" of total weight {show.count(numbers['total_weight'])}"
+    written = ""
+    if numbers["modified"]:
+        written = f" of {numbers['modified']}"
+    classes = numbers["classes"]
+    if classes is None:
+        frequency = show.percent(numbers["event_frequency"], numbers["n_rows"])
+        about = (
+            f"; the event is {numbers['label']} = {numbers['event']}, in {frequency} of"
+            " them."
         )
-        about = f"; the event is {event}."
     else:
-        n_classes, named = (
-            len(numbers["classes"]),
-            listed(numbers["classes"], _MOST_CLASSES_NAMED),
+        named = listed(classes, _MOST_CLASSES_NAMED)
+        about = (
+            f"; the column {numbers['label']} holds {len(classes)} classes: {named}."
         )
-        about = f"; the column {numbers['label']} holds {n_classes} classes: {named}."
     size = f"{numbers['source']}{written}: {numbers['n_rows']:,} rows{weighted}"
     tolerance = f"Tolerance: {show.rounded(100 * numbers['tolerance'])} points."
     return " ".join([size + about, tolerance, *numbers["notes"]])

@@ -62,7 +62,8 @@ def write_pdf(page, path):
         HTML(string=page).write_pdf(path)
         return
     with TemporaryDirectory() as folder:
-        source, target = Path(folder, "page.html"), Path(folder, "page.pdf")
+        source = Path(folder, "page.html")
+        target = Path(folder, "page.pdf")
         source.write_text(page, encoding="utf-8")
         switches = [*_SWITCHES, f"--user-data-dir={folder}/profile"]
         if hasattr(os, "geteuid") and os.geteuid() == 0:

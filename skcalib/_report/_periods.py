@@ -42,25 +42,34 @@ def period_rows(table, name, baseline, seed, tolerance=0.02):
     """
     if table.periods is None and baseline is None:
         return []
-    task, periods, order = table.task(name), table.periods, table.period_order
+    task = table.task(name)
+    periods = table.periods
+    order = table.period_order
     if periods is None:
-        order, periods = ["all rows"], np.full(len(task.scores), "all rows")
-    rows = sorted(
-        group_records(task, periods, "period", seed),
-        key=lambda row: order.index(row["period"]),
-    )
-    before = task.at(periods == order[0]) if baseline is None else baseline.task(name)
+        periods = np.full(len(task.scores), "all rows")
+        order = ["all rows"]
+    rows = group_records(task, periods, "period", seed)
+    rows.sort(key=lambda row: order.index(row["period"]))
+    # Without a baseline the first period is one.
+    if baseline is None:
+        before = task.at(periods == order[0])
+    else:
+        before = baseline.task(name)
     for row in rows:
-        is_first = baseline is None and row is rows[0]
-        after = task.at(periods == row["period"])
-        row["change_pvalue"] = None if is_first else _change_pvalue(before, after, seed)
+        row["change_pvalue"] = None
         row["change_adjusted_pvalue"] = None
+        if baseline is not None or row is not rows[0]:
+            after = task.at(periods == row["period"])
+            row["change_pvalue"] = _change_pvalue(before, after, seed)
     adjust(rows, "change_pvalue", "change_adjusted_pvalue")
     judge_groups(rows, "period", task, periods, tolerance)
     return rows
 
 
 def _change_pvalue(before, after, seed):
+    """Return the p-value of "calibration is the same", None where rows are too few to
+    test it.
+    """
     options = {
         "n_resamples": _N_RESAMPLES,
         "random_state": seed,
@@ -87,11 +96,12 @@ def monitor_rows(table, name):
     """
     if table.periods is None or table.is_weighted or table.clusters is not None:
         return []
-    task, monitors = table.task(name), GroupMonitors()
+    task = table.task(name)
+    monitors = GroupMonitors()
+    # the place of each row's period in the order of time
     names, period = np.unique(table.periods, return_inverse=True)
-    period = np.array([table.period_order.index(each) for each in names.tolist()])[
-        period
-    ]
+    places = np.array([table.period_order.index(each) for each in names.tolist()])
+    period = places[period]
 
     def see(group, order):
         scores = task.scores[order].astype(np.float64)
@@ -111,5 +121,6 @@ def monitor_rows(table, name):
     for row in rows:
         row["group"] = names[row["group"]]
         for key in ("alarm_time", "change_time"):
-            row[key] = None if row[key] is None else table.period_order[row[key]]
+            if row[key] is not None:
+                row[key] = table.period_order[row[key]]
     return rows

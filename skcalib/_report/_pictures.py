@@ -34,26 +34,33 @@ def reliability_picture(table, seed):
     """Return the reliability diagram of all scores, with their histograms."""
     # The error of the summary. With clusters its draws take long, and the summary has
     # made them.
-    metric = (
-        None
-        if table.clusters is not None
-        else partial(calibration_error, **MEAN_ABSOLUTE)
+    metric = None
+    if table.clusters is None:
+        metric = partial(calibration_error, **MEAN_ABSOLUTE)
+    labels = LABELS
+    if table.classes is not None:
+        labels = range(len(table.classes))
+    display, svg = _drawn(
+        (5.2, 7.0),
+        table.labels,
+        table.scores,
+        metric=metric,
+        random_state=seed,
+        sample_weight=table.weight,
+        clusters=table.clusters,
+        labels=labels,
     )
-    options = {"metric": metric, "random_state": seed, "sample_weight": table.weight}
-    options["clusters"] = table.clusters
-    options["labels"] = LABELS if table.classes is None else range(len(table.classes))
-    display, svg = _drawn((5.2, 7.0), table.labels, table.scores, **options)
-    parts = []
+    gaps_of_curves = []
     for curve in display.curves:
         seen = curve.statistics.weight > 0
         gaps = (curve.statistics.mean_score - curve.statistics.event_frequency)[seen]
-        parts.append(
+        gaps_of_curves.append(
             f"{curve.model} in {seen.sum()} bins, mean score minus event frequency from"
             f" {percent(gaps.min())} to {percent(gaps.max())} points"
         )
     alt = (
         "Reliability diagram, event frequency against predicted probability:"
-        f" {'; '.join(parts)}."
+        f" {'; '.join(gaps_of_curves)}."
     )
     drawn = "Event frequency against predicted probability"
     if table.classes is not None:
@@ -110,7 +117,8 @@ def _drawn(size, *rows, **options):
     from matplotlib.figure import Figure
 
     with plt.style.context(["default", {**_STYLE, "svg.hashsalt": "skcalib"}]):
-        figure, out = Figure(figsize=size, layout="constrained"), BytesIO()
+        figure = Figure(figsize=size, layout="constrained")
+        out = BytesIO()
         options |= {"confidence_level": CONFIDENCE_LEVEL, "ax": figure.subplots()}
         with warnings.catch_warnings():
             # the caption says it

@@ -94,8 +94,10 @@ def _binary(path):
 
 
 def _csv(path, file):
+    """Return the names of the columns of a CSV file, and a function that reads it."""
     file.seek(0)
-    file = gzip.GzipFile(fileobj=file) if path.suffix.lower() == ".gz" else file
+    if path.suffix.lower() == ".gz":
+        file = gzip.GzipFile(fileobj=file)
     first = file.readline().decode("utf-8-sig").strip("\r\n")
     if not first.strip():
         raise ReportError(f"{path} is empty: its first line must name the columns.")
@@ -103,9 +105,13 @@ def _csv(path, file):
     header = next(csv.reader([first], delimiter=separator))
 
     def table(names, words, most, seed):
+        """Return all columns, and the number of rows."""
         import pandas as pd
 
-        missing = {name: [""] if name in words else list(_MISSING) for name in header}
+        # In columns of words only an empty field is missing: "NA" may be a name.
+        missing = {}
+        for name in header:
+            missing[name] = [""] if name in words else list(_MISSING)
         options = {
             "na_values": missing,
             "keep_default_na": False,
@@ -165,7 +171,8 @@ def _scanned(path):
     """Return the same of what DuckDB reads: a glob, Parquet with many rows, a large CSV
     file; None of another file.
     """
-    name, is_file = str(path).lower(), path.is_file()
+    name = str(path).lower()
+    is_file = path.is_file()
     is_parquet = name.endswith(_PARQUET)
     large = _LARGE_PACKED_CSV if name.endswith(".gz") else _LARGE_CSV
     is_glob = any(character in name for character in "*?[") and not path.exists()
@@ -180,8 +187,13 @@ def _scanned(path):
     except (FileNotFoundError, ValueError) as error:
         raise ReportError(error) from error
     ((n_rows,),) = relation.aggregate("count(*)").fetchall()
+    if is_parquet and is_file and n_rows <= _MOST_ROWS:
+        return None
 
     def table(names, words, most, seed):
+        """Return the named columns of at most about `most` rows, and the number of all
+        rows.
+        """
         wanted = ", ".join(map(DIALECTS["duckdb"].identifier, names))
         if n_rows <= most:
             return relation.project(wanted).df(), n_rows
@@ -192,18 +204,10 @@ def _scanned(path):
             f"hash(skcalib_row + {int(seed) * 2**32}) % {2**32} <"
             f" {int(2**32 * most / n_rows)}"
         )
-        return (
-            relation.query(
-                "skcalib_file", f"SELECT {wanted} FROM ({rows}) WHERE {chosen}"
-            ).df(),
-            n_rows,
-        )
+        query = f"SELECT {wanted} FROM ({rows}) WHERE {chosen}"
+        return relation.query("skcalib_file", query).df(), n_rows
 
-    return (
-        None
-        if is_parquet and is_file and n_rows <= _MOST_ROWS
-        else (list(relation.columns), table)
-    )
+    return list(relation.columns), table
 
 
 def _from_series(series):
@@ -211,18 +215,18 @@ def _from_series(series):
     None.
     """
     values = series.to_numpy()
-    return (
-        values
-        if values.dtype.kind != "O"
-        else np.where(series.isna().to_numpy(), None, values)
-    )
+    if values.dtype.kind != "O":
+        return values
+    return np.where(series.isna().to_numpy(), None, values)
 
 
 def _check_names(path, names, present):
     """Refuse columns that are not there, or that are there twice."""
     missing = [name for name in names if name not in present]
     if missing:
-        shown = ", ".join(map(str, present[:12])) + ", ..." * (len(present) > 12)
+        shown = ", ".join(map(str, present[:12]))
+        if len(present) > 12:
+            shown += ", ..."
         raise ReportError(
             f"{path} has no column {missing[0]!r}; its columns are {shown}."
         )

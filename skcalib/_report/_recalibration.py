@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from skcalib import recalibrators as catalogue
 from skcalib._errors.proper_scores import LOSSES
 from skcalib._fitting.folds import cross_validation_folds
 from skcalib._report._statistics import MEAN_ABSOLUTE, Rows, mean
+from skcalib._rows.blocks import taken, total_weight
 from skcalib._rows.links import log_probability
 from skcalib.evaluation._gain import recalibrated_by_fold
 from skcalib.metrics import calibration_error
@@ -145,10 +147,10 @@ class TrialRows:
             n_clusters = self.units.max() + 1
             shuffled = np.random.default_rng(seed).permutation(n_clusters)
             fold_of_row = shuffled[self.units] % N_FOLDS
-            cv = [
-                (np.flatnonzero(fold_of_row != k), np.flatnonzero(fold_of_row == k))
-                for k in range(N_FOLDS)
-            ]
+            cv = []
+            for fold in range(N_FOLDS):
+                is_test = fold_of_row == fold
+                cv.append((np.flatnonzero(~is_test), np.flatnonzero(is_test)))
         return cross_validation_folds(
             cv,
             self.columns,
@@ -161,7 +163,7 @@ class TrialRows:
     @property
     def all_folds(self):
         """The folds of all divisions."""
-        return [fold for folds in self.divisions for fold in folds]
+        return list(chain.from_iterable(self.divisions))
 
     @cached_property
     def codes(self):
@@ -222,7 +224,8 @@ class TrialRows:
         """Return what each fold predicts where only some of the rows are fitted to and
         recalibrated.
         """
-        columns, codes = self.columns[is_own], self.codes[is_own]
+        columns = self.columns[is_own]
+        codes = self.codes[is_own]
         place = np.cumsum(is_own) - 1
         predicted = []
         for fold in self.all_folds:
@@ -230,7 +233,7 @@ class TrialRows:
             weight = fold.train_weight
             own_fold = fold._replace(
                 train=place[fold.train[is_seen]],
-                train_weight=None if weight is None else weight[is_seen],
+                train_weight=taken(weight, is_seen),
             )
             scores = np.array(self.rows.scores)
             if is_seen.any():
@@ -246,16 +249,16 @@ class TrialRows:
         )
 
     def _trial(self, name, predicted, column=None, groups=(), others=None):
+        """Return a `Trial` of the scores that each fold's fit gives all rows."""
         losses = {}
         for loss, function in LOSSES.items():
             by_fold = [function(scores, self.rows.labels) for scores in predicted]
             losses[loss] = np.array(by_fold)
-        probabilities = np.concatenate(
-            [
-                scores[fold.test]
-                for scores, fold in zip(predicted, self.folds, strict=False)
-            ]
-        )
+        # the forecasts of rows by the fit that has not seen them, fold after fold
+        held_out = []
+        for scores, fold in zip(predicted, self.folds, strict=False):
+            held_out.append(scores[fold.test])
+        probabilities = np.concatenate(held_out)
         return Trial(name, losses, probabilities, column, groups, others)
 
     def out_of_fold(self, losses):
@@ -281,15 +284,17 @@ class TrialRows:
         `Rows.mean` does.
         """
         gains = before.losses[loss] - after.losses[loss]
-        weight, total = self.rows.sample_weight, len(self.codes)
+        weight = self.rows.sample_weight
+        total = total_weight(weight, len(self.codes))
+        # By fold and independent unit, a row or a cluster.
         by_unit = gains
-        if weight is not None:
-            total = weight.sum()
+        if weight is not None and self.units is None:
             # A row of weight 2 is two rows: their variances add up.
-            scale = np.sqrt(weight) if self.units is None else weight
-            by_unit = gains * scale
+            by_unit = gains * np.sqrt(weight)
+        elif weight is not None:
+            by_unit = gains * weight
         if self.units is not None:
-            by_unit = np.array([np.bincount(self.units, part) for part in by_unit])
+            by_unit = np.array([np.bincount(self.units, fold) for fold in by_unit])
         # The noise of the fits is the jackknife's, over the fits without one fold each:
         # see `gain_interval`.
         of_fits = (N_FOLDS - 1) * by_unit.var(axis=0).sum() / total**2
@@ -307,24 +312,28 @@ class TrialRows:
         better.
         """
         labels = self.tested.labels
-        if before.probabilities.ndim == 1:
-            frequency = before.probabilities
-            gain_of = [
-                LOSSES["log"](before.probabilities, is_event)
-                - LOSSES["log"](after.probabilities, is_event)
-                for is_event in (np.zeros_like(labels), np.ones_like(labels))
-            ]
-            by_row = frequency * (1 - frequency) * (gain_of[1] - gain_of[0]) ** 2
+        frequency = before.probabilities
+        log_loss = LOSSES["log"]
+        # The variance of the gain if the label is drawn with the probability before.
+        if frequency.ndim == 1:
+            gain_of_label = []
+            for label in (np.zeros_like(labels), np.ones_like(labels)):
+                loss_before = log_loss(frequency, label)
+                gain_of_label.append(loss_before - log_loss(after.probabilities, label))
+            difference = gain_of_label[1] - gain_of_label[0]
+            by_row = frequency * (1 - frequency) * difference**2
         else:
-            frequency = before.probabilities
             gain_of = log_probability(after.probabilities) - log_probability(frequency)
             mean_gain = np.sum(frequency * gain_of, axis=1)
             by_row = np.sum(frequency * gain_of**2, axis=1) - mean_gain**2
         weight = self.tested.sample_weight
         if weight is None:
             return by_row.sum() / len(by_row) ** 2
-        squared = weight if self.rows.weight_type == "frequency" else weight**2
-        return squared @ by_row / weight.sum() ** 2
+        if self.rows.weight_type == "importance":
+            weight_in_variance = weight**2
+        else:
+            weight_in_variance = weight
+        return weight_in_variance @ by_row / weight.sum() ** 2
 
     def by_row(self, trial):
         """Return the out-of-fold log-loss of each row."""
@@ -374,22 +383,25 @@ class TrialRows:
         would mix curves for nothing: where no curve beats the maps of one to three
         numbers by more than noise.
         """
-        n_classes, found = self.columns.shape[1], [self.unchanged()]
-        for kind in OF_TWO_CLASSES if n_classes == 1 else OF_MORE_CLASSES:
-            if kind == "DirichletCalibration" and n_classes > _MOST_CLASSES_OF_MATRIX:
+        n_columns = self.columns.shape[1]
+        kinds = OF_TWO_CLASSES if n_columns == 1 else OF_MORE_CLASSES
+        trials = [self.unchanged()]
+        for kind in kinds:
+            if kind == "DirichletCalibration" and n_columns > _MOST_CLASSES_OF_MATRIX:
                 continue
-            if kind == "StackedRecalibrator" and not self._is_worth_a_stack(found):
+            if kind == "StackedRecalibrator" and not self._is_worth_a_stack(trials):
                 continue
             if step is not None:
                 step(kind)
-            found.append(self.trial(getattr(catalogue, kind)()))
-        return found
+            trials.append(self.trial(getattr(catalogue, kind)()))
+        return trials
 
     def _is_worth_a_stack(self, found):
         """Return whether a stack is tried after these trials."""
         if self.columns.shape[1] > 1:
             return self.columns.size <= _MOST_SCORES_OF_STACK
-        simple, curves = found[:-_N_CURVES], found[-_N_CURVES:]
+        simple = found[:-_N_CURVES]
+        curves = found[-_N_CURVES:]
         pvalue = self.gain(self.best(simple), self.best(curves))[3]
         return pvalue <= _NO_CURVE
 

@@ -10,10 +10,14 @@ def comparisons(models):
     """Return for each model but the first whether its Brier score is lower or higher;
     nothing for one model.
     """
-    first, lines = models[0]["name"], []
-    for other in models[1:]:
-        name, found = other["name"], other["brier_difference"]
-        estimate, low, high = (found[key] for key in ("estimate", "low", "high"))
+    first = models[0]["name"]
+    lines = []
+    for model in models[1:]:
+        name = model["name"]
+        difference = model["brier_difference"]
+        estimate = difference["estimate"]
+        low = difference["low"]
+        high = difference["high"]
         if low <= 0 <= high:
             shown = interval_words(estimate, low, high)
             lines.append(
@@ -21,9 +25,10 @@ def comparisons(models):
                 f" {shown}."
             )
             continue
+        side = "higher (worse)" if estimate > 0 else "lower (better)"
+        # without the sign, which the side tells
         low, high = sorted((abs(low), abs(high)))
         shown = interval_words(abs(estimate), low, high)
-        side = "higher (worse)" if estimate > 0 else "lower (better)"
         lines.append(
             f"{name}: its Brier score is {side} than that of {first} by {shown}."
         )
@@ -35,18 +40,22 @@ def segment_sentence(rows):
     n = len(rows)
     if n == 1:
         return "There is one segment only."
-    kinds = [row["verdict"]["kind"] for row in rows]
-    off = [
-        row["segment"]
-        for row in rows
-        if row["verdict"]["kind"] in ("off", "off, size unclear")
-    ]
-    fine, unclear = kinds.count("fine"), kinds.count("cannot tell")
+    off = []
+    n_fine = 0
+    n_unclear = 0
+    for row in rows:
+        kind = row["verdict"]["kind"]
+        if kind in ("off", "off, size unclear"):
+            off.append(row["segment"])
+        n_fine += kind == "fine"
+        n_unclear += kind == "cannot tell"
     named = f" ({listed(off)})" if off else ""
+    are_off = "is" if len(off) == 1 else "are"
+    are_fine = "is" if n_fine == 1 else "are"
     return (
-        f"Of {n} segments {len(off) or 'none'} {'is' if len(off) == 1 else 'are'} off"
-        f"{named}, {fine or 'none'} {'is' if fine == 1 else 'are'} fine to within the"
-        f" tolerance, and for {unclear or 'none'} the samples cannot tell."
+        f"Of {n} segments {len(off) or 'none'} {are_off} off{named}, {n_fine or 'none'}"
+        f" {are_fine} fine to within the tolerance, and for {n_unclear or 'none'} the"
+        " samples cannot tell."
     )
 
 
@@ -61,7 +70,8 @@ def rest_sentence(rows):
     off = sum(row["adjusted_error_pvalue"] < SIGNIFICANCE_LEVEL for row in rows)
     between = ""
     if errors:
-        low, high = rounded(100 * min(errors), 2), rounded(100 * max(errors), 2)
+        low = rounded(100 * min(errors), 2)
+        high = rounded(100 * max(errors), 2)
         between = f" have errors from {low} to {high} points"
     verb = "is" if off == 1 else "are"
     return (
@@ -74,7 +84,8 @@ def decision_sentence(row):
     """Return whether scores are of use at a threshold, and what their miscalibration
     costs there.
     """
-    benefit, against = row["net_benefit"], row["against_treating_all"]
+    benefit = row["net_benefit"]  # of the scores, against treating none
+    against = row["against_treating_all"]
     cost = row["cost_of_miscalibration"]
     other = "none" if benefit["estimate"] < against["estimate"] else "all samples"
     if _is_above(benefit) and _is_above(against):
@@ -138,11 +149,12 @@ def monitor_sentence(rows):
     off = [row for row in rows if row["alarm"]]
     if not off:
         return "No monitor raised an alarm."
-    named = [
-        f"{row['group']} in {row['alarm_time']}, the change at about"
-        f" {row['change_time']}"
-        for row in off[:MOST_WORST]
-    ]
+    named = []
+    for row in off[:MOST_WORST]:
+        named.append(
+            f"{row['group']} in {row['alarm_time']}, the change at about"
+            f" {row['change_time']}"
+        )
     return (
         f"{len(off)} of {len(rows)} monitors raised an alarm:"
         f" {series(named, len(off), '; ')}."

@@ -7,6 +7,7 @@ from scipy.special import stdtr, stdtrit
 
 from skcalib._cells.reductions import top_label
 from skcalib._inference.adjustment import holm
+from skcalib._rows.blocks import taken, weights_or_ones
 from skcalib.binning import EqualMass, MinimumMass
 from skcalib.metrics import calibration_by_group
 
@@ -61,7 +62,7 @@ class Rows(NamedTuple):
         """Return some of the rows."""
         *columns, weight_type = self
         return Rows(
-            *(None if column is None else column[rows] for column in columns),
+            *(taken(column, rows) for column in columns),
             weight_type,
         )
 
@@ -81,30 +82,29 @@ class Rows(NamedTuple):
         its place if it is several times as large: the rows then lack rare values that
         are to be expected.
         """
-        centre, n_rows, degrees = mean(values, self.sample_weight), len(values), np.inf
-        weight = np.ones(n_rows) if self.sample_weight is None else self.sample_weight
-        residual, total = values - centre, weight.sum()
+        n_rows = len(values)
+        centre = mean(values, self.sample_weight)
+        weight = weights_or_ones(self.sample_weight, n_rows)
+        residual = values - centre
+        total = weight.sum()
+        degrees = np.inf
         if self.clusters is None and self.weight_type == "frequency":
             variance = weight @ residual**2 / total**2
         else:
-            unit = (
-                np.arange(n_rows)
-                if self.clusters is None
-                else np.unique(self.clusters, return_inverse=True)[1]
-            )
-            sums = np.bincount(unit, weight * residual)
+            cluster = np.arange(n_rows)
+            if self.clusters is not None:
+                cluster = np.unique(self.clusters, return_inverse=True)[1]
+            sums = np.bincount(cluster, weight * residual)
             degrees = max(len(sums) - 1, 1)
             variance = sums @ sums / total**2 * len(sums) / degrees
         if expected_variance > _UNSEEN * variance:
             variance = expected_variance
         error = np.sqrt(variance + more_variance)
         half = float(stdtrit(degrees, (1 + CONFIDENCE_LEVEL) / 2) * error)
-        return (
-            centre,
-            centre - half,
-            centre + half,
-            float(stdtr(degrees, -centre / error)) if error > 0 else 1.0,
-        )
+        pvalue = 1.0
+        if error > 0:
+            pvalue = float(stdtr(degrees, -centre / error))
+        return centre, centre - half, centre + half, pvalue
 
 
 def records(columns):

@@ -4,6 +4,7 @@ file, checked.
 
 from dataclasses import replace
 from datetime import date
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -132,14 +133,18 @@ def read_table(
                 "--positive is for two classes, but each class has a score here: leave"
                 " it out."
             )
-        score_columns = [name for columns in models.values() for name in columns]
+        score_columns = list(chain.from_iterable(models.values()))
         _check_roles(roles, score_columns)
         used = [*roles.names, *score_columns]
-        keys = [] if cluster is not None else identifiers(header, used)
+        # Without a column of clusters, those that look like one.
+        keys = []
+        if cluster is None:
+            keys = identifiers(header, used)
         most = _MOST_SCORES // len(classes or [label])
         columns, n_rows = read([*used, *keys], [*roles.words, *keys], most, seed)
-    notes, sampled = [], len(columns[label]) < n_rows
-    if sampled:
+    notes = []
+    is_sampled = len(columns[label]) < n_rows
+    if is_sampled:
         n_drawn = len(columns[label])
         notes.append(
             f"The table has {n_rows:,} rows. The report is about a random sample of"
@@ -152,13 +157,10 @@ def read_table(
             columns, models, classes, roles, positive, weight_type, notes, time_order
         )
     except ReportError as error:
-        if not sampled:
+        if not is_sampled:
             raise
-        raise ReportError(
-            str(error).replace(
-                COUNTING, "Rows are those of a random sample of the file."
-            )
-        ) from error
+        counting = "Rows are those of a random sample of the file."
+        raise ReportError(str(error).replace(COUNTING, counting)) from error
     table = replace(
         table,
         source=str(path),
@@ -189,11 +191,10 @@ def read_new_scores(path, table):
     ReportError
         If the file lacks a column, or a score is not valid.
     """
-    names = dict.fromkeys(
-        name for columns in table.columns.values() for name in columns
-    )
+    # models may share a column
+    names = list(dict.fromkeys(chain.from_iterable(table.columns.values())))
     with opened(path) as (_, read):
-        columns, _ = read(list(names), [])
+        columns, _ = read(names, [])
     if len(next(iter(columns.values()))) == 0:
         raise ReportError(f"{path} has no rows.")
     return _scores_by_model(columns, table.columns, table.classes, [])
@@ -232,32 +233,41 @@ def _table_of_columns(
     columns, models, classes, roles, positive, weight_type, notes, time_order
 ):
     """Return the table of columns in memory."""
-    n_rows, event = len(columns[roles.label]), None
+    n_rows = len(columns[roles.label])
     if n_rows < _FEWEST_ROWS:
         raise ReportError(
             f"The file has {n_rows} rows; a report takes at least {_FEWEST_ROWS}."
         )
+    event = None
     if classes is None:
         labels, event = events(columns[roles.label], roles.label, positive)
     else:
         labels = class_codes(columns[roles.label], roles.label, classes)
     scores = _scores_by_model(columns, models, classes, notes)
-    weights = periods = clusters = None
+    weights = None
     if roles.weight is not None:
         weights = checked_column(
             roles.weight, check_sample_weight, columns[roles.weight], n_rows
         )
         if weight_type is None:
             weight_type = "importance" if (weights % 1).any() else "frequency"
+    of_time = {}
     if roles.time is not None:
         periods = named_periods(columns[roles.time], roles.time, time_order)
+        of_time = {
+            "periods": periods.of_rows,
+            "period_order": periods.order,
+            "moments": periods.moments,
+        }
         if periods.note is not None:
             notes.append(periods.note)
     partitions = segment_columns(columns, roles.segments, notes)
+    clusters = None
     if roles.cluster is not None:
         clusters = cluster_column(columns[roles.cluster], roles.cluster, notes)
     # Of several columns of segments the last one is their crossing.
-    segment_name, segments = None, None
+    segment_name = None
+    segments = None
     if partitions:
         segment_name, segments = list(partitions.items())[-1]
     return ReportTable(
@@ -275,9 +285,7 @@ def _table_of_columns(
         segments=segments,
         partitions=partitions if len(partitions) > 1 else {},
         time_name=roles.time,
-        periods=None if periods is None else periods.of_rows,
-        period_order=None if periods is None else periods.order,
-        moments=None if periods is None else periods.moments,
+        **of_time,
         classes=classes,
         columns=models,
         notes=tuple(notes),
@@ -286,12 +294,13 @@ def _table_of_columns(
 
 def _scores_by_model(columns, models, classes, notes):
     """Return the checked scores of each model; rounded rows of classes sum to 1."""
-    scores, off = {}, 0.0
+    scores = {}
+    off = 0.0
     for model, names in models.items():
-        checked = [
-            checked_column(name, check_scores, columns[name], name="scores")[:, 0]
-            for name in names
-        ]
+        checked = []
+        for name in names:
+            column = checked_column(name, check_scores, columns[name], name="scores")
+            checked.append(column[:, 0])
         if classes is None:
             scores[model] = checked[0]
             continue
@@ -309,7 +318,8 @@ def _without_rows_of_no_use(table, seed):
     """Return the table without rows of weight 0, and of many clustered rows a random
     sample.
     """
-    used, notes = np.arange(table.n_rows), list(table.notes)
+    used = np.arange(table.n_rows)
+    notes = list(table.notes)
     if table.weight is not None:
         used = np.flatnonzero(table.weight > 0)
     if table.clusters is not None and len(used) > _MOST_CLUSTERED:

@@ -3,6 +3,7 @@ tells it.
 """
 
 import re
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -142,23 +143,23 @@ def _shortened(names):
 
 def _check_time_order(time_order, periods, name):
     """Refuse an order that has other periods than the column, or one of them twice."""
-    given = f"--time-order {','.join(time_order)}"
+    option = f"--time-order {','.join(time_order)}"
     if len(set(time_order)) < len(time_order):
-        raise ReportError(f"{given} names a period twice.")
+        raise ReportError(f"{option} names a period twice.")
     if len(time_order) > _MOST_PERIODS:
         raise ReportError(
-            f"{given} has {len(time_order)} periods; a report takes at most"
+            f"{option} has {len(time_order)} periods; a report takes at most"
             f" {_MOST_PERIODS}."
         )
     missing = [period for period in periods if period not in time_order]
     if missing:
         raise ReportError(
-            f"{given} does not name {shown(missing)}, which column {name!r} holds."
+            f"{option} does not name {shown(missing)}, which column {name!r} holds."
         )
     unknown = [period for period in time_order if period not in periods]
     if unknown:
         raise ReportError(
-            f"{given} names {shown(unknown)}, but column {name!r} holds"
+            f"{option} names {shown(unknown)}, but column {name!r} holds"
             f" {shown(periods)}."
         )
 
@@ -167,11 +168,11 @@ def _refuse_unclear(periods, name):
     """Refuse numbers that look like seconds, and dates whose day and month cannot be
     told apart.
     """
-    dates = [
-        text
-        for text in periods
-        if _DAY_FIRST.match(text) or _WITH_MONTH.fullmatch(text) and not _calendar(text)
-    ]
+    dates = []
+    for text in periods:
+        has_other_months = _WITH_MONTH.fullmatch(text) and not _calendar(text)
+        if _DAY_FIRST.match(text) or has_other_months:
+            dates.append(text)
     if dates:
         found = (
             f"dates such as {dates[0]!r}, in which day, month and year are not told"
@@ -200,17 +201,14 @@ def _order_of_names(periods, name):
         if places is None:
             return None
     elif len(kinds) > 1:
-        found = " and ".join(
-            f"{period!r} (a {kind})" for kind, period in sorted(kinds.items())
-        )
+        examples = [f"{kinds[kind]!r} (a {kind})" for kind in sorted(kinds)]
+        found = " and ".join(examples)
         raise ReportError(
             f"column {name!r} holds {found}: write all periods in one way, so that they"
             " have an order."
         )
     order = sorted(zip(places, periods, strict=True))
-    for (place, period), (next_place, next_period) in zip(
-        order, order[1:], strict=False
-    ):
+    for (place, period), (next_place, next_period) in pairwise(order):
         if place == next_place:
             raise ReportError(
                 f"column {name!r} writes one period in two ways, {period!r} and"
@@ -254,11 +252,11 @@ def _places_of_numbered(periods):
     texts = {re.sub(r"\d+", "#", period) for period in periods}
     if len(texts) > 1 or "#" not in texts.pop():
         return None
-    numbers = np.array(
-        [[int(number) for number in re.findall(r"\d+", period)] for period in periods],
-        dtype=object,
-    )
-    steps = np.diff(numbers[np.lexsort(numbers.T[::-1].astype(float))], axis=0)
+    # (n_periods, n_numbers), as Python's integers, which may be long
+    rows = [list(map(int, re.findall(r"\d+", period))) for period in periods]
+    numbers = np.array(rows, dtype=object)
+    order = np.lexsort(numbers.T[::-1].astype(float))
+    steps = np.diff(numbers[order], axis=0)
     if (steps < 0).any():
         return None
     return [tuple(row) for row in numbers.tolist()]

@@ -1,5 +1,5 @@
 """Passes over blocks of rows that are small enough for the cache: fewer weighted rows
-for many, and a hash of them.
+for many, a hash of them, and weights that are None where each row counts once.
 """
 
 from hashlib import blake2b
@@ -47,22 +47,34 @@ def condensed(
     fewest_rows, most_cells : int
         From how many rows on, and the most cells.
     """
-    low, high = float(log_odds.min()), float(log_odds.max())
-    if len(log_odds) < fewest_rows or high - low > _WIDEST:
+    n_rows = len(log_odds)
+    low = float(log_odds.min())
+    high = float(log_odds.max())
+    if n_rows < fewest_rows or high - low > _WIDEST:
         return log_odds, labels, sample_weight
-    n_cells = min(most_cells, 1 << (len(log_odds) // _ROWS_A_CELL).bit_length())
-    cells_per_unit = (n_cells - 0.5) / (high - low) if high > low else 0.0
-    weight, total = np.zeros(2 * n_cells), np.zeros(2 * n_cells)
-    for rows in row_blocks(len(log_odds), at_least=2 * n_cells):
+    # The number of cells is a power of two.
+    n_cells = min(most_cells, 1 << (n_rows // _ROWS_A_CELL).bit_length())
+    cells_per_unit = 0.0
+    if high > low:
+        cells_per_unit = (n_cells - 0.5) / (high - low)
+    # Sums by cell and label: the entry 2 k is that of cell k without the event, 2 k + 1
+    # that of its events.
+    weight = np.zeros(2 * n_cells)
+    weighted_sum = np.zeros(2 * n_cells)
+    for rows in row_blocks(n_rows, at_least=2 * n_cells):
         cell = ((log_odds[rows] - low) * cells_per_unit).astype(np.intp)
         cell *= 2
         cell += labels[rows]
-        row_weight = None if sample_weight is None else sample_weight[rows]
-        weighted = log_odds[rows] if row_weight is None else row_weight * log_odds[rows]
+        row_weight = taken(sample_weight, rows)
+        weighted = log_odds[rows]
+        if row_weight is not None:
+            weighted = row_weight * weighted
         weight += np.bincount(cell, row_weight, 2 * n_cells)
-        total += np.bincount(cell, weighted, 2 * n_cells)
-    held = np.flatnonzero(weight)
-    return np.clip(total[held] / weight[held], low, high), held % 2 == 1, weight[held]
+        weighted_sum += np.bincount(cell, weighted, 2 * n_cells)
+    filled = np.flatnonzero(weight)
+    mean_log_odds = np.clip(weighted_sum[filled] / weight[filled], low, high)
+    is_event = filled % 2 == 1
+    return mean_log_odds, is_event, weight[filled]
 
 
 # Odd constants of SplitMix64.
@@ -134,3 +146,24 @@ def inside_unit_interval(scores):
     """
     bits = f"u{scores.itemsize}"
     return scores.view(bits).max(initial=0) <= np.ones(1, scores.dtype).view(bits)[0]
+
+
+def taken(values, rows):
+    """Return some rows of an optional array; None stays None."""
+    if values is None:
+        return None
+    return values[rows]
+
+
+def weights_or_ones(sample_weight, n_rows):
+    """Return the weights, or ones where every row counts once."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    return sample_weight
+
+
+def total_weight(sample_weight, n_rows):
+    """Return the sum of the weights, or the number of rows where each counts once."""
+    if sample_weight is None:
+        return n_rows
+    return sample_weight.sum()

@@ -14,12 +14,12 @@ def row_keys(salt, ids):
     """Return ``md5(salt + ":" + text of the id)`` by its first 13 hexadecimal digits,
     divided by 16**13 (n,).
     """
-    texts = (f"{salt}:{one}".encode() for one in ids)
-    numbers = [
-        int(md5(text, usedforsecurity=False).hexdigest()[:HEX_DIGITS], 16)
-        for text in texts
-    ]
-    return np.array(numbers, dtype=np.float64) / 16.0**HEX_DIGITS
+    hashes = np.empty(len(ids))
+    for number, row_id in enumerate(ids):
+        text = f"{salt}:{row_id}".encode()
+        digits = md5(text, usedforsecurity=False).hexdigest()[:HEX_DIGITS]
+        hashes[number] = int(digits, 16)
+    return hashes / 16.0**HEX_DIGITS
 
 
 def check_ids(ids, n_rows):

@@ -82,10 +82,15 @@ def two_class_log_odds(scores, input):
     """Return the log-odds (n,) that one or two columns of probabilities or logits stand
     for.
     """
-    other = scores[:, 0] if scores.shape[1] == 2 else None
+    second = scores[:, -1]
+    first = None
+    if scores.shape[1] == 2:
+        first = scores[:, 0]
     if input == "probability":
-        return log_odds(scores[:, -1], other)
-    return np.subtract(scores[:, -1], 0 if other is None else other, dtype=np.float64)
+        return log_odds(second, first)
+    if first is None:
+        first = 0  # one column of logits is the log-odds
+    return np.subtract(second, first, dtype=np.float64)
 
 
 def log_odds_against_rest(probabilities):
@@ -96,7 +101,8 @@ def log_odds_against_rest(probabilities):
     lose what a large one leaves to them, and would differ between logits and their
     probabilities. All are clipped first.
     """
-    total, small = np.empty(len(probabilities)), np.empty(len(probabilities))
+    total = np.empty(len(probabilities))
+    small = np.empty(len(probabilities))
     for rows in row_blocks(*probabilities.shape):
         block = clip_probability(probabilities[rows])
         total[rows] = row_sums(block)[:, 0]

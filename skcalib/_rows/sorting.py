@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcalib._rows.blocks import row_blocks
+from skcalib._rows.blocks import row_blocks, taken
 
 # To find scores near given ranks without a sort of all rows, the rows are counted by
 # cells, and few are looked into.
@@ -25,15 +25,15 @@ _MOST_KEPT = 0.25
 
 
 def in_order(scores):
-    """Return whether scores never fall. A few scores are looked at first: they mostly
-    decide it.
+    """Return whether scores never fall.
+
+    A few scores are looked at first: in rows without an order they mostly decide it.
     """
-    rows = len(scores)
-    return all(
-        bool(np.all(scores[: end - 1] <= scores[1:end]))
-        for end in (min(64, rows), rows)
-        if end > 1
-    )
+    n_rows = len(scores)
+    for end in (min(64, n_rows), n_rows):
+        if end > 1 and not np.all(scores[: end - 1] <= scores[1:end]):
+            return False
+    return True
 
 
 def first_rows(ordered):
@@ -104,32 +104,42 @@ class DistinctScores(NamedTuple):
         or None.
         """
         if sample_weight is None:
-            if not in_order(scores):
-                scores, labels = sorted_rows(scores, labels)
-            dtype = np.int32 if len(scores) < np.iinfo(np.int32).max else np.int64
-            positives = np.zeros(len(scores) + 1, dtype=dtype)
-            np.cumsum(labels, out=positives[1:])
-            weight = np.arange(len(scores) + 1, dtype=dtype)
-            # where a score has its last row
-            kept = np.ones(len(scores) + 1, dtype=bool)
-            np.not_equal(scores[1:], scores[:-1], out=kept[1:-1])
-            if not kept.all():
-                scores = scores[kept[1:]]
-                weight = weight[kept]
-                positives = positives[kept]
-            return cls(scores, weight, positives)
+            return cls._of_single_rows(scores, labels)
         rounded = _exactly_summable(sample_weight)
         if not in_order(scores):
             order = np.argsort(scores)
-            scores, labels, rounded = scores[order], labels[order], rounded[order]
+            scores = scores[order]
+            labels = labels[order]
+            rounded = rounded[order]
         first = first_rows(scores)
         weight = np.add.reduceat(rounded, first)
         positives = np.add.reduceat(rounded * labels, first)
-        kept = weight > 0  # a weight below 2^-53 of the total is lost in every sum
-        cumulative = [
-            np.append(0.0, np.cumsum(values[kept])) for values in (weight, positives)
-        ]
-        return cls(scores[first[kept]], *cumulative)
+        counts = weight > 0  # a weight below 2^-53 of the total is lost in every sum
+        return cls(
+            scores[first[counts]],
+            np.append(0.0, np.cumsum(weight[counts])),
+            np.append(0.0, np.cumsum(positives[counts])),
+        )
+
+    @classmethod
+    def _of_single_rows(cls, scores, labels):
+        """Sum rows that count once each, in integers."""
+        if not in_order(scores):
+            scores, labels = sorted_rows(scores, labels)
+        n_rows = len(scores)
+        dtype = np.int32 if n_rows < np.iinfo(np.int32).max else np.int64
+        positives = np.zeros(n_rows + 1, dtype=dtype)
+        np.cumsum(labels, out=positives[1:])
+        weight = np.arange(n_rows + 1, dtype=dtype)
+        # Of the cumulative sums, the 0 at the start and those after the last row of
+        # each score.
+        is_end = np.ones(n_rows + 1, dtype=bool)
+        np.not_equal(scores[1:], scores[:-1], out=is_end[1:-1])
+        if not is_end.all():
+            scores = scores[is_end[1:]]
+            weight = weight[is_end]
+            positives = positives[is_end]
+        return cls(scores, weight, positives)
 
     @property
     def is_count(self):
@@ -175,19 +185,23 @@ def counting_pays(scores, cuts, *, is_weighted=False):
     """Return whether `scores_near` is quicker than a sort, judged by some of the rows:
     see there for `cuts`.
     """
-    if len(scores) < (_FEWEST_WEIGHTED if is_weighted else FEWEST_ROWS):
+    fewest_rows = FEWEST_ROWS
+    if is_weighted:
+        fewest_rows = _FEWEST_WEIGHTED
+    if len(scores) < fewest_rows:
         return False
     sample = np.sort(scores[:: len(scores) // _SAMPLE])
     cells = score_cells(sample)
     near = np.unique(cells[cuts(np.arange(1, len(sample) + 1))])
-    first, last = (
-        np.searchsorted(cells, near, side=side) for side in ("left", "right")
-    )
+    first = np.searchsorted(cells, near, side="left")
+    last = np.searchsorted(cells, near, side="right")
+    # The rows of these cells would have to be sorted, but for those that tie with the
+    # usual score of their cell.
     usual = sample[(first + last) // 2]
-    tied = np.searchsorted(sample, usual, side="right") - np.searchsorted(
-        sample, usual, side="left"
-    )
-    return np.sum(last - first - tied) < _MOST_KEPT * len(sample)
+    first_tied = np.searchsorted(sample, usual, side="left")
+    last_tied = np.searchsorted(sample, usual, side="right")
+    n_sorted = np.sum(last - first - (last_tied - first_tied))
+    return n_sorted < _MOST_KEPT * len(sample)
 
 
 def scores_near(scores, sample_weight, cuts):
@@ -208,19 +222,27 @@ def scores_near(scores, sample_weight, cuts):
         Given cumulative weights it returns the position of each cut: where they first
         reach what it asks for.
     """
-    total = np.zeros(_N_CELLS, dtype=np.int64 if sample_weight is None else np.float64)
+    # 1. The weight of each cell.
+    dtype = np.int64
+    if sample_weight is not None:
+        dtype = np.float64
+    total = np.zeros(_N_CELLS, dtype=dtype)
     for rows in row_blocks(len(scores), at_least=8 * _N_CELLS):
+        in_block = scores[rows]
         cells = np.concatenate(
-            [score_cells(scores[rows][part]) for part in row_blocks(len(scores[rows]))]
+            [score_cells(in_block[part]) for part in row_blocks(len(in_block))]
         )
-        total += np.bincount(
-            cells, None if sample_weight is None else sample_weight[rows], _N_CELLS
-        )
-    held = np.flatnonzero(total)
-    cut = cuts(np.cumsum(total[held]))
-    last = len(held) - 1
+        total += np.bincount(cells, taken(sample_weight, rows), _N_CELLS)
+
+    # 2. The cells of the cuts, the next ones above that hold rows, and the last one.
+    filled = np.flatnonzero(total)
+    cut = cuts(np.cumsum(total[filled]))
+    last = len(filled) - 1
+    next_above = np.minimum(cut + 1, last)
     is_near = np.zeros(_N_CELLS, dtype=bool)
-    is_near[held[np.concatenate((cut, np.minimum(cut + 1, last), [last]))]] = True
+    is_near[filled[np.concatenate((cut, next_above, [last]))]] = True
+
+    # 3. Their rows; the weight of the other cells below counts as a whole.
     near, weight = _rows_in_cells(scores, sample_weight, is_near, total)
     elsewhere = np.cumsum(np.where(is_near, 0, total))
     return near, np.cumsum(weight) + elsewhere[score_cells(near)]
@@ -233,29 +255,36 @@ def _rows_in_cells(scores, sample_weight, is_near, total):
     sample = scores[:: max(1, len(scores) // _SAMPLE)]
     usual = np.full(_N_CELLS, np.nan, dtype=scores.dtype)
     usual[score_cells(sample)] = sample
-    kept, weight = [], []
+    # The rows of the cells, but for those of the usual score.
+    untied = []
+    weights = []
     for rows in row_blocks(len(scores)):
-        cells = score_cells(scores[rows])
+        in_block = scores[rows]
+        cells = score_cells(in_block)
         near = np.flatnonzero(is_near.take(cells))
-        near = near[scores[rows][near] != usual[cells[near]]]
-        kept.append(scores[rows][near])
+        near = near[in_block[near] != usual[cells[near]]]
+        untied.append(in_block[near])
         if sample_weight is not None:
-            weight.append(sample_weight[rows][near])
-    kept = np.concatenate(kept)
+            weights.append(sample_weight[rows][near])
+    untied = np.concatenate(untied)
     if sample_weight is None:
-        kept.sort()
-        weight = np.ones(len(kept), dtype=np.int64)
+        untied.sort()
+        weight = np.ones(len(untied), dtype=np.int64)
+        untied_weight = np.bincount(score_cells(untied), minlength=_N_CELLS)
     else:
-        order = np.argsort(kept)
-        kept = kept[order]
-        weight = np.concatenate(weight)[order]
-    # cells, and so their usual scores in order
-    tied = np.flatnonzero(is_near & ~np.isnan(usual))
-    rest = total - np.bincount(
-        score_cells(kept), None if sample_weight is None else weight, _N_CELLS
+        order = np.argsort(untied)
+        untied = untied[order]
+        weight = np.concatenate(weights)[order]
+        untied_weight = np.bincount(score_cells(untied), weight, _N_CELLS)
+    # The usual score of a cell has what is left of its weight. Cells, and so their
+    # usual scores, are in order.
+    has_usual = np.flatnonzero(is_near & ~np.isnan(usual))
+    rest = total - untied_weight
+    place = np.searchsorted(untied, usual[has_usual])
+    return (
+        np.insert(untied, place, usual[has_usual]),
+        np.insert(weight, place, rest[has_usual]),
     )
-    place = np.searchsorted(kept, usual[tied])
-    return np.insert(kept, place, usual[tied]), np.insert(weight, place, rest[tied])
 
 
 def rows_by_code(codes):

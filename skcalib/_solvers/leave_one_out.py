@@ -5,7 +5,7 @@ Newton step a row.
 import numpy as np
 from scipy.special import expit, logsumexp, softmax
 
-from skcalib._rows.blocks import row_blocks
+from skcalib._rows.blocks import row_blocks, weights_or_ones
 from skcalib._solvers.newton import damped_solution
 
 _LARGEST_LEVERAGE = 0.95
@@ -43,7 +43,7 @@ def leave_one_out_loss(affine_map, features, codes, sample_weight, parameters, p
     loss : float
         In nats.
     """
-    weight = np.ones(len(codes)) if sample_weight is None else sample_weight
+    weight = weights_or_ones(sample_weight, len(codes))
     n_classes = len(affine_map.unpacked(parameters)[1])
     blocks = row_blocks(len(codes), n_classes * (n_classes + 1))
     hessian = log_loss_hessian(

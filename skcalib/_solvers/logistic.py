@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from skcalib._rows.blocks import condensed, row_blocks
+from skcalib._rows.blocks import condensed, row_blocks, taken, weights_or_ones
 from skcalib._solvers.newton import line_search
 
 # A start from every 16th row changes how many steps all rows take, and not where they
@@ -152,9 +152,9 @@ class _PenalisedLogLoss(NamedTuple):
         return self._replace(
             features=_feature_blocks(self.features(rows).T),
             targets=self.targets[rows],
-            weight=None if self.weight is None else self.weight[rows],
+            weight=taken(self.weight, rows),
             ridge=self.ridge / step,
-            offset=None if self.offset is None else self.offset[rows],
+            offset=taken(self.offset, rows),
         )
 
     @property
@@ -169,7 +169,7 @@ class _PenalisedLogLoss(NamedTuple):
         loss = 0.5 * (coef - self.centre) @ gradient
         for rows in row_blocks(len(self.targets), len(coef)):
             features = self.features(rows)
-            weight = None if self.weight is None else self.weight[rows]
+            weight = taken(self.weight, rows)
             if self.offset is None:
                 log_odds = coef @ features
             else:
@@ -177,8 +177,10 @@ class _PenalisedLogLoss(NamedTuple):
             row_loss, residual, curvature = _row_derivatives(
                 log_odds, self.targets[rows]
             )
-            loss += row_loss.sum() if weight is None else weight @ row_loss
-            if weight is not None:
+            if weight is None:
+                loss += row_loss.sum()
+            else:
+                loss += weight @ row_loss
                 residual *= weight
                 curvature *= weight
             gradient += features @ residual
@@ -266,7 +268,8 @@ def _newton_step(hessian, gradient, room):
         share = (room - step)[beyond] / (lowest - step)[beyond]
         first = beyond[np.argmin(share)]
         step += share.min() * (lowest - step)
-        step[first], free[first] = room[first], False
+        step[first] = room[first]
+        free[first] = False
     return step
 
 
@@ -338,8 +341,9 @@ class _SquaredLoss:
     """The weighted squared loss of a sigmoid and its derivatives."""
 
     def __init__(self, position, labels, sample_weight):
-        self.position, self.labels = position, labels
-        self.weight = np.ones(len(position)) if sample_weight is None else sample_weight
+        self.position = position
+        self.labels = labels
+        self.weight = weights_or_ones(sample_weight, len(position))
 
     @property
     def total_weight(self):
@@ -352,8 +356,8 @@ class _SquaredLoss:
         """
         loss = 0.0
         gradient = np.zeros(2)
-        whole = np.zeros((2, 2))
-        part = np.zeros((2, 2))
+        hessian = np.zeros((2, 2))
+        gauss_newton = np.zeros((2, 2))
         for rows in row_blocks(len(self.position)):
             features = np.stack((self.position[rows], np.ones(len(self.weight[rows]))))
             weight = self.weight[rows]
@@ -361,14 +365,21 @@ class _SquaredLoss:
             residual = probability - self.labels[rows]
             slope = probability * (1 - probability)
             loss += weight @ residual**2
+            # of w (p - y)^2 by the log-odds: its first derivative, and the part of its
+            # second one that is never negative
             first = 2 * weight * residual * slope
             square = 2 * weight * slope**2
             gradient += features @ first
-            whole += features * (square + first * (1 - 2 * probability)) @ features.T
-            part += features * square @ features.T
-        least = _LEAST_CURVATURE * part.diagonal()
-        convex = whole[0, 0] > least[0] and np.linalg.det(whole) > least[0] * part[1, 1]
-        return loss, gradient, whole if convex else part
+            hessian += features * (square + first * (1 - 2 * probability)) @ features.T
+            gauss_newton += features * square @ features.T
+        least = _LEAST_CURVATURE * gauss_newton.diagonal()
+        is_convex = (
+            hessian[0, 0] > least[0]
+            and np.linalg.det(hessian) > least[0] * gauss_newton[1, 1]
+        )
+        if not is_convex:
+            hessian = gauss_newton
+        return loss, gradient, hessian
 
 
 def _followed(loss, coef):

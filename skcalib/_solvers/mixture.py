@@ -4,6 +4,8 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import nnls
 
+from skcalib._rows.blocks import weights_or_ones
+
 _MAX_STEPS = 100
 _MAX_HALVINGS = 30
 # Twice the log-loss, in nats a row, that a last step may still gain: it is taken in
@@ -37,7 +39,7 @@ def fit_mixture_weights(likelihoods, sample_weight=None):
     weights : ndarray of shape (m,)
         Weights of the forecasts.
     """
-    share = np.ones(len(likelihoods)) if sample_weight is None else sample_weight
+    share = weights_or_ones(sample_weight, len(likelihoods))
     share = share / share.sum()
     # a factor a row moves no optimum
     likelihoods = likelihoods / likelihoods.max(axis=1, keepdims=True)
@@ -52,16 +54,17 @@ def fit_mixture_weights(likelihoods, sample_weight=None):
     for _ in range(_MAX_STEPS):
         ratio = likelihoods / (likelihoods @ weights)[:, None]
         gradient = 1 - share @ ratio
-        step = (
-            _quadratic_minimiser((ratio.T * share) @ ratio, gradient, weights) - weights
-        )
+        hessian = (ratio.T * share) @ ratio
+        step = _quadratic_minimiser(hessian, gradient, weights) - weights
         if -gradient @ step <= _LEAST_DECREMENT:
             weights = weights + step  # gains less than the loss can show
             break
-        proposals = (weights + step * 0.5**halving for halving in range(_MAX_HALVINGS))
-        weights = next(
-            (proposal for proposal in proposals if loss(proposal) < current), weights
-        )
+        # the longest of the halved steps that gains
+        for halving in range(_MAX_HALVINGS):
+            proposal = weights + step * 0.5**halving
+            if loss(proposal) < current:
+                weights = proposal
+                break
         current = loss(weights)
     return weights / weights.sum()
 

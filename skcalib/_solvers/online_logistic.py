@@ -44,7 +44,9 @@ class OnlineNewton:
     def learn(self, log_odds, labels, weights):
         """Update with samples, given as lists, one after the other."""
         slope, intercept, a11, a12, a22 = self.state
-        clip, step, radius = self.clip, self.step, self.radius
+        clip = self.clip
+        step = self.step
+        radius = self.radius
         for z, y, weight in zip(log_odds, labels, weights, strict=True):
             x = min(max(z, -clip), clip)
             residual = weight * (_expit(z + (slope - 1) * x + intercept) - y)
@@ -87,7 +89,9 @@ class ForgettingNewton:
     def learn(self, log_odds, labels, weights):
         """Update with samples, given as lists, one after the other."""
         slope, intercept, a11, a12, a22 = self.state
-        clip, radius, retention = self.clip, self.radius, self.retention
+        clip = self.clip
+        radius = self.radius
+        retention = self.retention
         refill = (1 - retention) * self.ridge
         for z, y, weight in zip(log_odds, labels, weights, strict=True):
             x = min(max(z, -clip), clip)

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from skcalib._input.warn import warn
-from skcalib._rows.blocks import row_blocks
+from skcalib._rows.blocks import row_blocks, weights_or_ones
 from skcalib._solvers.newton import damped_solution, line_search
 
 _MAX_STEPS = 60
@@ -124,7 +124,8 @@ class MatrixMap:
         """Return the sum over the columns of the derivatives of
         ``diag(variance) - outer(root, root)``, K by K each.
         """
-        classes, columns = np.triu_indices(len(root)), np.triu_indices(len(features))
+        classes = np.triu_indices(len(root))
+        columns = np.triu_indices(len(features))
         # one for each pair of classes and pair of features: .7 of the time of a product
         # of all with all
         sums = 0
@@ -217,22 +218,24 @@ def fit_softmax_regression(
     loss = _PenalisedLogLoss(
         affine_map, features, codes, sample_weight, centre, penalty, tolerance, closed
     )
-    parameters = centre if start is None else start
+    parameters = start
+    if start is None:
+        parameters = centre
     if loss.dtype == np.float32:
         loss.preconditioner = preconditioner
         parameters, _ = _minimised(loss, parameters, _WARM_TOLERANCE)
         loss.dtype = np.float64
     parameters, left = _minimised(loss, parameters, tolerance)
     if left > _WORTH_A_WARNING:
-        why = (
-            "without a ridge the optimum lies at infinity where classes are separable."
-            " A positive alpha makes it finite"
-        )
-        warn(
+        message = (
             f"The fit stopped with about {left / 2:.1g} nats a row still to be gained"
-            f"{': ' + why if penalty.min() == 0 else ''}.",
-            ConvergenceWarning,
         )
+        if penalty.min() == 0:
+            message += (
+                ": without a ridge the optimum lies at infinity where classes are"
+                " separable. A positive alpha makes it finite"
+            )
+        warn(f"{message}.", ConvergenceWarning)
     return parameters
 
 
@@ -282,36 +285,45 @@ class _PenalisedLogLoss:
         tolerance=TOLERANCE,
         closed=None,
     ):
+        n_rows = len(codes)
         self.tolerance = tolerance
-        weight = np.ones(len(codes)) if sample_weight is None else sample_weight
-        # the curvature of the ridge
+        weight = weights_or_ones(sample_weight, n_rows)
+        # the curvature of the ridge, for a loss that is a mean over the rows
         self.centre = centre
         self.penalty = 2 * penalty / weight.sum()
         weight = np.maximum(weight / weight.sum(), _LEAST_WEIGHT)
         self.affine_map = affine_map
         n_classes = len(affine_map.unpacked(centre)[1])
-        self.blocks = [
-            _BlockLoss(
+        keeps_probabilities = n_rows * n_classes <= MOST_KEPT
+        # Blocks of half a megabyte in single precision.
+        self.blocks = []
+        for rows in row_blocks(n_rows, (n_classes + 1) // 2):
+            closed_in_block = None
+            if closed is not None:
+                closed_in_block = closed[rows].T
+            block = _BlockLoss(
                 affine_map,
                 partial(features, rows),
                 codes[rows],
                 weight[rows],
-                len(codes) * n_classes <= MOST_KEPT,
-                None if closed is None else closed[rows].T,
+                keeps_probabilities,
+                closed_in_block,
             )
-            # of half a megabyte in single precision
-            for rows in row_blocks(len(codes), (n_classes + 1) // 2)
-        ]
-        self.dtype = np.float32 if self._can_be_single() else np.float64
+            self.blocks.append(block)
+        self.dtype = np.float64
+        if self._can_be_single():
+            self.dtype = np.float32
         for block in self.blocks:
             block.dtype = self.dtype
-        largest = _LARGEST_DENSE_HESSIAN * (
-            2 if len(codes) >= _LARGEST_DENSE_HESSIAN else 1
-        )
+        # Above this number of parameters a factorised Hessian costs too much. Many
+        # rows, over which each Hessian is summed, pay for a larger one.
+        largest = _LARGEST_DENSE_HESSIAN
+        if n_rows >= _LARGEST_DENSE_HESSIAN:
+            largest *= 2
         self.is_dense = self.dtype == np.float64 and len(penalty) <= largest
         self.norm = 1.0  # of the gradient at the last step by conjugate gradients
-        # what was given, and that of the last step
-        self.preconditioner = self.near = None
+        self.preconditioner = None  # the one that was given
+        self.near = None  # and that of the last step
 
     def _can_be_single(self):
         """Return whether the ridge is large enough beside the curvature for single
@@ -321,13 +333,10 @@ class _PenalisedLogLoss:
         if least == 0:
             return False
         # at most
-        curvature = (
-            sum(
-                np.max(np.square(block.features()) @ block.weight)
-                for block in self.blocks
-            )
-            / 4
-        )
+        curvature = 0
+        for block in self.blocks:
+            curvature += np.max(np.square(block.features()) @ block.weight)
+        curvature = curvature / 4
         return least > _RIDGE_FOR_SINGLE_PRECISION * curvature
 
     def evaluate(self, parameters):
@@ -363,14 +372,16 @@ class _PenalisedLogLoss:
         return damped_solution(hessian, self.gradient), 0.0
 
     def _conjugate_gradient_step(self):
-        # in the last steps it hardly changes
+        """Return a step towards the minimum, solved for by conjugate gradients, and the
+        relative residual of the solution.
+        """
         # in the last steps it hardly changes
         if self.near is None or self.dtype == self.blocks[0].dtype:
             second = first = 0
             for block in self.blocks:
-                of_block = block.moments()
-                second = second + of_block[0]
-                first = first + of_block[1]
+                second_of_block, first_of_block = block.moments()
+                second = second + second_of_block
+                first = first + first_of_block
             self.near = _Preconditioner(self.affine_map, second, first, self.penalty)
         ridge = self.penalty + _DAMPING * self.near.diagonal
         if self.preconditioner is None:
@@ -506,6 +517,12 @@ class _BlockLoss:
         return self.kept
 
     def _evaluated(self, parameters):
+        """Return the loss of the block, its gradient, and the weighted probabilities
+        (K, n) at some parameters.
+
+        One array holds the log-likelihoods, then their exponentials, then the
+        residuals: memory is what takes time here.
+        """
         features = self._features(parameters.dtype)
         likelihood = self.affine_map.apply(parameters, features)
         if self.closed is not None:
@@ -537,11 +554,11 @@ class _BlockLoss:
         """Return the diagonal of the Hessian at the last parameters, and its part for
         the features themselves.
         """
-        features, variance = self._features(self.dtype), self._variance(self.weighted)
-        return [
-            self.affine_map.adjoint(variance, power).astype(np.float64)
-            for power in (features * features, features)
-        ]
+        features = self._features(self.dtype)
+        variance = self._variance(self.weighted)
+        second = self.affine_map.adjoint(variance, features * features)
+        first = self.affine_map.adjoint(variance, features)
+        return second.astype(np.float64), first.astype(np.float64)
 
     def hessian(self):
         """Return the Hessian, at the parameters of the last `evaluate`."""
@@ -554,9 +571,12 @@ class _BlockLoss:
     def hessian_product(self, direction):
         """Return the Hessian, at the parameters of the last `evaluate`, times a
         direction.
+
+        A direction changes the logits of a row by some z (K,), and its gradient by
+        w p (z - mean of z under p).
         """
         features = self._features(self.dtype)
-        weighted = self.weighted
+        weighted = self.weighted  # w p, (K, n)
         change = self.affine_map.apply(direction.astype(self.dtype), features)
         mean = np.einsum("kn,kn->n", weighted, change)
         mean /= self.weight

@@ -5,7 +5,7 @@ regression with one parameter.
 import numpy as np
 from scipy.special import expit
 
-from skcalib._rows.blocks import condensed, row_blocks
+from skcalib._rows.blocks import condensed, row_blocks, weights_or_ones
 from skcalib._solvers.logistic import platt_doubt
 from skcalib._solvers.newton import minimise_convex
 
@@ -152,9 +152,10 @@ def _minimum(
     """Return the inverse temperature of least log-loss, whose derivative is
     monotone.
     """
-    weight = np.ones(len(logits)) if sample_weight is None else sample_weight
+    weight = weights_or_ones(sample_weight, len(logits))
 
     def derivatives(inverse):
+        """Return the first two derivatives of the loss by the inverse temperature."""
         slope = np.full(1, doubt_slope)
         curvature = np.zeros(1)
         for rows, row_slope, row_curvature in row_derivatives(
@@ -218,10 +219,15 @@ def _two_class_derivatives(inverse, logits, codes):
     One column of logits is the log-odds of the second class.
     """
     for rows in row_blocks(*logits.shape):
-        first = logits[rows, 0] if logits.shape[1] == 2 else 0
+        first = 0
+        if logits.shape[1] == 2:
+            first = logits[rows, 0]
         margin = np.subtract(logits[rows, -1], first, dtype=np.float64)
         margin *= 2 * codes[rows] - 1
-        other = expit(-margin * (inverse if np.ndim(inverse) == 0 else inverse[rows]))
+        inverse_of_rows = inverse
+        if np.ndim(inverse) > 0:
+            inverse_of_rows = inverse[rows]
+        other = expit(-margin * inverse_of_rows)
         slope = -margin * other
         yield rows, slope, -slope * margin * (1 - other)
 
@@ -294,7 +300,8 @@ class _BrierScore:
     """The summed Brier score as a function of the inverse temperature."""
 
     def __init__(self, logits, codes, sample_weight):
-        self.logits, self.codes = logits, codes
+        self.logits = logits
+        self.codes = codes
         if sample_weight is None:
             self.weight = np.ones(len(codes))
         else:
@@ -302,10 +309,11 @@ class _BrierScore:
 
     def __call__(self, inverse):
         """Return the score at one inverse temperature."""
-        return sum(
-            weight @ (_dot(p, p) - 2 * p[label] + 1)
-            for p, _, label, weight in self._blocks(inverse)
-        )
+        total = 0
+        for p, _, label, weight in self._blocks(inverse):
+            # sum over the classes of (p - [true class])^2
+            total += weight @ (_dot(p, p) - 2 * p[label] + 1)
+        return total
 
     def at_half_octaves(self, grid):
         """Return the scores on a grid of factors of sqrt(2): squared probabilities are
@@ -330,15 +338,20 @@ class _BrierScore:
         Those of a probability p are p d and p (d^2 - v): d is the deviation of the
         logit from its mean under the row's probabilities, v its variance.
         """
-        slope, curvature = np.zeros(1), np.zeros(1)
+        slope = np.zeros(1)
+        curvature = np.zeros(1)
+        # The score of a row is the sum of p^2 less 2 p of the true class, plus 1.
         for p, logits, label, weight in self._blocks(inverse[0]):
             deviation = logits - _dot(p, logits)
-            true, of_true = p[label], deviation[label]
-            deviation *= p  # the derivative of p
-            variance = _dot(deviation, logits)
-            slope += 2 * (weight @ (_dot(p, deviation) - true * of_true))
-            bend = 2 * _dot(deviation, deviation) - variance * _dot(p, p)
-            curvature += 2 * (weight @ (bend - true * (of_true**2 - variance)))
+            true_p = p[label]
+            true_deviation = deviation[label]
+            deviation *= p
+            first = deviation  # the first derivative of p, in its memory
+            variance = _dot(first, logits)
+            slope += 2 * (weight @ (_dot(p, first) - true_p * true_deviation))
+            bend = 2 * _dot(first, first) - variance * _dot(p, p)
+            bend_of_true = true_p * (true_deviation**2 - variance)
+            curvature += 2 * (weight @ (bend - bend_of_true))
         return slope, curvature
 
     def _blocks(self, inverse):

@@ -65,18 +65,26 @@ class EqualMass(BaseBinning):
         self.n_bins = n_bins
 
     def _edges(self, scores, y, sample_weight):
+        """Return the edges of bins of equal weight, without a full sort where counting
+        is quicker.
+        """
         # More bins than rows are one per row, however many are asked for.
-        options = {"maximum": 2**53} if sample_weight is None else {}
+        options = {}
+        if sample_weight is None:
+            options["maximum"] = 2**53
         n_bins = resolve_n_bins(self.n_bins, len(scores), sample_weight, **options)
         cuts = partial(equal_mass_cuts, n_bins=n_bins)
-        if not in_order(scores) and counting_pays(
+        is_ordered = in_order(scores)
+        if not is_ordered and counting_pays(
             scores, cuts, is_weighted=sample_weight is not None
         ):
             ordered, cumulative = scores_near(scores, sample_weight, cuts)
         elif sample_weight is None:
             return edges_above(sorted_scores(scores), _ranks(len(scores), n_bins) - 1)
         else:
-            order = slice(None) if in_order(scores) else np.argsort(scores)
+            order = slice(None)
+            if not is_ordered:
+                order = np.argsort(scores)
             ordered = scores[order]
             cumulative = np.cumsum(sample_weight[order])
         return edges_above(ordered, cuts(cumulative))

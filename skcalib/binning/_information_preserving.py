@@ -66,6 +66,9 @@ class InformationPreserving(BaseBinning):
         self.max_loss = max_loss
 
     def _edges(self, scores, y, sample_weight):
+        """Return the edges of the bins that lose the least information: of a given
+        number, or of the fewest with a given loss.
+        """
         if self.max_loss is not None:
             check_number(self.max_loss, "max_loss", above=0)
         if self.n_bins is not None:
@@ -116,26 +119,33 @@ def least_loss_cuts(table, n_bins, max_loss=0.0):
         From 0 to the number of distinct scores.
     """
     scores = table.scores.astype(np.float64)
-    parts = np.diff(table.weight) * np.stack((scores, 1 - scores))
-    sums = np.concatenate((np.zeros((2, 1)), np.cumsum(parts, axis=1)), axis=1)
-    entropy = _entropy(sums, slice(-1), slice(1, None)).sum()
-    cells = _cells(
-        table, _N_CELLS if n_bins is None else max(_N_CELLS, _CELLS_PER_BIN * n_bins)
+    weight_by_class = np.diff(table.weight) * np.stack((scores, 1 - scores))
+    sums = np.concatenate(
+        (np.zeros((2, 1)), np.cumsum(weight_by_class, axis=1)), axis=1
     )
-    while (
-        n_bins is None
-        and _entropy(sums, cells[:-1], cells[1:]).sum() - entropy
-        > _CELL_SHARE * max_loss * entropy
-    ):
-        cells = _cells(table, 2 * len(cells))
-    n_bins = len(cells) - 1 if n_bins is None else min(n_bins, len(cells) - 1)
+    entropy = _entropy(sums, slice(-1), slice(1, None)).sum()
 
-    # entropy of the best bins for the first cells, one bin to start with
+    # 1. Cells of scores, between which the cuts are. To hold a loss rather than a
+    # number of bins, the cells may lose only a small share of it.
+    if n_bins is None:
+        cells = _cells(table, _N_CELLS)
+        allowed = _CELL_SHARE * max_loss * entropy
+        while _entropy(sums, cells[:-1], cells[1:]).sum() - entropy > allowed:
+            cells = _cells(table, 2 * len(cells))
+        n_bins = len(cells) - 1
+    else:
+        cells = _cells(table, max(_N_CELLS, _CELLS_PER_BIN * n_bins))
+        n_bins = min(n_bins, len(cells) - 1)
+
+    # 2. The entropy of the best bins for the first cells, one bin to start with, and
+    # one more in each step.
     least = _entropy(sums, 0, cells)
     last_cuts = []
     while len(last_cuts) + 1 < n_bins and least[-1] - entropy > max_loss * entropy:
         least, last_cut = _with_one_bin_more(least, cells, sums)
         last_cuts.append(last_cut)
+
+    # 3. The cuts, from the last one back.
     below = [len(cells) - 1]
     for last_cut in reversed(last_cuts):
         below.append(last_cut[below[-1]])

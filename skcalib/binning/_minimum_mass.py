@@ -61,6 +61,9 @@ class MinimumMass(BaseBinning):
         return check_binning(self.base, EqualWidth())
 
     def _edges(self, scores, y, sample_weight):
+        """Return the edges of the base's bins, merged from the left until each holds
+        enough weight; what is left over at the end joins the last one.
+        """
         check_number(self.min_weight, "min_weight", above=0, infinite=True)
         edges = np.asarray(
             self._base()._edges(scores, y, sample_weight), dtype=np.float64

@@ -70,6 +70,7 @@ class MonotonicSweep(BaseBinning):
         return cuts_of(self.base) is equal_width_below
 
     def _edges(self, scores, y, sample_weight):
+        """Return the edges of the most bins whose event frequencies rise."""
         below = cuts_of(self.base)
         table = DistinctScores.from_rows(scores, y, sample_weight)
         n_bins, cuts = sweep(table, below)
@@ -146,36 +147,39 @@ def sweep(table: DistinctScores, below: Callable[..., Any]) -> int:
         below it. Equal cuts are empty bins.
     """
     limit = len(table.scores)
-    parts = (slice(_BLOCK_CUTS), slice(None))  # the first part mostly tells
-    if all(
-        in_order(np.diff(table.positives[part]) / np.diff(table.weight[part]))
-        for part in parts
-    ):
-        # averages of rising frequencies rise, for every B
+    # Averages of rising frequencies rise, for every B. The first scores mostly tell.
+    for looked_at in (slice(_BLOCK_CUTS), slice(None)):
+        events = np.diff(table.positives[looked_at])
+        if not in_order(events / np.diff(table.weight[looked_at])):
+            break
+    else:
         return limit, finest_cuts(table, below)
+
     # Bins left of the first positive have frequency 0 and bins right of the last
     # negative 1: nothing falls there.
     first = np.searchsorted(table.positives, table.positives[:1], side="right")[0] - 1
-    negatives = table.weight[-1] - table.positives[-1]
-    last = (
-        bisect_left(
-            range(limit), negatives, key=lambda k: table.weight[k] - table.positives[k]
-        )
-        - 1
+    n_negatives = table.weight[-1] - table.positives[-1]
+    all_negatives_at = bisect_left(
+        range(limit), n_negatives, key=lambda k: table.weight[k] - table.positives[k]
     )
-    of_mass = below is equal_mass_below
-    if of_mass:
+    last = all_negatives_at - 1
+    if below is equal_mass_below:
         share = table.weight[[first, last + 1]] / table.weight[-1]
     else:
         share = table.scores[[first, last]].astype(float)
-    start, falling = 2, None
+
+    # Numbers of bins are tried in blocks, the larger the fewer cuts they have there.
+    start = 2
+    falling = None
     while start <= limit and falling is None:
-        size = min(start, max(1, _BLOCK_CUTS // int(start * (share[1] - share[0]) + 5)))
-        falling = _first_falling(
-            table, below, np.arange(start, min(start + size, limit + 1)), *share
-        )
+        cuts_of_start = int(start * (share[1] - share[0]) + 5)
+        size = min(start, max(1, _BLOCK_CUTS // cuts_of_start))
+        numbers = np.arange(start, min(start + size, limit + 1))
+        falling = _first_falling(table, below, numbers, *share)
         start += size
-    n_bins = limit if falling is None else falling - 1
+    n_bins = limit
+    if falling is not None:
+        n_bins = falling - 1
     return n_bins, below(table, n_bins, np.arange(n_bins + 1))
 
 
@@ -185,21 +189,29 @@ def _first_falling(table, below, n_bins, low, high):
 
     Frequencies may fall between two shares only, of the mass or of the width.
     """
-    # One cut more than needed on either side: rounding of the products cannot matter
-    # then.
+    # 1. The cuts of each count that may matter. One cut more than needed on either
+    # side: rounding of the products cannot matter then.
     low = np.maximum(np.floor(n_bins * low) - 1, 0).astype(np.int64)
     high = np.minimum(np.ceil(n_bins * high) + 1, n_bins).astype(np.int64)
     n_cuts = high - low + 1
+    # All of them in one array: `owner` is the place of the count in `n_bins`, `cut`
+    # the number of the cut, from `low` to `high`.
     owner = np.repeat(np.arange(len(n_bins)), n_cuts)
-    cut = np.arange(len(owner)) + np.repeat(low - (np.cumsum(n_cuts) - n_cuts), n_cuts)
-    below = below(table, n_bins[owner], cut)
-    # empty bins are skipped
-    filled = np.flatnonzero((owner[1:] == owner[:-1]) & (below[1:] > below[:-1]))
-    left = below[filled]
-    right = below[filled + 1]
-    owner = owner[filled]
-    frequency = (table.positives[right] - table.positives[left]) / (
-        table.weight[right] - table.weight[left]
-    )
+    start = np.cumsum(n_cuts) - n_cuts
+    cut = np.arange(len(owner)) + np.repeat(low - start, n_cuts)
+    n_below = below(table, n_bins[owner], cut)
+
+    # 2. The bins between them; empty ones are skipped.
+    is_bin = (owner[1:] == owner[:-1]) & (n_below[1:] > n_below[:-1])
+    bins = np.flatnonzero(is_bin)
+    left = n_below[bins]
+    right = n_below[bins + 1]
+    owner = owner[bins]
+    events = table.positives[right] - table.positives[left]
+    frequency = events / (table.weight[right] - table.weight[left])
+
+    # 3. The first fall from a bin to the next one of the same count.
     falls = (frequency[1:] < frequency[:-1]) & (owner[1:] == owner[:-1])
-    return int(n_bins[owner[1:][np.argmax(falls)]]) if falls.any() else None
+    if not falls.any():
+        return None
+    return int(n_bins[owner[1:][np.argmax(falls)]])

@@ -261,12 +261,11 @@ class CertifiedThreshold(ResultTable):
     def __str__(self):
         """Say rule, guarantee, what was seen, and the assumptions in sentences."""
         level = level_words(self.confidence_level)
-        held = [
-            PROMISES[promise][1].format(target=level_words(target))
-            for promise, target in zip(
-                as_tuple(self.promise), as_tuple(self.target), strict=True
-            )
-        ]
+        promises = zip(as_tuple(self.promise), as_tuple(self.target), strict=True)
+        held = []
+        for promise, target in promises:
+            _, sentence, *_ = PROMISES[promise]
+            held.append(sentence.format(target=level_words(target)))
         guaranteed = (
             f"ith {level} confidence (right for at least {level} of calibration"
             f" samples), {' and '.join(held)}."
@@ -344,12 +343,18 @@ def deciding_scores(y_proba, promise, column=1):
         if largest is not None:
             return largest
         return np.maximum(scores[:, 0], 1 - scores[:, 0])
-    is_confidence = promise in ("routing", "abstention")
-    scores = check_scores(y_proba, name="confidence" if is_confidence else "y_proba")
-    if scores.shape[1] > (1 if is_confidence else 2):
+    name = "y_proba"
+    most_columns = 2
+    if promise in ("routing", "abstention"):
+        name = "confidence"
+        most_columns = 1
+    scores = check_scores(y_proba, name=name)
+    if scores.shape[1] > most_columns:
         raise ValueError(
             f"promise={promise!r} is about one score a row, found {scores.shape[1]}"
             " columns: give the probability of the event, or the confidence of the"
             " answer."
         )
-    return scores[:, column if scores.shape[1] == 2 else 0]
+    if scores.shape[1] == 1:
+        column = 0
+    return scores[:, column]

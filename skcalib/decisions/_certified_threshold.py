@@ -301,9 +301,15 @@ def certify(
         and data.classes[1] < data.classes[0]
     )
     rows = DecidedRows.checked(scores, wrong, clusters)
+    if is_alone:
+        promise = promises[0]
+        shown_target = float(np.ravel(target)[0])
+    else:
+        promise = tuple(promises)
+        shown_target = tuple(map(float, target))
     fields = {
-        "promise": promises[0] if is_alone else tuple(promises),
-        "target": float(np.ravel(target)[0]) if is_alone else tuple(map(float, target)),
+        "promise": promise,
+        "target": shown_target,
         "confidence_level": float(confidence_level),
         "n_samples": len(scores),
         # where accepts() is given two columns
@@ -528,6 +534,9 @@ def _by_order(rows, goal, fields, level, model):
         n_needed = ceil(log(level) / log1p(-goal.limit) / share)
     elif threshold == inf:
         reason = "rates"
+    pvalue = 1.0
+    if reason is None:
+        pvalue = float(bdtr(most, len(class_scores), goal.limit))
     exactness = _EXACT.format(
         reason=f"the threshold is an order statistic of the scores of the {name}"
     )
@@ -540,7 +549,7 @@ def _by_order(rows, goal, fields, level, model):
         threshold=threshold,
         n_accepted=int(np.count_nonzero(accepted)),
         n_wrong=int(np.count_nonzero(is_wrong_side)),
-        pvalue=1.0 if reason else float(bdtr(most, len(class_scores), goal.limit)),
+        pvalue=pvalue,
         n_needed=n_needed,
         reason=reason,
         assumptions=(model, INDEPENDENT_ROWS, FIXED, exactness),
@@ -577,14 +586,15 @@ def _by_search(
     tests = SetTests(rows, rows.sets(grid))
     starts = [(0, level)]
     if strict_goals and not from_strictest:
-        other = None
+        other_scores = None
         if start is not None:
-            other = deciding_scores(start, promises[0], fields.get("column", 1))
-        starts = _guided(tests, strict_goals, level, other)
+            other_scores = deciding_scores(start, promises[0], fields.get("column", 1))
+        starts = _guided(tests, strict_goals, level, other_scores)
     if strict_goals and is_strict and is_guided:
         least = tests.pvalue(strict_goals, without_errors=True)
         can_pass = np.flatnonzero(least <= level)
-        starts = [(int(can_pass[0]) if len(can_pass) else None, level)]
+        first = int(can_pass[0]) if len(can_pass) > 0 else None
+        starts = [(first, level)]
     in_one_order = thresholds is rows.scores and set(promises) <= _OF_ONE_ORDER
     exactness = _exactness_of_search(is_strict, in_one_order, is_guided, model)
     independent = INDEPENDENT_ROWS
@@ -679,12 +689,17 @@ def _by_direction(goals):
 
 
 def _strictest(pvalue, n_rows, level):
-    """Return the position of the strictest set that passes, from lenient to strict."""
+    """Return the position of the strictest set that passes, None if there is none.
+
+    The sets are tested from lenient to strict, and the first failure ends that.
+    """
     failed = np.flatnonzero(pvalue[::-1] > level)
     n_passed = failed[0] if len(failed) else len(pvalue)
     if n_passed == 0:
         return None
-    return int(np.argmax(n_rows == n_rows[len(pvalue) - n_passed]))
+    last_passed = len(pvalue) - n_passed
+    # of sets of the same rows the first
+    return int(np.argmax(n_rows == n_rows[last_passed]))
 
 
 def found_at(fields, sets, best, n_wrong, pvalue):

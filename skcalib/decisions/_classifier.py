@@ -173,7 +173,9 @@ class CertifiedThresholdClassifier(WrappedClassifier):
         if self.promise in ANSWERS:
             self._abstain_label()
         if isinstance(self.estimator, FrozenEstimator):
-            model, X_test, y_test = self.estimator, fits.X, fits.y
+            model = self.estimator
+            X_test = fits.X
+            y_test = fits.y
         else:
             rows = np.arange(len(fits.y))
             train, test = train_test_split(
@@ -186,26 +188,24 @@ class CertifiedThresholdClassifier(WrappedClassifier):
                     " random_state, or a model that is fitted already, in a"
                     " FrozenEstimator."
                 )
-            (model, X_test), y_test = fits.on_fold(train, test), fits.y[test]
+            model, X_test = fits.on_fold(train, test)
+            y_test = fits.y[test]
         y_proba = classifier_scores(model, X_test, self.classes_, "predict_proba")
-        promised = {
-            "promise": self.promise,
-            "target": self.target,
-            "confidence_level": self.confidence_level,
-        }
         # A frozen recalibrator tells whether it was fitted to these rows.
         fitted_on = model if provenances(model) else None
         self.certificate_ = certified_threshold(
             y_test,
             y_proba,
-            **promised,
+            promise=self.promise,
+            target=self.target,
+            confidence_level=self.confidence_level,
             labels=self.classes_,
             fitted_on=fitted_on,
         )
         self.threshold_ = self.certificate_.threshold
         if not self.certificate_.found:
-            said = str(self.certificate_).split("\n")
-            warn(f"{said[0]} {said[2]}")
+            what, _, why, *_ = str(self.certificate_).split("\n")
+            warn(f"{what} {why}")
         return self._set_fitted(model)
 
     def predict(self, X: ArrayLike) -> np.ndarray:

@@ -83,40 +83,45 @@ class NetBenefit(ResultTable):
 
     def __str__(self):
         """Say where the model is better than the reference, and where worse."""
-        against = {
+        references = {
             "none": "treating nobody",
             "all": "treating everybody",
             "model": "the other model",
-        }[self.reference]
-        level = (
-            f"{level_words(self.confidence_level)} confidence"
-            + ", all at once" * self.simultaneous
-        )
+        }
+        against = references[self.reference]
+        level = f"{level_words(self.confidence_level)} confidence"
+        if self.simultaneous:
+            level += ", all at once"
         frequency = percent_words(self.event_frequency, self.n_samples)
-        text = (
-            f"Net benefit against {against} at {len(self)}"
-            f" threshold{'s' * (len(self) > 1)}, from"
-            f" {count_words(self.n_samples)} rows with {frequency} events.\nBetter"
-            f" than {against} ({level}): {self._where(self.low > 0)}.\nWorse:"
-            f" {self._where(self.high < 0)}."
-        )
-        for reason in dict.fromkeys(self.reason[self.reason != ""].tolist()):
-            text += f"\nNo interval at {self._where(self.reason == reason)}: {reason}."
-        return text
+        thresholds = "threshold" if len(self) == 1 else "thresholds"
+        lines = [
+            f"Net benefit against {against} at {len(self)} {thresholds}, from"
+            f" {count_words(self.n_samples)} rows with {frequency} events.",
+            f"Better than {against} ({level}): {self._where(self.low > 0)}.",
+            f"Worse: {self._where(self.high < 0)}.",
+        ]
+        reasons = self.reason[self.reason != ""].tolist()
+        for reason in dict.fromkeys(reasons):
+            lines.append(
+                f"No interval at {self._where(self.reason == reason)}: {reason}."
+            )
+        return "\n".join(lines)
 
     def _where(self, mask):
         """Return the ranges of thresholds of a mask in words."""
-        edges = np.flatnonzero(np.diff(np.concatenate(([0], mask, [0]))))
-        ranges = [
-            self.thresholds[[start, stop - 1]] for start, stop in edges.reshape(-1, 2)
-        ]
-        return (
-            ", ".join(
-                rounded(low) if low == high else f"{rounded(low)} to {rounded(high)}"
-                for low, high in ranges
-            )
-            or "at no threshold"
-        )
+        if not np.any(mask):
+            return "at no threshold"
+        # A run of thresholds in the mask begins and ends where the mask changes.
+        changes = np.flatnonzero(np.diff(np.concatenate(([0], mask, [0]))))
+        runs = []
+        for start, stop in changes.reshape(-1, 2):
+            low = self.thresholds[start]
+            high = self.thresholds[stop - 1]
+            if low == high:
+                runs.append(rounded(low))
+            else:
+                runs.append(f"{rounded(low)} to {rounded(high)}")
+        return ", ".join(runs)
 
 
 def net_benefit(
@@ -310,6 +315,7 @@ def net_benefit(
     else:
         weight = np.asarray(data.sample_weight, dtype=np.float64)
     is_importance = weight_type == "importance"
+    # in the variance: w copies, or one row that counts w times
     squares = weight**2 if is_importance else weight
     cluster = None
     if clusters is not None:
@@ -318,17 +324,10 @@ def net_benefit(
     _check_classes(weight @ events, weight.sum(), standardize, prevalence)
 
     cells = _cells(events, places, weight, squares, t, standardize, prevalence)
-    reasons = reasons_for_no_limits(
-        cells, weight[weight > 0], is_importance, None, against == "model"
-    )
-    if cluster is not None:
-        kept = weight > 0
-        of_clusters = reasons_for_no_limits(
-            cells, weight[kept], False, cluster[kept], against == "model"
-        )
-        reasons = np.where(reasons == "", of_clusters, reasons)
+    reasons = _reasons(cells, weight, is_importance, cluster, against == "model")
     residuals, degrees = unit_residuals(cells, events, places, weight, squares, cluster)
-    n_draws, rng = None, None
+    n_draws = None
+    rng = None
     if simultaneous:
         n_draws = check_int(n_resamples, "n_resamples")
         rng = check_random_state(random_state)
@@ -346,9 +345,10 @@ def net_benefit(
     estimate = cells.estimate
     # what has one value for all rows that there can be is known
     known = is_same | ((t == 0) & (against == "all"))
-    low, high = (np.where(known, estimate, limit) for limit in (low, high))
     reasons = np.where(known, "", reasons)
-    low, high = (np.where(reasons == "", limit, np.nan) for limit in (low, high))
+    has_limits = reasons == ""
+    low = np.where(has_limits, np.where(known, estimate, low), np.nan)
+    high = np.where(has_limits, np.where(known, estimate, high), np.nan)
     frequency = float(np.average(events, weights=weight))
     if prevalence is not None:
         frequency = prevalence
@@ -406,6 +406,22 @@ def _check_classes(of_events, total, standardize, prevalence):
             "y_true has one class only: with prevalence= the net benefit needs the"
             " treated share of both."
         )
+
+
+def _reasons(cells, weight, is_importance, cluster, is_against_model):
+    """Return why each threshold has no limits, "" where it has: of the rows, else of
+    the clusters.
+    """
+    counts = weight > 0
+    reasons = reasons_for_no_limits(
+        cells, weight[counts], is_importance, None, is_against_model
+    )
+    if cluster is None:
+        return reasons
+    of_clusters = reasons_for_no_limits(
+        cells, weight[counts], False, cluster[counts], is_against_model
+    )
+    return np.where(reasons == "", of_clusters, reasons)
 
 
 def _cells(events, places, weight, squares, thresholds, standardize, prevalence):

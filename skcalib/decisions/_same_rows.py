@@ -61,11 +61,14 @@ def method_of_same_rows(fitted_on, codes):
             "fitted_on was fitted by an earlier version, which did not keep the order"
             " of the labels: fit it once more."
         )
-    own = label_hash(codes)
-    same = [provenance for provenance in found if provenance["label_hash"] == own]
-    if not same:
+    hash_of_labels = label_hash(codes)
+    methods = []
+    for provenance in found:
+        if provenance["label_hash"] == hash_of_labels:
+            methods.append(provenance["method"])
+    if not methods:
         return None
-    method = same[0]["method"]
+    method = methods[0]
     if method not in _FEW_PARAMETERS:
         raise ValueError(
             f"{method} was fitted to exactly these rows, and makes them look better"

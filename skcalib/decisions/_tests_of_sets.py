@@ -100,6 +100,9 @@ class SetTests:
         return self._by_goal[goal]
 
     def _computed_bets(self, goal):
+        """Return the `_Bets` of each set, from the numbers of accepted rows and of
+        errors in each cluster.
+        """
         clusters = self.rows.clusters
         largest = int(clusters.sizes.max())
         all_wrong = clusters.totals(self.rows.wrong)

@@ -111,7 +111,8 @@ class TreatmentCells(NamedTuple):
         empty cell takes the k of its label. The numbers of rows are divided by the
         design effect of clusters.
         """
-        weight, squares = self.weight, self.squares
+        weight = self.weight
+        squares = self.squares
         label_weight = np.broadcast_to(weight.sum(axis=2, keepdims=True), weight.shape)
         label_square = np.broadcast_to(squares.sum(axis=2, keepdims=True), weight.shape)
         average = squares.sum(axis=(1, 2)) / weight.sum(axis=(1, 2))
@@ -147,7 +148,8 @@ class TreatmentCells(NamedTuple):
                 z,
                 cautious=cautious,
             )
-            factor, mean = self.factor[:, label], self.mean_difference[:, label]
+            factor = self.factor[:, label]
+            mean = self.mean_difference[:, label]
             ends = factor * (low - mean), factor * (high - mean)
             below = below + np.minimum(*ends) ** 2
             above = above + np.maximum(*ends) ** 2

@@ -192,12 +192,10 @@ class BinCountDisplay(FromEstimator):
             If no number of bins has two rows in each, or an argument is out of range.
         """
         check_option(kind, "kind", ("conditional", "marginal"))
-        curves = [
-            _promised(
-                check_int(n, "n_samples"), kind, confidence_level, epsilon, n_bins
-            )
-            for n in np.atleast_1d(n_samples).tolist()
-        ]
+        curves = []
+        for n in np.atleast_1d(n_samples).tolist():
+            n = check_int(n, "n_samples")
+            curves.append(_promised(n, kind, confidence_level, epsilon, n_bins))
         caption = f"{kind} guarantee, {level_words(confidence_level)} confidence"
         return cls(curves, limit=epsilon, caption=caption).plot(ax, **plot_options)
 
@@ -287,23 +285,19 @@ class BinCountDisplay(FromEstimator):
                 "histogram binning": HistogramBinning(),
                 "scaling-binning": ScalingBinning(),
             }
-        models = named_models(
-            recalibrators,
-            None if isinstance(recalibrators, dict) else type(recalibrators).__name__,
-        )
+        name = None
+        if not isinstance(recalibrators, dict):
+            name = type(recalibrators).__name__
+        models = named_models(recalibrators, name)
+        # measured one by one, while the progress is printed
         measured = (
-            _measured(*one, tasks, n_bins, splitter, max_error, n_jobs)
-            for one in models.items()
+            _measured(model, recalibrator, tasks, n_bins, splitter, max_error, n_jobs)
+            for model, recalibrator in models.items()
         )
-        curves = list(
-            Progress("BinCountDisplay", verbose).over(
-                measured, len(models), "recalibrators"
-            )
-        )
-        caption = (
-            f"n = {count_words(n_rows)},"
-            f" {resolve_multiclass(multiclass, data).replace('_', '-')} calibration"
-        )
+        progress = Progress("BinCountDisplay", verbose)
+        curves = list(progress.over(measured, len(models), "recalibrators"))
+        kind = resolve_multiclass(multiclass, data).replace("_", "-")
+        caption = f"n = {count_words(n_rows)}, {kind} calibration"
         return cls(curves, limit=max_error, caption=caption).plot(ax, **plot_options)
 
     def plot(
@@ -334,62 +328,65 @@ class BinCountDisplay(FromEstimator):
         display : BinCountDisplay
             Itself, with the artists as attributes.
         """
-        parts = _GUARANTEED if self.curves[0].tolerance is not None else _MEASURED
-        frame = pair_frame(ax, len(parts))
-        styles = curve_styles(len(self.curves), marked=parts is _MEASURED)
-        self.lines_, self.bands_, self.chosen_, self.limit_line_, keys = (
-            [],
-            [],
-            [],
-            None,
-            {},
-        )
+        is_guarantee = self.curves[0].tolerance is not None
+        # The quantities that have a panel each: by their label, what draws from a
+        # curve.
+        quantities = _GUARANTEED if is_guarantee else _MEASURED
+        frame = pair_frame(ax, len(quantities))
+        styles = curve_styles(len(self.curves), marked=not is_guarantee)
+        self.lines_ = []
+        self.bands_ = []
+        self.chosen_ = []
+        self.limit_line_ = None
+        keys = {}
         if self.limit is not None:  # first, so that the axes reach up to it
-            self.limit_line_ = frame.axes[0].axhline(
-                self.limit, **reference_style(limit_kw)
-            )
+            style = reference_style(limit_kw)
+            self.limit_line_ = frame.axes[0].axhline(self.limit, **style)
             keys[f"wanted: at most {rounded(self.limit)}"] = self.limit_line_
-        for axes, (label, part) in zip(frame.axes, parts.items(), strict=True):
+        for axes, (label, values_of) in zip(
+            frame.axes, quantities.items(), strict=True
+        ):
             for curve, style in zip(self.curves, styles, strict=True):
-                self._draw(axes, curve, part(curve), style, line_kw, band_kw, chosen_kw)
+                values = values_of(curve)
+                self._draw(axes, curve, values, style, line_kw, band_kw, chosen_kw)
             axes.set(ylabel=label, ylim=(0, min(1.0, axes.get_ylim()[1])))
             count_axis(axes)
-        words = {
-            "legend": legend,
-            "with_curves": legend,
-            "note": self.caption if legend else None,
-        }
         return finish(
             self,
             frame,
             keys,
             "Number of bins",
-            next(iter(parts)),
+            next(iter(quantities)),
+            legend=legend,
+            with_curves=legend,
+            note=self.caption if legend else None,
             legend_kw=legend_kw,
-            **words,
         )
 
     def _draw(self, ax, curve, values, style, line_kw, band_kw, chosen_kw):
-        chosen = (
-            "no number of bins"
-            if curve.chosen is None
-            else f"{curve.chosen} {plural('bin', curve.chosen)}"
-        )
-        style["label"] = model_label(curve.name, None if self.limit is None else chosen)
+        """Draw one quantity of a curve, and a circle at the number of bins that was
+        chosen.
+        """
+        finding = None
+        if self.limit is not None and curve.chosen is None:
+            finding = "no number of bins"
+        elif self.limit is not None:
+            finding = f"{curve.chosen} {plural('bin', curve.chosen)}"
+        style["label"] = model_label(curve.name, finding)
         draw_curve(self, ax, curve.n_bins, values, style, line_kw, band_kw)
         if curve.chosen is not None:
-            circle = {
-                "color": style["color"],
-                "marker": "o",
-                "markersize": 11,
-                "fillstyle": "none",
-                "zorder": 4,
-            }
-            circle |= {"linestyle": "none", "markeredgewidth": 1.8}
-            at = np.flatnonzero(curve.n_bins == curve.chosen)
-            self.chosen_ += ax.plot(
-                curve.n_bins[at], values[0][at], **styled(chosen_kw, **circle)
+            circle = styled(
+                chosen_kw,
+                color=style["color"],
+                marker="o",
+                markersize=11,
+                fillstyle="none",
+                zorder=4,
+                linestyle="none",
+                markeredgewidth=1.8,
             )
+            at = np.flatnonzero(curve.n_bins == curve.chosen)
+            self.chosen_ += ax.plot(curve.n_bins[at], values[0][at], **circle)
 
 
 def _tolerance(curve):
@@ -428,27 +425,27 @@ def _promised(n_samples, kind, confidence_level, epsilon, n_bins):
     """Return the tolerances for one number of calibration rows, with the most bins that
     meet a wanted one.
     """
-    fewest = 1 if n_bins is None else int(np.min(n_bins))
+    fewest = 1
+    if n_bins is not None:
+        fewest = int(np.min(n_bins))
     if n_samples < 2 * fewest:
         raise ValueError(
             f"n_samples={n_samples} is too few for a guarantee with {fewest}"
             f" {plural('bin', fewest)}, which takes two rows in each bin."
         )
-    chosen, options = (
-        None,
-        {
-            "confidence_level": confidence_level,
-            "kind": kind,
-            "keep_boundary": False,
-        },
-    )
+    options = {
+        "confidence_level": confidence_level,
+        "kind": kind,
+        "keep_boundary": False,
+    }
+    chosen = None
     if epsilon is not None and uniform_mass_epsilon(n_samples, 1, **options) <= epsilon:
         chosen = max_n_bins(n_samples, epsilon, **options)
     if n_bins is None:
         n_bins = np.geomspace(1, max(100, 2 * (chosen or 1)), 200).round()
-    counts = np.union1d(
-        np.asarray(n_bins, dtype=np.int64), [] if chosen is None else [chosen]
-    ).astype(np.int64)
+    counts = np.unique(np.asarray(n_bins, dtype=np.int64))
+    if chosen is not None:
+        counts = np.union1d(counts, [chosen])
     counts = counts[2 * counts <= n_samples]  # a bin takes two rows
     tolerance = [
         uniform_mass_epsilon(n_samples, count, **options) for count in counts.tolist()
@@ -462,16 +459,20 @@ def _promised(n_samples, kind, confidence_level, epsilon, n_bins):
 
 
 def _checked_n_bins(n_bins, n_rows, n_folds):
+    """Return the numbers of bins in order, or raise where the folds are too small; None
+    stands for a list that fits.
+    """
     most = n_rows // (n_folds * _ROWS_PER_BIN)
     if n_bins is None:
-        n_bins = [count for count in _N_BINS if count == _N_BINS[0] or count <= most]
+        fewest = _N_BINS[0]
+        n_bins = [count for count in _N_BINS if count == fewest or count <= most]
     n_bins = np.unique(np.asarray(n_bins, dtype=np.int64))
     if n_bins[0] < 1 or n_bins[-1] > most:
+        wrong = n_bins[0] if n_bins[0] < 1 else n_bins[-1]
         raise ValueError(
-            f"n_bins must be from 1 to {most}, found"
-            f" {n_bins[0] if n_bins[0] < 1 else n_bins[-1]}: {n_rows} rows in {n_folds}"
-            f" folds are too few for {_ROWS_PER_BIN} rows of a test fold in each of"
-            " more bins."
+            f"n_bins must be from 1 to {most}, found {wrong}: {n_rows} rows in"
+            f" {n_folds} folds are too few for {_ROWS_PER_BIN} rows of a test fold in"
+            " each of more bins."
         )
     return n_bins
 
@@ -480,10 +481,11 @@ def _measured(name, recalibrator, tasks, n_bins, splitter, max_error, n_jobs):
     """Return cross-validated error and sharpness for each number of bins, means over
     the binary problems.
     """
-    rule = sharpest_within(
-        1.0 if max_error is None else max_error, binning=UniqueScores()
-    )
-    parameter = "n_bins" if "n_bins" in recalibrator.get_params() else "binning__n_bins"
+    limit = 1.0 if max_error is None else max_error
+    rule = sharpest_within(limit, binning=UniqueScores())
+    parameter = "binning__n_bins"
+    if "n_bins" in recalibrator.get_params():
+        parameter = "n_bins"
     search = GridSearchCV(
         recalibrator,
         {parameter: n_bins.tolist()},
@@ -493,49 +495,49 @@ def _measured(name, recalibrator, tasks, n_bins, splitter, max_error, n_jobs):
         n_jobs=n_jobs,
         error_score="raise",
     )
+    # Each score (n_numbers,) is the mean over the binary problems.
     results = [search.fit(task.scores, task.labels).cv_results_ for task in tasks]
-    scores = {
-        key: np.mean([result[key] for result in results], axis=0)
-        for key in results[0]
-        if "_test_" in key
-    }
-    square, brier = (
-        -_by_fold(scores, "squared_calibration_error"),
-        -_by_fold(scores, "objective"),
-    )
+    scores = {}
+    for key in results[0]:
+        if "_test_" in key:
+            scores[key] = np.mean([result[key] for result in results], axis=0)
+    # By number of bins and fold. Scorers are negated losses.
+    square = -_by_fold(scores, "squared_calibration_error")
+    brier = -_by_fold(scores, "objective")
     variance = _by_fold(scores, "variance")
     # Kumar et al.: mean squared error = variance of the labels - sharpness + squared
     # calibration error
     sharpness = (variance - brier + square) / variance.mean()
-    deviation = [
-        part.std(axis=1, ddof=1) / np.sqrt(part.shape[1])
-        for part in (square, sharpness)
-    ]
+    square_deviation = _standard_error(square)
     chosen = None
     if max_error is not None:
-        within = (
-            square.mean(axis=1) + rule.n_standard_errors * deviation[0] <= max_error**2
-        )
-        chosen = int(n_bins[rule(scores)]) if within.any() else None
+        upper = square.mean(axis=1) + rule.n_standard_errors * square_deviation
+        if (upper <= max_error**2).any():
+            chosen = int(n_bins[rule(scores)])
     return BinCountCurve(
         name,
         n_bins,
         None,
         square.mean(axis=1),
-        deviation[0],
+        square_deviation,
         sharpness.mean(axis=1),
-        deviation[1],
+        _standard_error(sharpness),
         chosen,
     )
 
 
+def _standard_error(by_fold):
+    """Return the standard error of the mean over the folds, the second axis."""
+    return by_fold.std(axis=1, ddof=1) / np.sqrt(by_fold.shape[1])
+
+
 def _by_fold(scores, name):
-    folds = [
-        key
-        for key in scores
-        if key.startswith("split") and key.endswith(f"_test_{name}")
-    ]
-    return np.column_stack([scores[key] for key in folds])
+    """Return the test scores of this name, (n_candidates, n_folds)."""
+    columns = []
+    for key, of_fold in scores.items():
+        if key.startswith("split") and key.endswith(f"_test_{name}"):
+            columns.append(of_fold)
+    return np.column_stack(columns)
 
 
 def _label_variance(estimator, X, y):

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from skcalib._cells.statistics import bin_statistics
 from skcalib._input.scalars import check_confidence_level
+from skcalib._rows.blocks import weights_or_ones
 from skcalib._verdicts import count_words, interval_words, level_words, pvalue_words
 from skcalib.binning import EqualMass, check_binning
 from skcalib.displays._finish import finish
@@ -131,22 +132,18 @@ class ChangeDisplay:
         self.statistics = tuple(statistics)
         self.histograms = self.statistics if histograms is None else tuple(histograms)
         self.confidence_level = confidence_level
-        both = np.logical_and(*(one.weight > 0 for one in self.statistics))
-        weight, score = (
-            sum(getattr(one, sums)[both] for one in self.statistics)
-            for sums in ("weight", "weighted_score")
-        )
-        before, after = (
-            (one.event_frequency - one.mean_score)[both] for one in self.statistics
-        )
-        limits = (
-            one.interval(confidence_level, interval="wilson") - one.event_frequency
-            for one in self.statistics
-        )
-        (below_before, above_before), (below_after, above_after) = (
-            np.abs(part[:, both]) for part in limits
-        )
-        self.scores, self.difference = score / weight, after - before
+        before, after = self.statistics
+        in_both = (before.weight > 0) & (after.weight > 0)
+        weight = (before.weight + after.weight)[in_both]
+        self.scores = (before.weighted_score + after.weighted_score)[in_both] / weight
+        bias_before = (before.event_frequency - before.mean_score)[in_both]
+        bias_after = (after.event_frequency - after.mean_score)[in_both]
+        self.difference = bias_after - bias_before
+        # The distances of a Wilson limit from its frequency add up in squares: the
+        # lower limit of a difference takes the lower one of `after` and the upper one
+        # of `before` (Newcombe 1998).
+        below_before, above_before = _distances(before, confidence_level, in_both)
+        below_after, above_after = _distances(after, confidence_level, in_both)
         self.low = self.difference - np.hypot(below_after, above_before)
         self.high = self.difference + np.hypot(above_after, below_before)
 
@@ -212,18 +209,16 @@ class ChangeDisplay:
             with other edges.
         """
         level = check_confidence_level(confidence_level)
-        samples = y_before, y_proba_before, y_after, y_proba_after
-        given = {"multiclass": multiclass, "pos_label": pos_label, "labels": labels}
+        samples = (y_before, y_proba_before, y_after, y_proba_after)
+        reading = {"multiclass": multiclass, "pos_label": pos_label, "labels": labels}
         change = calibration_change(
-            *samples, confidence_level=level, **given, **options
+            *samples, confidence_level=level, **reading, **options
         )
-        given |= {
-            name: options[name]
-            for name in ("sample_weight", "weight_type")
-            if name in options
-        }
+        for name in ("sample_weight", "weight_type"):
+            if name in options:
+                reading[name] = options[name]
         statistics, histograms = _binned(
-            two_samples(*samples, binning, **given), binning
+            two_samples(*samples, binning, **reading), binning
         )
         display = cls(change, statistics, histograms=histograms, confidence_level=level)
         return display.plot(ax, **(plot_options or {}))
@@ -260,64 +255,65 @@ class ChangeDisplay:
         """
         from matplotlib.ticker import MaxNLocator
 
-        frame = frame_of_panels(ax, 1, (_HISTOGRAM_HEIGHT,) if histogram else ())
+        strips = (_HISTOGRAM_HEIGHT,) if histogram else ()
+        frame = frame_of_panels(ax, 1, strips)
         (axes,) = frame.axes
-        scores, difference, low, high = (
-            self.scores,
-            100 * self.difference,
-            100 * self.low,
-            100 * self.high,
-        )
-        style = {
-            **curve_styles(1, marked=True)[0],
-            "color": curve_styles(2)[1]["color"],
-        }
+        # in percentage points
+        difference = 100 * self.difference
+        low = 100 * self.low
+        high = 100 * self.high
+        style = curve_styles(1, marked=True)[0]
+        style["color"] = curve_styles(2)[1]["color"]
         zero = axes.axhline(0, **reference_style())
         self.intervals_ = error_bars(
-            axes, scores, difference, low, high, style["color"], interval_kw
+            axes, self.scores, difference, low, high, style["color"], interval_kw
         )
-        (self.line_,) = axes.plot(
-            scores, difference, **styled(line_kw, **style, label="after minus before")
-        )
+        style["label"] = "after minus before"
+        (self.line_,) = axes.plot(self.scores, difference, **styled(line_kw, **style))
         keys = {
             "no change": zero,
             f"{level_words(self.confidence_level)} interval": self.intervals_,
         }
-        self.histograms_, looks = (
-            [],
-            (
-                {"facecolor": neutral(0.3), "fill": True},
-                {"edgecolor": style["color"]},
-            ),
-        )
-        for strip in frame.below if histogram else ():
-            for look, one in zip(looks, self.histograms, strict=True):
-                look = styled(histogram_kw, linewidth=1.2, **look)
-                self.histograms_.append(
-                    strip.stairs(100 * one.count / one.count.sum(), one.edges, **look)
-                )
-            strip.set(yticks=[], ylabel="Rows")
-        keys |= dict(zip(("before", "after"), self.histograms_, strict=False))
-        filled, edges = (
-            np.flatnonzero(sum(one.count for one in self.histograms)),
-            self.histograms[0].edges,
-        )
-        low, high = edges[filled[0]], edges[filled[-1] + 1]
-        axes.set_xlim(low - 0.02 * (high - low), high + 0.02 * (high - low))
-        axes.xaxis.set_major_locator(
-            MaxNLocator(4 if frame.width < 3 else "auto", steps=[1, 2, 5, 10])
-        )
-        words = {"legend": legend, "caption": self._captions(), "legend_kw": legend_kw}
+        self.histograms_ = []
+        if histogram:
+            self._draw_histograms(frame.below[0], style["color"], histogram_kw)
+            keys["before"], keys["after"] = self.histograms_
+
+        # The range of scores with rows, and a little room at both ends.
+        before, after = self.histograms
+        filled = np.flatnonzero(before.count + after.count)
+        left = before.edges[filled[0]]
+        right = before.edges[filled[-1] + 1]
+        room = 0.02 * (right - left)
+        axes.set_xlim(left - room, right + room)
+        n_ticks = 4 if frame.width < 3 else "auto"
+        axes.xaxis.set_major_locator(MaxNLocator(n_ticks, steps=[1, 2, 5, 10]))
         return finish(
             self,
             frame,
             keys,
             "Score",
             "Change of event frequency\nat equal scores (points)",
-            **words,
+            legend=legend,
+            caption=self._captions(),
+            legend_kw=legend_kw,
         )
 
+    def _draw_histograms(self, strip, color, histogram_kw):
+        """Draw the shares of the rows, before as a filled area and after as a line."""
+        looks = (
+            {"facecolor": neutral(0.3), "fill": True},
+            {"edgecolor": color},
+        )
+        for look, statistics in zip(looks, self.histograms, strict=True):
+            percentages = 100 * statistics.count / statistics.count.sum()
+            style = styled(histogram_kw, linewidth=1.2, **look)
+            steps = strip.stairs(percentages, statistics.edges, **style)
+            self.histograms_.append(steps)
+        strip.set(yticks=[], ylabel="Rows")
+
     def _captions(self):
+        """Return what is written about the change, in words for more and less room."""
         change = self.change
         rows = (
             f"{count_words(change.n_before)} rows before,"
@@ -333,27 +329,36 @@ class ChangeDisplay:
         ]
 
 
+def _distances(statistics, confidence_level, bins):
+    """Return how far Wilson's limits of the frequencies of some bins are below and
+    above these: two arrays (n_bins,).
+    """
+    limits = statistics.interval(confidence_level, interval="wilson")
+    return np.abs((limits - statistics.event_frequency)[:, bins])
+
+
 def _binned(samples, binning):
     """Return the sums of both samples by common bins, and by those of the
-    histograms.
+    histograms: two tuples, each (before, after).
     """
     if samples[0].task is None:
         statistics = tuple(sample.statistics for sample in samples)
         return statistics, statistics
-    scores = np.concatenate([sample.task.scores for sample in samples])
-    labels = np.concatenate([sample.task.labels for sample in samples])
-    weights = [
-        np.ones(len(one.task.scores)) if one.task.weight is None else one.task.weight
-        for one in samples
-    ]
-    edges = check_binning(binning, EqualMass(10))._edges_of(
-        scores, labels, np.concatenate(weights)
+    tasks = [sample.task for sample in samples]
+    scores = np.concatenate([task.scores for task in tasks])
+    labels = np.concatenate([task.labels for task in tasks])
+    weight = np.concatenate(
+        [weights_or_ones(task.weight, len(task.scores)) for task in tasks]
     )
-    even = np.unique(np.clip(np.histogram_bin_edges(scores, _HISTOGRAM_BINS), 0, 1))
+    strategy = check_binning(binning, EqualMass(10))
+    edges = strategy._edges_of(scores, labels, weight)
+    even = np.histogram_bin_edges(scores, _HISTOGRAM_BINS)
+    even = np.unique(np.clip(even, 0, 1))
+    return _sums_of(tasks, edges), _sums_of(tasks, even)
+
+
+def _sums_of(tasks, edges):
+    """Return the `BinStatistics` of binary problems in the same bins."""
     return tuple(
-        tuple(
-            bin_statistics(*sample.task[:2], cuts, sample.task.weight)
-            for sample in samples
-        )
-        for cuts in (edges, even)
+        bin_statistics(task.scores, task.labels, edges, task.weight) for task in tasks
     )

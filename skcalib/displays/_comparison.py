@@ -146,21 +146,20 @@ class ComparisonDisplay:
         """
         table = self.comparison
         names = tuple(dict.fromkeys(table.metric.tolist()))
-        metric = names[0] if metric is None else check_option(metric, "metric", names)
-        shown = np.flatnonzero(
-            (table.metric == metric) & (table.model != table.reference)
-        )
+        if metric is None:
+            metric = names[0]
+        check_option(metric, "metric", names)
+        is_shown = (table.metric == metric) & (table.model != table.reference)
+        shown = np.flatnonzero(is_shown)
         limits = np.stack(
-            (table.difference, table.difference_low, table.difference_high)
-        )[:, shown]
+            (
+                table.difference[shown],
+                table.difference_low[shown],
+                table.difference_high[shown],
+            )
+        )
         significant = table.adjusted_pvalue[shown] < significance_level
-        options = {
-            "significance_level": significance_level,
-            "legend": legend,
-            "bar_kw": bar_kw,
-            "legend_kw": legend_kw,
-        }
-        names = short_names([table.model[i] for i in shown])
+        models = short_names(table.model[shown].tolist())
         compared, reference = short_names([metric, table.reference])
         level = f"{level_words(table.confidence_level)} intervals"
 
@@ -170,5 +169,13 @@ class ComparisonDisplay:
             return f"{difference}\nleft of 0 is better;{gap}{level}"
 
         return draw_forest(
-            self, ax, {None: (limits, significant)}, names, words, **options
+            self,
+            ax,
+            {None: (limits, significant)},
+            models,
+            words,
+            significance_level=significance_level,
+            legend=legend,
+            bar_kw=bar_kw,
+            legend_kw=legend_kw,
         )

@@ -259,52 +259,85 @@ class CumulativeDifferenceDisplay(FromEstimator):
         frame = pair_frame(ax)
         (axes,) = frame.axes
         axes.margins(x=0.02, y=0.08)
-        self.lines_, self.marks_, self.band_ = [], [], None
+        self.lines_ = []
+        self.marks_ = []
+        self.band_ = None
         keys = {"calibrated on average": axes.axhline(0, **reference_style())}
-        for curve, style in zip(
-            self.curves, curve_styles(len(self.curves)), strict=True
-        ):
-            at, difference = _thinned(
-                curve.share if x == "share" else curve.scores, 100 * curve.difference
-            )
+        styles = curve_styles(len(self.curves))
+        for curve, style in zip(self.curves, styles, strict=True):
+            at, difference = self._points(curve, x)
             style["label"] = model_label(curve.model, _tested("Kuiper", curve.kuiper))
             draw_curve(self, axes, at, [difference], style, line_kw)
         caption = None
         if len(self.curves) == 1:
-            half = 100 * curve.deviation * _band_quantile(self.confidence_level)
-            style = {"facecolor": neutral(0.16), "linewidth": 0, "zorder": 1}
-            self.band_ = axes.axhspan(-half, half, **styled(band_kw, **style))
-            keys[
-                f"band of a calibrated model ({level_words(self.confidence_level)})"
-            ] = self.band_
-            # Kuiper's range at the right border, and the largest distance from 0 where
-            # it is.
-            style = {"color": colors(2)[1], "linewidth": 1.4, "zorder": 2.5}
-            right, peak = at[0] + 1.02 * (at[-1] - at[0]), np.argmax(np.abs(difference))
-            kuiper = [right] * 2, [difference.min(), difference.max()]
-            self.marks_ = axes.plot(
-                *kuiper, **styled(mark_kw, **style, marker="_", markersize=7)
-            )
-            distance = [at[peak]] * 2, [0, difference[peak]]
-            self.marks_ += axes.plot(
-                *distance, **styled(mark_kw, **style, linestyle=(0, (2, 1.5)))
-            )
-            error = _tested("Kuiper", curve.kuiper)
-            named = error, _tested("Kolmogorov-Smirnov", curve.kolmogorov_smirnov)
-            keys |= dict(zip(named, self.marks_, strict=True))
-            caption = captions(curve.model, curve.n_rows, error, error.split(" (")[0])
-        label = "Share of the rows, by score" if x == "share" else "Score"
-        words = {"legend": legend, "caption": caption, "legend_kw": legend_kw}
-        return finish(self, frame, keys, label, "Cumulative y − s (points)", **words)
+            (curve,) = self.curves
+            keys |= self._draw_tests(axes, curve, x, band_kw, mark_kw)
+            finding = _tested("Kuiper", curve.kuiper)
+            short_finding, _, _ = finding.partition(" (")
+            caption = captions(curve.model, curve.n_rows, finding, short_finding)
+        x_label = "Share of the rows, by score" if x == "share" else "Score"
+        return finish(
+            self,
+            frame,
+            keys,
+            x_label,
+            "Cumulative y − s (points)",
+            legend=legend,
+            caption=caption,
+            legend_kw=legend_kw,
+        )
+
+    def _points(self, curve, x):
+        """Return where the points of a curve lie, and the differences there in
+        percentage points.
+        """
+        at = curve.share if x == "share" else curve.scores
+        return _thinned(at, 100 * curve.difference)
+
+    def _draw_tests(self, axes, curve, x, band_kw, mark_kw):
+        """Draw the band of a calibrated model and the statistics of both tests; return
+        them by their names in the legend.
+        """
+        at, difference = self._points(curve, x)
+        half = 100 * curve.deviation * _band_quantile(self.confidence_level)
+        style = {"facecolor": neutral(0.16), "linewidth": 0, "zorder": 1}
+        self.band_ = axes.axhspan(-half, half, **styled(band_kw, **style))
+
+        # Kuiper's range at the right border, and the largest distance from 0 where it
+        # is.
+        style = {"color": colors(2)[1], "linewidth": 1.4, "zorder": 2.5}
+        right = at[0] + 1.02 * (at[-1] - at[0])
+        (kuiper,) = axes.plot(
+            [right, right],
+            [difference.min(), difference.max()],
+            **styled(mark_kw, **style, marker="_", markersize=7),
+        )
+        peak = np.argmax(np.abs(difference))
+        (kolmogorov,) = axes.plot(
+            [at[peak], at[peak]],
+            [0, difference[peak]],
+            **styled(mark_kw, **style, linestyle=(0, (2, 1.5))),
+        )
+        self.marks_ = [kuiper, kolmogorov]
+        level = level_words(self.confidence_level)
+        return {
+            f"band of a calibrated model ({level})": self.band_,
+            _tested("Kuiper", curve.kuiper): kuiper,
+            _tested("Kolmogorov-Smirnov", curve.kolmogorov_smirnov): kolmogorov,
+        }
 
 
 def _curve(model, cells):
-    sums, deviation = cumulative_differences(cells)
-    scores, share = cells.mean_score, np.cumsum(cells.share)
-    starts = (min(0.0, scores[0]), scores), (0.0, share), (0.0, sums)
+    """Return the `CumulativeCurve` of a model, which starts at no rows and no
+    difference.
+    """
+    differences, deviation = cumulative_differences(cells)
+    scores = cells.mean_score
     return CumulativeCurve(
         model,
-        *(np.append(*one) for one in starts),
+        np.append(min(0.0, scores[0]), scores),
+        np.append(0.0, np.cumsum(cells.share)),
+        np.append(0.0, differences),
         float(deviation),
         cells.total_weight,
     )
@@ -323,12 +356,11 @@ def _thinned(at, difference):
     """
     if len(at) <= _MOST_POINTS:
         return at, difference
-    even = np.searchsorted(at, np.linspace(at[0], at[-1], _MOST_POINTS)).clip(
-        0, len(at) - 1
-    )
-    extremes = [0, len(at) - 1, np.argmin(difference), np.argmax(difference)]
-    kept = np.unique(np.concatenate((even, extremes)))
-    return at[kept], difference[kept]
+    last = len(at) - 1
+    even = np.searchsorted(at, np.linspace(at[0], at[-1], _MOST_POINTS))
+    extremes = [0, last, np.argmin(difference), np.argmax(difference)]
+    shown = np.unique(np.concatenate((even.clip(0, last), extremes)))
+    return at[shown], difference[shown]
 
 
 def _tested(name, tested):

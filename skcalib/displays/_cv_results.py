@@ -51,8 +51,11 @@ def out_of_fold(models: Mapping[str | None, Any], X: Any) -> OutOfFold:
         If estimators or indices are missing, a row is tested twice, or two models were
         tested on other rows.
     """
-    tested = {name: _tested(one, num_samples(X)) for name, one in models.items()}
-    fitted = [model for one in models.values() for model in one["estimator"]]
+    fold_of_rows = {}
+    fitted = []
+    for name, results in models.items():
+        fold_of_rows[name] = _tested(results, num_samples(X))
+        fitted += results["estimator"]
     for model in fitted:
         if not hasattr(model, "predict_proba"):
             raise ValueError(
@@ -60,10 +63,11 @@ def out_of_fold(models: Mapping[str | None, Any], X: Any) -> OutOfFold:
                 " probabilities: cross-validate RecalibratedClassifierCV(model)."
             )
     classes = np.unique(np.concatenate([model.classes_ for model in fitted]))
-    rows = np.flatnonzero(next(iter(tested.values())) >= 0)
+    first = next(iter(fold_of_rows.values()))
+    rows = np.flatnonzero(first >= 0)  # -1 stands for a row that no fold tests
     probabilities = {}
     folds = {}
-    for name, fold_of_row in tested.items():
+    for name, fold_of_row in fold_of_rows.items():
         if not np.array_equal(np.flatnonzero(fold_of_row >= 0), rows):
             raise ValueError(
                 f"The cross-validation of {name!r} tested other rows than the first:"
@@ -72,15 +76,26 @@ def out_of_fold(models: Mapping[str | None, Any], X: Any) -> OutOfFold:
         folds[name] = fold_of_row[rows]
         probabilities[name] = np.empty((len(rows), len(classes)))
         for fold, model in enumerate(models[name]["estimator"]):
-            of_fold = folds[name] == fold
-            probabilities[name][of_fold] = classifier_scores(
+            in_fold = folds[name] == fold
+            probabilities[name][in_fold] = classifier_scores(
                 model,
-                safe_indexing(X, rows[of_fold]),
+                safe_indexing(X, rows[in_fold]),
                 classes,
                 "predict_proba",
                 rows_sum_to_one=False,
             )
     return OutOfFold(rows, probabilities, folds, classes)
+
+
+def _are_several(cv_results):
+    """Return whether a mapping holds cross-validations by name, rather than the
+    results of one.
+    """
+    if not isinstance(cv_results, Mapping) or len(cv_results) == 0:
+        return False
+    if "indices" in cv_results:
+        return False
+    return all(isinstance(results, Mapping) for results in cv_results.values())
 
 
 def named_results(cv_results: Any, name: str | None) -> dict[str | None, Any]:
@@ -103,23 +118,21 @@ def named_results(cv_results: Any, name: str | None) -> dict[str | None, Any]:
     ValueError
         If there are no estimators or no indices, or there is a name besides several.
     """
-    is_several = isinstance(cv_results, Mapping) and len(cv_results) > 0
-    is_several = is_several and all(
-        isinstance(one, Mapping) and "indices" not in cv_results
-        for one in cv_results.values()
-    )
-    if not is_several:
+    if not _are_several(cv_results):
         _check_keys(cv_results)
-        first = type(cv_results["estimator"][0]).__name__
-        return {first if name is None else str(name): cv_results}
+        if name is None:
+            name = type(cv_results["estimator"][0]).__name__
+        return {str(name): cv_results}
     if name is not None:
         raise ValueError(
             f"name={name!r} is for one model; the keys of a dict are the names of"
             " several."
         )
-    for one in cv_results.values():
-        _check_keys(one)
-    return {str(key): one for key, one in cv_results.items()}
+    by_name = {}
+    for model, results in cv_results.items():
+        _check_keys(results)
+        by_name[str(model)] = results
+    return by_name
 
 
 def _check_keys(cv_results):

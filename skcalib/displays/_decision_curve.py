@@ -145,15 +145,13 @@ class DecisionCurveDisplay(FromEstimator):
             classes.
         """
         thresholds = options.pop("thresholds", None)
-        grid = np.arange(1, 100) / 100 if thresholds is None else thresholds
-        options["thresholds"] = (
-            grid if threshold is None else np.union1d(grid, threshold)
-        )
-        models = named_models(y_proba, name)
-        curves = {
-            model: net_benefit(y_true, proba, **options)
-            for model, proba in models.items()
-        }
+        if thresholds is None:
+            thresholds = np.arange(1, 100) / 100
+        if threshold is not None:
+            thresholds = np.union1d(thresholds, threshold)
+        curves = {}
+        for model, proba in named_models(y_proba, name).items():
+            curves[model] = net_benefit(y_true, proba, thresholds=thresholds, **options)
         return cls(curves, threshold=threshold).plot(ax, **(plot_options or {}))
 
     def plot(
@@ -187,77 +185,81 @@ class DecisionCurveDisplay(FromEstimator):
         frame = pair_frame(ax)
         (axes,) = frame.axes
         first = next(iter(self.curves.values()))
+        # The benefit of a perfect model.
         most = 1.0 if first.standardize else first.event_frequency
-        drawn = {
-            name: curve.n_treated >= min(_FEWEST_TREATED, first.n_samples)
-            for name, curve in self.curves.items()
-        }
-        seen = np.any(list(drawn.values()), axis=0)
-        end = first.thresholds[seen][-1] if seen.any() else first.thresholds[-1]
-        self.lines_, self.bands_ = [], []
-        for (name, curve), style in zip(
-            self.curves.items(), curve_styles(len(self.curves)), strict=True
-        ):
-            values = [
-                one[drawn[name]] for one in (curve.net_benefit, curve.low, curve.high)
-            ]
-            worth = None if self.threshold is None else self._worth(curve)
+        # Thresholds above which hardly anybody is treated show noise and are left out.
+        fewest = min(_FEWEST_TREATED, first.n_samples)
+        shown = {name: curve.n_treated >= fewest for name, curve in self.curves.items()}
+        shown_anywhere = np.any(list(shown.values()), axis=0)
+        end = first.thresholds[-1]
+        if shown_anywhere.any():
+            end = first.thresholds[shown_anywhere][-1]
+        self.lines_ = []
+        self.bands_ = []
+        highest = most
+        styles = curve_styles(len(self.curves))
+        for (name, curve), style in zip(self.curves.items(), styles, strict=True):
+            at = shown[name]
+            values = [curve.net_benefit[at], curve.low[at], curve.high[at]]
+            worth = None
+            if self.threshold is not None:
+                worth = self._worth(curve)
             style["label"] = model_label(name, worth)
             draw_curve(
-                self,
-                axes,
-                curve.thresholds[drawn[name]],
-                values,
-                style,
-                line_kw,
-                band_kw,
+                self, axes, curve.thresholds[at], values, style, line_kw, band_kw
             )
-        share, t = first.event_frequency, np.linspace(0, min(end, 0.999), 400)
-        treat_all = (share - (1 - share) * t / (1 - t)) * (most / share if share else 1)
-        self.reference_lines_ = []
-        for values, dashes in ((treat_all, (0, (4, 2))), (np.zeros(len(t)), "-")):
-            style = reference_style(reference_kw, color=neutral(0.65), linestyle=dashes)
-            self.reference_lines_ += axes.plot(t, values, **style)
-        self.threshold_line_ = None
-        if self.threshold is not None:
-            self.threshold_line_ = axes.axvline(
-                self.threshold, color=neutral(0.65), linestyle=":", linewidth=1
-            )
-        highest = max(
-            [
-                most,
-                *(
-                    float(np.nan_to_num(curve.high[drawn[name]]).max(initial=0))
-                    for name, curve in self.curves.items()
-                ),
-            ]
-        )
+            limits = np.nan_to_num(curve.high[at])
+            highest = max(highest, float(limits.max(initial=0)))
+        self._draw_references(axes, end, reference_kw)
         axes.set(xlim=(0, end), ylim=(-0.12 * most, 1.05 * min(highest, 1.3 * most)))
-        level = (
-            f"{level_words(first.confidence_level)}"
-            f" {'band' if first.simultaneous else 'interval'}"
-        )
-        keys = dict(
-            zip(("treat all", "treat none"), self.reference_lines_, strict=True)
-        )
-        keys[level] = self.bands_[0]
-        at = None if self.threshold is None else f"at {rounded(self.threshold)}"
-        words = {"note": at and f"net benefit {at}"}
+        treat_all, treat_none = self.reference_lines_
+        limits_name = "band" if first.simultaneous else "interval"
+        keys = {
+            "treat all": treat_all,
+            "treat none": treat_none,
+            f"{level_words(first.confidence_level)} {limits_name}": self.bands_[0],
+        }
+        note = None
+        finding = None
+        if self.threshold is not None:
+            note = f"net benefit at {rounded(self.threshold)}"
+            finding = f"{worth} at {rounded(self.threshold)}"
+        caption = None
         if len(self.curves) == 1:
-            words = {"caption": captions(name, first.n_samples, at and f"{worth} {at}")}
-        benefit, words["legend_kw"] = (
-            ("Standardised net benefit" if first.standardize else "Net benefit"),
-            legend_kw,
-        )
+            caption = captions(name, first.n_samples, finding)
+            note = None
         return finish(
             self,
             frame,
             keys,
             "Threshold (probability)",
-            benefit,
+            "Standardised net benefit" if first.standardize else "Net benefit",
+            caption=caption,
+            note=note,
             legend=legend,
-            **words,
+            legend_kw=legend_kw,
         )
+
+    def _draw_references(self, axes, end, reference_kw):
+        """Draw the net benefit of treating everybody and nobody up to a threshold, and
+        the threshold of interest.
+        """
+        first = next(iter(self.curves.values()))
+        rate = first.event_frequency
+        t = np.linspace(0, min(end, 0.999), 400)
+        treat_all = rate - (1 - rate) * t / (1 - t)
+        if first.standardize and rate:
+            treat_all = treat_all * (1.0 / rate)
+        treat_none = np.zeros(len(t))
+        self.reference_lines_ = []
+        for benefit, dashes in ((treat_all, (0, (4, 2))), (treat_none, "-")):
+            style = reference_style(reference_kw, color=neutral(0.65), linestyle=dashes)
+            self.reference_lines_ += axes.plot(t, benefit, **style)
+        self.threshold_line_ = None
+        if self.threshold is not None:
+            self.threshold_line_ = axes.axvline(
+                self.threshold, color=neutral(0.65), linestyle=":", linewidth=1
+            )
 
     def _worth(self, curve):
         """Return the net benefit at the threshold of interest in words."""

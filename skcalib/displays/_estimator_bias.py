@@ -195,24 +195,31 @@ class EstimatorBiasDisplay(FromEstimator):
         """
         if metrics is None:
             metrics = {int(count): _plugin_error(int(count), norm) for count in n_bins}
-        options = {
-            "norm": norm,
-            "n_jobs": n_jobs,
-            "random_state": random_state,
-            "verbose": verbose,
-        }
-        columns = [
-            model.estimator_bias(metrics, int(n), n_simulations, **options)
-            for n in n_samples
-        ]
-        return cls(
-            [[column[name].bias for column in columns] for name in metrics],
-            [[column[name].standard_error for column in columns] for name in metrics],
+        # by estimator and number of rows
+        bias = np.empty((len(metrics), len(n_samples)))
+        standard_error = np.empty_like(bias)
+        for column, n in enumerate(n_samples):
+            simulated = model.estimator_bias(
+                metrics,
+                int(n),
+                n_simulations,
+                norm=norm,
+                n_jobs=n_jobs,
+                random_state=random_state,
+                verbose=verbose,
+            )
+            for row, name in enumerate(metrics):
+                bias[row, column] = simulated[name].bias
+                standard_error[row, column] = simulated[name].standard_error
+        display = cls(
+            bias,
+            standard_error,
             n_samples=n_samples,
             estimators=metrics,
             true_error=model.true_calibration_error(norm),
             n_simulations=n_simulations,
-        ).plot(ax, **plot_options)
+        )
+        return display.plot(ax, **plot_options)
 
     @classmethod
     def from_predictions(
@@ -309,46 +316,51 @@ class EstimatorBiasDisplay(FromEstimator):
         """
         check_option(kind, "kind", ("heatmap", "lines"))
         frame = pair_frame(ax)
-        self.mesh_, self.texts_, self.colorbar_, self.lines_, self.bands_ = (
-            None,
-            [],
-            None,
-            [],
-            [],
-        )
-        note = (
-            f"true error {percent_words(self.true_error)},"
-            f" {count_words(self.n_simulations)} simulations"
-        )
-        are_bins = all(isinstance(name, int) for name in self.estimators)
+        self.mesh_ = None
+        self.texts_ = []
+        self.colorbar_ = None
+        self.lines_ = []
+        self.bands_ = []
+        short_note = f"true error {percent_words(self.true_error)}"
+        note = f"{short_note}, {count_words(self.n_simulations)} simulations"
         if kind == "heatmap":
+            are_bins = all(isinstance(name, int) for name in self.estimators)
             self._draw_heatmap(frame, are_bins, mesh_kw, text_kw or {})
-            titles = [fitting([note, note.split(",")[0]], frame)]
+            titles = [fitting([note, short_note], frame)]
             y_label = "Number of bins" if are_bins else ""
             return finish(self, frame, {}, "Number of rows", y_label, titles=titles)
+        (axes,) = frame.axes
         styles = curve_styles(len(self.estimators), marked=True)
-        for rank, (name, style) in enumerate(zip(self.estimators, styles, strict=True)):
-            style["label"] = (
-                f"{name} bins" if isinstance(name, int) else matplotlib_text(name)
-            )
-            points, error = 100 * self.bias[rank], 200 * self.standard_error[rank]
-            values = points, points - error, points + error
-            draw_curve(
-                self, frame.axes[0], self.n_samples, values, style, line_kw, band_kw
-            )
-        frame.axes[0].axhline(0, **reference_style())
-        count_axis(frame.axes[0])
-        words = {
-            "note": note if legend else None,
-            "with_curves": legend,
-            "legend_kw": legend_kw,
-        }
-        return finish(self, frame, {}, "Number of rows", _BIAS, **words)
+        for row, (name, style) in enumerate(zip(self.estimators, styles, strict=True)):
+            if isinstance(name, int):
+                style["label"] = f"{name} bins"
+            else:
+                style["label"] = matplotlib_text(name)
+            points = 100 * self.bias[row]
+            error = 200 * self.standard_error[row]  # two standard errors
+            values = [points, points - error, points + error]
+            draw_curve(self, axes, self.n_samples, values, style, line_kw, band_kw)
+        axes.axhline(0, **reference_style())
+        count_axis(axes)
+        return finish(
+            self,
+            frame,
+            {},
+            "Number of rows",
+            _BIAS,
+            note=note if legend else None,
+            with_curves=legend,
+            legend_kw=legend_kw,
+        )
 
     def _draw_heatmap(self, frame, are_bins, mesh_kw, text_kw):
+        """Draw the bias as colours with numbers: a row for each estimator, a column for
+        each number of rows.
+        """
         from matplotlib.ticker import EngFormatter
 
-        (axes,), points = frame.axes, 100 * self.bias
+        (axes,) = frame.axes
+        points = 100 * self.bias
         largest = max(np.abs(points).max(), 1e-9)
         self.mesh_ = axes.pcolormesh(
             points, **styled(mesh_kw, cmap="PuOr_r", vmin=-largest, vmax=largest)
@@ -358,13 +370,17 @@ class EstimatorBiasDisplay(FromEstimator):
         self.colorbar_.ax.tick_params(labelsize=0.9 * frame.size)
         widest = 72 * 0.7 * frame.width / points.shape[1] / _WIDTH_OF_NUMBER
         for (row, column), value in np.ndenumerate(points):
-            is_dark = (
-                self.mesh_.to_rgba(value)[:3] @ np.array([0.299, 0.587, 0.114]) < 0.5
-            )
-            style = {"ha": "center", "va": "center", "size": min(frame.size, widest)}
-            style |= {"color": "white" if is_dark else "black", **text_kw}
-            text = fixed(value, 1)
-            self.texts_.append(axes.text(column + 0.5, row + 0.5, text, **style))
+            # the luminance of the cell's colour
+            luminance = self.mesh_.to_rgba(value)[:3] @ np.array([0.299, 0.587, 0.114])
+            style = {
+                "ha": "center",
+                "va": "center",
+                "size": min(frame.size, widest),
+                "color": "white" if luminance < 0.5 else "black",
+                **text_kw,
+            }
+            text = axes.text(column + 0.5, row + 0.5, fixed(value, 1), **style)
+            self.texts_.append(text)
         axes.set_xticks(
             np.arange(len(self.n_samples)) + 0.5,
             map(EngFormatter(sep=""), self.n_samples),

@@ -170,8 +170,10 @@ def _shorten_crowded_titles(frame, titles):
 
 def _letters(frame, width=None, size=None):
     """Return how many letters fit a width in inches, a panel's, at some points."""
-    width = frame.width if width is None else width
-    size = frame.size if size is None else size
+    if width is None:
+        width = frame.width
+    if size is None:
+        size = frame.size
     return max(4, int(width / (_LETTER * size / 72)))
 
 
@@ -226,12 +228,16 @@ def _entries(labels, most):
     """
     if all(len(label) <= most for label in labels):
         return list(labels)
-    pairs = [label.rpartition(": ") for label in labels]
-    if any(not separator for _, separator, _ in pairs):
-        return cut_apart(labels, most)
-    findings = [separator + finding for _, separator, finding in pairs]
+    names = []
+    findings = []
+    for label in labels:
+        name, separator, finding = label.rpartition(": ")
+        if not separator:
+            return cut_apart(labels, most)
+        names.append(name)
+        findings.append(separator + finding)
     room = most - max(map(len, findings))
-    names = cut_apart([name for name, _, _ in pairs], max(room, 4))
+    names = cut_apart(names, max(room, 4))
     return [name + finding for name, finding in zip(names, findings, strict=True)]
 
 
@@ -303,7 +309,8 @@ def _legend_inside(frame, curves, keys, note, options):
     most = _letters(frame, 0.75 * frame.width, 0.85 * frame.size)
     if not _leaves_room_for_names(curves, most):
         # The note says what the findings are.
-        curves, note = names, None
+        curves = names
+        note = None
     if is_explained and keys:
         variants.append((curves, keys, note))
     if curves or note is not None:
@@ -326,8 +333,14 @@ def _legend_inside(frame, curves, keys, note, options):
 
 
 def _without_findings(curves):
-    names = {label.rpartition(": ")[0] or label: one for label, one in curves.items()}
-    return names if len(names) == len(curves) else curves
+    """Return the curves by their names alone, or as they are where names repeat."""
+    by_name = {}
+    for label, curve in curves.items():
+        name = label.rpartition(": ")[0] or label
+        by_name[name] = curve
+    if len(by_name) < len(curves):
+        return curves
+    return by_name
 
 
 def _written_inside(frame, curves, keys, note, shrink, options):

@@ -66,7 +66,8 @@ def draw_forest(
             filled_label = f"adjusted p < {rounded(significance_level)}"
             open_label = "not significant"
         else:  # each model has a colour, and its name stands once in the legend
-            filled_color = open_color = colors(len(models))[rank]
+            filled_color = colors(len(models))[rank]
+            open_color = filled_color
             filled_label = matplotlib_text(model)
             open_label = None if significant.any() else filled_label
         looks = (
@@ -94,9 +95,9 @@ def draw_forest(
     _name_rows(frame, names, counts, words(frame))
     display.legend_ = None
     if legend:
-        title = (
-            None if is_single else f"filled: adjusted p < {rounded(significance_level)}"
-        )
+        title = None
+        if not is_single:
+            title = f"filled: adjusted p < {rounded(significance_level)}"
         options = {**_legend_options(frame, title), **canonical_keywords(legend_kw)}
         display.legend_ = axes.legend(**options)
     keep_inside(frame)

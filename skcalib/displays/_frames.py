@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -55,7 +56,7 @@ class Frame(NamedTuple):
     @property
     def below(self):
         """All strips, panel by panel."""
-        return [strip for strips in self.strips for strip in strips]
+        return list(chain.from_iterable(self.strips))
 
     @property
     def lowest(self):
@@ -154,6 +155,9 @@ def _divided(ax, n_panels, n_rows, n_columns, panel):
 
 
 def _new_frame(n_panels, strips):
+    """Return the frame of a new figure that has room for the panels and the words
+    around them.
+    """
     plt = require_matplotlib()
     n_columns = _n_columns(n_panels)
     figure_size = plt.rcParams["figure.figsize"]
@@ -244,12 +248,13 @@ def _fills_its_figure(ax):
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     figure = ax.figure
-    others = [each for each in figure.axes if each is not ax]
-    return (
-        all(each.get_gid() == BELOW for each in others)
-        and isinstance(figure, Figure)
-        and isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine)
-    )
+    for neighbour in figure.axes:
+        # strips below the axes belong to them
+        if neighbour is not ax and neighbour.get_gid() != BELOW:
+            return False
+    if not isinstance(figure, Figure):
+        return False
+    return isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine)
 
 
 def _inches(ax):

@@ -133,10 +133,9 @@ class GroupDisplay(FromEstimator):
         """  # noqa: E501
         options |= {"groups": groups, "confidence_level": confidence_level}
         models = named_models(y_proba, None)
-        tables = {
-            model: calibration_by_group(y_true, proba, **options)
-            for model, proba in models.items()
-        }
+        tables = {}
+        for model, proba in models.items():
+            tables[model] = calibration_by_group(y_true, proba, **options)
         return cls.from_table(
             tables, confidence_level=confidence_level, ax=ax, **(plot_options or {})
         )
@@ -174,11 +173,12 @@ class GroupDisplay(FromEstimator):
             If the tables are not about the same groups of the same rows.
         """
         tables = named_models(table, None)
-        first, *others = (
-            dict(zip(one.group.tolist(), one.n.tolist(), strict=True))
-            for one in tables.values()
-        )
-        if any(other != first for other in others):
+        # the groups of each table with their numbers of rows
+        groups = []
+        for one_table in tables.values():
+            sizes = zip(one_table.group.tolist(), one_table.n.tolist(), strict=True)
+            groups.append(dict(sizes))
+        if any(of_table != groups[0] for of_table in groups):
             raise ValueError(
                 "The tables are about different groups: judge all models by the same"
                 ' rows and groups. "predicted_class" makes other groups of each model.'
@@ -229,34 +229,32 @@ class GroupDisplay(FromEstimator):
         check_option(value, "value", ("bias", "error"))
         first = next(iter(self.tables.values()))
         shown = _shown(first, value, max_groups)
-        groups, models = first.group[shown].tolist(), {}
+        groups = first.group[shown].tolist()
+        models = {}
         for model, table in self.tables.items():
             at = places(groups, table.group)
-            limits = 100 * np.stack(
-                [
-                    getattr(table, name)[at]
-                    for name in (value, f"{value}_low", f"{value}_high")
-                ]
-            )
-            models[model] = limits, table.adjusted_pvalue[at] < significance_level
+            columns = [
+                getattr(table, value),
+                getattr(table, f"{value}_low"),
+                getattr(table, f"{value}_high"),
+            ]
+            limits = 100 * np.stack([column[at] for column in columns])
+            models[model] = (limits, table.adjusted_pvalue[at] < significance_level)
         words = f"{_WORDS[value]}\n{level_words(self.confidence_level)} intervals"
         left_out = len(first) - len(shown)
-        words += f"; {left_out} of {len(first)} groups are not shown" * (left_out > 0)
-        options = {
-            "significance_level": significance_level,
-            "legend": legend,
-            "bar_kw": bar_kw,
-            "legend_kw": legend_kw,
-        }
-        names = short_names([str(group) for group in groups])
+        if left_out > 0:
+            words += f"; {left_out} of {len(first)} groups are not shown"
         draw_forest(
             self,
             ax,
             models,
-            names,
+            short_names([str(group) for group in groups]),
             lambda frame: words,
             counts=first.n[shown],
-            **options,
+            significance_level=significance_level,
+            legend=legend,
+            bar_kw=bar_kw,
+            legend_kw=legend_kw,
         )
         if value == "error":
             self.ax_.set_xlim(left=0)

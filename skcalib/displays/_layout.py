@@ -63,8 +63,9 @@ def keep_inside(frame: Frame) -> None:
     words = Bbox.union(boxes)
     room = frame.figure.bbox
     leaves = np.any(words.min < room.min) or np.any(words.max > room.max)
-    others = neighbours(frame)
-    collides = any(overlap(box, other) for box in boxes for other in others)
+    collides = False
+    for neighbour in neighbours(frame):
+        collides = collides or any(overlap(box, neighbour) for box in boxes)
     if leaves or collides:
         ConstrainedLayoutEngine().execute(figure)
         figure.draw_without_rendering()

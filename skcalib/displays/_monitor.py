@@ -119,23 +119,24 @@ class MonitorDisplay:
         """
         if isinstance(monitor, GroupMonitors):
             # what counts is the evidence against the group's own threshold
-            table = monitor.table_
+            by_group = monitor.monitors_
             worst = sorted(
-                table.group,
-                key=lambda group: _evidence(monitor.monitors_[group]),
+                monitor.table_.group,
+                key=lambda group: _evidence(by_group[group]),
                 reverse=True,
             )
-            monitor = {
-                group: monitor.monitors_[group] for group in worst[:_MOST_GROUPS]
-            }
-        monitors = monitor if isinstance(monitor, dict) else {name: monitor}
+            monitors = {group: by_group[group] for group in worst[:_MOST_GROUPS]}
+        elif isinstance(monitor, dict):
+            monitors = monitor
+        else:
+            monitors = {name: monitor}
         if not monitors:
             raise ValueError("There is no monitor to draw: the dict is empty.")
-        for one in monitors.values():
-            if not isinstance(one, CalibrationMonitor):
+        for drawn in monitors.values():
+            if not isinstance(drawn, CalibrationMonitor):
                 raise TypeError(
                     "monitor must be a CalibrationMonitor, or a dict of such, found"
-                    f" {one!r}."
+                    f" {drawn!r}."
                 )
         return cls(monitors).plot(ax, **plot_options)
 
@@ -174,76 +175,75 @@ class MonitorDisplay:
         """
         from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
-        histories = [monitor.history_ for monitor in self.monitors.values()]
-        is_single = len(histories) == 1
-        frame = pair_frame(ax) if is_single else frame_of_panels(ax, len(histories))
-        self.lines_, self.threshold_lines_, self.alarms_, self.change_lines_ = (
-            [],
-            [],
-            [],
-            [],
+        is_single = len(self.monitors) == 1
+        if is_single:
+            frame = pair_frame(ax)
+        else:
+            frame = frame_of_panels(ax, len(self.monitors))
+        self.lines_ = []
+        self.threshold_lines_ = []
+        self.alarms_ = []
+        self.change_lines_ = []
+        # As many ticks as have room for twice the longest number, in inches.
+        most_rows = max(
+            monitor.history_.n_rows[-1] for monitor in self.monitors.values()
         )
-        longest = (
-            0.6
-            * frame.size
-            / 72
-            * len(str(max(history.n_rows[-1] for history in histories)))
-        )
-        for panel, monitor, history in zip(
-            frame.axes, self.monitors.values(), histories, strict=True
-        ):
-            self._draw_evidence(panel, monitor, history, line_kw, threshold_kw)
+        longest = 0.6 * frame.size / 72 * len(str(most_rows))
+        n_ticks = int(np.clip(frame.width / (2 * longest), 1, 4))
+        for panel, monitor in zip(frame.axes, self.monitors.values(), strict=True):
+            self._draw_evidence(panel, monitor, monitor.history_, line_kw, threshold_kw)
             if monitor.alarm_:
-                color, at = colors(2)[1], ([monitor.alarm_row_], [monitor.threshold_])
-                style = {
-                    "color": color,
-                    "marker": "o",
-                    "markersize": 7,
-                    "linestyle": "none",
-                    "zorder": 4,
-                }
-                self.alarms_ += panel.plot(*at, **styled(alarm_kw, **style))
-                self.change_lines_.append(
-                    panel.axvline(
-                        monitor.change_row_, **reference_style(change_kw, color=color)
-                    )
-                )
-            panel.xaxis.set_major_locator(
-                MaxNLocator(
-                    int(np.clip(frame.width / (2 * longest), 1, 4)), integer=True
-                )
-            )
+                self._draw_alarm(panel, monitor, alarm_kw, change_kw)
+            panel.xaxis.set_major_locator(MaxNLocator(n_ticks, integer=True))
             panel.yaxis.set_major_locator(LogLocator(numticks=5))
             panel.yaxis.set_minor_locator(NullLocator())
-        named = {"alarm above this line": self.threshold_lines_, "alarm": self.alarms_}
-        named["likely start of the change"] = self.change_lines_
+        named = {
+            "alarm above this line": self.threshold_lines_,
+            "alarm": self.alarms_,
+            "likely start of the change": self.change_lines_,
+        }
         keys = {label: artists[0] for label, artists in named.items() if artists}
-        words = (
-            {"caption": _captions(*next(iter(self.monitors.items())))}
-            if is_single
-            else {}
-        )
-        words["titles"] = (
-            None
-            if is_single
-            else [matplotlib_text(str(name)) for name in self.monitors]
-        )
-        # inside one of several panels there is no room
-        words["legend"] = legend and (frame.is_own or is_single)
+        caption = None
+        titles = None
+        if is_single:
+            ((name, monitor),) = self.monitors.items()
+            caption = _captions(name, monitor)
+        else:
+            titles = [matplotlib_text(str(name)) for name in self.monitors]
         return finish(
             self,
             frame,
             keys,
             "Rows",
             "e-value",
+            caption=caption,
+            titles=titles,
+            # inside one of several panels there is no room
+            legend=legend and (frame.is_own or is_single),
             with_curves=is_single,
             legend_kw=legend_kw,
-            **words,
         )
 
+    def _draw_alarm(self, panel, monitor, alarm_kw, change_kw):
+        """Mark where the alarm was raised, and where the change probably began."""
+        color = colors(2)[1]
+        style = styled(
+            alarm_kw,
+            color=color,
+            marker="o",
+            markersize=7,
+            linestyle="none",
+            zorder=4,
+        )
+        self.alarms_ += panel.plot([monitor.alarm_row_], [monitor.threshold_], **style)
+        style = reference_style(change_kw, color=color)
+        self.change_lines_.append(panel.axvline(monitor.change_row_, **style))
+
     def _draw_evidence(self, ax, monitor, history, line_kw, threshold_kw):
+        """Draw the e-values of a monitor on a logarithmic axis, with its threshold."""
         first = 1.0 if monitor.average_run_length is None else history.e_value[0]
-        rows, evidence = np.append(0, history.n_rows), np.append(first, history.e_value)
+        rows = np.append(0, history.n_rows)
+        evidence = np.append(first, history.e_value)
         (style,) = curve_styles(1)
         self.lines_ += ax.plot(
             rows,

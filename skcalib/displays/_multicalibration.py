@@ -170,11 +170,9 @@ class MulticalibrationDisplay:
 
         frame = pair_frame(ax)
         (axes,) = frame.axes
-        rounds, gains, errors = (
-            np.arange(len(self.gains) + 1),
-            np.append(0, self.gains),
-            np.append(0, self.gain_errors),
-        )
+        rounds = np.arange(len(self.gains) + 1)
+        gains = np.append(0, self.gains)
+        errors = np.append(0, self.gain_errors)
         color, chosen_color = colors(2)
         zero = axes.axhline(0, **reference_style())
         limits = (
@@ -215,6 +213,7 @@ class MulticalibrationDisplay:
         )
 
     def _captions(self, gains):
+        """Return what is written about the rounds, in words for more and less room."""
         tried = f"{len(self.gains)} {plural('round', len(self.gains))} tried"
         if self.n_rounds == 0:
             return [f"{tried}, none used:\nno gain beyond noise", "no round used"]

@@ -230,46 +230,49 @@ class MurphyDisplay(FromEstimator):
         """
         frame = pair_frame(ax)
         (axes,) = frame.axes
-        t, rate = self.thresholds, self.event_frequency
+        t = self.thresholds
+        rate = self.event_frequency
         never_or_always = 2 * np.minimum((1 - t) * rate, t * (1 - rate))
-        (self.reference_line_,) = axes.plot(
-            t, never_or_always, **reference_style(reference_kw)
-        )
+        style = reference_style(reference_kw)
+        (self.reference_line_,) = axes.plot(t, never_or_always, **style)
+        highest = float(never_or_always.max())
         self.lines_ = []
-        for curve, style in zip(
-            self.curves, curve_styles(len(self.curves)), strict=True
-        ):
+        styles = curve_styles(len(self.curves))
+        for curve, style in zip(self.curves, styles, strict=True):
             style["label"] = model_label(curve.model, rounded(curve.brier_score, 4))
             draw_curve(self, axes, t, [curve.loss], style, line_kw)
-        words = {"note": "Brier score"}
+            highest = max(highest, float(curve.loss.max()))
+        caption = None
+        note = "Brier score"
         if len(self.curves) == 1:
+            (curve,) = self.curves
             brier = rounded(curve.brier_score, 4)
-            words = {
-                "caption": captions(
-                    curve.model, self.n_rows, f"Brier score {brier}", f"Brier {brier}"
-                )
-            }
-        highest = max(
-            float(line.get_ydata().max())
-            for line in (*self.lines_, self.reference_line_)
-        )
+            caption = captions(
+                curve.model, self.n_rows, f"Brier score {brier}", f"Brier {brier}"
+            )
+            note = None
         # a legend inside needs room
-        axes.set_ylim(
-            0, highest * (1.06 if "caption" in words or frame.is_own else 1.5)
-        )
-        keys, names = (
-            {"always or never acting": self.reference_line_},
-            (
-                "Decision threshold",
-                "Mean loss of decisions",
-            ),
-        )
+        room = 1.5
+        if caption is not None or frame.is_own:
+            room = 1.06
+        axes.set_ylim(0, highest * room)
         return finish(
-            self, frame, keys, *names, legend=legend, legend_kw=legend_kw, **words
+            self,
+            frame,
+            {"always or never acting": self.reference_line_},
+            "Decision threshold",
+            "Mean loss of decisions",
+            legend=legend,
+            caption=caption,
+            note=note,
+            legend_kw=legend_kw,
         )
 
 
 def _thresholds(limits, cells):
+    """Return the thresholds at which losses are drawn; "auto" ends a little above the
+    highest score of a rare event.
+    """
     if isinstance(limits, str):
         if limits != "auto":
             raise ValueError(
@@ -287,19 +290,17 @@ def _thresholds(limits, cells):
 
 
 def _curve(model, cells, thresholds):
-    scores, events, others = (
-        cells.mean_score,
-        cells.weighted_label,
-        cells.weight - cells.weighted_label,
-    )
-    below = np.searchsorted(scores, thresholds, side="right")
-    missed, ignored = (
-        np.append(0, np.cumsum(part))[below] for part in (events, others)
-    )
-    loss = (
-        2
-        * (thresholds * (others.sum() - ignored) + (1 - thresholds) * missed)
-        / cells.total_weight
-    )
-    brier = (events @ (1 - scores) ** 2 + others @ scores**2) / cells.total_weight
-    return MurphyCurve(model, loss, float(brier))
+    """Return the `MurphyCurve` of a model: the mean loss of the decisions at each
+    threshold, from the sums by distinct score in order.
+    """
+    events = cells.weighted_label
+    others = cells.weight - events
+    # At a threshold no action is taken on the scores up to it: their events are missed,
+    # and of the other rows only those above it cost something.
+    below = np.searchsorted(cells.mean_score, thresholds, side="right")
+    missed = np.append(0, np.cumsum(events))[below]
+    ignored = np.append(0, np.cumsum(others))[below]
+    needless = others.sum() - ignored
+    loss = 2 * (thresholds * needless + (1 - thresholds) * missed) / cells.total_weight
+    squared_error = events @ (1 - cells.mean_score) ** 2 + others @ cells.mean_score**2
+    return MurphyCurve(model, loss, float(squared_error / cells.total_weight))

@@ -25,19 +25,17 @@ class FromEstimator:
     """
 
     def __init_subclass__(cls):
-        made = [
-            getattr(cls, name)
-            for name in dir(cls)
-            if name.startswith("from_") and name != "from_estimator"
-        ]
+        makers = []
+        for name in dir(cls):
+            if name.startswith("from_") and name != "from_estimator":
+                makers.append(getattr(cls, name))
         # An option that several have is one of `from_predictions`.
-        made.sort(key=lambda one: one.__name__ != "from_predictions")
-        also = {}
-        for one in made:
-            also |= {
-                name: one.__name__ for name in parameters_of(one) if name not in also
-            }
-        cls.plot = hint_at_keywords(cls.plot, cls.__name__, also)
+        makers.sort(key=lambda maker: maker.__name__ != "from_predictions")
+        taken_by = {}
+        for maker in makers:
+            for option in parameters_of(maker):
+                taken_by.setdefault(option, maker.__name__)
+        cls.plot = hint_at_keywords(cls.plot, cls.__name__, taken_by)
 
     @classmethod
     def from_estimator(
@@ -84,6 +82,13 @@ class FromEstimator:
         return cls.from_predictions(y, probabilities, **{"labels": classes, **options})
 
 
+def _as_text(name):
+    """Return the name of a model as a text; None, a model without a name, stays."""
+    if name is None:
+        return None
+    return str(name)
+
+
 def named_models(models: Any, name: str | None) -> dict[str | None, Any]:
     """Return a dict of models, or of their probabilities, by name.
 
@@ -104,18 +109,16 @@ def named_models(models: Any, name: str | None) -> dict[str | None, Any]:
     ValueError
         If the dict is empty, or there is a name besides.
     """
-    if isinstance(models, dict):
-        if not models:
-            raise ValueError("There is no model to draw: the dict is empty.")
-        if name is not None:
-            raise ValueError(
-                f"name={name!r} is for one model; the keys of a dict are the names of"
-                " several."
-            )
-        return {
-            None if key is None else str(key): model for key, model in models.items()
-        }
-    return {None if name is None else str(name): models}
+    if not isinstance(models, dict):
+        return {_as_text(name): models}
+    if not models:
+        raise ValueError("There is no model to draw: the dict is empty.")
+    if name is not None:
+        raise ValueError(
+            f"name={name!r} is for one model; the keys of a dict are the names of"
+            " several."
+        )
+    return {_as_text(key): model for key, model in models.items()}
 
 
 def cells_of_models(y_true, models, multiclass, refusal, *, same_event=False, **given):
@@ -151,13 +154,14 @@ def predicted_probabilities(estimator, X, name):
             )
     for model in estimators.values():
         check_is_fitted(model)
-    first, *others = (model.classes_ for model in estimators.values())
-    if not all(np.array_equal(first, other) for other in others):
-        raise ValueError(
-            "The estimators must have the same classes_ to be drawn together."
+    classes = next(iter(estimators.values())).classes_
+    probabilities = {}
+    for key, model in estimators.items():
+        if not np.array_equal(model.classes_, classes):
+            raise ValueError(
+                "The estimators must have the same classes_ to be drawn together."
+            )
+        probabilities[key] = classifier_scores(
+            model, X, classes, "predict_proba", rows_sum_to_one=False
         )
-    probabilities = {
-        key: classifier_scores(model, X, first, "predict_proba", rows_sum_to_one=False)
-        for key, model in estimators.items()
-    }
-    return probabilities, first
+    return probabilities, classes

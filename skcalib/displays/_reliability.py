@@ -557,133 +557,119 @@ class ReliabilityDisplay(FromEstimator):
         """  # noqa: E501
         check_option(layout, "layout", ("overlay", "columns"))
         check_option(histogram_scale, "histogram_scale", ("auto", "linear", "log"))
-        scale = (
-            panel.histogram_scale_of(self.curves)
-            if histogram_scale == "auto"
-            else histogram_scale
-        )
-        places = [
-            curve.model if layout == "columns" else curve.panel for curve in self.curves
-        ]
-        panels, models = (
-            list(dict.fromkeys(places)),
-            list(dict.fromkeys(curve.model for curve in self.curves)),
-        )
-        if layout == "columns" and any(
-            curve.panel is not None for curve in self.curves
-        ):
+        scale = histogram_scale
+        if scale == "auto":
+            scale = panel.histogram_scale_of(self.curves)
+        in_columns = layout == "columns"
+        if in_columns and any(curve.panel is not None for curve in self.curves):
             raise ValueError(
                 'layout="columns" is for several models without groups or classes in'
                 " panels."
             )
-        n_shared = 1 if layout == "columns" else len(models)
-        strips = (_STRIP,) if histogram and n_shared == 1 else ()
-        if (
-            histogram
-            and panels == [None]
-            and 1 < n_shared <= _MOST_STRIPS
-            and has_room(ax, _HEIGHT_OF_STRIPS)
-        ):
+        models = list(dict.fromkeys(curve.model for curve in self.curves))
+        places = [curve.model if in_columns else curve.panel for curve in self.curves]
+        panels = list(dict.fromkeys(places))
+        n_shared = 1 if in_columns else len(models)  # models that share the axes
+        strips = ()
+        if histogram and n_shared == 1:
+            strips = (_STRIP,)
+        elif histogram and panels == [None] and self._takes_strips(ax, n_shared):
             strips = (0.12,) * n_shared
         frame = frame_of_panels(ax, len(panels), strips)
+
+        # Curves may be drawn into axes that hold some already.
         n_earlier = sum(line.get_gid() == CURVE for line in frame.axes[0].lines)
-        alone = n_earlier + n_shared == 1
-        styles = dict(
-            zip(
-                models,
-                curve_styles(n_earlier + len(models), marked=True)[n_earlier:],
-                strict=True,
-            )
-        )
+        is_alone = n_earlier + n_shared == 1
+        styles = curve_styles(n_earlier + len(models), marked=True)[n_earlier:]
+        style_of = dict(zip(models, styles, strict=True))
         limits = self._limits(limits)
         self.reference_lines_ = [
-            panel.draw_reference(one, limits, reference_kw) for one in frame.axes
+            panel.draw_reference(axes, limits, reference_kw) for axes in frame.axes
         ]
         self.lines_ = []
         self.fold_lines_ = []
         self.intervals_ = []
         self.consistency_bands_ = []
         self.histograms_ = []
+        if consistency_band is None:
+            consistency_band = is_alone
         for curve, place in zip(self.curves, places, strict=True):
-            i, style = (
-                panels.index(place),
-                {
-                    **styles[curve.model],
-                    "label": panel.line_label(curve),
-                },
-            )
-            if alone if consistency_band is None else consistency_band:
-                color = None if alone else style["color"]
+            number = panels.index(place)
+            axes = frame.axes[number]
+            style = {**style_of[curve.model], "label": panel.line_label(curve)}
+            color = style["color"]
+            if consistency_band:
+                band_color = None if is_alone else color
                 self.consistency_bands_.append(
-                    panel.draw_consistency(frame.axes[i], curve, color, consistency_kw)
+                    panel.draw_consistency(axes, curve, band_color, consistency_kw)
                 )
             self.intervals_ += panel.draw_intervals(
-                frame.axes[i], curve, style["color"], alone, interval_kw
+                axes, curve, color, is_alone, interval_kw
             )
-            self.fold_lines_ += panel.draw_folds(
-                frame.axes[i], curve, style["color"], fold_kw
-            )
-            self.lines_.append(panel.draw_curve(frame.axes[i], curve, style, line_kw))
-            if frame.strips[i]:
-                strip = frame.strips[i][
-                    models.index(curve.model) % len(frame.strips[i])
+            self.fold_lines_ += panel.draw_folds(axes, curve, color, fold_kw)
+            self.lines_.append(panel.draw_curve(axes, curve, style, line_kw))
+            strips_of_panel = frame.strips[number]
+            if strips_of_panel:
+                strip = strips_of_panel[
+                    models.index(curve.model) % len(strips_of_panel)
                 ]
-                look = {
-                    "split": split_histogram,
-                    "filled": alone or len(strips) > 1,
-                    "stairs_kw": histogram_kw,
-                }
-                self.histograms_ += panel.draw_histogram(strip, curve, style, **look)
-        for i, upper in enumerate(frame.axes):
-            at_left = i % frame.n_columns == 0
-            upper.tick_params(labelleft=at_left)
-            for strip in frame.strips[i]:
-                panel.name_histogram(
-                    strip, scale, frame, is_one=len(strips) == 1, is_named=at_left
+                self.histograms_ += panel.draw_histogram(
+                    strip,
+                    curve,
+                    style,
+                    split=split_histogram,
+                    filled=is_alone or len(strips) > 1,
+                    stairs_kw=histogram_kw,
                 )
-                strip.tick_params(labelbottom=strip is frame.lowest[i])
-        shown = {"legend": legend, "is_split": split_histogram, "legend_kw": legend_kw}
+        self._name_ticks(frame, scale, has_one_strip=len(strips) == 1)
         self._finish(
             frame,
             panels,
-            with_curves=len(panels) == 1 or (not alone and layout == "overlay"),
-            **shown,
+            with_curves=len(panels) == 1 or (not is_alone and not in_columns),
+            legend=legend,
+            is_split=split_histogram,
+            legend_kw=legend_kw,
         )
         return self
 
     def _finish(self, frame, panels, *, with_curves, legend, is_split, legend_kw):
         """Write what stands around the panels, and numbers in their corners."""
-        is_single = len(self.curves) == 1 and panels == [None]
-        words = {
-            "caption": (
-                panel.caption(self.curves[0], self.error_name) if is_single else None
-            )
-        }
-        words["titles"] = (
-            None if panels == [None] else panel.panel_titles(self, frame, panels)
-        )
-        # The titles of panels name the models that stand side by side; panels in given
-        # axes speak for themselves.
-        words |= {
-            "with_curves": with_curves,
-            "legend": legend and (panels == [None] or frame.is_own),
-        }
-        words |= {"note": panel.note(self, panels), "legend_kw": legend_kw}
+        is_one_diagram = panels == [None]
+        caption = None
+        if is_one_diagram and len(self.curves) == 1:
+            caption = panel.caption(self.curves[0], self.error_name)
+        titles = None
+        if not is_one_diagram:
+            titles = panel.panel_titles(self, frame, panels)
+        x_label, y_label = panel.axis_labels(self, frame)
         finish(
-            self, frame, self._keys(is_split), *panel.axis_labels(self, frame), **words
+            self,
+            frame,
+            self._keys(is_split),
+            x_label,
+            y_label,
+            caption=caption,
+            titles=titles,
+            note=panel.note(self, panels),
+            with_curves=with_curves,
+            # The titles of panels name the models that stand side by side; panels in
+            # given axes speak for themselves.
+            legend=legend and (is_one_diagram or frame.is_own),
+            legend_kw=legend_kw,
         )
-        self.ax_ = self.ax_ if panels == [None] else frame.axes
-        for place, curve in zip(frame.axes, self.curves, strict=False):
+        if not is_one_diagram:
+            self.ax_ = frame.axes
+        for axes, curve in zip(frame.axes, self.curves, strict=False):
             if curve.numbers and len(panels) == len(self.curves):
-                add_numbers(place, panel.numbers_texts(curve), frame)
-        below = (
-            frame.below[0]
-            if panels == [None] and len(frame.below) == 1
-            else np.array(frame.below, dtype=object)
-        )
-        self.histogram_ax_ = below if frame.below else None
+                add_numbers(axes, panel.numbers_texts(curve), frame)
+        self.histogram_ax_ = None
+        if is_one_diagram and len(frame.below) == 1:
+            self.histogram_ax_ = frame.below[0]
+        elif frame.below:
+            self.histogram_ax_ = np.array(frame.below, dtype=object)
 
     def _limits(self, limits):
+        """Return the limits of the axes, which "auto" fits to the curves."""
         if isinstance(limits, str) and limits == "auto":
             lows, highs = zip(*(curve.limits for curve in self.curves), strict=True)
             return readable_limits(min(lows), max(highs))
@@ -698,25 +684,40 @@ class ReliabilityDisplay(FromEstimator):
             )
         return limits
 
+    @staticmethod
+    def _takes_strips(ax, n_models):
+        """Return whether each of several models has room for a histogram below."""
+        return n_models <= _MOST_STRIPS and has_room(ax, _HEIGHT_OF_STRIPS)
+
+    @staticmethod
+    def _name_ticks(frame, scale, *, has_one_strip):
+        """Number the left and lowest axes only, and name the histograms."""
+        for number, axes in enumerate(frame.axes):
+            is_left = number % frame.n_columns == 0
+            axes.tick_params(labelleft=is_left)
+            for strip in frame.strips[number]:
+                panel.name_histogram(
+                    strip, scale, frame, is_one=has_one_strip, is_named=is_left
+                )
+                strip.tick_params(labelbottom=strip is frame.lowest[number])
+
     def _keys(self, is_split):
         """Return what the legend explains once for all curves."""
         from matplotlib.patches import Patch
 
         level = level_words(self.confidence_level)
+        interval = f"{level} interval"
         named = {
             "perfect calibration": self.reference_lines_,
             f"{level} consistency band": self.consistency_bands_,
+            interval: self.intervals_,
+            "one fold": self.fold_lines_,
         }
-        named[f"{level} interval"] = self.intervals_
-        named["one fold"] = self.fold_lines_
         keys = {label: artists[0] for label, artists in named.items() if artists}
-        # bands of many colours
-        if len(self.curves) > 1 and hasattr(
-            keys.get(f"{level} interval"), "get_facecolor"
-        ):
-            keys[f"{level} interval"] = Patch(facecolor=neutral(0.3))
-        return keys | (
-            dict(zip(_CLASS_NAMES[self.kind], self.histograms_, strict=False))
-            if is_split
-            else {}
-        )
+        # The intervals of several curves are bands of many colours.
+        is_band = hasattr(keys.get(interval), "get_facecolor")
+        if len(self.curves) > 1 and is_band:
+            keys[interval] = Patch(facecolor=neutral(0.3))
+        if is_split:
+            keys |= zip(_CLASS_NAMES[self.kind], self.histograms_, strict=False)
+        return keys

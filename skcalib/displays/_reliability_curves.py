@@ -26,6 +26,7 @@ from skcalib._input.warn import warn
 from skcalib._intervals import binomial_interval
 from skcalib._intervals.clustered import bin_design
 from skcalib._intervals.influence import cluster_codes, too_few_units
+from skcalib._rows.blocks import taken
 from skcalib.binning import (
     BaseBinning,
     EqualMass,
@@ -67,6 +68,9 @@ class _SpreadBins(BaseBinning):
     """
 
     def _edges(self, scores, y, sample_weight):
+        """Return edges of equal width, with further ones inside of bins that hold much
+        of the weight.
+        """
         edges = np.linspace(0, 1, _N_BINS + 1)
         bins = assign_bins(scores, edges)
         mass = np.bincount(bins, weights=sample_weight, minlength=_N_BINS)
@@ -74,7 +78,7 @@ class _SpreadBins(BaseBinning):
         parts = [edges]
         for full in np.flatnonzero(n_parts > 1):
             inside = bins == full
-            weight = None if sample_weight is None else sample_weight[inside]
+            weight = taken(sample_weight, inside)
             parts.append(
                 EqualMass(int(n_parts[full]))._edges(scores[inside], None, weight)[1:-1]
             )
@@ -150,24 +154,16 @@ class ReliabilityCurve:
     def limits(self):
         """Smallest and largest probability that is drawn."""
         seen = self.statistics.weight > 0
-        limits = [limit[seen & ~np.isnan(limit)] for limit in self.bars or ()]
-        # its band may be cut
-        band = (
-            []
-            if self.band is None
-            else self.band
-            if self.smooth is None
-            else [self.smooth]
-        )
-        drawn = np.concatenate(
-            [
-                self.consistency.scores,
-                self.statistics.event_frequency[seen],
-                *limits,
-                *band,
-                *(frequency for _, frequency in self.folds),
-            ]
-        )
+        drawn = [self.consistency.scores, self.statistics.event_frequency[seen]]
+        for limit in self.bars or ():
+            drawn.append(limit[seen & ~np.isnan(limit)])
+        if self.band is not None and self.smooth is None:
+            drawn += self.band
+        elif self.band is not None:
+            drawn.append(self.smooth)  # its band may be cut
+        for _, frequency in self.folds:
+            drawn.append(frequency)
+        drawn = np.concatenate(drawn)
         return float(drawn.min()), float(drawn.max())
 
 
@@ -190,11 +186,9 @@ class CurveMaker:
     def __post_init__(self):
         """Check the options and resolve the defaults."""
         check_option(self.curve, "curve", ("bins", "smooth", "both"))
-        self.statistics = (
-            (self.statistics,)
-            if isinstance(self.statistics, str)
-            else tuple(self.statistics)
-        )
+        if isinstance(self.statistics, str):
+            self.statistics = (self.statistics,)
+        self.statistics = tuple(self.statistics)
         for name in self.statistics:
             check_option(name, "statistics", tuple(NUMBERS))
         self.strategy = check_binning(self.binning, DEFAULT_BINNING)
@@ -217,9 +211,9 @@ class CurveMaker:
         self.confidence_level = check_confidence_level(self.confidence_level)
         # An error in bins that were made from the same labels would be biased. Without
         # given bins the library's default error is used.
-        self.error_binning = (
-            EqualMass(15) if self.binning is None or refits else self.strategy
-        )
+        self.error_binning = self.strategy
+        if self.binning is None or refits:
+            self.error_binning = EqualMass(15)
         # One seed for all curves: a panel's limits do not depend on which other panels
         # there are.
         self.seed = self.random_state
@@ -238,11 +232,11 @@ class CurveMaker:
         order="sorted",
         max_panels=12,
         clusters=None,
-        **given: Any,
+        **reading: Any,
     ):
         """Return what `ReliabilityDisplay` is made of: its arguments.
 
-        `models` holds probabilities by name and `given` is what `check_scored_labels`
+        `models` holds probabilities by name and `reading` is what `check_scored_labels`
         takes besides; for the other arguments see
         `ReliabilityDisplay.from_predictions`.
         """
@@ -256,33 +250,20 @@ class CurveMaker:
         check_option(order, "order", ("sorted", "given", "error"))
         if clusters is not None:
             self._refuse_beside_clusters()
-        tasks, kind, event = _tasks(y_true, models, multiclass, groups, order, given)
+        tasks, kind, event = _tasks(y_true, models, multiclass, groups, order, reading)
         clusters = _clusters_by_panel(clusters, groups, tasks, len(y_true))
-        panels = list(tasks)
-        if order == "error" or len(tasks) > max_panels:
-            largest = {
-                panel: max(map(self._rank, parts.values()))
-                for panel, parts in tasks.items()
-            }
-            worst = sorted(panels, key=largest.get, reverse=True)[:max_panels]
-            panels = (
-                worst
-                if order == "error"
-                else [panel for panel in panels if panel in worst]
-            )
-        shown = [
-            (panel, model, task)
-            for panel in panels
-            for model, task in tasks[panel].items()
-        ]
-        limits = readable_limits(
-            *_ends(np.concatenate([_ends(task.scores) for *_, task in shown]))
-        )
-        edges = np.linspace(*limits, _HISTOGRAM_BINS + 1)
-        curves = [
-            self._of_task(model, panel, task, edges, clusters[panel])
-            for panel, model, task in shown
-        ]
+        panels = self._shown_panels(tasks, order, max_panels)
+        ends = []
+        for panel in panels:
+            for task in tasks[panel].values():
+                ends.append(_ends(task.scores))
+        low, high = readable_limits(*_ends(ends))
+        edges = np.linspace(low, high, _HISTOGRAM_BINS + 1)
+        curves = []
+        for panel in panels:
+            for model, task in tasks[panel].items():
+                curve = self._of_task(model, panel, task, edges, clusters[panel])
+                curves.append(curve)
         _warn_of_missing_bars(curves)
         return self._arguments(
             curves, kind=kind, n_panels_left_out=len(tasks) - len(panels), event=event
@@ -313,13 +294,27 @@ class CurveMaker:
         ]
         return self._arguments(curves)
 
+    def _shown_panels(self, tasks, order, max_panels):
+        """Return the panels that are drawn, in order: of many those with the largest
+        error of a model.
+        """
+        panels = list(tasks)
+        if order != "error" and len(tasks) <= max_panels:
+            return panels
+        largest = {}
+        for panel, by_model in tasks.items():
+            largest[panel] = max(map(self._rank, by_model.values()))
+        worst = sorted(panels, key=largest.get, reverse=True)[:max_panels]
+        if order == "error":
+            return worst
+        return [panel for panel in panels if panel in worst]
+
     def _arguments(self, curves, **others):
-        metric = (
-            calibration_error
-            if self.metric in (None, "auto")
-            else getattr(self.metric, "func", self.metric)
-        )
-        # `func` is that of a functools.partial
+        """Return the arguments of `ReliabilityDisplay`."""
+        metric = self.metric
+        if metric in (None, "auto"):
+            metric = calibration_error
+        metric = getattr(metric, "func", metric)  # inside a functools.partial
         name = getattr(metric, "__name__", "error").replace("_", " ")
         return {
             "curves": curves,
@@ -330,7 +325,7 @@ class CurveMaker:
 
     def _of_task(self, model, panel, task, histogram_edges, cluster=None):
         """Return the `ReliabilityCurve` of one binary problem."""
-        folds = tuple(self._line_of_fold(one) for one in self._fold_tasks(model, task))
+        folds = tuple(map(self._line_of_fold, self._fold_tasks(model, task)))
         if cluster is not None and task.sample_weight is not None:
             cluster = cluster[task.sample_weight > 0]
         task = BinaryTask(
@@ -340,23 +335,23 @@ class CurveMaker:
         if cluster is not None:
             rows["clusters"] = cluster
         statistics = task.statistics(self.strategy)
-        drawn, has_bins, numbers = (
-            self._intervals(statistics, task, cluster),
-            self.curve != "smooth",
-            {},
-        )
+        drawn = self._intervals(statistics, task, cluster)
+        has_bins = self.curve != "smooth"
         if self.curve != "bins":
             drawn["smooth"], drawn["band"], even = _smooth_curve(
                 task, self.confidence_level
             )
             if not has_bins:
                 drawn |= {"bars": None, "consistency": even}
+        numbers = {}
         if self.statistics:
-            options = {
-                "confidence_level": self.confidence_level,
-                "random_state": self.seed,
-            }
-            summary = calibration_summary(task.labels, task.scores, **options, **rows)
+            summary = calibration_summary(
+                task.labels,
+                task.scores,
+                confidence_level=self.confidence_level,
+                random_state=self.seed,
+                **rows,
+            )
             numbers = {name: getattr(summary, name) for name in self.statistics}
         return ReliabilityCurve(
             model,
@@ -379,10 +374,10 @@ class CurveMaker:
         """Yield the binary problem of each fold that has samples that count."""
         folds = self.folds.get(model, ())
         for fold in np.unique(folds):
-            of_fold = folds == fold
-            part = BinaryTask(*(None if one is None else one[of_fold] for one in task))
-            if part.sample_weight is None or part.sample_weight.any():
-                yield part
+            in_fold = folds == fold
+            of_fold = BinaryTask(*(taken(column, in_fold) for column in task))
+            if of_fold.sample_weight is None or of_fold.sample_weight.any():
+                yield of_fold
 
     def _line_of_fold(self, task):
         """Return scores and event frequencies of a fold: the smooth curve, or bins that
@@ -470,43 +465,19 @@ class CurveMaker:
         clusters count as the number of rows that these are worth.
         """
         refits = task is not None and self.strategy.needs_labels
-        cells = task.statistics(EqualMass(_COMPRESSED_BINS)) if refits else statistics
+        cells = statistics
+        if refits:
+            cells = task.statistics(EqualMass(_COMPRESSED_BINS))
         seen = cells.weight > 0
-        scores, weight, events = (
-            cells.mean_score[seen],
-            cells.weight[seen],
-            cells.weighted_label[seen],
-        )
-        low, high = _ends(scores if task is None else task.scores)
-        if high - low <= 0.02:  # a band between them could not be seen
-            low, high = max(low - 0.01, 0.0), min(high + 0.01, 1.0)
-        drawn = np.unique(np.concatenate((scores, (low, high))))
-        quantiles = (1 - self.confidence_level) / 2, (1 + self.confidence_level) / 2
+        scores = cells.mean_score[seen]
+        weight = cells.weight[seen]
+        events = cells.weighted_label[seen]
+        at = _scores_of_bands(scores if task is None else task.scores, scores)
 
-        def band(counts):
-            """Return percentiles of the frequencies of counts (n_resamples, 2, n_cells)
-            of both labels.
-            """
-            if refits:
-                frequency = _refitted(scores, counts, self.strategy)
-            else:
-                total, observed = (
-                    counts.sum(axis=1),
-                    np.broadcast_to(events / weight, counts[:, 1].shape),
-                )
-                frequency = np.divide(
-                    counts[:, 1], total, out=observed.copy(), where=total > 0
-                )
-            return Band(
-                drawn,
-                *(
-                    np.interp(drawn, scores, one)
-                    for one in np.quantile(frequency, quantiles, axis=0)
-                ),
-            )
-
-        bars = bootstrap = None
-        worth, reasons = weight, ()
+        bars = None
+        bootstrap = None
+        n_trials = weight
+        reasons = ()
         if cluster is not None:
             design = bin_design(
                 task.labels,
@@ -517,44 +488,67 @@ class CurveMaker:
                 task.weight_type == "importance",
                 self.confidence_level,
             )
-            worth, reasons = weight / design.effect[seen], design.reasons
+            n_trials = weight / design.effect[seen]
+            reasons = design.reasons
             bars = _bars_of_clusters(
                 statistics, design, self.interval, self.confidence_level
             )
         elif self.interval in _BINOMIAL_INTERVALS:
             bars = statistics.interval(self.confidence_level, interval=self.interval)
         elif self.interval == "bootstrap":
+            # numbers of both labels (n_resamples, 2, n_cells)
             shares = np.concatenate((weight - events, events)) / weight.sum()
-            n_rows, rng = (
-                max(1, round(float(weight.sum()))),
-                np.random.default_rng(self.seed),
-            )
+            n_rows = max(1, round(float(weight.sum())))
+            rng = np.random.default_rng(self.seed)
             counts = rng.multinomial(n_rows, shares, size=self.n_resamples)
-            bootstrap = band(counts.reshape(-1, 2, len(scores)).astype(np.float64))
-        trials = np.maximum(1, np.round(worth)).astype(np.int64)
+            counts = counts.reshape(-1, 2, len(scores)).astype(np.float64)
+            if refits:
+                frequency = _refitted(scores, counts, self.strategy)
+            else:
+                frequency = _frequency_of(counts, events / weight)
+            bootstrap = self._percentiles(at, scores, frequency)
+        trials = np.maximum(1, np.round(n_trials)).astype(np.int64)
         if refits:
-            events = np.random.default_rng(self.seed).binomial(
-                trials, scores, size=(self.n_resamples, len(scores))
-            )
-            consistency = band(
-                np.stack((trials - events, events), axis=1).astype(np.float64)
-            )
+            consistency = self._refitted_consistency(at, scores, trials)
         else:
-            limits = (
-                binom.ppf(one, trials, scores) / trials - scores for one in quantiles
-            )
-            # Between the mean scores the distance from the diagonal is interpolated;
-            # beyond them it stays the same.
-            limits = (
-                np.clip(drawn + np.interp(drawn, scores, one), 0, 1) for one in limits
-            )
-            consistency = Band(drawn, *limits)
+            consistency = self._binomial_consistency(at, scores, trials)
         return {
             "bars": bars,
             "band": bootstrap,
             "consistency": consistency,
             "reasons": reasons,
         }
+
+    @property
+    def _quantiles(self):
+        """The probabilities of both limits."""
+        return (1 - self.confidence_level) / 2, (1 + self.confidence_level) / 2
+
+    def _percentiles(self, at, scores, frequency):
+        """Return the band of drawn frequencies (n_resamples, n_cells) at scores."""
+        low, high = np.quantile(frequency, self._quantiles, axis=0)
+        return Band(at, np.interp(at, scores, low), np.interp(at, scores, high))
+
+    def _refitted_consistency(self, at, scores, trials):
+        """Return the band of calibrated models for bins that the labels make: these are
+        drawn with the scores as frequencies.
+        """
+        rng = np.random.default_rng(self.seed)
+        events = rng.binomial(trials, scores, size=(self.n_resamples, len(scores)))
+        counts = np.stack((trials - events, events), axis=1).astype(np.float64)
+        return self._percentiles(at, scores, _refitted(scores, counts, self.strategy))
+
+    def _binomial_consistency(self, at, scores, trials):
+        """Return the band of calibrated models for bins with a number of trials each.
+
+        Between the mean scores the distance from the diagonal is interpolated; beyond
+        them it stays the same.
+        """
+        limits = []
+        for quantile in self._quantiles:
+            distance = binom.ppf(quantile, trials, scores) / trials - scores
+            limits.append(np.clip(at + np.interp(at, scores, distance), 0, 1))
+        return Band(at, *limits)
 
 
 def _bars_of_clusters(statistics, design, interval, confidence_level):
@@ -588,13 +582,10 @@ def _clusters_by_panel(clusters, groups, panels, n_rows):
 
 def _warn_of_missing_bars(curves):
     """Say how many bins have no interval, and why the first has none."""
-    reasons = [
-        reason
-        for curve in curves
-        if curve.bars is not None
-        for reason in curve.reasons
-        if reason
-    ]
+    reasons = []
+    for curve in curves:
+        if curve.bars is not None:
+            reasons += [reason for reason in curve.reasons if reason]
     if reasons:
         n_bins = sum((curve.statistics.weight > 0).sum() for curve in curves)
         warn(
@@ -607,14 +598,14 @@ def _refitted(scores, counts, strategy):
     """Return the event frequency at each score in the bins that `strategy` makes of
     each resample.
     """
-    labels, both = np.repeat([False, True], len(scores)), np.tile(scores, 2)
+    labels = np.repeat([False, True], len(scores))
+    scores_by_label = np.tile(scores, 2)
     frequency = np.empty((len(counts), len(scores)))
     for row, weight in zip(frequency, counts.reshape(len(counts), -1), strict=True):
         drawn = weight > 0
-        resampled = BinaryTask(both[drawn], labels[drawn], weight[drawn]).statistics(
-            strategy
-        )
-        row[:] = resampled.event_frequency[assign_bins(scores, resampled.edges)]
+        resample = BinaryTask(scores_by_label[drawn], labels[drawn], weight[drawn])
+        bins = resample.statistics(strategy)
+        row[:] = bins.event_frequency[assign_bins(scores, bins.edges)]
     return frequency
 
 
@@ -629,11 +620,10 @@ def _smooth_curve(task, confidence_level):
     if task.weight_type == "importance":
         weight = weight * (weight.sum() / (weight @ weight))
     power = LoessError().of_task(task._replace(sample_weight=weight))
-    curve, scores, share = (
-        power.curve(power.cells.event_frequency),
-        power.scores,
-        power.smoother.T**2 / power.weight,
-    )
+    curve = power.curve(power.cells.event_frequency)
+    scores = power.scores
+    # the variance of each score's value is the sum of these shares of p (1 - p)
+    share = power.smoother.T**2 / power.weight
     variance = share @ (curve * (1 - curve))
     even = 1 / share.sum(axis=1)
     trials = np.divide(
@@ -654,8 +644,29 @@ def _smooth_curve(task, confidence_level):
     )
 
 
-def _ends(values):
-    return float(np.min(values)), float(np.max(values))
+def _ends(scores):
+    """Return the smallest and the largest score."""
+    return float(np.min(scores)), float(np.max(scores))
+
+
+def _scores_of_bands(scores, means):
+    """Return the scores in order at which bands are drawn: both ends, and the means of
+    bins between them.
+    """
+    low, high = _ends(scores)
+    if high - low <= 0.02:  # a band between them could not be seen
+        low = max(low - 0.01, 0.0)
+        high = min(high + 0.01, 1.0)
+    return np.unique(np.concatenate((means, (low, high))))
+
+
+def _frequency_of(counts, observed):
+    """Return the event frequencies of drawn counts (n_resamples, 2, n_cells) of both
+    labels; where none is drawn the observed one.
+    """
+    total = counts.sum(axis=1)
+    frequency = np.broadcast_to(observed, total.shape).copy()
+    return np.divide(counts[:, 1], total, out=frequency, where=total > 0)
 
 
 def readable_limits(low, high):
@@ -664,62 +675,60 @@ def readable_limits(low, high):
     """
     if high <= 0.5:
         return 0.0, _next_round(high)
-    return (1 - _next_round(1 - low), 1.0) if low >= 0.5 else (0.0, 1.0)
+    if low >= 0.5:
+        return 1 - _next_round(1 - low), 1.0
+    return 0.0, 1.0
 
 
 def _next_round(value):
     """Return the smallest round number that is not below a value, at most 1."""
     value = min(max(value, 1e-6), 1.0) * (1 - 1e-9)
     power = 10.0 ** np.floor(np.log10(value))
-    return float(
-        power
-        * next(step for step in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if step * power >= value)
-    )
+    steps = power * np.array([1, 1.5, 2, 3, 4, 5, 6, 8, 10])
+    return float(steps[steps >= value][0])
 
 
 def _row_arguments(task):
     arguments = {"labels": [False, True]}
-    return (
-        arguments
-        if task.sample_weight is None
-        else {**arguments, "sample_weight": task.sample_weight}
-    )
+    if task.sample_weight is not None:
+        arguments["sample_weight"] = task.sample_weight
+    return arguments
 
 
-def _tasks(y_true, models, multiclass, groups, order, given):
+def _tasks(y_true, models, multiclass, groups, order, reading):
     """Return the binary problems, by panel and model, what kind of event they are
     about, and its name if it has one.
     """
     tasks = {}
     for model, y_proba in models.items():
         data = check_scored_labels(
-            y_true, y_proba, multiclass=multiclass, drop=False, **given
+            y_true, y_proba, multiclass=multiclass, drop=False, **reading
         )
-        kind, problems = (
-            resolve_multiclass(multiclass, data),
-            binary_tasks(data, multiclass),
-        )
-        parts = zip(
-            map(str, data.classes.tolist()) if kind == "marginal" else [None],
-            problems,
-            strict=True,
-        )
+        kind = resolve_multiclass(multiclass, data)
+        problems = list(binary_tasks(data, multiclass))
         if groups is not None:
-            parts = _by_group(next(problems), groups, order)
-        for panel, task in parts:
+            by_panel = _by_group(problems[0], groups, order)
+        elif kind == "marginal":
+            by_panel = zip(map(str, data.classes.tolist()), problems, strict=True)
+        else:
+            by_panel = [(None, problems[0])]
+        for panel, task in by_panel:
             tasks.setdefault(panel, {})[model] = task
-    label = data.classes[-1]
-    if kind != "binary" or label is None or isinstance(label, bool | np.bool_):
+    event = data.classes[-1]
+    if kind != "binary" or event is None or isinstance(event, bool | np.bool_):
         return tasks, kind, None
-    return tasks, kind, label if isinstance(label, str) else f"class {label}"
+    if not isinstance(event, str):
+        event = f"class {event}"
+    return tasks, kind, event
 
 
 def _by_group(task, groups, order):
+    """Yield the name and the problem of each group that has rows that count."""
     names, codes = check_named_groups(groups, len(task.scores), takes_max_bins=False)
     present, first = np.unique(codes, return_index=True)
-    for code in present[np.argsort(first)] if order == "given" else present:
-        part = BinaryTask(
-            *(None if one is None else one[codes == code] for one in task)
-        )
-        if part.sample_weight is None or part.sample_weight.any():
-            yield str(names[code]), part
+    if order == "given":
+        present = present[np.argsort(first)]
+    for code in present:
+        of_group = BinaryTask(*(taken(column, codes == code) for column in task))
+        if of_group.sample_weight is None or of_group.sample_weight.any():
+            yield str(names[code]), of_group

@@ -299,7 +299,9 @@ def panel_titles(display, frame, panels):
     variants_by_panel = [_titles(display, panel) for panel in panels]
     for titles in zip(*variants_by_panel, strict=True):
         findings = [title.split("\n")[1] for title in titles]
-        if all(fitting([text], frame, size=size) == text for text in findings):
+        # `fitting` cuts a text that is too long
+        shown = [fitting([text], frame, size=size) for text in findings]
+        if shown == findings:
             break
     return titles
 
@@ -311,6 +313,7 @@ def _titles(display, panel):
     curves = [curve for curve in display.curves if panel in (curve.panel, curve.model)]
     statistics = curves[0].statistics
     errors = [curve.error for curve in curves if curve.error is not None]
+    percentages = ", ".join(percent(error[0]) for error in errors)
     n_rows = count_words(statistics.total_weight)
     name = matplotlib_text(panel)
     size = f"n = {n_rows}"
@@ -320,8 +323,10 @@ def _titles(display, panel):
         long = f"{count_words(statistics.weighted_label.sum())} of {n_rows} rows"
     lines = [long, size, size, size]
     if errors:
-        bare = f"{', '.join(percent(error[0]) for error in errors)} %"
-        full = _with_interval(errors[0]) if len(curves) == 1 else bare
+        bare = f"{percentages} %"
+        full = bare
+        if len(curves) == 1:
+            full = _with_interval(errors[0])
         lines = [f"{long}, error {full}", f"error {full}", full, bare]
     return [f"{name}\n{line}" for line in lines]
 

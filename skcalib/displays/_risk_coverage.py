@@ -256,14 +256,21 @@ class RiskCoverageDisplay(FromEstimator):
         """
         frame = pair_frame(ax)
         (axes,) = frame.axes
-        self.lines_, self.bands_, self.points_, self.target_line_ = [], [], [], None
+        self.lines_ = []
+        self.bands_ = []
+        self.points_ = []
+        self.target_line_ = None
         highest = 0.0 if self.target is None else self.target
+        # The errors among few answers are noise and are left out.
+        fewest = min(_FEWEST_ANSWERED / self.n_rows, 1)
         styles = curve_styles(len(self.curves))
         for rank, (name, curve) in enumerate(self.curves.items()):
-            answered = None if self.target is None else _answered(curve.certified)
-            shown = curve.answered >= min(_FEWEST_ANSWERED / self.n_rows, 1)
+            finding = None
+            if self.target is not None:
+                finding = _answered(curve.certified)
+            shown = curve.answered >= fewest
             share, *values = (column[shown] for column in curve[:4])
-            style = {**styles[rank], "label": model_label(name, answered)}
+            style = {**styles[rank], "label": model_label(name, finding)}
             draw_curve(self, axes, share, values, style, line_kw, band_kw)
             highest = max(highest, curve.error[shown].max())
             if self.target is not None and curve.certified.found:
@@ -285,12 +292,18 @@ class RiskCoverageDisplay(FromEstimator):
         if self.points_:
             keys["certified"] = self.points_[0]
         axes.set(xlim=(0, 1), ylim=(0, min(1.25 * highest or 0.1, 1)))
-        caption = (
-            captions(name, self.n_rows, answered) if len(self.curves) == 1 else None
-        )
-        words = {"legend": legend, "caption": caption, "legend_kw": legend_kw}
+        caption = None
+        if len(self.curves) == 1:
+            caption = captions(name, self.n_rows, finding)
         return finish(
-            self, frame, keys, "Share of rows answered", "Errors among answers", **words
+            self,
+            frame,
+            keys,
+            "Share of rows answered",
+            "Errors among answers",
+            legend=legend,
+            caption=caption,
+            legend_kw=legend_kw,
         )
 
 

@@ -141,10 +141,9 @@ class SegmentDisplay:
         """
         level = check_confidence_level(confidence_level)
         models = named_models(y_proba, name)
-        results = {
-            model: segment_calibration_test(y_true, proba, X, **options)
-            for model, proba in models.items()
-        }
+        results = {}
+        for model, proba in models.items():
+            results[model] = segment_calibration_test(y_true, proba, X, **options)
         return cls(results, confidence_level=level).plot(ax, **(plot_options or {}))
 
     @classmethod
@@ -228,10 +227,10 @@ class SegmentDisplay:
         """
         level = check_confidence_level(confidence_level)
         results = named_models(result, name)
-        first, *others = (
-            set(one.segments.segment.tolist()) for one in results.values()
-        )
-        if any(other != first for other in others):
+        segments = [
+            set(tested.segments.segment.tolist()) for tested in results.values()
+        ]
+        if any(of_result != segments[0] for of_result in segments):
             raise ValueError(
                 "The results are about different segments: test all models with the"
                 " same X and min_size."
@@ -290,31 +289,37 @@ class SegmentDisplay:
 
     def _limits(self, table, at):
         """Return the bias and its limits, in percentage points."""
-        n, score, frequency = (
-            table.n[at],
-            table.mean_score[at],
-            table.event_frequency[at],
-        )
+        n = table.n[at]
+        score = table.mean_score[at]
+        frequency = table.event_frequency[at]
         options = {"confidence_level": self.confidence_level, "simultaneous": False}
         low, high = event_frequency_interval(np.clip(frequency, 0, 1) * n, n, **options)
         return 100 * np.stack((score - frequency, score - high, score - low))
 
     def _words(self, frame, n_shown, n_segments):
+        """Return what stands below the axes: what the bars are, how many segments are
+        shown and, if the model has a name, which it is.
+        """
+        is_wide = frame.width >= 4
         level = f"{level_words(self.confidence_level)} intervals"
-        of = (
-            f"the worst {n_shown} of {count_words(n_segments)} segments"
-            if n_shown < n_segments
-            else "all segments"
-        )
-        name, *others = self.results
-        lines = [f"{level}; {of}"] if frame.width >= 4 else [level, of]
-        if name is not None:
-            words = f"for {matplotlib_text(name)}" if others else matplotlib_text(name)
-            lines = (
-                [f"{lines[0]} {words}"]
-                if others and frame.width >= 4
-                else [*lines, shortened(words, frame)]
-            )
-        return "\n".join(
-            ["Mean score minus event frequency (percentage points)", *lines]
-        )
+        extent = "all segments"
+        if n_shown < n_segments:
+            extent = f"the worst {n_shown} of {count_words(n_segments)} segments"
+        lines = ["Mean score minus event frequency (percentage points)"]
+        if is_wide:
+            lines.append(f"{level}; {extent}")
+        else:
+            lines += [level, extent]
+        name = next(iter(self.results))
+        if name is None:
+            return "\n".join(lines)
+        # With several models the segments are those of the first one.
+        are_several = len(self.results) > 1
+        words = matplotlib_text(name)
+        if are_several:
+            words = f"for {words}"
+        if are_several and is_wide:
+            lines[-1] = f"{lines[-1]} {words}"
+        else:
+            lines.append(shortened(words, frame))
+        return "\n".join(lines)

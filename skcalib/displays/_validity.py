@@ -260,25 +260,25 @@ class ValidityDisplay(FromEstimator):
             "multiclass": multiclass,
             "pos_label": pos_label,
             "labels": labels,
+            "sample_weight": sample_weight,
         }
-        options["sample_weight"] = sample_weight
-        curves = [
-            _curve(model, repeats, part, epsilons, options)
-            for part in kinds
-            for model, repeats in named_models(samples, name).items()
-        ]
-        guarantees, label = {}, "guarantee"
-        if n_samples is not None:
-            for part in kinds:
-                promised = [
-                    uniform_mass_epsilon(n_samples, n_bins, level, part, False)
+        curves = []
+        guarantees = {}
+        for panel_kind in kinds:
+            for model, repeats in named_models(samples, name).items():
+                curves.append(_curve(model, repeats, panel_kind, epsilons, options))
+            if n_samples is not None:
+                # the tolerance that is guaranteed with each probability
+                tolerances = [
+                    uniform_mass_epsilon(n_samples, n_bins, level, panel_kind, False)
                     for level in _LEVELS
                 ]
-                guarantees[part] = np.array(promised), _LEVELS
-            label = f"guarantee, {count_words(n_samples)} rows in {n_bins} bins"
-        return cls(curves, guarantees=guarantees, guarantee_label=label).plot(
-            ax, **plot_options
-        )
+                guarantees[panel_kind] = (np.array(tolerances), _LEVELS)
+        guarantee_label = "guarantee"
+        if n_samples is not None:
+            guarantee_label += f", {count_words(n_samples)} rows in {n_bins} bins"
+        display = cls(curves, guarantees=guarantees, guarantee_label=guarantee_label)
+        return display.plot(ax, **plot_options)
 
     def plot(
         self,
@@ -324,29 +324,21 @@ class ValidityDisplay(FromEstimator):
             check_number(epsilon, "epsilon", at_least=0, at_most=1)
         kinds = list(dict.fromkeys(curve.kind for curve in self.curves))
         models = list(dict.fromkeys(curve.model for curve in self.curves))
-        frame, styles = pair_frame(ax, len(kinds)), curve_styles(len(models))
-        self.lines_, self.bands_, self.guarantee_lines_, self.epsilon_lines_ = (
-            [],
-            [],
-            [],
-            [],
-        )
-        right = self._max_epsilon(epsilon) if max_epsilon is None else max_epsilon
+        frame = pair_frame(ax, len(kinds))
+        styles = curve_styles(len(models))
+        self.lines_ = []
+        self.bands_ = []
+        self.guarantee_lines_ = []
+        self.epsilon_lines_ = []
+        if max_epsilon is None:
+            max_epsilon = self._max_epsilon(epsilon)
         for curve in self.curves:
-            style = {
-                **styles[models.index(curve.model)],
-                "label": _label(curve, epsilon),
-            }
-            self._draw(
-                frame.axes[kinds.index(curve.kind)],
-                curve,
-                style,
-                right,
-                line_kw,
-                band_kw,
-            )
+            axes = frame.axes[kinds.index(curve.kind)]
+            style = dict(styles[models.index(curve.model)])
+            style["label"] = _label(curve, epsilon)
+            self._draw(axes, curve, style, max_epsilon, line_kw, band_kw)
         for kind, axes in zip(kinds, frame.axes, strict=True):
-            axes.set(xlim=(0, right), ylim=(-0.02, 1.02))
+            axes.set(xlim=(0, max_epsilon), ylim=(-0.02, 1.02))
             if kind in self.guarantees:
                 style = reference_style(
                     guarantee_kw, linewidth=1.5, label=self.guarantee_label
@@ -359,43 +351,48 @@ class ValidityDisplay(FromEstimator):
                     label=f"tolerance {rounded(epsilon)}",
                 )
                 self.epsilon_lines_.append(axes.axvline(epsilon, **style))
-        keys = {
-            line.get_label(): line
-            for line in (*self.guarantee_lines_, *self.epsilon_lines_)
-        }
+        explained = [*self.guarantee_lines_, *self.epsilon_lines_]
+        keys = {line.get_label(): line for line in explained}
+        # One panel says on its axis what it shows, several in their titles.
+        y_label = "Validity"
         titles = [_TITLES[kind] for kind in kinds]
-        share, titles = ("Validity", titles) if len(kinds) > 1 else (titles[0], None)
-        words = {
-            "titles": titles,
-            "with_curves": legend,
-            "legend": legend,
-            "legend_kw": legend_kw,
-        }
-        return finish(self, frame, keys, "Tolerance ε (probability)", share, **words)
+        if len(kinds) == 1:
+            (y_label,) = titles
+            titles = None
+        return finish(
+            self,
+            frame,
+            keys,
+            "Tolerance ε (probability)",
+            y_label,
+            titles=titles,
+            with_curves=legend,
+            legend=legend,
+            legend_kw=legend_kw,
+        )
 
     def _draw(self, ax, curve, style, right, line_kw, band_kw):
-        epsilons, values = curve.epsilons, [curve.validity]
+        """Draw a mean curve with its standard errors, or the steps of one sample."""
+        epsilons = curve.epsilons
         if curve.n_repeats > 1:
-            values += [
-                np.clip(curve.validity + side * curve.standard_error, 0, 1)
-                for side in (-1, 1)
-            ]
+            low = np.clip(curve.validity - curve.standard_error, 0, 1)
+            high = np.clip(curve.validity + curve.standard_error, 0, 1)
+            values = [curve.validity, low, high]
         else:
+            # the last step goes on to the border
             style["drawstyle"] = "steps-post"
-            epsilons, values = (
-                np.append(epsilons, max(1.0, right)),
-                [np.append(curve.validity, curve.validity[-1])],
-            )
+            epsilons = np.append(epsilons, max(1.0, right))
+            values = [np.append(curve.validity, curve.validity[-1])]
         draw_curve(self, ax, epsilons, values, style, line_kw, band_kw)
 
     def _max_epsilon(self, epsilon):
         """Return a tolerance a little beyond that at which all curves have come to
         their end.
         """
-        ends = [
-            curve.epsilons[np.argmax(curve.validity >= curve.validity[-1])]
-            for curve in self.curves
-        ]
+        ends = []
+        for curve in self.curves:
+            reached = np.argmax(curve.validity >= curve.validity[-1])
+            ends.append(curve.epsilons[reached])
         return min(1.0, 1.15 * max(*ends, 0.02, epsilon or 0))
 
 
@@ -405,13 +402,20 @@ def _label(curve, epsilon):
     if curve.n_repeats > 1:
         words += f", {curve.n_repeats} repeats"
     if epsilon is not None:
-        at = np.searchsorted(curve.epsilons, epsilon, side="right") - 1
-        within = curve.validity[at] if at >= 0 else 0.0
+        step = np.searchsorted(curve.epsilons, epsilon, side="right") - 1
+        within = 0.0
+        if step >= 0:
+            within = curve.validity[step]
         words += f": {percent_words(within, curve.n_rows)} within {rounded(epsilon)}"
-    return words if curve.model is None else f"{matplotlib_text(curve.model)}, {words}"
+    if curve.model is None:
+        return words
+    return f"{matplotlib_text(curve.model)}, {words}"
 
 
 def _curve(model, repeats, kind, epsilons, options):
+    """Return the `ValidityCurve` of one model: of a single sample, or the mean over
+    repeats.
+    """
     repeats = list(repeats)
     if not repeats:
         raise ValueError("samples holds no repeat: a curve needs at least one.")

@@ -38,7 +38,9 @@ def model_label(name, finding=None):
     is one.
     """
     name = "model" if name is None else matplotlib_text(name)
-    return f"{name}: {finding}" if finding else name
+    if finding:
+        return f"{name}: {finding}"
+    return name
 
 
 def captions(name, n_rows, *findings):

@@ -11,9 +11,10 @@ from skcalib._defaults import check_fitted
 from skcalib.engines._columns import check_value, free_name
 from skcalib.engines._histogram import coarse_cell, coarse_place
 from skcalib.engines._native import beside, nw, with_sql
-from skcalib.export._sql import SqlWriter, guarded, valid_score
+from skcalib.export._sql import guarded, valid_score
 from skcalib.export._sql_table import pieces_by_cell
 from skcalib.export._sql_text import DIALECTS
+from skcalib.export._sql_writer import SqlWriter
 from skcalib.maps import (
     Choice,
     GroupOf,
@@ -88,6 +89,9 @@ def with_forecasts(columns, recalibrator, output, default=None):
 
 
 def _check_output(output, names, is_database):
+    """Raise unless the name of the new column is free; databases do not tell upper from
+    lower case.
+    """
     if not isinstance(output, str) or output in names:
         raise ValueError(f"output must be the name of a new column, found {output!r}.")
     if not is_database:
@@ -181,6 +185,7 @@ def _check_keys(columns, keys, what):
 
 
 def _check(recalibrator):
+    """Raise unless this is a fitted recalibrator of one score of two classes."""
     if not hasattr(recalibrator, "predict_proba") or isinstance(recalibrator, type):
         raise TypeError(
             "recalibrator must be a fitted recalibrator, found"
@@ -204,7 +209,8 @@ def _with_case(columns, frame, keys, maps, name):
     """Return a lazy frame that has the columns of `keys` with the case of each row as a
     column.
     """
-    segment, number = f"{name}_segment", f"{name}_number"
+    segment = f"{name}_segment"
+    number = f"{name}_number"
     segments = columns.segments(keys)
     frame = segments.attached(frame, segment)
     found = segments.numbers(maps.numbers)
@@ -258,6 +264,9 @@ def _forecasts(scores, numbers, predict):
 
 
 def _by_batch(frame, score, number, output, predict):
+    """Return a lazy Polars frame with the forecasts as a new column, computed batch by
+    batch.
+    """
     polars = import_module("polars")
 
     def forecasts(rows):
@@ -271,6 +280,10 @@ def _by_batch(frame, score, number, output, predict):
 
 
 def _by_partition(frame, score, number, output, predict):
+    """Return a Dask frame with the forecasts as a new column, computed partition by
+    partition.
+    """
+
     def with_forecasts(part):
         scores = part[score].to_numpy(np.float64, na_value=np.nan)
         forecasts = _forecasts(scores, part[number].to_numpy(), predict)

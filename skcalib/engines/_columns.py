@@ -87,10 +87,10 @@ class PredictionColumns:
 
     def keys(self, prefix):
         """Return the columns of segments as expressions, by names of ours."""
-        return {
-            f"{prefix}by{position}": self._key(name)
-            for position, name in enumerate(self.by)
-        }
+        expressions = {}
+        for position, name in enumerate(self.by):
+            expressions[f"{prefix}by{position}"] = self._key(name)
+        return expressions
 
     def pooled(self):
         """Return the same columns without segments."""
@@ -463,9 +463,10 @@ def top_label_columns(data, *, label, scores, classes, weight, by, on_invalid):
     """
     frame, present, by = _checked_classes(data, label, scores, classes, weight, by)
     columns = [nw.col(name).cast(nw.Float64) for name in scores]
-    is_known = reduce(
-        and_, (~column.is_null() & ~column.is_nan() for column in columns)
-    )
+    are_known = [~column.is_null() & ~column.is_nan() for column in columns]
+    is_known = reduce(and_, are_known)
+    are_in_range = [(column >= 0) & (column <= 1) for column in columns]
+    is_in_range = reduce(and_, are_in_range)
     # A column of its own: otherwise engines make it again for each class, and Dask
     # cannot compare it with others.
     name = free_name(frame.collect_schema().names())
@@ -475,18 +476,13 @@ def top_label_columns(data, *, label, scores, classes, weight, by, on_invalid):
     is_single = any(schema[score] == nw.Float32 for score in scores)
     rounding = _ROUNDING_SINGLE if is_single else _ROUNDING
     total = reduce(add, columns)
-    is_in_range = reduce(and_, ((column >= 0) & (column <= 1) for column in columns))
     is_valid = is_in_range & ((total - 1).abs() <= rounding)
-    confidence = nw.when(is_known).then(
-        nw.when(is_valid).then(largest).otherwise(nw.lit(_INVALID))
-    )
+    valid_or_not = nw.when(is_valid).then(largest).otherwise(nw.lit(_INVALID))
+    confidence = nw.when(is_known).then(valid_or_not)
     predicted = _first([column == largest for column in columns])
     code = _first([nw.col(label) == nw.lit(value) for value in classes])
-    right = (
-        nw.when(code < 0)
-        .then(nw.lit(_INVALID))
-        .otherwise((code == predicted).cast(nw.Float64))
-    )
+    is_right = (code == predicted).cast(nw.Float64)
+    right = nw.when(code < 0).then(nw.lit(_INVALID)).otherwise(is_right)
     return PredictionColumns(
         frame,
         confidence,

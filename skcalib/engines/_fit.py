@@ -48,33 +48,44 @@ def fitted_groupwise(columns, recalibrator):
     model._validate_params()
     model._check_one_source(columns.by)
     inner = check_recalibrator(model._resolved("recalibrator"))
-    model.classes_ = (
-        np.array([0, 1]) if model.classes is None else np.asarray(model.classes)
-    )
+    model.classes_ = np.array([0, 1])
+    if model.classes is not None:
+        model.classes_ = np.asarray(model.classes)
     inner.set_params(**class_parameters(inner, model.classes_))
-    parts = {
-        key: part for key, part in _parts(columns, inner).items() if key != (None,)
-    }
-    model.pooled_recalibrator_ = next(
-        iter(fitted(columns.pooled(), inner).values()), None
-    )
-    if not parts:
+    # All rows are one segment, if there are any.
+    model.pooled_recalibrator_ = fitted(columns.pooled(), inner).get(())
+
+    # Groups with what their recalibrator is fitted to, in the order of `groups_`.
+    groups = []
+    data = []
+    for key, data_of_group in _parts(columns, inner).items():
+        if key != (None,):
+            groups.append(key[0])
+            data.append((key, data_of_group))
+    if not groups:
         raise ValueError("The table has no valid row with a group: see invalid_rows().")
-    model.groups_, order = check_groups([group for (group,) in parts], len(parts))
-    parts = [list(parts.items())[place] for place in np.argsort(order)]
-    model.group_sizes_ = np.array([rows.sample_weight.sum() for _, (rows, _) in parts])
+    model.groups_, codes = check_groups(groups, len(groups))
+    data = [data[place] for place in np.argsort(codes)]
+    sizes = [rows.sample_weight.sum() for _, (rows, _) in data]
+    model.group_sizes_ = np.array(sizes)
     model.n_features_in_ = 1
     model._group_column = columns.by[0]
-    of_part = model._parts(None, None, None)
-    parts = [
-        parts[np.flatnonzero(of_part == number)[0]]
-        for number in range(of_part.max() + 1)
-    ]
-    model._fit_parts(
-        of_part,
-        lambda number: _fit(inner, parts[number][0], columns, *parts[number][1]),
-        lambda number: len(np.unique(parts[number][1][0].y_true)) < 2,
-    )
+
+    # Without merging, each part of the rows is one group.
+    part_of_group = model._parts(None, None, None)
+
+    def data_of(part):
+        return data[np.flatnonzero(part_of_group == part)[0]]
+
+    def fit(part):
+        key, fitted_to = data_of(part)
+        return _fit(inner, key, columns, *fitted_to)
+
+    def has_one_class(part):
+        _, (rows, _) = data_of(part)
+        return len(np.unique(rows.y_true)) < 2
+
+    model._fit_parts(part_of_group, fit, has_one_class)
     model._remember_parameters()
     return model
 
@@ -109,14 +120,16 @@ def _isotonic(columns, recalibrator):
     """Fit exactly: a block of cells in which the map cannot jump gives its ends, or
     with `centered` its mean.
     """
-    histogram = ScoreHistogram(
-        columns, ("weighted_score",) if recalibrator.centered else ()
-    )
+    score_sums = ()
+    if recalibrator.centered:
+        score_sums = ("weighted_score",)
+    histogram = ScoreHistogram(columns, score_sums)
     histogram.refine(_may_hold_jump, pool=True)
-    cells = histogram.by_segment().items()
-    return {
-        key: rows_of_cells(*_blocks(part, recalibrator.centered)) for key, part in cells
-    }
+    data = {}
+    for key, cells in histogram.by_segment().items():
+        scores, weight, events = _blocks(cells, recalibrator.centered)
+        data[key] = rows_of_cells(scores, weight, events)
+    return data
 
 
 def _blocks(cells, centered):
@@ -126,24 +139,21 @@ def _blocks(cells, centered):
     it is at the mean.
     """
     ends = _minorant(cells)
-    weight, events = (
-        np.add.reduceat(sums, ends[:-1])
-        for sums in (cells.weight, cells.weighted_label)
-    )
-    low, high = cells.low[ends[:-1]], cells.high[ends[1:] - 1]
+    starts = ends[:-1]
+    weight = np.add.reduceat(cells.weight, starts)
+    events = np.add.reduceat(cells.weighted_label, starts)
+    low = cells.low[starts]
+    high = cells.high[ends[1:] - 1]
     if centered:
-        return (
-            np.clip(
-                np.add.reduceat(cells.weighted_score, ends[:-1]) / weight, low, high
-            ),
-            weight,
-            events,
-        )
-    wide = low < high
-    share = np.where(wide, 0.5, 1.0)
-    score = np.concatenate((low, high[wide]))
-    return score, *(
-        np.append(sums * share, (sums / 2)[wide]) for sums in (weight, events)
+        mean = np.add.reduceat(cells.weighted_score, starts) / weight
+        return np.clip(mean, low, high), weight, events
+    # A stretch of one score stays whole.
+    is_wide = low < high
+    share = np.where(is_wide, 0.5, 1.0)
+    return (
+        np.concatenate((low, high[is_wide])),
+        np.append(weight * share, (weight / 2)[is_wide]),
+        np.append(events * share, (events / 2)[is_wide]),
     )
 
 

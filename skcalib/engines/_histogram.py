@@ -210,10 +210,10 @@ class ScoreHistogram:
     def by_segment(self):
         """Return the cells of each segment, a dict whose keys are tuples."""
         ends = np.searchsorted(self.cells.segment, np.arange(len(self.segments) + 1))
-        return {
-            key: self.cells.at(slice(*ends[code : code + 2]))
-            for code, key in enumerate(self.segments)
-        }
+        cells = {}
+        for code, key in enumerate(self.segments):
+            cells[key] = self.cells.at(slice(ends[code], ends[code + 1]))
+        return cells
 
     def refine(self, is_needed, pool=False):
         """Split cells until those that are still needed are distinct scores.
@@ -225,19 +225,24 @@ class ScoreHistogram:
         part is.
         """
         while True:
+            # 1. The cells that are needed still, of all segments.
             masks = [is_needed(cells) for cells in self.by_segment().values()]
             cells = self.cells
             needed = np.concatenate([np.zeros(0, dtype=bool), *masks])
             needed &= cells.depth != _SETTLED
             cells.depth[~needed] = _SETTLED
+
+            # 2. Those with several scores; the narrowest, in the order of their scores.
             wide = np.flatnonzero(needed & (cells.low < cells.high))
             if not len(wide):
                 return
             deepest = wide[cells.depth[wide] == cells.depth[wide].max()]
             deepest = deepest[np.argsort(cells.low[deepest], kind="stable")]
+
+            # 3. As many of them as hold a part of the rows, at least the first one.
             n_rows = np.cumsum(cells.count[deepest])
-            split = np.zeros(len(needed), dtype=bool)
             most = n_rows[-1] / max(1, round(n_rows[-1] / _MOST_SPLIT))
+            split = np.zeros(len(needed), dtype=bool)
             split[deepest[n_rows <= max(most, n_rows[0])]] = True
             parents = cells.at(split)
             others = cells.at(~split)

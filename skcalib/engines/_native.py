@@ -76,14 +76,15 @@ def hidden_nan():
 
 
 def _numbers(column):
-    column = (
-        np.ma.filled(column.astype(np.float64), np.nan)
-        if np.ma.is_masked(column)
-        else np.asarray(column)
-    )
-    return column.astype(
-        np.int64 if column.dtype.kind in "biu" else np.float64, copy=False
-    )
+    """Return a column as integers or floats of 64 bits, in which missing values are
+    NaN.
+    """
+    if np.ma.is_masked(column):
+        column = np.ma.filled(column.astype(np.float64), np.nan)
+    column = np.asarray(column)
+    if column.dtype.kind in "biu":
+        return column.astype(np.int64, copy=False)
+    return column.astype(np.float64, copy=False)
 
 
 def numbered(frame, name):
@@ -127,20 +128,27 @@ def _numbered_duckdb(relation, name):
     """Number the values by texts, which DuckDB casts there and back without loss: a
     relation shows no connection.
     """
-    column, kind = '"' + name.replace('"', '""') + '"', str(relation.types[0])
-    value = (
-        f"{column} AT TIME ZONE 'UTC'" if kind == "TIMESTAMP WITH TIME ZONE" else column
-    )
-    found = relation.project(f"{column}::VARCHAR, {value}").fetchall()
-    texts, values = [text for text, _ in found], [value for _, value in found]
-    if value != column:
-        values = [moment.replace(tzinfo=UTC) for moment in values]
+    quoted = name.replace('"', '""')
+    column = f'"{quoted}"'
+    number = f'"{quoted}_number"'
+    kind = str(relation.types[0])
+    has_time_zone = kind == "TIMESTAMP WITH TIME ZONE"
+    value = column
+    if has_time_zone:
+        value = f"{column} AT TIME ZONE 'UTC'"
+    texts = []
+    values = []
+    for text, distinct in relation.project(f"{column}::VARCHAR, {value}").fetchall():
+        if has_time_zone:
+            distinct = distinct.replace(tzinfo=UTC)
+        texts.append(text)
+        values.append(distinct)
     values, order = _ordered(values, lambda: texts)
+    # In hexadecimal digits no text needs quotes.
     codes = ",".join(texts[place].encode().hex() for place in order)
     text = f"decode(unhex(unnest(string_split('{codes}', ','))))"
     query = (
-        f"SELECT ({text})::{kind} AS {column}, unnest(range({len(order)})) AS"
-        f' {column[:-1]}_number"'
+        f"SELECT ({text})::{kind} AS {column}, unnest(range({len(order)})) AS {number}"
     )
     return values, nw.from_native(relation.query("skcalib_relation", query)).lazy()
 
@@ -149,7 +157,8 @@ def _ordered(values, texts):
     """Return the values in order, and that order; where Python does not tell some
     apart, what `texts()` gives.
     """
-    values = texts() if len(set(values)) < len(values) else values
+    if len(set(values)) < len(values):
+        values = texts()
     try:
         order = sorted(range(len(values)), key=values.__getitem__)
     except TypeError:  # of several types
@@ -171,20 +180,18 @@ def beside(frame, columns):
 
 
 def _native_table(frame, columns):
+    """Return columns of numbers as a table of the engine of a frame."""
     columns = {name: np.asarray(values) for name, values in columns.items()}
     engine = frame.implementation
     if engine.is_duckdb():
         # Written into the query: a Python variable is found only by some connections,
         # and after a table of its name.
-        lists = (
-            f"'{values.tolist()}'::{_LISTS[values.dtype.kind]}"
-            for values in columns.values()
-        )
-        shown = ", ".join(
-            f'unnest({values}) AS "{name}"'
-            for name, values in zip(columns, lists, strict=True)
-        )
-        return frame.to_native().query("skcalib_relation", f"SELECT {shown}")
+        selected = []
+        for name, values in columns.items():
+            numbers = f"'{values.tolist()}'::{_LISTS[values.dtype.kind]}"
+            selected.append(f'unnest({numbers}) AS "{name}"')
+        query = f"SELECT {', '.join(selected)}"
+        return frame.to_native().query("skcalib_relation", query)
     # Spark makes no process of Python for a table of Arrow
     if engine.is_ibis() or engine.is_spark_like():
         return _in_engine(frame, import_module("pyarrow").table(columns))
@@ -214,7 +221,8 @@ def with_sql(frame, expression, name, dialect):
     """Return a lazy frame with a column that an expression of SQL gives, in the dialect
     of Spark or else DuckDB's.
     """
-    native, column = frame.to_native(), f"{expression} AS {dialect.identifier(name)}"
+    native = frame.to_native()
+    column = f"{expression} AS {dialect.identifier(name)}"
     if frame.implementation.is_spark_like():
         native = native.selectExpr("*", column)
     elif frame.implementation.is_duckdb():
@@ -222,14 +230,15 @@ def with_sql(frame, expression, name, dialect):
     else:
         # As `Table.sql` does it, which asks the database for a schema that is known
         # here.
-        ibis, operations = import_module("ibis"), import_module("ibis.expr.operations")
-        view, backend = f"skcalib_{uuid4().hex}", ibis.get_backend(native)
+        ibis = import_module("ibis")
+        operations = import_module("ibis.expr.operations")
+        view = f"skcalib_{uuid4().hex}"
         query = f"SELECT *, {column} FROM {view}"
-        query = import_module("sqlglot").transpile(
-            query, read="duckdb", write=backend.dialect
-        )[0]
+        written = ibis.get_backend(native).dialect
+        (query,) = import_module("sqlglot").transpile(
+            query, read="duckdb", write=written
+        )
         schema = ibis.schema({**native.schema(), name: "float64"})
-        native = operations.SQLStringView(
-            native.alias(view).op(), query, schema
-        ).to_expr()
+        operation = operations.SQLStringView(native.alias(view).op(), query, schema)
+        native = operation.to_expr()
     return nw.from_native(native)

@@ -72,26 +72,22 @@ def scan(path: str | Path | Sequence[str | Path]) -> Any:
             f"{path} is a folder: name its files with a glob, such as"
             f" {Path(path) / '*.parquet'}."
         )
+    # A path that exists is that file, and no pattern.
+    pattern = str(path)
+    if Path(path).exists():
+        pattern = re.sub(r"[*?\[]", r"[\g<0>]", pattern)
+    # By name, because otherwise the first file's types and places are all files':
+    # fractions become integers.
+    options = f"({_DUCKDB.text(pattern)}, union_by_name = true"
+    if is_parquet:
+        reader = f"read_parquet{options}, can_have_nan = true"
+    else:
+        reader = f"read_csv{options}, header = true"
     try:
-        # A path that exists is that file, and no pattern.
-        pattern = (
-            re.sub(r"[*?\[]", r"[\g<0>]", str(path))
-            if Path(path).exists()
-            else str(path)
-        )
-        # By name, because otherwise the first file's types and places are all files':
-        # fractions become integers.
-        kind = "read_parquet" if is_parquet else "read_csv"
-        reader = (
-            f"{kind}({_DUCKDB.text(pattern)}, union_by_name = true,"
-            f" {'can_have_nan' if is_parquet else 'header'} = true"
-        )
         reader = _without_clash(duckdb, reader, pattern)
-        return (
-            duckdb.sql(f"SELECT * FROM {reader})")
-            if is_parquet
-            else _csv(duckdb, reader, path)
-        )
+        if is_parquet:
+            return duckdb.sql(f"SELECT * FROM {reader})")
+        return _csv(duckdb, reader, path)
     except duckdb.IOException as error:
         if "No files found" in str(error):
             raise FileNotFoundError(f"There is no file {path}.") from None
@@ -104,24 +100,17 @@ def _without_clash(duckdb, reader, pattern):
     """Return a call without its bracket, in which no folder ``name=value`` replaces a
     column of the files.
     """
-    files = [
-        pattern,
-        *(
-            file
-            for (file,) in duckdb.sql(
-                f"SELECT file FROM glob({_DUCKDB.text(pattern)})"
-            ).fetchall()
-        ),
-    ]
-    keys = {
-        key.lower()
-        for file in files
-        for key in re.findall(r"([^/\\=]+)=[^/\\]*[/\\]", file)
-    }
+    found = duckdb.sql(f"SELECT file FROM glob({_DUCKDB.text(pattern)})").fetchall()
+    files = [pattern, *(file for (file,) in found)]
+    keys = set()
+    for file in files:
+        for key in re.findall(r"([^/\\=]+)=[^/\\]*[/\\]", file):
+            keys.add(key.lower())
+    if not keys:
+        return reader
     plain = f"{reader}, hive_partitioning = false"
-    if not keys or keys.isdisjoint(
-        name.lower() for name in duckdb.sql(f"SELECT * FROM {plain})").columns
-    ):
+    columns = duckdb.sql(f"SELECT * FROM {plain})").columns
+    if keys.isdisjoint(name.lower() for name in columns):
         return reader
     return plain
 
@@ -136,12 +125,12 @@ def _check_distinct(duckdb, reader, names, path):
         " all_varchar = true) LIMIT 1"
     )
     header = [str(text).lower() for text in row.fetchall()[0]]
-    twice = next((text for text in header if header.count(text) > 1), None)
-    if twice is not None:
-        raise ValueError(
-            f"{path} has {header.count(twice)} columns called {twice!r}: rename all but"
-            " one."
-        )
+    for text in header:
+        if header.count(text) > 1:
+            raise ValueError(
+                f"{path} has {header.count(text)} columns called {text!r}: rename all"
+                " but one."
+            )
 
 
 def _csv(duckdb, reader, path):
@@ -150,25 +139,28 @@ def _csv(duckdb, reader, path):
     """
     sniffed = duckdb.sql(f"SELECT * FROM {reader})")
     _check_distinct(duckdb, reader, sniffed.columns, path)
-    names = [
-        name
-        for name, kind in zip(sniffed.columns, sniffed.types, strict=True)
-        if str(kind) == "BIGINT"
-    ]
-    if not names:
+    # Columns that begin with integers are read as texts, which are then checked.
+    types = []
+    checked = []
+    for name, kind in zip(sniffed.columns, sniffed.types, strict=True):
+        if str(kind) == "BIGINT":
+            types.append(f"{_DUCKDB.text(name)}: 'VARCHAR'")
+            checked.append(f"{_whole_number(name, path)} AS {_DUCKDB.identifier(name)}")
+    if not types:
         return sniffed
-    texts = ", ".join(f"{_DUCKDB.text(name)}: 'VARCHAR'" for name in names)
-    checked = ", ".join(
-        f"{_whole_number(name, path)} AS {_DUCKDB.identifier(name)}" for name in names
-    )
     return duckdb.sql(
-        f"SELECT * REPLACE ({checked}) FROM {reader}, types = {{{texts}}})"
+        f"SELECT * REPLACE ({', '.join(checked)}) FROM {reader},"
+        f" types = {{{', '.join(types)}}})"
     )
 
 
 def _whole_number(name, path):
+    """Return an expression of SQL that reads a text as an integer, and fails at any
+    other number.
+    """
     column = _DUCKDB.identifier(name)
-    number, whole = f"TRY_CAST({column} AS DOUBLE)", f"TRY_CAST({column} AS BIGINT)"
+    number = f"TRY_CAST({column} AS DOUBLE)"
+    whole = f"TRY_CAST({column} AS BIGINT)"
     # 01 is not 1
     is_number = (
         f"{number} = {whole} AND NOT ({column} LIKE '0_%' AND {column} NOT LIKE '0.%')"

@@ -53,24 +53,22 @@ def binned(columns, strategy):
     histogram.refine(
         lambda cells: _is_cut(cells, strategy, n_bins[cells.segment[0]], weighted)
     )
-    parts = zip(histogram.by_segment().items(), n_bins, strict=True)
-    return {
-        key: statistics_of(cells, _edges(cells, strategy, n, weighted))
-        for (key, cells), n in parts
-    }
+    statistics = {}
+    for (key, cells), n in zip(histogram.by_segment().items(), n_bins, strict=True):
+        edges = _edges(cells, strategy, n, weighted)
+        statistics[key] = statistics_of(cells, edges)
+    return statistics
 
 
 def statistics_of(cells, edges):
     """Return the bin statistics of cells that no edge cuts."""
     bins = assign_bins(cells.high, edges)
-    sums = {
-        name: np.bincount(bins, cells[name], len(edges) - 1)
-        for name in _SUMS
-        if name in cells
-    }
-    return unchecked_statistics(
-        edges, **sums | {"count": sums["count"].astype(np.int64)}
-    )
+    sums = {}
+    for name in _SUMS:
+        if name in cells:
+            sums[name] = np.bincount(bins, cells[name], len(edges) - 1)
+    sums["count"] = sums["count"].astype(np.int64)
+    return unchecked_statistics(edges, **sums)
 
 
 def equal_mass_cells(cells, n_bins, weighted):
@@ -96,11 +94,10 @@ def _edges(cells, strategy, n_bins, weighted):
         return EqualWidth(n_bins)._edges_of(cells.low)
     if type(strategy) is FixedEdges:
         return strategy._edges_of(cells.low)
-    cuts = (
-        np.arange(len(cells.low))
-        if n_bins is None
-        else equal_mass_cells(cells, n_bins, weighted)
-    )
+    if n_bins is None:
+        cuts = np.arange(len(cells.low))
+    else:
+        cuts = equal_mass_cells(cells, n_bins, weighted)
     scores = np.unique(np.append(cells.low, cells.high))
     edges = edges_above(scores, np.searchsorted(scores, cells.low[cuts]))
     edges[[0, -1]] = 0, 1
@@ -112,13 +109,11 @@ def _n_bins(cells, strategy, weighted):
     if type(strategy) not in (EqualWidth, EqualMass):
         return None
     # More equal-mass bins than rows are one per row, however many are asked for.
-    bound = {"maximum": 2**53} if type(strategy) is EqualMass and not weighted else {}
-    return resolve_n_bins(
-        strategy.n_bins,
-        int(cells.count.sum()),
-        cells.weight if weighted else None,
-        **bound,
-    )
+    options = {}
+    if type(strategy) is EqualMass and not weighted:
+        options["maximum"] = 2**53
+    weight = cells.weight if weighted else None
+    return resolve_n_bins(strategy.n_bins, int(cells.count.sum()), weight, **options)
 
 
 def _check_few_scores(histogram):

@@ -31,14 +31,13 @@ def clear_errors():
     except Exception as error:
         if not type(error).__module__.startswith(("duckdb", "_duckdb")):
             raise
-        kind, text = type(error).__name__, str(error)
+        kind = type(error).__name__
+        text = str(error)
         if "CSV" in text:
-            shown = " ".join(
-                text.split("Error: ", 1)[-1]
-                .split("Possible ")[0]
-                .split("Column ")[0]
-                .split()
-            )
+            # What is wrong, without the advice and the settings that follow.
+            wrong = text.split("Error: ", 1)[-1]
+            wrong = wrong.split("Possible ")[0].split("Column ")[0]
+            shown = " ".join(wrong.split())
             raise ValueError(f"The file cannot be read: {shown}") from error
         if kind == "ConversionException" and "nan" in text.lower():
             raise hidden_nan() from error
@@ -114,15 +113,13 @@ class PredictionTable:
         pos_label: Any = None,
         on_invalid: Literal["raise", "drop"] = "raise",
     ):
-        self._by_is_one, self._names = (
-            isinstance(by, str),
-            {
-                "label": label,
-                "score": score,
-                "weight": weight,
-                "by": by,
-            },
-        )
+        self._by_is_one = isinstance(by, str)
+        self._names = {
+            "label": label,
+            "score": score,
+            "weight": weight,
+            "by": by,
+        }
         self._columns = binary_columns(
             data,
             label=label,
@@ -274,20 +271,17 @@ class PredictionTable:
     @classmethod
     def _of(cls, columns, by, names):
         table = object.__new__(cls)
-        table._columns, table._by_is_one, table._names = (
-            columns,
-            isinstance(by, str),
-            names,
-        )
+        table._columns = columns
+        table._by_is_one = isinstance(by, str)
+        table._names = names
         return table
 
     def __repr__(self):
-        shown = ", ".join(
-            f"{name}={value!r}"
-            for name, value in self._names.items()
-            if value is not None
-        )
-        return f"PredictionTable({self._columns.frame.implementation}, {shown})"
+        arguments = [f"{self._columns.frame.implementation}"]
+        for name, value in self._names.items():
+            if value is not None:
+                arguments.append(f"{name}={value!r}")
+        return f"PredictionTable({', '.join(arguments)})"
 
     @clear_errors()
     def invalid_rows(self) -> dict[str, int]:
@@ -492,6 +486,6 @@ class PredictionTable:
             if not parts:
                 raise ValueError("The table has no valid row: see invalid_rows().")
             return parts[()]
-        return (
-            {key[0]: part for key, part in parts.items()} if self._by_is_one else parts
-        )
+        if self._by_is_one:
+            return {key[0]: part for key, part in parts.items()}
+        return parts

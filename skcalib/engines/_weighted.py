@@ -31,48 +31,53 @@ def label_pairs(columns, is_apart=None):
     variance, by segment.
 
     A sum of any smooth function of the scores is then right to the fourth power of the
-    width of a cell. Cells that hold much of the weight are split, and those in which
-    `is_apart(cells)` down to distinct scores.
+    width of a cell. Cells that hold much of the weight are split further, and those in
+    which `is_apart(cells)` down to distinct scores.
     """
 
     def is_needed(cells):
-        heavy = cells.weight > _LARGEST_SHARE * cells.weight.sum()
-        return heavy if is_apart is None else heavy | is_apart(cells)
+        is_heavy = cells.weight > _LARGEST_SHARE * cells.weight.sum()
+        if is_apart is None:
+            return is_heavy
+        return is_heavy | is_apart(cells)
 
-    histogram = ScoreHistogram(
-        columns, MOMENTS, fine_cell(_BITS_OF_SEGMENT if columns.by else _BITS)
-    )
+    bits = _BITS_OF_SEGMENT if columns.by else _BITS
+    histogram = ScoreHistogram(columns, MOMENTS, fine_cell(bits))
     histogram.refine(is_needed)
     return {key: _pairs(cells) for key, cells in histogram.by_segment().items()}
 
 
 def _pairs(cells):
     """Return two scores a cell and label as weighted rows."""
+    # Sums over the rows of each label: weights, and their distances from the nearer of
+    # 0 and 1 and its square.
     events = (cells.weighted_label, cells.distance_label, cells.distance_squared_label)
     others = (
-        sums - own
-        for sums, own in zip(
-            (cells.weight, cells.distance, cells.distance_squared), events, strict=True
-        )
+        cells.weight - cells.weighted_label,
+        cells.distance - cells.distance_label,
+        cells.distance_squared - cells.distance_squared_label,
     )
-    mirrored = cells.low > 0.5
-    low, high = (np.where(mirrored, 1 - end, end) for end in (cells.low, cells.high))
-    low, high = np.minimum(low, high), np.maximum(low, high)
-    parts = []
-    for label, sums in ((1, events), (0, others)):
-        total, distances, squares = sums
+    # The limits of the distance in each cell.
+    is_mirrored = cells.low > 0.5
+    low = np.where(is_mirrored, 1 - cells.high, cells.low)
+    high = np.where(is_mirrored, 1 - cells.low, cells.high)
+    labels = []
+    scores = []
+    weights = []
+    for label, (total, distances, squares) in ((1, events), (0, others)):
         divisor = np.where(total > 0, total, 1.0)
         mean = np.clip(distances / divisor, low, high)
-        for weight, distance in two_points(
-            total, mean, squares / divisor - mean**2, low, high
-        ):
-            score = np.where(mirrored, 1 - distance, distance).clip(
-                cells.low, cells.high
-            )
-            parts.append((np.full(len(score), label), score, weight))
-    labels, scores, weights = map(np.concatenate, zip(*parts, strict=True))
-    kept = weights > 0
-    return WeightedScores(labels[kept], scores[kept], weights[kept])
+        variance = squares / divisor - mean**2
+        for weight, distance in two_points(total, mean, variance, low, high):
+            score = np.where(is_mirrored, 1 - distance, distance)
+            labels.append(np.full(len(score), label))
+            scores.append(score.clip(cells.low, cells.high))
+            weights.append(weight)
+    weights = np.concatenate(weights)
+    counts = weights > 0
+    return WeightedScores(
+        np.concatenate(labels)[counts], np.concatenate(scores)[counts], weights[counts]
+    )
 
 
 def pooled(columns, bits):
@@ -114,11 +119,17 @@ def exact_cumulative_error(columns, metric, *, two_sided):
 
 
 def _may_hold_extreme(cells, two_sided):
+    """Return the cells in which the cumulative difference of events and scores may be
+    largest or smallest.
+
+    Inside a cell it is at most what all its events before all its scores would make it.
+    """
     after = np.cumsum(cells.weighted_label - cells.weighted_score)
     before = np.append(0.0, after[:-1])
     highest = before + cells.weighted_label - cells.weighted_score_label
     lowest = before - (cells.weighted_score - cells.weighted_score_label)
-    most, least = max(after.max(), 0.0), min(after.min(), 0.0)
+    most = max(after.max(), 0.0)
+    least = min(after.min(), 0.0)
     if not two_sided:
         most = max(most, -least)
         least = -most

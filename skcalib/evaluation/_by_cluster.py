@@ -104,6 +104,7 @@ class CalibrationByCluster(ResultTable):
         return "\n".join(lines)
 
     def _sentence(self, name):
+        """Return what is pooled of a quantity as a sentence."""
         if name not in self.pooled:
             return f"{_WORDS[name]}: not pooled. {self.not_pooled[name]}"
         mean, low, high = self.pooled[name]
@@ -311,6 +312,9 @@ class _ClusterFit:
         return brentq(excess, -_LARGEST_INTERCEPT, _LARGEST_INTERCEPT, xtol=1e-12)
 
     def _intercept(self):
+        """Set calibration in the large, the shift of the log-odds that gives the
+        observed number of events; return why there is none, or "".
+        """
         if self.n_events in (0, self.n):
             self.intervals["intercept"] = (np.nan, np.nan, np.nan)
             return "all samples are of one class"
@@ -321,6 +325,9 @@ class _ClusterFit:
         return ""
 
     def _slope(self):
+        """Set the slope of a logistic regression on the log-odds; return why there is
+        none, or "".
+        """
         self.intervals["slope"] = (np.nan, np.nan, np.nan)
         if self.n_events in (0, self.n):
             return ""  # said for the intercept
@@ -348,18 +355,23 @@ def _pooled_quantities(fits, names, level):
     """Return pooled means, deviations, prediction limits and reasons by quantity."""
     found = {"pooled": {}, "between": {}, "prediction": {}, "not_pooled": {}}
     for quantity in _QUANTITIES:
-        defined = [quantity in fit.pooling for fit in fits]
-        left_out = [str(name) for name in names[~np.array(defined)]]
+        # estimates with their variances
+        pairs = []
+        left_out = []
+        for name, fit in zip(names, fits, strict=True):
+            if quantity in fit.pooling:
+                pairs.append(fit.pooling[quantity])
+            else:
+                left_out.append(str(name))
         if left_out:
             found["not_pooled"][quantity] = f"Left out: {', '.join(left_out)}."
-        if sum(defined) < _FEWEST_CLUSTERS:
-            reason = (
-                f"{sum(defined)} cluster{'s' * (sum(defined) != 1)} with an estimate:"
-                f" at least {_FEWEST_CLUSTERS} are needed."
+        if len(pairs) < _FEWEST_CLUSTERS:
+            clusters = "cluster" if len(pairs) == 1 else "clusters"
+            found["not_pooled"][quantity] = (
+                f"{len(pairs)} {clusters} with an estimate: at least"
+                f" {_FEWEST_CLUSTERS} are needed."
             )
-            found["not_pooled"][quantity] = reason
             continue
-        pairs = [fit.pooling[quantity] for fit in fits if quantity in fit.pooling]
         estimates, variances = np.array(pairs).T
         mean = pooled(estimates, variances, level)
         low, high = prediction_limits(estimates, variances, level)

@@ -3,18 +3,16 @@ paired differences.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array, hstack
-from scipy.special import ndtr, ndtri, stdtr, stdtrit
+from scipy.sparse import hstack
 from sklearn.utils import check_random_state
 
 from skcalib._cells.reductions import binary_tasks, counted_rows
-from skcalib._errors.binned import BinnedError, GroupwiseError
 from skcalib._errors.error import ClassPowers
 from skcalib._errors.proper_scores import LOSSES, brier_score, log_loss
 from skcalib._inference.adjustment import holm
@@ -26,25 +24,27 @@ from skcalib._input.scored_labels import check_scored_labels
 from skcalib._intervals.influence import (
     Influence,
     cluster_codes,
-    tail_degrees,
-    too_few_units,
 )
 from skcalib._intervals.rare import mean_loss_interval
 from skcalib._verdicts import interval_words, level_words, pvalue_words, rounded
+from skcalib.evaluation._paired_differences import (
+    Mean,
+    is_mean_over_pairs,
+    mean_over_pairs,
+    paired_difference,
+    square_and_add,
+    with_pvalue,
+)
 from skcalib.metrics import calibration_error_interval
 from skcalib.metrics._interval import unwrapped_metric
 from skcalib.metrics._registry import metric_of, scorers
 
-# pairs of different units in a bin, as a share of all, below which there are none
-_FEW = 1e-9
 _LATEX = {
     **{mark: f"\\{mark}" for mark in "&%$#_{}"},
     "\\": r"\textbackslash{}",
     "~": r"\~{}",
     "^": r"\^{}",
 }
-
-
 _COLUMNS = (
     "model",
     "metric",
@@ -322,16 +322,16 @@ def compare(
     """  # noqa: E501
     level = check_confidence_level(confidence_level)
     check_int(n_resamples, "n_resamples")
-    options_of_data = {
-        "sample_weight": sample_weight,
-        "pos_label": pos_label,
-        "labels": labels,
-    }
-    given = {
-        name: value for name, value in options_of_data.items() if value is not None
-    }
+    # What all metrics are given; those of the user may lack what is not needed.
+    reading = {}
+    if sample_weight is not None:
+        reading["sample_weight"] = sample_weight
+    if pos_label is not None:
+        reading["pos_label"] = pos_label
+    if labels is not None:
+        reading["labels"] = labels
     models = _models_by_name(models)
-    data, reference = _check_models(y_true, models, reference, given)
+    data, reference = _check_models(y_true, models, reference, reading)
     counted_rows(data[reference], weight_type)  # for its checks
     cluster = None
     if clusters is not None:
@@ -345,7 +345,7 @@ def compare(
         "n_resamples": n_resamples,
         "random_state": check_random_state(random_state).randint(2**31),
     }
-    rows = _Rows(y_true, models, data, reference, given, options)
+    rows = _Rows(y_true, models, data, reference, reading, options)
     columns = {name: [] for name in _COLUMNS}
     is_other = np.array([name != reference for name in models])
     for label, metric in _check_metrics(metrics).items():
@@ -369,12 +369,10 @@ def _models_by_name(models):
     return {name: models[name] for name in models.columns}
 
 
-def _check_models(y_true, models, reference, given):
-    if (
-        not isinstance(models, dict)
-        or len(models) < 2
-        or any(not isinstance(name, str) for name in models)
-    ):
+def _check_models(y_true, models, reference, reading):
+    """Return the validated rows of each model, and the name of the reference."""
+    are_models = isinstance(models, dict) and len(models) >= 2
+    if not are_models or any(not isinstance(name, str) for name in models):
         raise ValueError(
             "models must be a dict from names (str) to probabilities, two or more,"
             f" found {models!r:.80}."
@@ -388,47 +386,49 @@ def _check_models(y_true, models, reference, given):
     data = {}
     for name, y_proba in models.items():
         try:
-            data[name] = check_scored_labels(y_true, y_proba, drop=False, **given)
-        except (TypeError, ValueError) as error:
-            text = f"models[{name!r}]: {error}"
-            raise (TypeError if isinstance(error, TypeError) else ValueError)(
-                text
-            ) from None
+            data[name] = check_scored_labels(y_true, y_proba, drop=False, **reading)
+        except TypeError as error:
+            raise TypeError(f"models[{name!r}]: {error}") from None
+        except ValueError as error:
+            raise ValueError(f"models[{name!r}]: {error}") from None
     return data, reference
+
+
+def _name_of(metric):
+    """Return the name of a function, with the options that a partial gives it."""
+    function, params = unwrapped_metric(metric, {})
+    name = getattr(function, "__name__", type(function).__name__)
+    if not params:
+        return name
+    options = [f"{option}={value!r}" for option, value in params.items()]
+    return f"{name}({', '.join(options)})"
 
 
 def _check_metrics(metrics):
     """Return the metrics by the names that the table gives them."""
-    known = {
-        name.removeprefix("neg_"): partial(metric, **options)
-        for name, (metric, options) in scorers().items()
-    }
-    found = {}
-    for metric in (
-        [metrics] if isinstance(metrics, str) or callable(metrics) else metrics
-    ):
+    known = {}
+    for name, (metric, options) in scorers().items():
+        known[name.removeprefix("neg_")] = partial(metric, **options)
+    if isinstance(metrics, str) or callable(metrics):
+        metrics = [metrics]
+    by_name = {}
+    for metric in metrics:
+        if isinstance(metric, str) and metric not in known:
+            raise ValueError(
+                f"metrics: there is no {metric!r}. The names are"
+                f" {', '.join(sorted(known))}."
+            )
         if isinstance(metric, str):
-            if metric not in known:
-                raise ValueError(
-                    f"metrics: there is no {metric!r}. The names are"
-                    f" {', '.join(sorted(known))}."
-                )
             name = metric
             metric = known[metric]
         else:
-            function, params = unwrapped_metric(metric, {})
-            options = ", ".join(
-                f"{option}={value!r}" for option, value in params.items()
-            )
-            name = getattr(
-                function, "__name__", type(function).__name__
-            ) + f"({options})" * bool(options)
-        if name in found:
+            name = _name_of(metric)
+        if name in by_name:
             raise ValueError(f"metrics holds {name!r} twice.")
-        found[name] = metric
-    if not found:
+        by_name[name] = metric
+    if not by_name:
         raise ValueError("metrics is empty: name one, for example 'brier_score'.")
-    return found
+    return by_name
 
 
 class _Line(NamedTuple):
@@ -442,19 +442,6 @@ class _Line(NamedTuple):
     difference_high: float
     pvalue: float
     reason: str
-
-
-class _Mean(NamedTuple):
-    """A mean, the influence of rows on it, or of units with the sums of their pairs.
-
-    `mass` is the weight of the units, `cluster_mass` the same where these are clusters.
-    """
-
-    estimate: float
-    influence: object
-    sums: object = None
-    cluster_mass: np.ndarray | None = None
-    mass: np.ndarray | None = None
 
 
 class _Rows(NamedTuple):
@@ -492,11 +479,11 @@ class _Rows(NamedTuple):
         level = self.options["confidence_level"]
 
         def paired(name):
-            return _paired(means[name], means[self.reference], level)
+            return paired_difference(means[name], means[self.reference], level)
 
         def as_if_independent(name):
             found = square_and_add(intervals[name], intervals[self.reference])
-            return _with_pvalue(*found, level)
+            return with_pvalue(*found, level)
 
         if function in (log_loss, brier_score):
             intervals, means = self._of_losses(function is brier_score)
@@ -506,11 +493,12 @@ class _Rows(NamedTuple):
             return self._bootstrapped(partial(function, **params))
         error = row.error_of(params)
         options = {"metric": metric, **self.given, **self.options}
-        intervals = {
-            name: calibration_error_interval(self.y_true, scores, **options)
-            for name, scores in self.models.items()
-        }
-        if not _is_mean_over_pairs(error):
+        intervals = {}
+        for name, y_proba in self.models.items():
+            intervals[name] = calibration_error_interval(
+                self.y_true, y_proba, **options
+            )
+        if not is_mean_over_pairs(error):
             return intervals, as_if_independent
         means = {}
         for name, data in self.data.items():
@@ -519,10 +507,11 @@ class _Rows(NamedTuple):
         return intervals, paired
 
     def _of_losses(self, is_brier):
-        """Return the intervals of mean losses by model, and the means as `_Mean`."""
+        """Return the intervals of mean losses by model, and the means as `Mean`."""
         level = self.options["confidence_level"]
         loss_of = LOSSES["brier" if is_brier else "log"]
-        own, means = {}, {}
+        intervals = {}
+        means = {}
         for name, rows in self.data.items():
             data, cluster = self._kept(rows)
             loss = loss_of(data.scores, data.labels)
@@ -539,40 +528,44 @@ class _Rows(NamedTuple):
                 )
             else:
                 low, high, reason = influence.interval(estimate, level)
-            own[name] = IntervalEstimate(estimate, low, high, reason=reason)
-            means[name] = _Mean(estimate, influence)
-        return own, means
+            intervals[name] = IntervalEstimate(estimate, low, high, reason=reason)
+            means[name] = Mean(estimate, influence)
+        return intervals, means
 
     def _bootstrapped(self, metric):
         """Compare a function of labels and probabilities that is no error of the
         library by a basic bootstrap.
         """
-        values = {
-            name: partial(metric, self.y_true, y_proba, **self.given)
-            for name, y_proba in self.models.items()
-        }
+        metric_of = {}
+        for name, y_proba in self.models.items():
+            metric_of[name] = partial(metric, self.y_true, y_proba, **self.given)
         level = self.options["confidence_level"]
-        base = values[self.reference]
+        metric_of_reference = metric_of[self.reference]
 
         def interval(function):
             estimate = float(function())
+            # the same resamples for all
             rng = check_random_state(self.options["random_state"])
-            options = level, self.options["n_resamples"], rng
             limits = basic_limits(
                 function,
                 self.data[self.reference],
                 estimate,
-                *options,
+                level,
+                self.options["n_resamples"],
+                rng,
                 cluster=self.options["clusters"],
             )
             return IntervalEstimate(estimate, *limits)
 
         def difference(name):
-            found = interval(lambda **weight: values[name](**weight) - base(**weight))
-            return _with_pvalue(found, found.estimate, level)
+            def to_reference(**weight):
+                return metric_of[name](**weight) - metric_of_reference(**weight)
 
-        own = {name: interval(function) for name, function in values.items()}
-        return own, difference
+            found = interval(to_reference)
+            return with_pvalue(found, found.estimate, level)
+
+        intervals = {name: interval(function) for name, function in metric_of.items()}
+        return intervals, difference
 
     def _kept(self, data):
         """Return the rows of positive weight, and their clusters."""
@@ -598,17 +591,19 @@ class _Rows(NamedTuple):
         sums = []
         for task in binary_tasks(data, error.multiclass, pooled=True):
             unit_of_pair = np.repeat(unit, task.n_columns)
-            of_task = _mean_over_pairs(task, unit_of_pair, len(names), error)
-            means.append(of_task[0])
-            influences.append(of_task[1])
-            sums.append(of_task[2])
+            mean, influence, sums_of_task = mean_over_pairs(
+                task, unit_of_pair, len(names), error
+            )
+            means.append(mean)
+            influences.append(influence)
+            sums.append(sums_of_task)
         classes = ClassPowers.of(data, error)
         # products of two sums get the weight of their class
         factors = [1.0]
         if classes.weight is not None:
             factors = np.sqrt(classes.weight)
         weighted = [factor * table for factor, table in zip(factors, sums, strict=True)]
-        return _Mean(
+        return Mean(
             float(classes.combine(np.stack(means, axis=-1))),
             classes.combine(np.stack(influences, axis=-1)),
             hstack(weighted, format="csr"),
@@ -625,24 +620,6 @@ class _Rows(NamedTuple):
         return repeated._replace(sample_weight=None)
 
 
-def square_and_add(one, other):
-    """Return the interval of the difference of two independent estimates, and its
-    centre.
-
-    An estimate that lies above its own interval counts as the interval's end: there it
-    has no label noise.
-    """
-    (estimate, low, high), (base, base_low, base_high) = one, other
-    first, second = min(max(estimate, low), high), min(max(base, base_low), base_high)
-    below = np.hypot(first - low, base_high - second)
-    above = np.hypot(high - first, second - base_low)
-    centre = first - second
-    return (
-        IntervalEstimate(estimate - base, float(centre - below), float(centre + above)),
-        centre,
-    )
-
-
 def _largest_brier(scores):
     """Return the largest Brier score that a row can have."""
     if scores.ndim == 1:
@@ -650,137 +627,3 @@ def _largest_brier(scores):
     # sum of s_k^2, with s_j^2 replaced by (1 - s_j)^2 for the least likely class j
     squares = np.sum(scores.astype(np.float64) ** 2, axis=1)
     return float(np.max(squares + 1 - 2 * scores.min(axis=1)))
-
-
-def _with_pvalue(difference, centre, level):
-    """Return a difference and the p-value of the normal law behind the interval on the
-    side of 0.
-    """
-    reach = centre - difference.low if centre > 0 else difference.high - centre
-    z = abs(centre) / reach * ndtri((1 + level) / 2) if reach > 0 else np.inf
-    return difference, float(2 * ndtr(-z)) if centre else 1.0
-
-
-def _paired(one, other, level):
-    """Return the difference of two `_Mean` with its limits, and its p-value."""
-    difference = one.estimate - other.estimate
-    if one.sums is None:
-        values = one.influence.values - other.influence.values
-        if difference == 0 and not values.any():  # no row tells the models apart
-            return IntervalEstimate(0.0, 0.0, 0.0), 1.0
-        error, degrees, reason = replace(one.influence, values=values).spread()
-        if error == 0:
-            reason = "the models differ by the same in all rows"
-    else:
-        error, degrees, reason = _spread_of_pairs(one, other)
-    if reason:
-        return IntervalEstimate(difference, np.nan, np.nan, reason=reason), np.nan
-    if error == 0:
-        limits = IntervalEstimate(difference, difference, difference)
-        return limits, float(difference == 0)
-    width = float(stdtrit(degrees, (1 + level) / 2) * error)
-    pvalue = float(2 * stdtr(degrees, -abs(difference) / error))
-    return (
-        IntervalEstimate(difference, difference - width, difference + width),
-        pvalue,
-    )
-
-
-def _spread_of_pairs(one, other):
-    """Return standard error and degrees of freedom of a difference of means over pairs,
-    and why there are none.
-    """
-    if one.cluster_mass is None:
-        reason = too_few_units(one.mass, importance=True)
-    else:
-        codes = np.arange(len(one.cluster_mass))
-        reason = too_few_units(one.cluster_mass, cluster=codes)
-    if reason:
-        return np.nan, np.nan, reason
-    values = one.influence - other.influence
-    n_units = len(values)
-    square, fourth = np.sum(values**2), np.sum(values**4)
-    if square == 0:
-        return 0.0, 1.0, ""
-    degrees = min(tail_degrees(n_units, square, fourth), n_units - 1)
-    if one.cluster_mass is not None:
-        # Satterthwaite's with a correlation of 1: pairs do not show another one
-        squares = one.cluster_mass**2
-        degrees = min(degrees, squares.sum() ** 2 / np.sum(squares**2))
-    error = np.sqrt(square * n_units / (n_units - 1)) / n_units
-    # the jackknife counts the part of the variance that is of pairs twice
-    of_pairs = _variance_of_pairs(one.sums, other.sums)
-    error = np.sqrt(max(error**2 - of_pairs, of_pairs))
-    return float(error), float(max(degrees, 1.0)), ""
-
-
-def _is_mean_over_pairs(error):
-    """Return whether an error is the unbiased signed square."""
-    is_binned = isinstance(error, BinnedError) and not isinstance(error, GroupwiseError)
-    return is_binned and error.squared and error.method == "unbiased"
-
-
-def _mean_over_pairs(task, unit, n_units, error):
-    """Return sum over bins of (share) x (mean of r_i r_j over pairs of rows of
-    different units), r = y - s.
-
-    Beside it stand the influences of the units, what the sum would change without one
-    of them, times n_units - 1; and sums x (n_units, n_bins) of centred residuals whose
-    products x_i x_j are the terms of the pairs.
-    """
-    strategy = error.binning
-    edges = strategy._edges_of(*task.sorted_for(strategy))
-    n_bins = len(edges) - 1
-    weight = task.sample_weight
-    if weight is None:
-        weight = np.ones(len(unit))
-    code = np.searchsorted(edges[1:-1], task.scores)
-
-    # 1. The weight and the sum of residuals of each unit in each bin that it has.
-    cells, index = np.unique(unit * n_bins + code, return_inverse=True)
-    residual = task.labels - task.scores.astype(np.float64)
-    mass = np.bincount(index, weight)
-    total = np.bincount(index, weight * residual)
-    moments = np.stack((mass, total, mass**2, total**2))
-
-    # 2. The term of each bin, from the sums over its units.
-    unit, code = np.divmod(cells, n_bins)
-    of_bins = np.stack([np.bincount(code, moment, n_bins) for moment in moments])
-    terms = _terms(*of_bins)
-
-    # 3. The mean without each unit in turn, whose terms alone change.
-    lost_terms = terms[code] - _terms(*(of_bins[:, code] - moments))
-    lost = np.bincount(unit, lost_terms, n_units)
-    left_weight = weight.sum() - np.bincount(unit, mass, n_units)
-    without = (terms.sum() - lost) / left_weight
-    influence = (n_units - 1) * (without.mean() - without)
-
-    # 4. Centred sums, scaled so that their products are the terms of the pairs.
-    pairs = of_bins[0] ** 2 - of_bins[2]
-    bin_weight = np.maximum(of_bins[0], 1e-300)
-    has_pairs = pairs > _FEW * bin_weight**2
-    share = np.divide(bin_weight, pairs, out=np.zeros(n_bins), where=has_pairs)
-    scale = np.sqrt(share / weight.sum())
-    mean_residual = of_bins[1] / bin_weight
-    centred = scale[code] * (total - mass * mean_residual[code])
-    sums = csr_array((centred, (unit, code)), (n_units, n_bins))
-    return terms.sum() / weight.sum(), influence, sums
-
-
-def _variance_of_pairs(one, other):
-    """Return 2 sum over i != j of (x_i x_j - z_i z_j)^2, the variance of a difference
-    of means over pairs alone.
-    """
-    pairs = (one, one, 1), (other, other, 1), (one, other, -2)
-    squares = sum(sign * (a.T @ b).power(2).sum() for a, b, sign in pairs)
-    own = one.power(2).sum(axis=1) - other.power(2).sum(axis=1)
-    return float(max(2 * (squares - own @ own), 0.0))
-
-
-def _terms(mass, total, squared_mass, squares):
-    """Return mass x (mean product of two different units of a bin), 0 where there is
-    one unit only.
-    """
-    pairs = mass**2 - squared_mass
-    some = pairs > _FEW * mass**2
-    return np.where(some, mass * (total**2 - squares) / np.where(some, pairs, 1), 0)

@@ -147,17 +147,23 @@ def recalibrated_by_fold(recalibrator, fold, columns, codes, groups=None):
     Unchanged where these are all of one class. A recalibrator of groups is given the
     group of each row.
     """
+    is_binary = columns.shape[1] == 1
     if len(np.unique(codes[fold.train])) < 2:
-        return columns[:, 0] if columns.shape[1] == 1 else columns
+        return columns[:, 0] if is_binary else columns
+    groups_to_fit = {}
+    groups_to_predict = {}
+    if groups is not None:
+        groups_to_fit["groups"] = groups[fold.train]
+        groups_to_predict["groups"] = groups
     unfitted = clone(recalibrator)
-    own = {} if groups is None else {"groups": groups[fold.train]}
-    unfitted.set_params(
-        **class_parameters(unfitted, np.arange(max(columns.shape[1], 2)))
-    )
+    classes = np.arange(max(columns.shape[1], 2))
+    unfitted.set_params(**class_parameters(unfitted, classes))
     fitted = fitted_clone(
-        unfitted, columns[fold.train], codes[fold.train], fold.train_weight, **own
+        unfitted,
+        columns[fold.train],
+        codes[fold.train],
+        fold.train_weight,
+        **groups_to_fit,
     )
-    recalibrated = fitted.predict_proba(
-        columns, **({} if groups is None else {"groups": groups})
-    )
-    return recalibrated[:, 1] if columns.shape[1] == 1 else recalibrated
+    recalibrated = fitted.predict_proba(columns, **groups_to_predict)
+    return recalibrated[:, 1] if is_binary else recalibrated

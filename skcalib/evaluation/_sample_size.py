@@ -63,17 +63,18 @@ class ValidationSampleSize(ResultTable):
         return f"ValidationSampleSize (n={self.n:,}, n_events={self.n_events:,})"
 
     def __str__(self):
-        needed = {name: getattr(self, name) for name in _WORDS}
-        defined = {name: n for name, n in needed.items() if not isnan(n)}
-        largest = max(defined, key=defined.get)
+        needed = {}
+        for name in _WORDS:
+            if not isnan(getattr(self, name)):
+                needed[name] = getattr(self, name)
+        largest = max(needed, key=needed.get)
         lines = [
             f"{self.n:,} samples with about {self.n_events:,} events are needed at an"
             f" event frequency of {rounded(self.event_frequency)};"
             f" {_WORDS[largest]} needs the most.",
         ]
-        lines.extend(
-            f"- {_WORDS[name]}: {count_words(n)}" for name, n in defined.items()
-        )
+        for name, n in needed.items():
+            lines.append(f"- {_WORDS[name]}: {count_words(n)}")
         return "\n".join(lines)
 
 
@@ -222,6 +223,9 @@ def _n_oe(frequency, width, z):
 
 
 def _n_slope(risk, width, z):
+    """Return the samples for an interval of the slope of this width (Riley et al.
+    2021): from the information of a logistic regression on the log-odds.
+    """
     error = width / (2 * z)
     linear = log_odds(clip_probability(risk))
     information = risk * (1 - risk)
@@ -235,10 +239,14 @@ def _n_slope(risk, width, z):
 
 
 def _n_auc(area, frequency, width, z):
+    """Return the samples for an interval of the area under the ROC curve of this width,
+    by bisection.
+    """
     if not 0.5 <= area < 1:
         return nan
 
     def is_narrow(n):
+        """Return whether n samples make the interval narrow enough."""
         # Newcombe (2006), with n / 2 in place of both numbers of pairs.
         half = n / 2 - 1
         spread = half * (1 - area) / (2 - area) + half * area / (1 + area)
@@ -260,6 +268,9 @@ def _n_auc(area, frequency, width, z):
 
 
 def _n_net_benefit(risk, threshold, width, z):
+    """Return the samples for an interval of the standardised net benefit of this width
+    (Riley et al. 2021), if the risks are right.
+    """
     error = width / (2 * z)
     frequency = risk.mean()
     positive = risk >= threshold

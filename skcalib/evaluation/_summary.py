@@ -24,6 +24,7 @@ from skcalib._input.scored_labels import check_one_event, check_scored_labels
 from skcalib._input.warn import warn
 from skcalib._intervals.influence import Influence
 from skcalib._intervals.rare import area_limits, mean_loss_interval
+from skcalib._rows.blocks import taken, weights_or_ones
 from skcalib._rows.links import log_odds
 from skcalib._verdicts import (
     count_words,
@@ -146,10 +147,9 @@ class CalibrationSummary(ResultTable):
 
     def __str__(self):
         level = f"{level_words(self.confidence_level)} CI"
-        said = {
-            name: f"{words} {_shown(getattr(self, name))}"
-            for name, words in _WORDS.items()
-        }
+        said = {}
+        for name, words in _WORDS.items():
+            said[name] = f"{words} {_shown(getattr(self, name))}"
         ratio = _shown(self.observed_expected, level)
         said["observed_expected"] = f"{_WORDS['observed_expected']} {ratio}"
         frequency = percent_words(self.event_frequency, self.n)
@@ -173,21 +173,17 @@ class CalibrationSummary(ResultTable):
                 f"Intervals allow for the dependence of rows in {self.n_clusters}"
                 " clusters. "
             )
-        for why in dict.fromkeys(self.reasons.values()):
-            names = " and ".join(
-                name for name, reason in self.reasons.items() if reason == why
-            )
-            undefined = all(
-                np.isnan(getattr(getattr(self, name), "estimate", np.nan))
-                for name, reason in self.reasons.items()
-                if reason == why
-            )
-            lead = "Not defined" if undefined else "No interval"
-            text += f"{lead}: {names} ({why.rstrip('.')}). "
-        return (
-            f"{text}(TRIPOD+AI items {'12d, ' * bool(self.n_clusters)}12e, 20a and"
-            " 23a.)"
-        )
+        names_by_reason = {}
+        for name, reason in self.reasons.items():
+            names_by_reason.setdefault(reason, []).append(name)
+        for reason, names in names_by_reason.items():
+            estimates = [
+                getattr(getattr(self, name), "estimate", np.nan) for name in names
+            ]
+            lead = "Not defined" if np.all(np.isnan(estimates)) else "No interval"
+            text += f"{lead}: {' and '.join(names)} ({reason.rstrip('.')}). "
+        items = "12d, 12e" if self.n_clusters else "12e"
+        return f"{text}(TRIPOD+AI items {items}, 20a and 23a.)"
 
 
 def calibration_summary(
@@ -354,21 +350,24 @@ def calibration_summary(
         cluster,
         weight_type == "importance",
     )
-    numbers |= _distances(
-        task, error_hypotheses(LoessError(), data, resampling), (1 - level) / 2
-    )
+    hypotheses = error_hypotheses(LoessError(), data, resampling)
+    numbers |= _distances(task, hypotheses, (1 - level) / 2)
     curve = LoessError().of_task(task)
     gap = curve.curve(curve.cells.event_frequency) - curve.scores
     eci = 100 * float(gap**2 @ curve.share)
     for name, number in numbers.items():
         if np.isnan(number.low):
             reasons[name] = number.reason
-    counts = np.ones(len(rows.weight)) if rows.is_importance else rows.weight
+    counts = rows.weight
+    if rows.is_importance:
+        counts = np.ones(len(rows.weight))
     is_extreme = (rows.scores == 0) | (rows.scores == 1)
     n_extreme = float(counts @ is_extreme)
     joint, inner_slope = _inner_rows(task, rows, is_extreme, numbers, reasons)
     estimates = (numbers.get(name, _UNDEFINED) for name in (*_WORDS, "dxy"))
-    n_clusters = None if cluster is None else int(cluster.max()) + 1
+    n_clusters = None
+    if cluster is not None:
+        n_clusters = int(cluster.max()) + 1
     return CalibrationSummary(
         float(counts.sum()),
         float(counts @ rows.labels),
@@ -396,7 +395,7 @@ def _inner_rows(task, rows, is_extreme, numbers, reasons):
         task = task._replace(
             scores=task.scores[inner],
             labels=task.labels[inner],
-            sample_weight=None if weight is None else weight[inner],
+            sample_weight=taken(weight, inner),
         )
         rows = rows.at(inner)
         slope = _UNDEFINED
@@ -429,7 +428,9 @@ def _joint(task, rows):
     """
     log_odds_of_rows = log_odds(rows.scores)
     coef = slope_fit(task)
-    total, labels, weight = rows.weight.sum(), rows.labels, rows.weight
+    total = rows.weight.sum()
+    labels = rows.labels
+    weight = rows.weight
 
     def log_likelihood(logit):
         return weight @ (labels * logit - np.logaddexp(0, logit))
@@ -457,20 +458,22 @@ def _wald_pvalue(rows, coef, logit):
     q = expit(coef @ design)
     information = (design * (rows.weight * q * (1 - q))) @ design.T
     terms = np.linalg.inv(information) @ design * (rows.labels - q)
-    spreads = [rows.influence(term * rows.weight.sum()).spread() for term in terms]
-    if any(spread.reason for spread in spreads):
+
+    def spread_of(term):
+        return rows.influence(term * rows.weight.sum()).spread()
+
+    intercept = spread_of(terms[0])
+    slope = spread_of(terms[1])
+    degrees = min(intercept.degrees, slope.degrees)
+    if intercept.reason or slope.reason or degrees <= 1:
         return np.nan
-    degrees = min(spread.degrees for spread in spreads)
-    if degrees <= 1:
-        return np.nan
-    errors = np.array([spread.standard_error for spread in spreads])
-    # the covariance in the same form: that of the sum less that of the difference
+    errors = np.array([intercept.standard_error, slope.standard_error])
+    # The covariance in the same form: a quarter of the variance of the sum less that
+    # of the difference.
     scaled = terms / errors[:, None]
-    both = [
-        rows.influence((scaled[0] + sign * scaled[1]) * rows.weight.sum()).spread()
-        for sign in (1, -1)
-    ]
-    correlation = (both[0].standard_error ** 2 - both[1].standard_error ** 2) / 4
+    error_of_sum = spread_of(scaled[0] + scaled[1]).standard_error
+    error_of_difference = spread_of(scaled[0] - scaled[1]).standard_error
+    correlation = (error_of_sum**2 - error_of_difference**2) / 4
     correlation = np.clip(correlation, -1 + 1e-12, 1 - 1e-12)
     z = (coef - np.array([0.0, 1.0])) / errors
     square = z[0] ** 2 + z[1] ** 2 - 2 * correlation * z[0] * z[1]
@@ -482,23 +485,26 @@ def _distances(task, hypotheses, tail):
     """Return mean and quantiles of the distance of the smooth curve from the scores:
     one set of draws for all.
     """
-    power, found = LoessError().of_task(task), {}
+    power = LoessError().of_task(task)
+    observed_curve = power.curve(power.cells.event_frequency)
+    intervals = {}
     for name, quantile in _QUANTILES.items():
-        of_curve = partial(power.distance, quantile=quantile)
-        statistic, observed = (
-            lambda f, of=of_curve: of(power.curve(f)),
-            power.curve(power.cells.event_frequency),
-        )
-        some = replace(
+        distance_of = partial(power.distance, quantile=quantile)
+
+        def statistic(frequency, distance_of=distance_of):
+            return distance_of(power.curve(frequency))
+
+        of_quantile = replace(
             hypotheses,
             statistic=statistic,
-            error=of_curve,
-            observed=float(of_curve(observed)),
+            error=distance_of,
+            observed=float(distance_of(observed_curve)),
         )
-        found[name] = IntervalEstimate(
-            some.observed, *map(float, inverted_limits(some, tail))
+        low, high = inverted_limits(of_quantile, tail)
+        intervals[name] = IntervalEstimate(
+            of_quantile.observed, float(low), float(high)
         )
-    return found
+    return intervals
 
 
 class SummaryRows(NamedTuple):
@@ -517,7 +523,7 @@ class SummaryRows(NamedTuple):
         return cls(
             task.scores.astype(np.float64),
             task.labels.astype(np.float64),
-            np.ones(len(task.scores)) if weight is None else weight,
+            weights_or_ones(weight, len(task.scores)),
             weight_type == "importance",
             cluster,
             level,
@@ -567,7 +573,8 @@ def _observed_expected(rows):
     """Return the ratio of observed to expected events, by a common shift of the
     log-odds.
     """
-    expected, events = rows.mean(rows.scores), rows.mean(rows.labels)
+    expected = rows.mean(rows.scores)
+    events = rows.mean(rows.labels)
     if expected == 0:
         return "no event is expected"
     ratio = events / expected
@@ -605,7 +612,8 @@ def _scaled_brier_score(rows):
     if not 0 < frequency < 1:
         return _ONE_CLASS
     loss = (rows.scores - rows.labels) ** 2
-    brier, spread = rows.mean(loss), frequency * (1 - frequency)
+    brier = rows.mean(loss)
+    spread = frequency * (1 - frequency)
     estimate = 1 - brier / spread
     reason = rows.few_of_a_class()
     if reason:
@@ -650,17 +658,24 @@ OF_ROWS = {
 
 
 def _area_and_influence(s, y, w):
-    """Return the area under the ROC curve and its influence: the components of DeLong,
-    DeLong and Clarke-Pearson.
+    """Return the area under the ROC curve and its influence (n,): the components of
+    DeLong, DeLong and Clarke-Pearson, from scores, boolean labels and weights.
     """
-    place, influence = np.unique(s, return_inverse=True)[1], np.empty(len(s))
+    place = np.unique(s, return_inverse=True)[1]
+    influence = np.empty(len(s))
     for event in (False, True):
-        own, size = y == event, w[y == event].sum()
-        mass = np.bincount(place[~own], w[~own], place.max() + 1)  # of the other class
-        below = ((np.cumsum(mass) - mass / 2) / mass.sum())[place[own]]
-        component = below if event else 1 - below
-        area = w[own] @ component / size  # the same of both classes
-        influence[own] = (
+        # Of each row of this class the share of the other class that its score is
+        # above, ties half: a component of the area.
+        of_class = y == event
+        of_other = ~of_class
+        mass = np.bincount(place[of_other], w[of_other], place.max() + 1)
+        share_below = (np.cumsum(mass) - mass / 2) / mass.sum()
+        component = share_below[place[of_class]]
+        if not event:
+            component = 1 - component
+        size = w[of_class].sum()
+        area = w[of_class] @ component / size  # the same of both classes
+        influence[of_class] = (
             (component - area) * np.sqrt(size / max(size - 1, 1)) * w.sum() / size
         )
     return float(area), influence
@@ -673,6 +688,7 @@ def _rescaled(interval, factor, offset):
 
 
 def _shown(interval, level=""):
+    """Return an estimate with its interval as text."""
     if np.isnan(interval.estimate):
         return "not defined"
     if np.isnan(interval.low):

@@ -166,32 +166,28 @@ def to_javascript(
     as_map = calibration_map(recalibrator)
     writer = _Writer()
     output = writer.write(as_map.output)
-    two_classes, width = as_map.scores.width == 1, len(as_map.classes)
-    result = f"{output}[0]" if two_classes else output
-    invalid = "NaN" if two_classes else f"Array({width}).fill(NaN)"
+    # What is returned for a row, and for one that is no score.
+    if as_map.scores.width == 1:
+        result = f"{output}[0]"
+        of_classes = f"[1 - {result}, {result}]"
+        invalid = "NaN"
+    else:
+        result = output
+        of_classes = output
+        invalid = f"Array({len(as_map.classes)}).fill(NaN)"
     if decision is not None:
-        result, invalid = (
-            _decided(
-                decision, f"[1 - {result}, {result}]" if two_classes else result, writer
-            ),
-            "null",
-        )
+        result = _decided(decision, of_classes, writer)
+        invalid = "null"
     body = [*writer.front(as_map), *writer.steps, f"return {result};"]
     body = [line.replace("INVALID", invalid) for line in body]
     arguments = "score, group" if as_map.group_key is not None else "score"
-    helpers = _used_helpers("\n".join(body))
-    comment = f"// {provenance_text(recalibrator)}"
-    lines = [
-        f"const {name} = (() => {{",
-        f"  {comment}",
-        *(f"  {line}" for line in [*helpers, *writer.constants.values()]),
-    ]
-    lines += [
-        f"  return ({arguments}) => {{",
-        *(f"    {line}" for line in body),
-        "  };",
-        "})();",
-    ]
+    lines = [f"const {name} = (() => {{", f"  // {provenance_text(recalibrator)}"]
+    for line in [*_used_helpers("\n".join(body)), *writer.constants.values()]:
+        lines.append(f"  {line}")
+    lines.append(f"  return ({arguments}) => {{")
+    for line in body:
+        lines.append(f"    {line}")
+    lines += ["  };", "})();"]
     return "\n".join(lines) + "\n"
 
 
@@ -233,6 +229,9 @@ def _decided(decision, probabilities, writer):
 
 
 def _used_helpers(text):
+    """Return the definitions of the helpers that a text calls, in an order in which
+    each stands after those that it calls itself.
+    """
     used = []
     for name, code in reversed(_HELPERS.items()):
         if re.search(rf"(?<![.\w]){name}\(", text):
@@ -264,9 +263,11 @@ class _Writer(FunctionWriter):
         """Return the statements that refuse what is no score, and make `x` of the
         scores.
         """
-        low, high = (
-            (0, 1) if as_map.input == "probability" else (-MAX_MAGNITUDE, MAX_MAGNITUDE)
-        )
+        low = -MAX_MAGNITUDE
+        high = MAX_MAGNITUDE
+        if as_map.input == "probability":
+            low = 0
+            high = 1
         n = as_map.scores.width
         given = "[score]"
         if n > 1:
@@ -299,26 +300,20 @@ class _Writer(FunctionWriter):
         return f"[{', '.join(f'() => {self.write(case)}' for case in node.cases)}][{self._key(node.key)}]()"  # noqa: E501
 
     def _write_Mixture(self, node):
-        terms = [
-            f"{float(w)!r} * {self.write(part)}[i]"
-            for w, part in zip(node.weights, node.parts, strict=True)
-        ]
-        return (
-            f"{self.write(node.parts[0])}.map((_, i) =>"
-            f" {' + '.join([*terms, repr(float(node.constant))])})"
-        )
+        terms = []
+        for weight, part in zip(node.weights, node.parts, strict=True):
+            terms.append(f"{float(weight)!r} * {self.write(part)}[i]")
+        terms.append(repr(float(node.constant)))
+        return f"{self.write(node.parts[0])}.map((_, i) => {' + '.join(terms)})"
 
     def _group_key(self, key):
-        large = [
-            group
-            for group in key.cases
-            if isinstance(group, int) and abs(group) > _LARGEST_INTEGER
-        ]
-        if large:
-            raise ValueError(
-                f"The group {large[0]} is no exact number in JavaScript: name groups by"
-                " strings."
-            )
+        """Return an expression for the number of a row's group."""
+        for group in key.cases:
+            if isinstance(group, int) and abs(group) > _LARGEST_INTEGER:
+                raise ValueError(
+                    f"The group {group} is no exact number in JavaScript: name groups"
+                    " by strings."
+                )
         pairs = self.constant(
             f"new Map({json.dumps(list(key.cases.items())).replace('</', '<' + chr(92) + '/')})"  # noqa: E501
         )

@@ -5,7 +5,6 @@ nothing.
 import inspect
 import warnings
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -58,12 +57,13 @@ _MOST_WORK = 20  # objects that may be asked for each object in the document
 
 
 def _public(module):
-    classes = {name: getattr(module, name) for name in module.__all__}
-    return {
-        name: one
-        for name, one in classes.items()
-        if isinstance(one, type) and not name.startswith("Base")
-    }
+    """Return the public classes of a module by name, without bases."""
+    classes = {}
+    for name in module.__all__:
+        public = getattr(module, name)
+        if isinstance(public, type) and not name.startswith("Base"):
+            classes[name] = public
+    return classes
 
 
 _RECALIBRATORS = {
@@ -267,62 +267,70 @@ class _Encoder:
     def object(self, estimator, where):
         """Return an object of this package as JSON; `where` is how errors name it."""
         if id(estimator) in self.written:
+            # An object that occurs twice is written once, with a number to refer to.
             first = self.written[id(estimator)]
-            number = first.setdefault(
-                "id", sum("id" in other for other in self.written.values()) + 1
-            )
-            return {"same": number}
-        written = self.written[id(estimator)] = {"class": type(estimator).__name__}
+            if "id" not in first:
+                n_numbered = sum("id" in written for written in self.written.values())
+                first["id"] = n_numbered + 1
+            return {"same": first["id"]}
+        written = {"class": type(estimator).__name__}
+        self.written[id(estimator)] = written
         if type(estimator) in CHECKS:
             parameters, attributes = state(estimator)
-        else:
-            parameters = estimator.get_params(deep=False)
-            attributes = {
-                name: value
-                for name, value in vars(estimator).items()
-                if name not in parameters
-            }
+            written["parameters"] = self._values(parameters, where)
+            if attributes:
+                written["fitted"] = self._values(attributes, where)
+            return written
+        parameters = estimator.get_params(deep=False)
+        attributes = dict(vars(estimator))
+        for name in parameters:
+            attributes.pop(name, None)
         written["parameters"] = self._values(parameters, where)
         if attributes:
-            fitted = (
-                self._values
-                if type(estimator) in CHECKS
-                else partial(self._fitted, estimator)
-            )
-            written["fitted"] = fitted(attributes, where)
+            written["fitted"] = self._fitted(estimator, attributes, where)
         return written
 
     def _fitted(self, estimator, attributes, where):
+        """Return the fitted attributes of a recalibrator, all by name, as JSON: without
+        those that follow from others.
+        """
         check_fitted(estimator)
         if getattr(estimator, "n_rounds_", 0) > 0:
             raise ValueError(
                 f"{where} cannot be written as JSON: it made {estimator.n_rounds_}"
                 " rounds of corrections."
             )
-        of_part, parts = estimator._part_attributes, attributes.pop(_PARTS, None)
-        follow = (
-            estimator._derived.keys()
-            | {"_fitted_with_"}
-            | (set() if parts is None else of_part.keys())
-        )
-        own = {name: value for name, value in attributes.items() if name not in follow}
-        unknown = own.keys() - _checks(estimator).keys()
+        of_part = estimator._part_attributes
+        parts = attributes.pop(_PARTS, None)
+        follow = estimator._derived.keys() | {"_fitted_with_"}
+        if parts is not None:
+            follow |= of_part.keys()
+        stored = {}
+        for name, value in attributes.items():
+            if name not in follow:
+                stored[name] = value
+        unknown = stored.keys() - _checks(estimator).keys()
         if unknown:
             raise ValueError(
                 f"{where} cannot be written: its class declares no check of"
                 f" {min(unknown)}."
             )
-        written = self._values(own, where)
+        written = self._values(stored, where)
         if parts is not None:
-            of_parts = ({name: vars(part)[name] for name in of_part} for part in parts)
-            written[_PARTS] = [self._values(part, where) for part in of_parts]
+            written[_PARTS] = []
+            for part in parts:
+                stored = {name: vars(part)[name] for name in of_part}
+                written[_PARTS].append(self._values(stored, where))
         return written
 
     def _values(self, values, where):
         return {name: self._value(value, where, name) for name, value in values.items()}
 
     def _value(self, value, where, name):
+        """Return one parameter or attribute as JSON."""
+
         def nested(inner):
+            """Return an object inside the value as JSON, if it is of this package."""
             if type(inner) is FrozenEstimator:
                 return {"frozen": nested(inner.estimator)}
             if type(inner) is _CLASSES.get(type(inner).__name__):
@@ -348,8 +356,12 @@ class _Decoder:
     """
 
     def __init__(self, document):
-        self.written, self.made, self.n_objects = {}, {}, 0
-        self.cost, self.inner, self.work = {}, [0], 0
+        self.written = {}
+        self.made = {}
+        self.n_objects = 0
+        self.cost = {}
+        self.inner = [0]
+        self.work = 0
         self._find_objects(document)
 
     def whole(self, document):
@@ -373,15 +385,17 @@ class _Decoder:
             estimator = self._same(data["same"], where)
         else:
             check_keys(data, {"class", "parameters"}, {"fitted", "id"}, where)
-            estimator = (
-                self._same(data["id"], where)
-                if "id" in data
-                else self._object(data, where)
-            )
+            if "id" in data:
+                estimator = self._same(data["id"], where)
+            else:
+                estimator = self._object(data, where)
         self.inner[-1] += self.cost[id(estimator)]
         return estimator
 
     def _object(self, data, where):
+        """Return the estimator of a dict, and remember how many objects it took to make
+        it.
+        """
         self.inner.append(1)
         estimator = self._unfitted(
             self._class(data["class"], where), data["parameters"], where
@@ -392,6 +406,9 @@ class _Decoder:
         return estimator
 
     def _same(self, number, where):
+        """Return the object that the document has under a number: made once, at the
+        first reference.
+        """
         if not isinstance(number, int) or number not in self.written:
             raise Defect(
                 where,
@@ -406,6 +423,7 @@ class _Decoder:
         return self.made[number]
 
     def _find_objects(self, data):
+        """Count the objects of a document, and collect those with a number."""
         if isinstance(data, dict):
             self.n_objects += "class" in data
             if "id" in data:
@@ -431,17 +449,15 @@ class _Decoder:
         return _CLASSES[name]
 
     def _unfitted(self, cls, parameters, where):
-        wanted = (
-            set()
-            if cls is RecalibratedClassifierCV
-            else set(inspect.signature(cls).parameters)
-        )
+        """Return an object of a class with the parameters that are written."""
+        wanted = set()
+        if cls is not RecalibratedClassifierCV:
+            wanted = set(inspect.signature(cls).parameters)
         parameters = with_late_parameters(cls.__name__, parameters)
         check_keys(parameters, wanted, set(), f"{where}.parameters")
-        values = {
-            name: from_json(value, f"{where}.{name}", self.object)
-            for name, value in parameters.items()
-        }
+        values = {}
+        for name, written in parameters.items():
+            values[name] = from_json(written, f"{where}.{name}", self.object)
         made = tried(lambda: cls(**values), where)
         if cls.__name__ in _RECALIBRATORS:
             tried(made._validate_params, where)
@@ -455,37 +471,29 @@ class _Decoder:
             checks = CHECKS[type(estimator)]
             optional = checks.keys() & ADDED_LATER
             check_keys(written, checks.keys() - optional, optional, where)
-            values = {
-                name: self._checked(data, checks[name], f"{where}.{name}")
-                for name, data in written.items()
-            }
+            values = {}
+            for name, data in written.items():
+                values[name] = self._checked(data, checks[name], f"{where}.{name}")
             tried(lambda: restore(estimator, values), where)
             return
         if type(estimator).__name__ not in _RECALIBRATORS:
             raise Defect(
                 where, f"a {type(estimator).__name__} has no fitted attributes"
             )
-        checks, of_part = _checks(estimator), estimator._part_attributes
+        checks = _checks(estimator)
         in_parts = isinstance(written, dict) and _PARTS in written
-        wanted = (
-            checks.keys() - _OPTIONAL.keys() - (of_part.keys() if in_parts else set())
-        )
+        wanted = checks.keys() - _OPTIONAL.keys()
         if in_parts:
-            wanted |= {_PARTS}
+            wanted = (wanted - estimator._part_attributes.keys()) | {_PARTS}
         optional = _OPTIONAL.keys() | (wanted & INFORMATION)
         check_keys(written, wanted - INFORMATION, optional, where)
-        self._set(
-            estimator,
-            {name: data for name, data in written.items() if name != _PARTS},
-            checks,
-            where,
-        )
+        attributes = dict(written)
+        parts = attributes.pop(_PARTS, None)
+        self._set(estimator, attributes, checks, where)
         if "classes" in vars(estimator):
             tried(lambda: _check_same_labels(estimator), where)
         if in_parts:
-            self._restore_parts(
-                estimator, written[_PARTS], len(estimator.classes_), where
-            )
+            self._restore_parts(estimator, parts, len(estimator.classes_), where)
         else:
             tried(estimator._check_attributes, where)
         for name, derive in estimator._derived.items():
@@ -497,6 +505,7 @@ class _Decoder:
         _probe(estimator, where)
 
     def _restore_parts(self, estimator, written, n_classes, where):
+        """Set the attributes of the maps of single classes, or of the predicted one."""
         n_parts = 1 if estimator.multiclass == "top_label" else n_classes
         if n_classes < 3 or not isinstance(written, list) or len(written) != n_parts:
             raise Defect(
@@ -530,20 +539,17 @@ def _shape_of(name):
     kind = _CLASSES.get(name)
     if kind is None or kind in CHECKS:
         return {}, set()
-    parameters = inspect.signature(kind).parameters.values()
-    defaults = {
-        parameter.name: parameter.default
-        for parameter in parameters
-        if parameter.default is not parameter.empty
-    }
     # Only plain values are defaults: an object would have to be written as one.
-    plain = {
-        key: value
-        for key, value in defaults.items()
-        if value is None or isinstance(value, bool | int | float | str)
+    defaults = {}
+    for parameter in inspect.signature(kind).parameters.values():
+        default = parameter.default
+        if default is None or isinstance(default, bool | int | float | str):
+            defaults[parameter.name] = default
+    attributes = {
+        *getattr(kind, "_attributes", {}),
+        *getattr(kind, "_part_attributes", {}),
     }
-    attributes = getattr(kind, "_attributes", {})
-    return plain, {*attributes, *getattr(kind, "_part_attributes", {})}
+    return defaults, attributes
 
 
 def _checks(estimator):
@@ -600,6 +606,9 @@ def _probe(fitted, where):
 
 
 def _probe_scores(fitted):
+    """Return scores that a recalibrator is tried with: the middle, both ends, and each
+    class in turn.
+    """
     logits = np.concatenate(([-800, -40, 40, 800], np.linspace(-9, 9, 91)))
     if fitted.n_features_in_ == 1:
         return expit(logits) if fitted.input == "probability" else logits

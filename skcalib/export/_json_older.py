@@ -121,24 +121,29 @@ def _without_dropped(attributes):
     return today
 
 
+def _number_or(value, default):
+    """Return a value that is a number; else the default."""
+    if isinstance(value, int | float):
+        return value
+    return default
+
+
 def _completed_fit(name, data, attributes):
     """Return fitted attributes with those that came later."""
-    before = {key: value for key, value in _FITTED_BEFORE.items() if key in attributes}
     fitted = _without_dropped(data["fitted"])
     parameters = data.get("parameters", {})
+    before = {key: value for key, value in _FITTED_BEFORE.items() if key in attributes}
     if name == "VectorScaling" or "alpha_" in attributes:
-        alpha = parameters.get("alpha")
-        before["alpha_"] = alpha if isinstance(alpha, int | float) else 1.0
+        before["alpha_"] = _number_or(parameters.get("alpha"), 1.0)
     if "class_pooling_" in attributes:
-        pooling = parameters.get("class_pooling")
-        before["class_pooling_"] = pooling if isinstance(pooling, int | float) else 0.0
+        before["class_pooling_"] = _number_or(parameters.get("class_pooling"), 0.0)
     if "gain_errors_" in attributes:
         before["gain_errors_"] = _like(fitted.get("gains_"))
-    of_parts = fitted.get("estimators_")
-    if isinstance(of_parts, list):
-        of_parts = fitted["estimators_"] = [_without_dropped(part) for part in of_parts]
-    held_by_parts = set()
-    if isinstance(of_parts, list) and of_parts and isinstance(of_parts[0], dict):
-        held_by_parts = set(of_parts[0])
-    before = {key: value for key, value in before.items() if key not in held_by_parts}
+    # What the maps of single classes hold, the recalibrator does not.
+    if isinstance(fitted.get("estimators_"), list):
+        of_parts = [_without_dropped(part) for part in fitted["estimators_"]]
+        fitted["estimators_"] = of_parts
+        if of_parts and isinstance(of_parts[0], dict):
+            for key in of_parts[0]:
+                before.pop(key, None)
     return _completed(fitted, _RENAMED_ATTRIBUTES.get(name, {}), before)

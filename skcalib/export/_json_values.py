@@ -52,12 +52,10 @@ def as_json(value, nested):
     if isinstance(value, tuple):
         return {"tuple": [as_json(item, nested) for item in value]}
     if isinstance(value, dict):
-        return {
-            "pairs": [
-                [as_json(key, nested), as_json(item, nested)]
-                for key, item in value.items()
-            ]
-        }
+        pairs = []
+        for key, item in value.items():
+            pairs.append([as_json(key, nested), as_json(item, nested)])
+        return {"pairs": pairs}
     return nested(value)
 
 
@@ -119,6 +117,9 @@ def _infinity(value):
 
 
 def _array_as_json(values):
+    """Return an array as lists with the name of its type; floats that JSON lacks are
+    texts.
+    """
     name = "str" if values.dtype.kind == "U" else values.dtype.name
     if name not in _DTYPES or (
         name == "object" and not all(isinstance(item, str) for item in values.flat)
@@ -132,6 +133,7 @@ def _array_as_json(values):
 
 
 def _array_from_json(items, dtype, where):
+    """Return the array of lists, whose every entry must be of the type."""
     if (
         not isinstance(dtype, str)
         or dtype not in _DTYPES
@@ -146,10 +148,9 @@ def _array_from_json(items, dtype, where):
     found = np.array(items, dtype=object)
     if found.ndim > 2:
         raise Defect(where, "is nested too deeply")
-    checked = [
-        _item(item, _DTYPES[dtype], f"{where}[{i}]")
-        for i, item in enumerate(found.flat)
-    ]
+    checked = []
+    for i, item in enumerate(found.flat):
+        checked.append(_item(item, _DTYPES[dtype], f"{where}[{i}]"))
     try:
         values = np.array(checked, dtype=dtype).reshape(found.shape)
     except (OverflowError, ValueError, TypeError) as error:
@@ -174,6 +175,7 @@ def _item(item, kind, where):
 
 
 def _dict_from_json(items, where, nested):
+    """Return the dict of a list of pairs: keys of JSON itself are texts."""
     mapping = {}
     for i, item in enumerate(items):
         if (

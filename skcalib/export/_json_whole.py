@@ -58,26 +58,23 @@ def state(estimator):
     if isinstance(estimator, CertifiedThreshold):
         return vars(estimator), {}
     if isinstance(estimator, RecalibratedClassifierCV):
-        pairs = [
-            (pair.response_method, pair.recalibrator)
-            for pair in estimator.calibrated_classifiers_
-        ]
+        pairs = []
+        for pair in estimator.calibrated_classifiers_:
+            pairs.append((pair.response_method, pair.recalibrator))
         return {}, {
             "classes_": estimator.classes_,
             "calibrated_classifiers_": pairs,
             "pooling_exponent_": estimator.pooling_exponent_,
         }
-    attributes = {
-        name: vars(estimator)[name]
-        for name in CHECKS[type(estimator)]
-        if name in vars(estimator)
-    }
+    attributes = {}
+    for name in CHECKS[type(estimator)]:
+        if name in vars(estimator):
+            attributes[name] = vars(estimator)[name]
     if isinstance(estimator, GroupMonitors):
-        times = attributes["_times"].items()
-        attributes["_times"] = {
-            group: [(row, _time(label)) for row, label in of_group]
-            for group, of_group in times
-        }
+        times = {}
+        for group, of_group in attributes["_times"].items():
+            times[group] = [(row, _time(label)) for row, label in of_group]
+        attributes["_times"] = times
     return estimator.get_params(deep=False), attributes
 
 
@@ -97,9 +94,10 @@ def restore(estimator, written):
         )
     else:
         estimator._reset()
-        (_check_groups if isinstance(estimator, GroupMonitors) else _check_monitor)(
-            estimator, written
-        )
+        if isinstance(estimator, GroupMonitors):
+            _check_groups(estimator, written)
+        else:
+            _check_monitor(estimator, written)
     vars(estimator).update(written)
 
 
@@ -140,23 +138,29 @@ def _check_monitor(monitor, seen):
 
 
 def _check_groups(_, seen):
-    monitors, times = seen["monitors_"], seen["_times"]
+    """Raise unless there are monitors that have seen rows, and the times of each."""
+    monitors = seen["monitors_"]
+    times = seen["_times"]
     for group, monitor in monitors.items():
         if type(monitor) is not CalibrationMonitor or not hasattr(monitor, "n_rows_"):
             raise ValueError(
                 "monitors_ must hold a CalibrationMonitor that has seen rows for"
                 f" {group!r:.60}"
             )
-    pairs = [pair for of_group in times.values() for pair in _a(list)(of_group)]
-    if times.keys() != monitors.keys() or not all(
-        isinstance(pair, tuple) and len(pair) == 2 for pair in pairs
-    ):
+    pairs = []
+    for of_group in times.values():
+        pairs += _a(list)(of_group)
+    are_pairs = all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs)
+    if times.keys() != monitors.keys() or not are_pairs:
         raise ValueError("_times must hold pairs of a row and a time for each group")
     for row, _label in pairs:
         count(row)
 
 
 def _pairs(written, classes):
+    """Yield a fitted pair of each method and recalibrator, with the classifier left
+    out.
+    """
     for number, pair in enumerate(written):
         if not isinstance(pair, tuple) or len(pair) != 2 or pair[0] not in _METHODS:
             raise ValueError(
@@ -189,7 +193,8 @@ class GivenScores:
 
     def __init__(self, classes, pair, n_pairs):
         self.classes_ = classes
-        self.pair, self.n_pairs = pair, n_pairs
+        self.pair = pair
+        self.n_pairs = n_pairs
 
     def predict_proba(self, X):
         """Return the classifier's probabilities (n, n_classes)."""

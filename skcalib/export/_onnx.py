@@ -114,10 +114,9 @@ def to_onnx(
         graph = _graph_of_map(
             as_map, dtype, opset, "scores", "calibrated", "group", otherwise_nan=True
         )
-        provenance = {
-            str(segment): getattr(one, "provenance_", None)
-            for segment, one in segment_items(recalibrator)
-        }
+        provenance = {}
+        for segment, of_segment in segment_items(recalibrator):
+            provenance[str(segment)] = getattr(of_segment, "provenance_", None)
     else:
         recalibrator, decision = split_decision(recalibrator)
         graph = graph_of(recalibrator, dtype, opset, group="group", decision=decision)
@@ -239,14 +238,19 @@ class Graph(NodeWriter):
         self.nodes = []
         self.constants = {}
         self.names = {}
-        self.scores, self.decision = name_in, None
+        self.scores = name_in
+        self.decision = None
 
     def add(self, operator, *inputs, output=None, **attributes):
         """Add a node and return the name of its output. Inputs are names, or numbers
         and arrays: constants.
         """
         output = output or f"{self.name_out}_{operator.lower()}_{len(self.nodes)}"
-        names = [one if isinstance(one, str) else self.constant(one) for one in inputs]
+        names = []
+        for name in inputs:
+            if not isinstance(name, str):
+                name = self.constant(name)
+            names.append(name)
         self.nodes.append((operator, names, output, attributes))
         return output
 
@@ -300,6 +304,7 @@ class Graph(NodeWriter):
         return self.add("Clip", self.write(node.of), float(node.low), float(node.high))
 
     def _write_Scaled(self, node):
+        """Write ``slope * x + intercept``."""
         if isinstance(node.of, nodes.Affine) and np.ndim(node.slope) == 0:
             # A product with one number after a matrix product is fused by onnxruntime,
             # which rounds it to float32.
@@ -337,6 +342,9 @@ class Graph(NodeWriter):
         )
 
     def _write_LogOddsAgainstRest(self, node):
+        """Write ``log(p) - log(sum of the others)`` of each class: the others are
+        summed where p is large, since 1 - p would lose digits.
+        """
         inside = self.inside(self.write(node.of))
         is_large = self.add("Greater", inside, 0.5)
         small = self.row_sum(self.add("Where", is_large, 0.0, inside))
@@ -347,6 +355,9 @@ class Graph(NodeWriter):
         return self.add("Sub", self.add("Log", inside), self.add("Log", rest))
 
     def _write_LogSides(self, node):
+        """Write ``log(sigmoid(-z))`` and ``log(sigmoid(z))``, with exponentials of
+        negative numbers only.
+        """
         z = self.write(node.of)
         decay = self.add("Exp", self.add("Neg", self.add("Abs", z)))
         softplus = self.add("Log", self.add("Add", decay, 1.0))
@@ -365,6 +376,7 @@ class Graph(NodeWriter):
         )
 
     def _write_Softmax(self, node):
+        """Write the softmax of the possible classes."""
         values = self.write(node.of)
         if node.possible:
             values = self._far_below(values)
@@ -403,6 +415,7 @@ class Graph(NodeWriter):
         return self._open(self.add("LogSoftmax", values, axis=1))
 
     def _write_Centred(self, node):
+        """Write the values less their mean over the possible classes."""
         x = self.write(node.of)
         n_values = float(node.width)
         if node.possible:
@@ -412,6 +425,9 @@ class Graph(NodeWriter):
         return self._open(centred) if node.possible else centred
 
     def _write_Pieces(self, node):
+        """Write a piecewise polynomial by Horner's rule, up to the highest power that
+        occurs.
+        """
         x = self.write(node.of)
         piece = self._piece(x, node.cuts)
         degree = int(np.flatnonzero(node.coefficients.any(axis=0)).max(initial=0))
@@ -449,7 +465,11 @@ class Graph(NodeWriter):
         return self.row_extreme("ReduceMax", self.write(node.of))
 
     def _write_Spread(self, node):
-        x, confidence = self.write(node.of), self.write(node.confidence)
+        """Write the confidence of the predicted class, and the rest shared among the
+        others in proportion to their scores.
+        """
+        x = self.write(node.of)
+        confidence = self.write(node.confidence)
         is_largest = self.add("Equal", self._largest(x), np.arange(node.width))
         rest = self.add("Where", is_largest, 0.0, x)
         shares = self.shares(rest, self.row_sum(rest), 1 / (node.width - 1))
@@ -469,6 +489,9 @@ class Graph(NodeWriter):
         )
 
     def _write_Choice(self, node):
+        """Write the case of each row's key. Softmaxes that differ in a factor only are
+        one softmax.
+        """
         key = self._key(node.key)
         slopes = _slopes_of_cases(node)
         if slopes is not None:
@@ -489,6 +512,7 @@ class Graph(NodeWriter):
         return chosen
 
     def _key(self, key):
+        """Write the number of each row's case."""
         if isinstance(key, nodes.Largest):
             return self._largest(self.write(key.of))
         if isinstance(key, nodes.GroupOf):
@@ -496,6 +520,7 @@ class Graph(NodeWriter):
         return self._piece(self.write(key.of), key.cuts)
 
     def _group_number(self, key):
+        """Write the number of each row's group, which is given as a text."""
         texts = [str(group) for group in key.cases]
         if len(set(texts)) < len(texts):
             raise ValueError(
@@ -572,43 +597,39 @@ def _without_impossible(graph, output, closed):
 
 
 def _model(onnx, graph, dtype, opset, properties):
+    """Return a graph as a model of the package onnx, which has checked it."""
     helper = onnx.helper
     n_classes = len(graph.as_map.classes)
-    protos = [
-        helper.make_node(operator, inputs, [output], name=output, **attributes)
-        for operator, inputs, output, attributes in graph.nodes
-    ]
-    constants = [
-        onnx.numpy_helper.from_array(array, name)
-        for name, array in graph.constants.items()
-    ]
+    protos = []
+    for operator, inputs, output, attributes in graph.nodes:
+        protos.append(
+            helper.make_node(operator, inputs, [output], name=output, **attributes)
+        )
+    constants = {}
+    for name, array in graph.constants.items():
+        constants[name] = onnx.numpy_helper.from_array(array, name)
     number = _TYPES[dtype]
     texts = onnx.TensorProto.STRING
-    inputs = [
-        helper.make_tensor_value_info(
-            graph.name_in, number, ["n", graph.as_map.scores.width]
-        )
-    ]
+    width = graph.as_map.scores.width
+    inputs = [helper.make_tensor_value_info(graph.name_in, number, ["n", width])]
     imports = [helper.make_opsetid("", opset)]
     if graph.as_map.group_key is not None:
         inputs.append(helper.make_tensor_value_info(graph.group, texts, ["n", 1]))
         imports.append(helper.make_opsetid(_ML, 2))
     outputs = [helper.make_tensor_value_info(graph.name_out, number, ["n", n_classes])]
     if graph.decision is not None:
-        kind = next(
-            constant.data_type
-            for constant in constants
-            if constant.name == graph.decision
-        )
+        kind = constants[graph.decision].data_type
         outputs.append(helper.make_tensor_value_info("decision", kind, ["n"]))
+    proto = helper.make_graph(
+        protos, "calibration", inputs, outputs, list(constants.values())
+    )
     model = helper.make_model(
-        helper.make_graph(protos, "calibration", inputs, outputs, constants),
+        proto,
         opset_imports=imports,
         ir_version=helper.find_min_ir_version_for(imports),
         producer_name="skcalib",
     )
-    helper.set_model_props(
-        model, {name: json.dumps(value) for name, value in properties.items()}
-    )
+    texts_by_name = {name: json.dumps(value) for name, value in properties.items()}
+    helper.set_model_props(model, texts_by_name)
     onnx.checker.check_model(model, full_check=True)
     return model

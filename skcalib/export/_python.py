@@ -228,12 +228,17 @@ def _of_one(recalibrator):
     as_map = calibration_map(recalibrator)
     writer = _Writer()
     output = writer.write(as_map.output)
-    two_classes = as_map.scores.width == 1
-    result = f"{output}[0]" if two_classes else output
-    invalid = "math.nan" if two_classes else f"[math.nan] * {len(as_map.classes)}"
+    # What is returned for a row, and for one that is no score.
+    if as_map.scores.width == 1:
+        result = f"{output}[0]"
+        of_classes = f"[1 - {result}, {result}]"
+        invalid = "math.nan"
+    else:
+        result = output
+        of_classes = output
+        invalid = f"[math.nan] * {len(as_map.classes)}"
     if decision is not None:
-        both = f"[1 - {result}, {result}]" if two_classes else result
-        result = _decided(decision, both, writer)
+        result = _decided(decision, of_classes, writer)
         invalid = "None"
     body = [*writer.front(as_map), *writer.steps, f"return {result}"]
     body = "\n".join(body).replace("INVALID", invalid)

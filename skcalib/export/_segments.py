@@ -16,7 +16,8 @@ def segment_items(maps):
     for segment, recalibrator in maps.items():
         if isinstance(segment, tuple) and len(segment) == 1:
             (segment,) = segment
-        segment = getattr(segment, "item", lambda segment=segment: segment)()
+        if hasattr(segment, "item"):  # a scalar of NumPy
+            segment = segment.item()
         if not (segment is None or isinstance(segment, str | bool | int | float)):
             raise ValueError(
                 "A dict of maps is written for segments of one column: texts, numbers"

@@ -64,11 +64,12 @@ def register_skl2onnx_converters() -> None:
             "register_skl2onnx_converters needs the package skl2onnx: pip install"
             " skl2onnx."
         ) from None
-    public = [getattr(recalibrators, name) for name in recalibrators.__all__]
-    for cls in [
-        Uncalibrated,
-        *(one for one in public if isinstance(one, type) and has_map(one)),
-    ]:
+    classes = [Uncalibrated]
+    for name in recalibrators.__all__:
+        public = getattr(recalibrators, name)
+        if isinstance(public, type) and has_map(public):
+            classes.append(public)
+    for cls in classes:
         update_registered_converter(
             cls,
             f"Skcalib{cls.__name__}",
@@ -92,9 +93,11 @@ def _float_type(variable):
 
 
 def _convert_recalibrator(scope, operator, container):
+    """Add the nodes of a recalibrator to the graph that skl2onnx builds."""
     from onnx import TensorProto
 
-    recalibrator, opset = operator.raw_operator, container.target_opset
+    recalibrator = operator.raw_operator
+    opset = container.target_opset
     scores = operator.inputs[0]
     label = operator.outputs[0]
     probabilities = operator.outputs[1]
@@ -169,10 +172,12 @@ def _shape_of_scores(operator):
 
 
 def _convert_cross_fitted(scope, operator, container):
+    """Convert the classifier inside by its own converter."""
     from skl2onnx.algebra.onnx_operator import OnnxSubEstimator
     from skl2onnx.algebra.onnx_ops import OnnxIdentity
 
-    fitted, opset = operator.raw_operator, container.target_opset
+    fitted = operator.raw_operator
+    opset = container.target_opset
     if fitted.response_method_ != "predict_proba" or fitted.passthrough is not False:
         raise ValueError(
             "CrossFittedClassifier is converted where its scores are those of"

@@ -94,7 +94,8 @@ def to_sql_table(
     """  # noqa: E501
     warehouse = None
     if isinstance(dialect, str) and dialect in WAREHOUSES:
-        warehouse, dialect = dialect, "postgres"
+        warehouse = dialect
+        dialect = "postgres"  # from which it is translated
     dialect = dialect_named(dialect)
     columns = check_score_names(score)
     if len(columns) != 1 or not isinstance(table, str) or not table:
@@ -103,38 +104,40 @@ def to_sql_table(
         )
     as_map = calibration_map(recalibrator)
     pieces = as_map.output
-    if (
-        not isinstance(pieces, Pieces)
-        or pieces.of is not as_map.scores
-        or len(as_map.classes) > 2
-    ):
+    are_pieces = isinstance(pieces, Pieces) and pieces.of is as_map.scores
+    if not are_pieces or len(as_map.classes) > 2:
         raise ValueError(
             f"{type(recalibrator).__name__} does not consist of pieces of one score of"
             " two classes: use to_sql."
         )
-    given = dialect.as_double(dialect.identifier(columns[0]))
+    score_text = dialect.as_double(dialect.identifier(columns[0]))
     low, high, scale = _cells(pieces.cuts, as_map.input)
+
+    def cell_of(scores):
+        return np.floor(np.clip(scores, low, high) * scale)
+
     beyond = 2 * max(abs(low), abs(high), 1e100)
-    rows = pieces_by_cell(
-        pieces, lambda scores: np.floor(np.clip(scores, low, high) * scale), beyond
-    )
+    rows = pieces_by_cell(pieces, cell_of, beyond)
     names = _names(dialect, pieces.coefficients.shape[1])
-    own = [f"{dialect.identifier(table)}.{name}" for name in names]
-    cell = f"FLOOR({clamped(given, low, high)}*{number(scale)})"
-    condition = f"{own[0]}={cell} AND {own[1]}<{given} AND {own[2]}>={given}"
-    value = own[-1]
-    for name in own[-2:3:-1]:
-        value = f"({value})*({given}-{own[3]})+{name}"
-    expression = case([(" AND ".join(valid_score(given, as_map.input)), value)])
     named = dialect.identifier(table)
+    # The columns of the table: a piece lies in a cell, above `lower` and up to `upper`.
+    cell, lower, upper, origin, *coefficients = [f"{named}.{name}" for name in names]
+    cell_text = f"FLOOR({clamped(score_text, low, high)}*{number(scale)})"
+    condition = f"{cell}={cell_text} AND {lower}<{score_text} AND {upper}>={score_text}"
+    # Horner's rule, from the last coefficient down
+    *others, value = coefficients
+    for coefficient in reversed(others):
+        value = f"({value})*({score_text}-{origin})+{coefficient}"
+    is_valid = " AND ".join(valid_score(score_text, as_map.input))
+    expression = case([(is_valid, value)])
     values = _values(dialect, rows)
     if warehouse is None:
         create = _create(dialect, named, names, values)
     else:
         create = transpiled(table_text(warehouse, named, names, values), warehouse)
-        named, condition, expression = (
-            transpiled(text, warehouse) for text in (named, condition, expression)
-        )
+        named = transpiled(named, warehouse)
+        condition = transpiled(condition, warehouse)
+        expression = transpiled(expression, warehouse)
     return SqlTable(
         create + provenance_comment(recalibrator),
         f"LEFT JOIN {named} ON {condition}",
@@ -146,12 +149,14 @@ def _cells(cuts, input):
     """Return the range that is divided into cells, and how many of them one unit holds:
     a power of two.
     """
-    low, high = (
-        (0.0, 1.0)
-        if input == "probability"
-        else (min(cuts, default=0.0), max(cuts, default=1.0))
-    )
-    width = high - low if high > low else 1.0
+    low = 0.0
+    high = 1.0
+    if input != "probability":
+        low = min(cuts, default=0.0)
+        high = max(cuts, default=1.0)
+    width = 1.0
+    if high > low:
+        width = high - low
     wanted = max(_CELLS_PER_PIECE * len(cuts), 1) / width
     return float(low), float(high), 2.0 ** np.ceil(np.log2(wanted))
 
@@ -187,13 +192,14 @@ def _names(dialect, n_coefficients):
 
 def _values(dialect, rows):
     """Return the numbers of the rows as texts."""
-    texts = [[number(value) for value in row] for row in rows.tolist()]
+    texts = [list(map(number, row)) for row in rows.tolist()]
     # which gives the columns their type
     texts[0] = [dialect.as_double(text) for text in texts[0]]
     return texts
 
 
 def _create(dialect, table, names, rows):
+    """Return the statement that makes the table of the pieces."""
     values = ", ".join(f"({','.join(row)})" for row in rows)
     made = "CREATE TABLE"
     if dialect.name == "spark":

@@ -51,7 +51,9 @@ class Dialect:
             return self.text(value)
         if isinstance(value, bool):
             return "TRUE" if value else "FALSE"
-        return str(value) if isinstance(value, int) else number(value)
+        if isinstance(value, int):
+            return str(value)
+        return number(value)
 
     def row_key(self, salt, ids, n_digits):
         """Return the first hexadecimal digits of the md5 of the salt, a colon and an
@@ -114,8 +116,11 @@ def linear(weights, texts, constant=0.0):
             terms.append((weight, _times(abs(weight), text)))
     if constant != 0 or not terms:
         terms.append((constant, number(abs(constant))))
-    signed = [("-" if weight < 0 else "+") + text for weight, text in terms]
-    return "".join(signed).removeprefix("+")
+    written = ""
+    for weight, text in terms:
+        sign = "-" if weight < 0 else "+"
+        written += sign + text
+    return written.removeprefix("+")
 
 
 def _times(weight, text):
@@ -149,13 +154,10 @@ def piece_tree(score, cuts, values):
     if len(values) == 1:
         return values[0]
     if len(values) <= _FLAT_PIECES:
-        return case(
-            [
-                (f"{score}<={number(cut)}", value)
-                for cut, value in zip(cuts, values[:-1], strict=True)
-            ],
-            values[-1],
-        )
+        branches = []
+        for cut, value in zip(cuts, values[:-1], strict=True):
+            branches.append((f"{score}<={number(cut)}", value))
+        return case(branches, values[-1])
     half = len(cuts) // 2
     below = piece_tree(score, cuts[:half], values[: half + 1])
     above = piece_tree(score, cuts[half + 1 :], values[half + 1 :])

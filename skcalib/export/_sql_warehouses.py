@@ -127,7 +127,8 @@ def _depth_of_case(tree):
 
     deepest = 0
     for case in tree.find_all(expressions.Case):
-        depth, above = 1, case.parent
+        depth = 1
+        above = case.parent
         while above is not None:
             depth += isinstance(above, expressions.Case)
             above = above.parent

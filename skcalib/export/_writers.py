@@ -70,7 +70,8 @@ class FunctionWriter(NodeWriter):
 
     def __init__(self):
         super().__init__()
-        self.constants, self.steps = {}, []
+        self.constants = {}
+        self.steps = []
 
     def literal(self, value):
         """Return the text of a plain value, or of an array as a list."""
@@ -84,6 +85,7 @@ class FunctionWriter(NodeWriter):
         return name
 
     def _kept(self, written):
+        """Return a call of a step that is computed once, when it is first asked for."""
         if written == "v":
             return written
         name = f"n{len(self.steps)}"
@@ -126,12 +128,19 @@ class FunctionWriter(NodeWriter):
         return "v"
 
     def _field(self, value, node):
+        """Return what a field of a node is in the text: a node is written, an array
+        becomes a constant.
+        """
         if isinstance(value, nodes.Node):
             return self.write(value)
         if isinstance(value, np.ndarray):
             name = self.constant(value)
-            return f"{name}[i]" if isinstance(node, nodes.Scaled) else name
-        return repr(float(value)) if isinstance(value, float) else value
+            if isinstance(node, nodes.Scaled):
+                return f"{name}[i]"
+            return name
+        if isinstance(value, float):
+            return repr(float(value))  # of a scalar of NumPy, too
+        return value
 
     def _key(self, key):
         """Return the text of the number of the case that a row takes."""
@@ -167,11 +176,13 @@ def split_decision(estimator):
     if not isinstance(estimator, CertifiedThresholdClassifier):
         return estimator, None
     check_fitted(estimator)
-    inner, labels = estimator.estimator_, estimator.classes_.tolist()
+    inner = estimator.estimator_
     while isinstance(inner, FrozenEstimator):
         inner = inner.estimator
+    labels = estimator.classes_.tolist()
     is_event = estimator.promise not in ANSWERS
-    labels += [] if is_event else [estimator._abstain_label()]
+    if not is_event:
+        labels.append(estimator._abstain_label())
     if len({type(label) for label in labels}) > 1:
         raise ValueError(
             "abstain_label must be of the type of the classes outside Python, found"

@@ -94,10 +94,13 @@ class CalibrationCertificate:
 
     def __str__(self):
         """Say the promise and its assumptions in sentences."""
-        sizes = sorted(set(np.atleast_1d(self.n_bins).tolist()))
-        bins = " to ".join(map(str, sizes[:: max(1, len(sizes) - 1)])) + (
-            " bin" if sizes == [1] else " bins"
-        )
+        sizes = np.atleast_1d(self.n_bins)
+        fewest = sizes.min()
+        most = sizes.max()
+        if fewest < most:
+            bins = f"{fewest} to {most} bins"
+        else:
+            bins = "1 bin" if most == 1 else f"{most} bins"
         source = f"{count_words(self.n_samples)} calibration rows in {bins}"
         title = (
             f"Calibration certificate: {self.kind}, by {self.interval}, from {source}."
@@ -138,9 +141,11 @@ class CalibrationCertificate:
             )
         from pandas import DataFrame
 
-        is_single = isinstance(self.low, np.ndarray)
-        lows = [self.low] if is_single else self.low
-        highs = [self.high] if is_single else self.high
+        lows = self.low
+        highs = self.high
+        if isinstance(self.low, np.ndarray):  # of a single problem
+            lows = [self.low]
+            highs = [self.high]
         sizes = [len(low) for low in lows]
         return DataFrame(
             {
@@ -156,6 +161,7 @@ class CalibrationCertificate:
         return fixed(ceil(self.epsilon * 1e4) / 1e4, 4)
 
     def _promise(self):
+        """Return the guarantee as a sentence."""
         percent = level_words(self.confidence_level)
         subject, unit, frequency = _PROMISES[self.kind]
         several = ""
@@ -173,9 +179,14 @@ def sentences_html(text):
     list.
     """
     first, *lines = (escape(line) for line in text.split("\n"))
-    said = "".join(f"<p>{line}</p>" for line in lines if not line.startswith("- "))
-    listed = "".join(f"<li>{line[2:]}</li>" for line in lines if line.startswith("- "))
-    return f"<p><strong>{first}</strong></p>{said}<ul>{listed}</ul>"
+    paragraphs = ""
+    entries = ""
+    for line in lines:
+        if line.startswith("- "):
+            entries += f"<li>{line[2:]}</li>"
+        else:
+            paragraphs += f"<p>{line}</p>"
+    return f"<p><strong>{first}</strong></p>{paragraphs}<ul>{entries}</ul>"
 
 
 def uniform_mass_certificate(
@@ -455,7 +466,9 @@ def _issued(
     """
     check_option(kind, "kind", tuple(_PROMISES))
     n_candidates = check_count(n_candidates, "n_candidates")
-    single = len(problems) == 1
+    name = _INTERVALS.get(interval)
+    if interval == "theorem":
+        name = _THEOREMS[kind, keep_boundary]
     level = union_level(confidence_level, len(problems) * n_candidates)
     limits = []
     epsilons = []
@@ -467,29 +480,35 @@ def _issued(
             low = np.clip(predicted - epsilon, 0.0, 1.0)
             high = np.clip(predicted + epsilon, 0.0, 1.0)
         else:
-            options = {"simultaneous": kind == "conditional", "interval": interval}
             low, high = event_frequency_interval(
-                events, rows, confidence_level=level, **options
+                events,
+                rows,
+                confidence_level=level,
+                simultaneous=kind == "conditional",
+                interval=interval,
             )
             epsilon = float(np.maximum(predicted - low, high - predicted).max())
-        low.flags.writeable = high.flags.writeable = False
+        low.flags.writeable = False
+        high.flags.writeable = False
         limits.append((low, high))
         epsilons.append(epsilon)
-    low, high = limits[0] if single else zip(*limits, strict=True)
+    # Arrays for one problem, tuples of arrays for several.
+    if len(problems) == 1:
+        ((low, high),) = limits
+        n_bins = len(low)
+    else:
+        low, high = zip(*limits, strict=True)
+        n_bins = tuple(map(len, low))
     return CalibrationCertificate(
         epsilon=max(epsilons),
         confidence_level=check_confidence_level(confidence_level),
         kind=kind,
         n_samples=int(n_samples),
-        n_bins=len(low) if single else tuple(map(len, low)),
+        n_bins=n_bins,
         assumptions=(*assumptions, _selection(n_candidates)),
         low=low,
         high=high,
-        interval=(
-            _THEOREMS[kind, keep_boundary]
-            if interval == "theorem"
-            else _INTERVALS[interval]
-        ),
+        interval=name,
         n_problems=len(problems),
         n_candidates=n_candidates,
     )

@@ -141,7 +141,8 @@ def check_frequencies(positives, counts):
     """Return both as float64 arrays of one shape, or raise at the first entry that is
     no frequency.
     """
-    positives, counts = as_numbers(positives, "positives"), as_numbers(counts, "counts")
+    positives = as_numbers(positives, "positives")
+    counts = as_numbers(counts, "counts")
     if positives.shape != counts.shape and positives.ndim and counts.ndim:
         raise ValueError(
             f"positives and counts need one shape, found {positives.shape} and"
@@ -156,11 +157,11 @@ def check_frequencies(positives, counts):
         & (positives <= counts * (1.0 + 1e-9))
     )
     if not valid.all():
-        where = tuple(int(i) for i in np.argwhere(~valid)[0])
+        index = tuple(np.argwhere(~valid)[0].tolist())
         raise ValueError(
             "positives and counts must satisfy 0 <= positives <= counts < inf, got"
-            f" positives={positives[where]} and counts={counts[where]} at index"
-            f" {where if where else '()'}."
+            f" positives={positives[index]} and counts={counts[index]} at index"
+            f" {index}."
         )
     return positives, counts
 

@@ -365,8 +365,10 @@ def uniform_mass_epsilon(n_samples, n_bins, confidence_level, kind, keep_boundar
     # Gupta and Ramdas (2021), Theorem 3 (conditional) and Theorem 4 (marginal), without
     # the tie-breaking delta
     epsilon = sqrt(log(2.0 * n_promises / miscoverage) / (2.0 * (rows - 1)))
-    # Corollary 1: one more row moves a mean by that much
-    return epsilon + 1.0 / rows if keep_boundary else epsilon
+    if keep_boundary:
+        # Corollary 1: one more row moves a mean by that much
+        return epsilon + 1.0 / rows
+    return epsilon
 
 
 def _first(holds, *, above, at_most):

@@ -240,7 +240,9 @@ def _rebuilt(node, n_classes, rebuilt):
             )
     if hasattr(node, "possible") and node.width == n_classes:
         changed["possible"] = True
-    copy = replace(node, **changed) if changed else node
+    copy = node
+    if changed:
+        copy = replace(node, **changed)
     # The node is held, so that its id stays its own.
     rebuilt[id(node)] = node, copy
     return copy
@@ -263,9 +265,12 @@ def _certain_of_two(node, scores):
         cases = tuple(_certain_of_two(case, scores) for case in node.cases)
         return replace(node, cases=cases)
     difference = nodes.Affine(scores, np.array([[-1.0, 1.0]]), np.zeros(1))
-    never, always = (
-        nodes.Pieces(difference, np.empty(0), np.zeros(1), np.array([[value]]))
-        for value in (0.0, 1.0)
-    )
+
+    def constant(value):
+        """Return a map that is this value everywhere: one piece."""
+        return nodes.Pieces(difference, np.empty(0), np.zeros(1), np.array([[value]]))
+
+    never = constant(0.0)
+    always = constant(1.0)
     cuts = np.array([np.nextafter(-LARGEST_GAP, -np.inf), LARGEST_GAP])
     return nodes.Choice(nodes.Place(difference, cuts), (never, node, always))

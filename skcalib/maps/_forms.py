@@ -162,11 +162,8 @@ def with_cuts(node, moved):
     if isinstance(node, nodes.Choice) and isinstance(node.key, nodes.Place):
         cuts = moved(node.key.cuts)
         first = np.append(True, np.diff(cuts) > 0)[: len(cuts)]
-        cases = [
-            case
-            for case, is_taken in zip(node.cases, np.append(first, True), strict=True)
-            if is_taken
-        ]
+        taken = np.flatnonzero(np.append(first, True))
+        cases = [node.cases[number] for number in taken]
         return nodes.Choice(nodes.Place(node.key.of, cuts[first]), tuple(cases))
     return node
 

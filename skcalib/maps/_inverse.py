@@ -14,6 +14,17 @@ _FALL = 1e-12  # of a probability, by rounding
 _WAY_OUT = "Compare the calibrated probabilities with the threshold instead."
 
 
+def _probability(recalibrator, scores):
+    """Return the calibrated probability of the second class, for its scores (n,)."""
+    columns = scores
+    if recalibrator.n_features_in_ == 2:
+        first = 1 - scores
+        if recalibrator.input == "logit":
+            first = np.zeros(len(scores))
+        columns = np.column_stack((first, scores))
+    return recalibrator.predict_proba(columns)[:, 1]
+
+
 def smallest_scores(recalibrator, probabilities):
     """Return the smallest scores (n,) whose calibrated probabilities reach those given;
     see `inverse_transform`.
@@ -37,12 +48,7 @@ def smallest_scores(recalibrator, probabilities):
     wanted = wanted[:, -1].astype(np.float64)
 
     def predict(scores):
-        if recalibrator.n_features_in_ == 2:
-            rest = (
-                np.zeros(len(scores)) if recalibrator.input == "logit" else 1 - scores
-            )
-            scores = np.column_stack((rest, scores))
-        return recalibrator.predict_proba(scores)[:, 1]
+        return _probability(recalibrator, scores)
 
     # 1. The map on a grid: it must rise somewhere and fall nowhere.
     grid = _grid(recalibrator)

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, log_softmax
 from scipy.special import softmax as softmax_of
 
+from skcalib._rows.blocks import taken
 from skcalib._rows.keys import row_keys
 from skcalib._rows.links import (
     clip_probability,
@@ -69,11 +70,12 @@ class Rows:
         groups: Sequence | np.ndarray | None = None,
         ids: Sequence | np.ndarray | None = None,
     ):
-        self.inputs = (
-            np.asarray(scores, dtype=np.float64),
-            None if groups is None else np.asarray(groups, dtype=object),
-            None if ids is None else np.asarray(ids, dtype=object),
-        )
+        scores = np.asarray(scores, dtype=np.float64)
+        if groups is not None:
+            groups = np.asarray(groups, dtype=object)
+        if ids is not None:
+            ids = np.asarray(ids, dtype=object)
+        self.inputs = (scores, groups, ids)
         self.values = {}
 
     @cached_property
@@ -105,8 +107,8 @@ class Rows:
         scores, groups, ids = self.inputs
         return Rows(
             scores[chosen],
-            None if groups is None else groups[chosen],
-            None if ids is None else ids[chosen],
+            taken(groups, chosen),
+            taken(ids, chosen),
         )
 
 
@@ -612,6 +614,7 @@ class Pieces(_OneValueOf):
         )
 
     def _of(self, values):
+        """Return the polynomial of each value's piece, (n, 1)."""
         x = values[:, 0]
         piece = np.searchsorted(self.cuts, x, side="left")
         step = x - self.origins[piece]

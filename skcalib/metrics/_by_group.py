@@ -7,18 +7,15 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from html import escape
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betainc, ndtr, ndtri
 from sklearn.utils import check_random_state
 
-from skcalib._cells.cells import Cells
 from skcalib._cells.reductions import (
-    BinaryTask,
     BinnedTask,
-    check_rows_or_bins,
     counted_rows,
     group_codes,
     is_predicted_class,
@@ -29,21 +26,13 @@ from skcalib._cells.reductions import (
 )
 from skcalib._cells.statistics import BinStatistics
 from skcalib._errors.binned import (
-    BinnedError,
     check_norm,
     has_thin_bins,
     resolved_method,
 )
 from skcalib._inference.adjustment import adjusted_pvalues, holm, pvalue_distribution
-from skcalib._inference.bias import (
-    BiasTest,
-    bins_bias_test,
-    event_count_tails,
-    half_pvalue,
-    rows_bias_test,
-)
 from skcalib._inference.count_draws import FEW_EVENTS
-from skcalib._inference.hypotheses import Resampling, error_hypotheses
+from skcalib._inference.hypotheses import Resampling
 from skcalib._inference.inversion import limits_of_each
 from skcalib._inference.results import ResultTable
 from skcalib._input.groups import with_small_groups_pooled
@@ -57,7 +46,9 @@ from skcalib._input.scalars import (
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.warn import warn
 from skcalib._progress import Progress
+from skcalib._rows.blocks import taken
 from skcalib.binning import BaseBinning, EqualMass, check_binning
+from skcalib.metrics._group_sample import Sample, one_side
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -514,7 +505,9 @@ def _check_alternative(alternative, confidence_level):
 
 def _rows_by_group(data, names, codes, cluster, multiclass, strategy, weight_type):
     """Return the groups that have rows, their samples, and the first row of each."""
-    present, samples, first = [], [], []
+    present = []
+    samples = []
+    first = []
     for code, rows in split_by_group(data, codes):
         task = one_task(
             counted_rows(data.at(rows), weight_type, warns=False), multiclass
@@ -524,7 +517,7 @@ def _rows_by_group(data, names, codes, cluster, multiclass, strategy, weight_typ
                 task.statistics(strategy),
                 task,
                 strategy,
-                None if cluster is None else cluster[rows],
+                taken(cluster, rows),
                 weight_type == "importance",
             )
         )
@@ -554,16 +547,15 @@ def _statistics_by_group(mapping, groups, weight_type):
             )
         if not statistics.total_weight > 0:
             raise ValueError(f"y_true[{name!r}] holds no rows: leave such groups out.")
-    given = list(mapping)
-    names = _sorted_names(given)
-    samples = [
-        Sample(
-            counted_rows(BinnedTask(mapping[name]), weight_type).bins,
-            importance=weight_type == "importance",
-        )
-        for name in names
-    ]
-    return _as_array(names), samples, [given.index(name) for name in names]
+    keys = list(mapping)
+    names = _sorted_names(keys)
+    samples = []
+    places = []
+    for name in names:
+        bins = counted_rows(BinnedTask(mapping[name]), weight_type).bins
+        samples.append(Sample(bins, importance=weight_type == "importance"))
+        places.append(keys.index(name))
+    return _as_array(names), samples, places
 
 
 def _sorted_names(names):
@@ -594,11 +586,10 @@ def _errors(samples, params, resampling, confidence_level, progress):
     """
     is_debiased = resolved_method(**params) in ("debiased", "unbiased")
     errors = np.full((3, len(samples)), np.nan)
-    places = [
-        k
-        for k, sample in enumerate(samples)
-        if not (is_debiased and has_thin_bins(sample.statistics))
-    ]
+    places = []
+    for place, sample in enumerate(samples):
+        if not (is_debiased and has_thin_bins(sample.statistics)):
+            places.append(place)
 
     def asked():
         for place in places:
@@ -688,13 +679,6 @@ def jeffreys_pvalue(n_events, n, score, alternative):
     return one_side(betainc(a, b, score), betainc(b, a, 1 - score), alternative)
 
 
-def one_side(greater, less, alternative):
-    """Return the p-values of an alternative for those of both sides."""
-    if alternative == "two-sided":
-        return np.minimum(2 * np.minimum(greater, less), 1.0)
-    return greater if alternative == "greater" else less
-
-
 def _known_law(sample, alternative):
     """Return the distribution of the p-value of a calibrated group, where it is known
     exactly, else None.
@@ -713,114 +697,3 @@ def _warn_of_few_events(table):
             f" {len(few)} of {len(expected)} groups ({reprlib.repr(few)}), where the"
             " level is not held."
         )
-
-
-class Sample(NamedTuple):
-    """The bins of a sample, its rows, their binning and clusters, or None, and whether
-    weights are of importance.
-    """
-
-    statistics: BinStatistics
-    task: BinaryTask | None = None
-    binning: BaseBinning | None = None
-    cluster: np.ndarray | None = None
-    importance: bool = False
-
-    @property
-    def n(self):
-        """How many rows the sample is worth: an int where each row counts once."""
-        counts = np.array_equal(self.statistics.count, self.statistics.weight)
-        if counts:
-            return int(self.statistics.count.sum())
-        return self.statistics.total_weight
-
-    @property
-    def mean_score(self):
-        """Mean score of the rows."""
-        return self.statistics.weighted_score.sum() / self.statistics.total_weight
-
-    @property
-    def event_frequency(self):
-        """Share of the rows that have the event."""
-        return self.statistics.weighted_label.sum() / self.statistics.total_weight
-
-    def scores(self):
-        """Return scores and weights, of two points a bin where the rows are not
-        known.
-        """
-        if self.task is None:
-            return Cells.of_bins(self.statistics).two_points()
-        return self.task.scores, self.task.sample_weight
-
-    def bias_test(self, confidence_level, alternative="two-sided"):
-        """Return the `BiasTest` of mean score minus event frequency, and why it has no
-        limits.
-        """
-        if alternative == "two-sided":
-            return self._two_sided_bias_test(confidence_level)
-        test, reason = self._two_sided_bias_test(2 * confidence_level - 1)
-        bias = self.mean_score - self.event_frequency
-        is_on_side = bias < 0 if alternative == "greater" else bias > 0
-        pvalue = half_pvalue(test.pvalue, is_on_side)
-        if not reason and self.cluster is None and not self.importance:
-            scores, weight = self.scores()
-            events = self.statistics.weighted_label.sum()
-            pvalue = one_side(*event_count_tails(scores, events, weight), alternative)
-        bias_pvalue = half_pvalue(test.bias_pvalue, is_on_side)
-        if test.bias_pvalue == test.pvalue:
-            bias_pvalue = pvalue
-        low, high = test.low, test.high
-        if alternative == "greater":
-            low = self.mean_score - 1 if not reason else np.nan
-        else:
-            high = self.mean_score if not reason else np.nan
-        if reason:
-            pvalue = bias_pvalue = 1.0
-        return BiasTest(float(pvalue), low, high, float(bias_pvalue)), reason
-
-    def _two_sided_bias_test(self, confidence_level):
-        scores, weight = self.scores()
-        if self.task is not None and (self.importance or self.cluster is not None):
-            return rows_bias_test(
-                scores,
-                self.task.labels,
-                confidence_level,
-                weight,
-                importance=self.importance,
-                cluster=self.cluster,
-            )
-        test = bins_bias_test(
-            self.statistics,
-            scores,
-            weight,
-            confidence_level,
-            importance=self.importance,
-        )
-        return test, ""
-
-    def error_hypotheses(self, params, resampling):
-        """Return the calibration error with these parameters, and the hypotheses about
-        it.
-        """
-        params = {"binning": self.binning, **params}
-        is_binned = self.task is None or self._bins_tell_all(params["method"])
-        if is_binned:
-            data, params["binning"] = BinnedTask(self.statistics), None
-        else:
-            scores, labels, weight = self.task
-            data = check_rows_or_bins(
-                labels, scores, sample_weight=weight, multiclass="auto", drop=False
-            )
-        error = BinnedError(**params)
-        hypotheses = error_hypotheses(
-            error, data, resampling._replace(cluster=self.cluster)
-        )
-        power = hypotheses.observed if is_binned else error.observed(data)
-        return error.from_power(power), hypotheses
-
-    def _bins_tell_all(self, method):
-        """Return whether the sums of the bins give the same error as the rows, which
-        takes longer.
-        """
-        is_plain = self.cluster is None and self.task.sample_weight is None
-        return is_plain and method != "label_binned" and not self.binning.needs_labels

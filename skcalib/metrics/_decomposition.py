@@ -216,16 +216,19 @@ def _decomposition(expected_score, y_true, y_proba, binning, multiclass, rows):
     data = check_rows_or_bins(
         y_true, y_proba, binning=binning, multiclass=multiclass, **rows
     )
-    parts = [
-        _parts(expected_score, task, strategy)
-        for task in binary_tasks(data, multiclass, pooled=True)
-    ]
+    parts = []
+    for task in binary_tasks(data, multiclass, pooled=True):
+        parts.append(_parts(expected_score, task, strategy))
     return ScoreDecomposition(*np.mean(parts, axis=0).tolist())
 
 
 def _parts(expected_score, task, strategy):
+    """Return miscalibration, discrimination and uncertainty of a score, in the bins of
+    a strategy.
+    """
     bins = task.statistics(strategy)
-    share, frequency = bins.share, bins.event_frequency
+    share = bins.share
+    frequency = bins.event_frequency
     base_rate = bins.weighted_label.sum() / bins.weight.sum()
     if isinstance(strategy, PoolAdjacentViolators) and not isinstance(task, BinnedTask):
         scores = expected_score(task.labels, task.scores.astype(np.float64))

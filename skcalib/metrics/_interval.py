@@ -273,12 +273,16 @@ class MetricInput:
         cluster = None
         if clusters is not None:
             _, cluster = check_groups(clusters, len(data.scores), name="clusters")
-        described = {"pos_label": pos_label, "labels": labels}
+        # Only what is given: a metric of the user may lack the rest.
+        given = {}
+        if pos_label is not None:
+            given["pos_label"] = pos_label
+        if labels is not None:
+            given["labels"] = labels
         if isinstance(data, BinnedTask):
             y_true = data.bins
-        else:
-            described["sample_weight"] = data.sample_weight
-        given = {name: value for name, value in described.items() if value is not None}
+        elif data.sample_weight is not None:
+            given["sample_weight"] = data.sample_weight
         return cls(y_true, y_proba, given, data, cluster)
 
     @property

@@ -333,6 +333,7 @@ class CalibrationScorer(BaseScorer):
     """Scorer that tells the metric which classes the columns stand for."""
 
     def _score(self, method_caller, estimator, X, y_true, **kwargs):
+        """Return the metric of a classifier's probabilities, negated for a loss."""
         if not (hasattr(estimator, "classes_") and hasattr(estimator, "predict_proba")):
             raise TypeError(
                 "A calibration scorer needs a fitted classifier with classes_ and"

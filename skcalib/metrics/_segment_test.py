@@ -22,6 +22,7 @@ from skcalib._input.scalars import check_int, check_option
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.sklearn_private import safe_indexing
 from skcalib._progress import Progress
+from skcalib._rows.blocks import taken
 from skcalib._rows.sorting import mid_rank_cells
 from skcalib._verdicts import pvalue_words
 from skcalib.metrics._segment_columns import split_column
@@ -382,22 +383,27 @@ class _Segments:
     """
 
     def __init__(self, columns, scores, weight, max_depth, min_size):
-        self.columns, self.scores, self.weight = columns, scores, weight
+        self.columns = columns
+        self.scores = scores
+        self.weight = weight
         self.score_cell, self.n_score_cells = mid_rank_cells(scores, _MOST_SCORE_CELLS)
         depth = min(max_depth, len(columns))
         sizes = self._sizes(depth, min_size)
         self.keys = list(sizes)
         self.n = np.array(list(sizes.values()))
-        self.words = [
-            " and ".join(columns[j].words[part] for j, part in key) or "all rows"
-            for key in self.keys
-        ]
+        self.words = []
+        for key in self.keys:
+            conditions = [columns[j].words[part] for j, part in key]
+            self.words.append(" and ".join(conditions) or "all rows")
         self.tables = list(self._tables())
+        # Sums over the rows of each segment.
         unit = 1 if weight is None else weight
         variance = self._sums(unit**2 * scores * (1 - scores)).sum(axis=1)
         self.expected = self._sums(unit * scores)
         self.scale = np.sqrt(variance + 1)
-        self.total = self.n if weight is None else self._sums(weight).sum(axis=1)
+        self.total = self.n
+        if weight is not None:
+            self.total = self._sums(weight).sum(axis=1)
 
     def statistics(self, rows):
         """Return the statistic of each segment for the rows that have an event."""
@@ -415,7 +421,7 @@ class _Segments:
         """Return how many of some rows lie in each (segment, score cell), or their
         weight.
         """
-        return self._sums(None if self.weight is None else self.weight[rows], rows)
+        return self._sums(taken(self.weight, rows), rows)
 
     def _sums(self, values, rows=slice(None)):
         """Return the sum of values over some rows in each (segment, score cell); None
@@ -439,16 +445,15 @@ class _Segments:
         for n_crossed in range(1, depth + 1):
             for crossed in combinations(range(len(self.columns)), n_crossed):
                 shape = [len(self.columns[j].words) for j in crossed]
-                counts = np.bincount(
-                    self._crossed_codes(crossed), minlength=np.prod(shape)
-                ).reshape(shape)
+                codes = self._crossed_codes(crossed)
+                counts = np.bincount(codes, minlength=np.prod(shape)).reshape(shape)
                 for parts in np.argwhere(counts >= min_size).tolist():
                     key = tuple(zip(crossed, parts, strict=True))
                     size = int(counts[tuple(parts)])
                     sizes[key] = size
                     # A crossing of the same size as one with a column less has the
                     # same rows.
-                    wider = (key[:k] + key[k + 1 :] for k in range(n_crossed))
+                    wider = [key[:k] + key[k + 1 :] for k in range(n_crossed)]
                     if all(sizes[segment] != size for segment in wider):
                         distinct[key] = size
         return distinct
@@ -469,13 +474,14 @@ class _Segments:
         first = 0
         for crossed, keys in groupby(self.keys, lambda key: [j for j, _ in key]):
             keys = list(keys)
-            segment = np.full([len(self.columns[j].words) for j in crossed], len(keys))
+            # The number of the segment by its parts; those of no segment come last.
+            shape = [len(self.columns[j].words) for j in crossed]
+            number_of = np.full(shape, len(keys))
             for number, key in enumerate(keys):
-                segment[tuple(part for _, part in key)] = number
-            codes = (
-                segment.ravel()[self._crossed_codes(crossed)] * self.n_score_cells
-                + self.score_cell
-            )
+                parts = tuple(part for _, part in key)
+                number_of[parts] = number
+            segment = number_of.ravel()[self._crossed_codes(crossed)]
+            codes = segment * self.n_score_cells + self.score_cell
             # memory: one code a row and crossing
             dtype = np.min_scalar_type((len(keys) + 1) * self.n_score_cells)
             yield slice(first, first + len(keys)), codes.astype(dtype)

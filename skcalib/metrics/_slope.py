@@ -17,7 +17,7 @@ from skcalib._input.scalars import check_confidence_level, hint_at_keywords
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.warn import warn
 from skcalib._intervals.influence import Influence, cluster_codes
-from skcalib._rows.blocks import condensed
+from skcalib._rows.blocks import condensed, taken, weights_or_ones
 from skcalib._rows.links import log_odds
 from skcalib._solvers.logistic import fit_logistic
 
@@ -189,7 +189,7 @@ def _warn_of_extremes(task, slope, *options):
     others = task._replace(
         scores=task.scores[inner],
         labels=task.labels[inner],
-        sample_weight=None if weight is None else weight[inner],
+        sample_weight=taken(weight, inner),
     )
     alone = "the slope of the others is not determined"
     if inner.any() and not not_estimable(others):
@@ -230,31 +230,31 @@ def not_estimable(task):
     empty where there is.
     """
     labels = task.labels
-    logit = log_odds(task.scores)
     if labels.all() or not labels.any():
         reason = (
             "y_true has one class only: calibration slope and intercept would be"
             " infinite."
         )
         return {"intercept": reason, "slope": reason}
-    low, high = (
-        [end(logit[labels == event]) for event in (False, True)]
-        for end in (np.min, np.max)
-    )
-    if min(low) == max(high):
-        return {
-            "slope": (
-                f"y_proba has one distinct score ({task.scores[0]:.6g}): there is no"
-                " calibration slope."
-            )
-        }
-    if high[0] <= low[1] or high[1] <= low[0]:
-        return {
-            "slope": (
-                "The scores separate the classes of y_true: the calibration slope would"
-                " be infinite."
-            )
-        }
+    logit = log_odds(task.scores)
+    of_events = logit[labels == 1]
+    of_others = logit[labels == 0]
+    lowest = min(of_events.min(), of_others.min())
+    highest = max(of_events.max(), of_others.max())
+    if lowest == highest:
+        reason = (
+            f"y_proba has one distinct score ({task.scores[0]:.6g}): there is no"
+            " calibration slope."
+        )
+        return {"slope": reason}
+    events_are_above = of_others.max() <= of_events.min()
+    events_are_below = of_events.max() <= of_others.min()
+    if events_are_above or events_are_below:
+        reason = (
+            "The scores separate the classes of y_true: the calibration slope would"
+            " be infinite."
+        )
+        return {"slope": reason}
     return {}
 
 
@@ -276,24 +276,28 @@ def coefficient(task, name, confidence_level, weight_type="frequency", cluster=N
     features, is_offset = _MODELS[name]
     rows = task._replace(scores=log_odds(task.scores))
     is_plain = cluster is None and weight_type == "frequency"
-    few = BinaryTask(*condensed(*rows)) if is_plain else rows
-    near = _fit(few, name) if len(few.scores) < len(rows.scores) else None
+    few = rows
+    near = None
+    if is_plain:
+        few = BinaryTask(*condensed(*rows))
+    if len(few.scores) < len(rows.scores):
+        near = _fit(few, name)
     coef = _fit(rows, name, near)
     design = features(few.scores)
-    weight = np.ones(len(few.scores))
-    if few.sample_weight is not None:
-        weight = few.sample_weight
-    probability = expit(coef @ design + (few.scores if is_offset else 0))
+    weight = weights_or_ones(few.sample_weight, len(few.scores))
+    logit = coef @ design
+    if is_offset:
+        logit = logit + few.scores
+    probability = expit(logit)
     information = (design * (weight * probability * (1 - probability))) @ design.T
     # what a row adds to the coefficient is direction times its residual
     direction = np.linalg.inv(information)[-1] @ design
     residual = few.labels - probability
     reason = ""
     if is_plain:
-        width = ndtri((1 + confidence_level) / 2) * np.sqrt(
-            np.linalg.inv(information)[-1, -1]
-            * _excess_variance(direction, residual, probability, weight)
-        )
+        variance = np.linalg.inv(information)[-1, -1]
+        variance = variance * _excess_variance(direction, residual, probability, weight)
+        width = ndtri((1 + confidence_level) / 2) * np.sqrt(variance)
     else:
         influence = Influence(
             direction * residual * weight.sum(),

@@ -237,14 +237,16 @@ def calibration_test(
     cumulative = _CUMULATIVE.get(method)
     if cumulative is not None and (clusters is not None or kind == "pooled"):
         # The law of the closed form is that of independent labels.
-        method, metric = "resampling", cumulative
+        method = "resampling"
+        metric = cumulative
     importance = weight_type == "importance"
     # ... and of sums of which no row is a visible share
     is_weighed = cumulative is not None and importance and kind != "marginal"
     if is_weighed and any(
         map(is_dominated, binary_tasks(rows.kept, multiclass, pooled=True))
     ):
-        method, metric = "resampling", cumulative
+        method = "resampling"
+        metric = cumulative
     if method == "resampling":
         check_int(n_resamples, "n_resamples")
         resampling = Resampling(
@@ -277,6 +279,7 @@ def calibration_test(
 
 
 def _check_method(method, metric, binning, df):
+    """Raise for arguments that have no meaning for the method."""
     check_option(method, "method", ("resampling", *_CLOSED_FORM))
     if metric is not None and method != "resampling":
         raise ValueError(
@@ -310,8 +313,11 @@ def _resampling_test(metric, multiclass, rows, resampling, n_jobs):
     if metric is None:
         metric = sweep_calibration_error
     function, params = unwrapped_metric(metric, options)
+    # Errors of the library know how to draw; other functions are called.
     row = metric_of(function)
-    error = None if row is None else row.error_of(params)
+    error = None
+    if row is not None:
+        error = row.error_of(params)
     if error is not None and error.has_interval and not error.has_bins_of_labels:
         statistic = float(rows.error_value(error))
         hypotheses = error_hypotheses(error, rows.data, resampling)
@@ -339,7 +345,8 @@ def _called_statistics(metric, data, drawn, options, n_jobs):
     """
     if not data.is_binary:
         options = options | {"labels": np.arange(len(data.classes))}
-    observed = data.labels, data.scores, _weights(data)
+    observed = (data.labels, data.scores, _weights(data))
+    # one by one: the drawn rows are not all held at a time
     calls = (
         delayed(metric)(labels, scores, **options, **weight)
         for labels, scores, weight in chain([observed], drawn)

@@ -29,10 +29,11 @@ from skcalib._input.scalars import check_confidence_level, check_int
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.warn import warn
 from skcalib._intervals.influence import Influence
+from skcalib._rows.blocks import weights_or_ones
 from skcalib._rows.sorting import mid_rank_cells
 from skcalib.binning import BaseBinning, EqualMass, check_binning
-from skcalib.evaluation._compare import square_and_add
-from skcalib.metrics._by_group import Sample
+from skcalib.evaluation._paired_differences import square_and_add
+from skcalib.metrics._group_sample import Sample
 
 _LEAST_ROWS_A_CELL = 20
 _FEWEST_EQUAL = 30  # rows whose labels all agree in both samples: hardly by chance
@@ -87,11 +88,10 @@ class CalibrationChange(ResultTable):
         columns : dict
             `quantity`, `estimate`, `low` and `high`.
         """
-        intervals = {
-            name: value
-            for name, value in vars(self).items()
-            if isinstance(value, IntervalEstimate)
-        }
+        intervals = {}
+        for name, field in vars(self).items():
+            if isinstance(field, IntervalEstimate):
+                intervals[name] = field
         estimate, low, high = np.array(list(intervals.values())).T
         return {
             "quantity": np.array(list(intervals), dtype=object),
@@ -252,27 +252,29 @@ def calibration_change(
     norm = check_norm(norm, method=method)
     level = check_confidence_level(confidence_level)
     check_int(n_resamples, "n_resamples")
-    given = {
-        "pos_label": pos_label,
-        "labels": labels,
-        "multiclass": multiclass,
-        "sample_weight": sample_weight,
-    }
-    given |= {"weight_type": weight_type, "clusters": clusters}
     samples = two_samples(
-        y_before, y_proba_before, y_after, y_proba_after, binning, **given
+        y_before,
+        y_proba_before,
+        y_after,
+        y_proba_after,
+        binning,
+        pos_label=pos_label,
+        labels=labels,
+        multiclass=multiclass,
+        sample_weight=sample_weight,
+        weight_type=weight_type,
+        clusters=clusters,
     )
     _warn_of_equal_rows(*samples)
     seed = check_random_state(random_state)
     rng = np.random.default_rng(seed.randint(2**32, dtype=np.uint64))
-    draw = _draws_of_statistics if samples[0].task is None else _draws_of_rows
-    statistic, pvalue, shift = _compared(
-        draw(*samples, weight_type, n_resamples, rng), level
-    )
-    resampling, intervals = (
-        Resampling(n_resamples, seed, importance=weight_type == "importance"),
-        {},
-    )
+    if samples[0].task is None:
+        excess = _draws_of_statistics(*samples, weight_type, n_resamples, rng)
+    else:
+        excess = _draws_of_rows(*samples, weight_type, n_resamples, rng)
+    statistic, pvalue, shift = _compared(excess, level)
+    resampling = Resampling(n_resamples, seed, importance=weight_type == "importance")
+    intervals = {}
     for name, sample in zip(("before", "after"), samples, strict=True):
         bias = float(sample.mean_score - sample.event_frequency)
         limits, reason = sample.bias_test(level)
@@ -291,11 +293,11 @@ def calibration_change(
             error, *inverted_limits(hypotheses, (1 - level) / 2)
         )
     for name in ("bias", "error"):
-        parts = intervals[f"{name}_after"], intervals[f"{name}_before"]
-        intervals[f"{name}_difference"], _ = square_and_add(*parts)
-    return CalibrationChange(
-        *(sample.n for sample in samples), statistic, pvalue, shift, **intervals
-    )
+        intervals[f"{name}_difference"], _ = square_and_add(
+            intervals[f"{name}_after"], intervals[f"{name}_before"]
+        )
+    before, after = samples
+    return CalibrationChange(before.n, after.n, statistic, pvalue, shift, **intervals)
 
 
 def two_samples(
@@ -307,54 +309,51 @@ def two_samples(
     *,
     weight_type="frequency",
     multiclass="auto",
-    **given,
+    sample_weight=None,
+    clusters=None,
+    pos_label=None,
+    labels=None,
 ):
     """Return both samples, checked, from labels and probabilities or from two
     `BinStatistics`.
     """
-    sample_weight, clusters = (
-        given.pop("sample_weight", None),
-        given.pop("clusters", None),
-    )
     if isinstance(y_before, BinStatistics):
-        rows = {
-            "binning": binning,
-            "y_proba_after": y_proba_after,
-            "sample_weight": sample_weight,
-        }
-        after = y_proba_before if y_after is None else y_after
+        after = y_after
+        if after is None:
+            after = y_proba_before
         return _two_statistics(
             y_before,
             after,
             weight_type,
             multiclass=multiclass,
             clusters=clusters,
-            **rows,
+            binning=binning,
+            y_proba_after=y_proba_after,
+            sample_weight=sample_weight,
         )
-    shared = None
-    if given["labels"] is None:
-        shared = _shared_labels(y_before, y_after)
-        given["labels"] = shared
-    pairs = _pair(sample_weight, "sample_weight"), _pair(clusters, "clusters")
-    rows = zip(
-        ("before", "after"),
-        (y_before, y_after),
-        (y_proba_before, y_proba_after),
-        *pairs,
-        strict=True,
+    shared_labels = None
+    if labels is None:
+        shared_labels = _shared_labels(y_before, y_after)
+        labels = shared_labels
+    weight_before, weight_after = _pair(sample_weight, "sample_weight")
+    clusters_before, clusters_after = _pair(clusters, "clusters")
+    strategy = check_binning(binning, EqualMass(15))
+    reading = {"multiclass": multiclass, "pos_label": pos_label, "labels": labels}
+    options = (weight_type, reading, strategy)
+    samples = (
+        _sample_of_rows(
+            "before", y_before, y_proba_before, weight_before, clusters_before, *options
+        ),
+        _sample_of_rows(
+            "after", y_after, y_proba_after, weight_after, clusters_after, *options
+        ),
     )
-    options = (
-        weight_type,
-        {"multiclass": multiclass, **given},
-        check_binning(binning, EqualMass(15)),
-    )
-    samples = tuple(_sample_of_rows(*one, *options) for one in rows)
-    if shared is not None and given["pos_label"] is None and _is_column(y_proba_before):
+    if shared_labels is not None and pos_label is None and _is_column(y_proba_before):
         hint_at_alphabet(
             np.concatenate([sample.task.scores for sample in samples]),
             np.concatenate([sample.task.labels for sample in samples]),
-            shared,
-            f"say so: pos_label={str(shared[0])!r}.",
+            shared_labels,
+            f"say so: pos_label={str(shared_labels[0])!r}.",
         )
     return samples
 
@@ -366,6 +365,9 @@ def _is_column(y_proba):
 
 
 def _two_statistics(before, after, weight_type, **rows):
+    """Return both samples as bins, or raise unless the bins are the same and no
+    argument is about rows.
+    """
     if not isinstance(after, BinStatistics):
         raise ValueError(
             "y_after must be a BinStatistics, as y_before is, found"
@@ -380,23 +382,21 @@ def _two_statistics(before, after, weight_type, **rows):
     for name, statistics in (("before", before), ("after", after)):
         if not statistics.total_weight > 0:
             raise ValueError(f"y_{name} holds no rows.")
-    return tuple(
-        Sample(
-            counted_rows(BinnedTask(one), weight_type).bins,
-            importance=weight_type == "importance",
-        )
-        for one in (before, after)
-    )
+    samples = []
+    for statistics in (before, after):
+        bins = counted_rows(BinnedTask(statistics), weight_type).bins
+        samples.append(Sample(bins, importance=weight_type == "importance"))
+    return tuple(samples)
 
 
 def _pair(value, name):
+    """Return an argument for the rows before and for those after, or raise if it is
+    no pair.
+    """
     if value is None:
         return None, None
-    if (
-        not hasattr(value, "__len__")
-        or len(value) != 2
-        or any(one is None for one in value)
-    ):
+    is_pair = hasattr(value, "__len__") and len(value) == 2
+    if not is_pair or value[0] is None or value[1] is None:
         raise ValueError(
             f"{name} must be a pair: that of the rows before and that of the rows"
             " after."
@@ -404,18 +404,23 @@ def _pair(value, name):
     return value
 
 
-def _shared_labels(*labels):
+def _shared_labels(y_before, y_after):
     """Return the two labels that both samples together hold: one of them may hold one
-    class.
+    class. None for more labels, and for those that cannot be sorted.
     """
     try:
-        found = np.unique(np.concatenate([np.unique(np.asarray(y)) for y in labels]))
+        before = np.unique(np.asarray(y_before))
+        after = np.unique(np.asarray(y_after))
+        labels = np.unique(np.concatenate([before, after]))
     except (TypeError, ValueError):
         return None  # refused later, by the argument
-    return found.tolist() if len(found) == 2 else None
+    if len(labels) != 2:
+        return None
+    return labels.tolist()
 
 
-def _sample_of_rows(name, y, y_proba, weight, cluster, weight_type, given, strategy):
+def _sample_of_rows(name, y, y_proba, weight, cluster, weight_type, reading, strategy):
+    """Return the `Sample` of validated rows; errors name its arguments."""
     if y is None or y_proba is None:
         missing = f"y_{name}" if y is None else f"y_proba_{name}"
         raise ValueError(
@@ -423,22 +428,20 @@ def _sample_of_rows(name, y, y_proba, weight, cluster, weight_type, given, strat
         )
     try:
         data = check_scored_labels(
-            y, y_proba, sample_weight=weight, **given, drop=False
+            y, y_proba, sample_weight=weight, **reading, drop=False
         )
         if cluster is not None:
             names, codes = check_groups(cluster, len(data.scores), name="clusters")
             cluster = names[codes][data.kept]
     except (TypeError, ValueError) as error:  # which of the two samples is wrong
-        text = (
-            str(error)
-            .replace("y_true", f"y_{name}")
-            .replace("y_proba", f"y_proba_{name}")
-        )
+        text = str(error).replace("y_true", f"y_{name}")
+        text = text.replace("y_proba", f"y_proba_{name}")
         text = text.replace("sample_weight", f"sample_weight of the sample {name!r}")
-        raise (TypeError if isinstance(error, TypeError) else ValueError)(
-            text
-        ) from None
-    task = one_task(counted_rows(data.at(data.kept), weight_type), given["multiclass"])
+        if isinstance(error, TypeError):
+            raise TypeError(text) from None
+        raise ValueError(text) from None
+    rows = counted_rows(data.at(data.kept), weight_type)
+    task = one_task(rows, reading["multiclass"])
     task = task._replace(labels=np.asarray(task.labels, dtype=bool))
     importance = weight_type == "importance"
     return Sample(task.statistics(strategy), task, strategy, cluster, importance)
@@ -486,37 +489,42 @@ class _Excess(NamedTuple):
     influence: Influence | None = None
 
 
-def _compared(found, level):
+def _compared(samples, level):
     """Return the statistic, its p-value, and the mean difference of the residuals with
-    its limits.
+    its limits, of an `_Excess`.
     """
-    total = found.weight.sum()
+    total = samples.weight.sum()
     if total <= 0:
         raise ValueError(
             "The samples have no scores in common: no cell of neighbouring scores has"
             " rows of both."
         )
-    if found.variance is None:
-        scale = np.sqrt(np.mean(found.drawn.sum(axis=1) ** 2))
+    # The standard deviation of the sum of all excesses.
+    if samples.variance is None:
+        scale = np.sqrt(np.mean(samples.drawn.sum(axis=1) ** 2))
     else:
-        scale = np.sqrt(found.variance.sum())
-    sums = np.cumsum(np.vstack((found.excess, found.drawn)), axis=1)
-    statistics = range_of(sums)
-    estimate = float(found.excess.sum() / total)
+        scale = np.sqrt(samples.variance.sum())
+    estimate = float(samples.excess.sum() / total)
+    reason = ""
     if scale < _NO_SPREAD:
-        margin, reason = np.nan, _NO_DIFFERENCES
-    elif found.influence is None:
+        margin = np.nan
+        reason = _NO_DIFFERENCES
+    elif samples.influence is None:
         margin = float(ndtri((1 + level) / 2) * scale / total)
-        reason = ""
     else:
-        margin, reason = found.influence.half_width(level)
+        margin, reason = samples.influence.half_width(level)
     shift = IntervalEstimate(
         estimate, estimate - margin, estimate + margin, reason=reason
     )
     if scale < _NO_SPREAD:
         return 0.0, 1.0, shift
-    exceeding = np.count_nonzero(statistics[1:] >= statistics[0] - 1e-9 * scale)
-    return float(statistics[0] / scale), float((1 + exceeding) / len(statistics)), shift
+    # Kuiper's range of the cumulative excess, observed first and then drawn.
+    sums = np.cumsum(np.vstack((samples.excess, samples.drawn)), axis=1)
+    statistics = range_of(sums)
+    observed = statistics[0]
+    n_reached = np.count_nonzero(statistics[1:] >= observed - 1e-9 * scale)
+    pvalue = (1 + n_reached) / len(statistics)
+    return float(observed / scale), float(pvalue), shift
 
 
 class _Lines(NamedTuple):
@@ -560,45 +568,48 @@ class _Lines(NamedTuple):
 
 def _draws_of_rows(before, after, weight_type, n_resamples, rng):
     """Return the `_Excess` of cells of neighbouring scores."""
-    tasks = before.task, after.task
+    tasks = (before.task, after.task)
     scores = np.concatenate([task.scores.astype(np.float64) for task in tasks])
     labels = np.concatenate([task.labels for task in tasks])
     weight = np.concatenate(
-        [
-            np.ones(len(task.scores)) if task.weight is None else task.weight
-            for task in tasks
-        ]
+        [weights_or_ones(task.weight, len(task.scores)) for task in tasks]
     )
     is_importance = weight_type == "importance"
+
+    # 1. Cells of neighbouring scores of both samples. `place` is a row's cell in its
+    # sample: those of the first come first.
     n_cells = max(1, int(weight.sum() / max(_LEAST_ROWS_A_CELL, weight.sum() ** 0.5)))
     cells, n_cells = mid_rank_cells(scores, n_cells, weight)
     sample = np.repeat([0, 1], [len(task.scores) for task in tasks])
-    both = cells + n_cells * sample
+    place = cells + n_cells * sample
 
-    def total(values):
-        return np.bincount(both, values, 2 * n_cells).reshape(2, n_cells)
+    def total(of_rows):
+        """Return the sums (2, n_cells) by sample and cell."""
+        return np.bincount(place, of_rows, 2 * n_cells).reshape(2, n_cells)
 
-    raw = labels - scores
+    # 2. A line through the residuals in each cell.
+    residual = labels - scores
     n = total(weight)
     lines = _Lines.of_sums(
         n,
         total(weight * scores),
         total(weight * scores**2),
-        total(weight * raw),
-        total(weight * raw * scores),
+        total(weight * residual),
+        total(weight * residual * scores),
     )
     offset = scores - lines.centre[cells]
-    residual = raw - lines.mean[cells] - lines.slope[cells] * offset
-    size, share = n.sum(axis=0), n.prod(axis=0) / n.sum(axis=0)
-    # the excess is the sum of w times this coefficient times the residual
+    residual = residual - lines.mean[cells] - lines.slope[cells] * offset
+    size = n.sum(axis=0)
+    share = n.prod(axis=0) / size
+
+    # 3. The excess is the sum of w times this coefficient times the residual.
     coefficient = sample - (n[1] / size)[cells] - lines.tilt[cells] * offset
     coefficient[lines.weight[cells] == 0] = 0
     if before.cluster is not None:
-        cluster = np.unique(
-            np.concatenate((before.cluster, after.cluster)), return_inverse=True
-        )[1]
+        clusters = np.concatenate((before.cluster, after.cluster))
+        cluster = np.unique(clusters, return_inverse=True)[1]
         fitted = np.clip(scores + lines.slope[cells] * offset, 0, 1)
-        rows = RowsInCells(both[:, None], fitted[:, None], labels[:, None], weight)
+        rows = RowsInCells(place[:, None], fitted[:, None], labels[:, None], weight)
         drawn = _dependent_draws(rows, n, share, lines.mean, cluster, n_resamples, rng)
         drawn *= np.sqrt(np.divide(lines.weight, share, where=share > 0, out=0 * share))
         scale = weight.sum() / max(lines.weight.sum(), _NO_SPREAD)
@@ -606,74 +617,115 @@ def _draws_of_rows(before, after, weight_type, n_resamples, rng):
             coefficient * residual * scale, weight, is_importance, cluster
         )
         return _Excess(lines.excess, lines.weight, None, drawn, influence)
+
+    # 4. Its variance, drawn without replacement about a line: a mean and a slope are
+    # fitted.
+    row_squares = weight
+    squares = size
+    if is_importance:
+        row_squares = weight**2
+        squares = total(row_squares).sum(axis=0)
     spread = total(weight * residual**2).sum(axis=0)
-    squares = total(weight**2).sum(axis=0) if is_importance else size
-    # drawn without replacement about a line: a mean and a slope are fitted
     n_fitted = 1 + (lines.slope != 0)
     left = np.maximum(size - n_fitted * squares / size, _NO_SPREAD)
-    row_squares = weight**2 if is_importance else weight
     variance = spread / left * total(row_squares * coefficient**2).sum(axis=0)
-    shape = n_resamples, n_cells
     if is_importance or (weight % 1).any() or size.max() > _MOST_ROWS_DRAWN:
-        drawn = rng.normal(0.0, np.sqrt(variance), shape)
-        return _Excess(lines.excess, lines.weight, variance, drawn)
-    # The number of the second sample's events is hypergeometric, the rest of the
-    # residuals normal; then the sum gets the variance that it has about a line.
-    events = total(weight * labels).sum(axis=0)
-    covariance = total(weight * labels * residual).sum(axis=0)
+        drawn = rng.normal(0.0, np.sqrt(variance), (n_resamples, n_cells))
+    else:
+        events = total(weight * labels).sum(axis=0)
+        covariance = total(weight * labels * residual).sum(axis=0)
+        drawn = _hypergeometric_draws(n, events, covariance, spread, n_resamples, rng)
+        # Then the sum gets the variance that it has about a line.
+        without_line = share / np.maximum(size - 1, _NO_SPREAD) * spread
+        drawn *= np.sqrt(
+            np.divide(
+                variance, without_line, out=np.zeros(n_cells), where=without_line > 0
+            )
+        )
+    return _Excess(lines.excess, lines.weight, variance, drawn)
+
+
+def _hypergeometric_draws(n, events, covariance, spread, n_resamples, rng):
+    """Return drawn excesses (n_resamples, n_cells) of the second sample, whose rows in
+    each cell are drawn from those of both.
+
+    The number of its events is hypergeometric, the rest of the residuals normal.
+
+    Parameters
+    ----------
+    n : ndarray of shape (2, n_cells)
+        Numbers of rows of both samples.
+    events, covariance, spread : ndarray of shape (n_cells,)
+        Sums over both samples: of the labels, of label times residual, and of the
+        squared residual.
+    """
+    size = n.sum(axis=0)
+    share = n.prod(axis=0) / size
     of_labels = events * (size - events) / size
-    slope = np.divide(covariance, of_labels, out=np.zeros(n_cells), where=of_labels > 0)
-    counts = (values.astype(np.int64) for values in (events, size - events, n[1]))
-    drawn = slope * (rng.hypergeometric(*counts, shape) - n[1] * events / size)
+    slope = np.divide(
+        covariance, of_labels, out=np.zeros(len(size)), where=of_labels > 0
+    )
+    shape = (n_resamples, len(size))
+    n_events = rng.hypergeometric(
+        events.astype(np.int64),
+        (size - events).astype(np.int64),
+        n[1].astype(np.int64),
+        shape,
+    )
+    drawn = slope * (n_events - n[1] * events / size)
     rest = np.maximum(spread - slope * covariance, 0)
     one_less = np.maximum(size - 1, _NO_SPREAD)
     drawn += rng.normal(0.0, np.sqrt(share / one_less * rest), shape)
-    whole = share / one_less * spread
-    drawn *= np.sqrt(np.divide(variance, whole, out=np.zeros(n_cells), where=whole > 0))
-    return _Excess(lines.excess, lines.weight, variance, drawn)
+    return drawn
 
 
 def _dependent_draws(rows, n, share, mean, cluster, n_resamples, rng):
     """Draw labels of both samples from the event frequencies of both, dependent within
     clusters.
     """
-    deviation, legacy = np.tile(mean, 2), np.random.RandomState(rng.integers(2**32))
+    deviation = np.tile(mean, 2)
+    legacy = np.random.RandomState(rng.integers(2**32))
     cells = Cells.of_scores(np.zeros(n.size), n.ravel(), np.zeros(n.size))
     draws = ClusterDraws(cells, rows, deviation, cluster, n_resamples, legacy)
     cell = rows.cell[:, 0]
     probability = np.clip(rows.scores[:, 0] + deviation[cell], 0, 1)
-    expected = np.bincount(cell, rows.sample_weight * probability, n.size) / np.maximum(
-        n.ravel(), _NO_SPREAD
-    )
+    total = np.bincount(cell, rows.sample_weight * probability, n.size)
+    expected = total / np.maximum(n.ravel(), _NO_SPREAD)
+    # frequencies less their expectation, by draw, sample and cell
     drawn = np.concatenate(list(draws(deviation))) - expected
-    return share * np.diff(drawn.reshape(n_resamples, *n.shape), axis=1)[:, 0]
+    drawn = drawn.reshape(n_resamples, *n.shape)
+    return share * np.diff(drawn, axis=1)[:, 0]
 
 
 def _draws_of_statistics(before, after, weight_type, n_resamples, rng):
-    """Return the same of bins, whose draws are normal with the residual variance of the
-    bin.
+    """Return the `_Excess` of bins, whose draws are normal with the residual variance
+    of the bin.
     """
-    parts = before.statistics, after.statistics
 
     def stacked(name):
-        return np.stack([getattr(part, name) for part in parts])
+        """Return a sum of both samples (2, n_bins)."""
+        return np.stack(
+            (getattr(before.statistics, name), getattr(after.statistics, name))
+        )
 
     n = stacked("weight")
-    squared = stacked("weight_squared") if weight_type == "importance" else n
-    score, score_squared = stacked("weighted_score"), stacked("weighted_score_squared")
-    sums = stacked("weighted_label") - score
-    lines = _Lines.of_sums(
-        n, score, score_squared, sums, stacked("weighted_score_label") - score_squared
-    )
+    squared_weight = n
+    if weight_type == "importance":
+        squared_weight = stacked("weight_squared")
+    score = stacked("weighted_score")
+    score_squared = stacked("weighted_score_squared")
+    residual = stacked("weighted_label") - score
+    residual_score = stacked("weighted_score_label") - score_squared
+    lines = _Lines.of_sums(n, score, score_squared, residual, residual_score)
     rows = np.maximum(n, _NO_SPREAD)
-    squares = np.maximum(stacked("residual_square") - sums**2 / rows, 0)
+    squares = np.maximum(stacked("residual_square") - residual**2 / rows, 0)
     # Of the residuals' squares each sample has the share that its scores say: a few
     # events say little.
     spread = np.maximum(score - score_squared, 0)
     spread = np.where(spread.sum(axis=0) > 0, spread, rows)
     squares = squares.sum(axis=0) * spread / spread.sum(axis=0)
     share = n[0] * (n[1] / rows.sum(axis=0))
-    variance = share**2 * np.sum(squares * squared / rows**3, axis=0)
+    variance = share**2 * np.sum(squares * squared_weight / rows**3, axis=0)
     variance *= np.divide(
         lines.weight, share, out=np.zeros(share.shape), where=share > 0
     )

@@ -359,6 +359,9 @@ def _from_labels(metric, known):
 
 
 def _limits(name, estimate, error, quantile):
+    """Return an estimate with its normal limits, cut at 0 and 1 for a share, and no
+    reason against them.
+    """
     low = estimate - quantile * error
     high = estimate + quantile * error
     if name in SHARES:
@@ -390,9 +393,12 @@ def _best_share(by_label, by_curve):
 
 
 def _assumptions(known):
+    """Return what an estimate takes for granted about the labels that are not known."""
     if known.are_enough and known.is_known.all():
         return (_INDEPENDENT,)
-    assumptions = [] if known.are_enough else [_SAME_FREQUENCY]
+    assumptions = []
+    if not known.are_enough:
+        assumptions.append(_SAME_FREQUENCY)
     if known.is_known.any() and not known.is_known.all():
         assumptions.append(_SAMPLED if known.sampled else _AT_RANDOM)
     return (*assumptions, _INDEPENDENT)

@@ -228,14 +228,15 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
                 getattr(monitor, f"{name}_") for monitor in monitors.values()
             ]
         for event in ("alarm", "change"):
-            times = [
-                time_of_row(self._times[group], row)
-                for group, row in zip(monitors, columns[f"{event}_row"], strict=True)
-            ]
-            columns[f"{event}_row"] = np.array(columns[f"{event}_row"], dtype=object)
-            columns[f"{event}_time"] = np.array([*times, None], dtype=object)[:-1]
+            rows = columns[f"{event}_row"]
+            # arrays of objects, also where all times are arrays of one length
+            times = np.empty(len(rows), dtype=object)
+            for place, (group, row) in enumerate(zip(monitors, rows, strict=True)):
+                times[place] = time_of_row(self._times[group], row)
+            columns[f"{event}_row"] = np.array(rows, dtype=object)
+            columns[f"{event}_time"] = times
         return GroupMonitorTable(
-            **{name: np.asarray(values) for name, values in columns.items()}
+            **{name: np.asarray(column) for name, column in columns.items()}
         )
 
     def to_frame(self) -> "DataFrame":
@@ -256,6 +257,7 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         return self.table_.to_frame()
 
     def _reset(self):
+        """Check the parameters and forget all groups."""
         template = self._resolved("monitor")
         if not isinstance(template, CalibrationMonitor):
             raise TypeError(
@@ -277,7 +279,8 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         # groups see events only
         self._classes = template.classes
         self._template = template.set_params(classes=None)
-        self.monitors_, self._times = {}, {}
+        self.monitors_ = {}
+        self._times = {}
 
     def _seen(self):
         if not getattr(self, "monitors_", None):
@@ -290,11 +293,8 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         """Return (group, scores, events, times) of each group of the batch, in the
         order of their first rows.
         """
-        scores, events = (
-            clone(self._template)
-            .set_params(classes=self._classes)
-            ._checked_batch(scores, y)
-        )
+        checker = clone(self._template).set_params(classes=self._classes)
+        scores, events = checker._checked_batch(scores, y)
         names, codes = check_groups(groups, len(scores), scores_name="scores")
         if names.dtype.kind == "f":
             seen = [name for name in self.monitors_ if isinstance(name, float)]
@@ -306,15 +306,15 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
             )
         elif time is not None:
             time = np.full(len(scores), time, dtype=object)
+        # the rows of each group, in order
         order = np.argsort(codes, kind="stable")
-        rows = sorted(
-            np.split(order, np.flatnonzero(np.diff(codes[order])) + 1),
-            key=lambda at: at[0],
-        )
-        return [
-            (names[codes[at[0]]], scores[at], events[at], _runs(time, at))
-            for at in rows
-        ]
+        starts = np.flatnonzero(np.diff(codes[order])) + 1
+        by_first_row = sorted(np.split(order, starts), key=lambda rows: rows[0])
+        batches = []
+        for rows in by_first_row:
+            name = names[codes[rows[0]]]
+            batches.append((name, scores[rows], events[rows], _runs(time, rows)))
+        return batches
 
     def _statistics(self, statistics, y, groups, time):
         """Return (group, statistics, None, times) of each entry of a dict."""
@@ -323,31 +323,25 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
                 "y and groups mean nothing with a dict of BinStatistics, which has"
                 " both: leave them out."
             )
-        wrong = next(
-            (
-                key
-                for key, value in statistics.items()
-                if not isinstance(value, BinStatistics)
-            ),
-            None,
-        )
-        if wrong is not None:
-            raise TypeError(
-                f"scores[{wrong!r}] must be a BinStatistics, found"
-                f" {statistics[wrong]!r}."
-            )
+        for group, bins in statistics.items():
+            if not isinstance(bins, BinStatistics):
+                raise TypeError(
+                    f"scores[{group!r}] must be a BinStatistics, found {bins!r}."
+                )
         if time is not None and np.ndim(time) > 0:
             raise ValueError(
                 "time must be one name or date for a dict of BinStatistics."
             )
-        times = [] if time is None else [(0, time)]
-        filled = {
-            group: value for group, value in statistics.items() if value.count.sum() > 0
-        }
-        for value in filled.values():
-            # raises for weights before anything is seen
-            clone(self._template).partial_fit(value)
-        return [(group, value, None, times) for group, value in filled.items()]
+        times = []
+        if time is not None:
+            times = [(0, time)]
+        batches = []
+        for group, bins in statistics.items():
+            if bins.count.sum() > 0:
+                # raises for weights before anything is seen
+                clone(self._template).partial_fit(bins)
+                batches.append((group, bins, None, times))
+        return batches
 
 
 def _runs(times, rows):

@@ -255,8 +255,13 @@ class CalibrationMonitor(BaseEstimator):
             if time is not None and self.n_rows_ > first_row:
                 self._times += [(first_row, time)]
             return self
-        plain = _plain_batch(scores, y) if self.classes is None else None
-        scores, events = self._checked_batch(scores, y) if plain is None else plain
+        # A batch of the usual form needs no further check.
+        batch = None
+        if self.classes is None:
+            batch = _plain_batch(scores, y)
+        if batch is None:
+            batch = self._checked_batch(scores, y)
+        scores, events = batch
         times = runs_of_times(time, len(scores))
         self._times += [(self.n_rows_ + start, label) for start, label in times]
         for start in range(0, len(scores), _BLOCK_ROWS):
@@ -292,6 +297,7 @@ class CalibrationMonitor(BaseEstimator):
         )
 
     def _reset(self):
+        """Check the parameters and go back to the state before the first row."""
         check_confidence_level(self.confidence_level)
         if not isinstance(self.restarts, bool | np.bool_):
             raise invalid("restarts", "True or False", self.restarts)
@@ -308,9 +314,8 @@ class CalibrationMonitor(BaseEstimator):
             )
         self._log_wealth = np.zeros(_N_BETS)  # of each bet, all rows
         # Of each bet, summed over the rows at which it starts.
-        self._log_detector = np.full(
-            _N_BETS, log(1 - _KEPT_BACK) if self.restarts else -np.inf
-        )
+        start = log(1 - _KEPT_BACK) if self.restarts else -np.inf
+        self._log_detector = np.full(_N_BETS, start)
         self._lowest = np.zeros(_N_BETS)  # log wealth, and the first row after it
         self._lowest_end = np.zeros(_N_BETS, dtype=np.int64)
         self._batches = tuple(array(kind) for kind in "qqdqdb")
@@ -322,6 +327,7 @@ class CalibrationMonitor(BaseEstimator):
         self.e_value_ = 1.0 if self.average_run_length is None else 0.0
 
     def _see_statistics(self, statistics, y):
+        """Update with the sums of bins as if all their rows came at one time."""
         if y is not None:
             raise ValueError(
                 "y has no meaning for a BinStatistics, which holds the labels: leave it"
@@ -338,10 +344,8 @@ class CalibrationMonitor(BaseEstimator):
         filled = statistics.count > 0
         scores = np.clip(statistics.mean_score[filled], 0, 1)
         events = statistics.weighted_label[filled]
-        of_events, of_others = (
-            log_likelihood_ratios(scores, np.full(len(scores), event))
-            for event in (True, False)
-        )
+        of_events = log_likelihood_ratios(scores, np.full(len(scores), True))
+        of_others = log_likelihood_ratios(scores, np.full(len(scores), False))
         ratio = events @ of_events + (statistics.count[filled] - events) @ of_others
         self._advance(ratio[None], n_rows)
         self._record(n_rows, statistics.weighted_score.sum(), round(events.sum()))
@@ -380,6 +384,9 @@ class CalibrationMonitor(BaseEstimator):
         return np.logaddexp(evidence, log_kept_back)
 
     def _look_for_alarm(self, evidence, wealth, n_each):
+        """Set the alarm at the first step at which the mean bet reaches the threshold,
+        and the likely start of the change.
+        """
         threshold = log(self.threshold_)
         alarm = None
         # the mean of the bets is at most their maximum, which is cheap
@@ -399,10 +406,8 @@ class CalibrationMonitor(BaseEstimator):
         )
         self._lowest = np.minimum(lowest, self._lowest)
         if alarm is not None:
-            self.alarm_, self.alarm_row_ = (
-                True,
-                int(self.n_rows_ + (alarm + 1) * n_each - 1),
-            )
+            self.alarm_ = True
+            self.alarm_row_ = int(self.n_rows_ + (alarm + 1) * n_each - 1)
             self.change_row_ = int(
                 self._lowest_end[np.argmax(wealth[-1] - self._lowest)]
             )

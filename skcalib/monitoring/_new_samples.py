@@ -7,6 +7,7 @@ from skcalib._input.scalars import check_option
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.scores import check_scores
 from skcalib._intervals.influence import Influence, Spread
+from skcalib._rows.blocks import weights_or_ones
 from skcalib.binning import EqualMass, check_binning
 
 # Known labels are mixed with the scores from so many on, and so many of the rarer kind.
@@ -84,7 +85,7 @@ class ResidualCurve:
         cuts = _cuts(labelled, binning, threshold)
         n_bins = len(cuts) + 1
         bins = np.searchsorted(cuts, labelled.scores)
-        weight = np.ones(len(bins)) if labelled.weight is None else labelled.weight
+        weight = weights_or_ones(labelled.weight, len(bins))
         total = np.bincount(bins, weight, n_bins)
         events = np.bincount(bins, weight * labelled.events, n_bins)
         residual = np.bincount(
@@ -208,6 +209,9 @@ class KnownLabels:
             )
 
     def _set_labels(self, values, predicted, labelled):
+        """Set the known labels as events: the positive class, or whether the predicted
+        class is right.
+        """
         rows = np.flatnonzero(self.is_known)
         found = values[rows]
         known_classes = set(labelled.classes.tolist())
@@ -249,6 +253,9 @@ class KnownLabels:
 
 
 def _checked_probability(sampling_probability, is_known):
+    """Return the probability (n_new,) with which each label was asked for, or raise; 1
+    where it is not needed.
+    """
     n_new = len(is_known)
     probability = np.asarray(sampling_probability, dtype=np.float64)
     if probability.shape not in ((), (n_new,)):

@@ -135,6 +135,9 @@ def _new_name(metric, taken):
 
 
 def _terms_of_callable(metric, name, scores):
+    """Return the `Terms` of a function: its values for a non-event, and what an event
+    adds.
+    """
     values = []
     for label in (0.0, 1.0):
         value = np.asarray(metric(scores, np.full(len(scores), label)), dtype=float)

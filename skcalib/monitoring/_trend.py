@@ -13,6 +13,7 @@ from skcalib._input.labels import check_groups
 from skcalib._input.scalars import check_confidence_level, check_option
 from skcalib._input.scored_labels import check_one_event, check_scored_labels
 from skcalib._intervals.influence import Influence, cluster_codes
+from skcalib._rows.blocks import taken
 from skcalib._verdicts import interval_words, level_words, pvalue_words
 
 _DAYS_PER_YEAR = 365.25
@@ -149,8 +150,10 @@ def calibration_trend(
     residual = data.scores.astype(np.float64) - data.labels
     if weight is not None and weight.min() == 0:
         is_seen = weight > 0
-        residual, moment, weight = residual[is_seen], moment[is_seen], weight[is_seen]
-        code = None if code is None else code[is_seen]
+        residual = residual[is_seen]
+        moment = moment[is_seen]
+        weight = weight[is_seen]
+        code = taken(code, is_seen)
     if code is not None:
         code = cluster_codes(code)
     if len(np.unique(moment)) < _FEWEST_TIMES:

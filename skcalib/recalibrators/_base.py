@@ -13,7 +13,6 @@ from scipy.special import expit, softmax
 from skcalib import maps as nodes
 from skcalib._cells.reductions import spread_top_label, top_label
 from skcalib._defaults import check_fitted
-from skcalib._fitting.folds import taken
 from skcalib._fitting.provenance import provenance
 from skcalib._input.labels import hint_at_alphabet
 from skcalib._input.scores import (
@@ -25,7 +24,7 @@ from skcalib._input.scores import (
 )
 from skcalib._input.sklearn_private import Interval, StrOptions
 from skcalib._input.tensors import as_given
-from skcalib._rows.blocks import row_blocks
+from skcalib._rows.blocks import row_blocks, taken
 from skcalib._rows.links import (
     LARGEST_GAP,
     clip_probability,
@@ -337,6 +336,7 @@ class BaseRecalibrator(ProbabilityTransformer):
         return np.where(closed, lowest, scores), closed
 
     def _check_classes_present(self, codes):
+        """Raise unless there are rows of the classes that the method needs."""
         is_present = np.bincount(codes, minlength=len(self.classes_)) > 0
         if self._needs_classes == "any" or is_present.all():
             return
@@ -432,6 +432,9 @@ class BinaryRecalibrator(BaseRecalibrator):
         return len(self.classes_) > 2 and self.multiclass == "top_label"
 
     def _fit_scores(self, scores, codes, sample_weight):
+        """Fit one binary problem for two classes, else one for each class or for the
+        predicted one.
+        """
         vars(self).pop("estimators_", None)  # of an earlier fit to more classes
         if len(self.classes_) == 2:
             self._fit_binary(self._binary_scores(scores), codes == 1, sample_weight)
@@ -472,6 +475,9 @@ class BinaryRecalibrator(BaseRecalibrator):
         return tied_where_rounded(scores)
 
     def _predict_scores(self, scores):
+        """Return the probabilities (n, K): of more than two classes each class's map,
+        normalised if asked for.
+        """
         if len(self.classes_) == 2:
             return self._predict_two_classes(scores)
         probabilities = self._class_probabilities(scores)
@@ -486,6 +492,7 @@ class BinaryRecalibrator(BaseRecalibrator):
         return calibrated
 
     def _predict_two_classes(self, scores):
+        """Return the probabilities (n, 2) in blocks of rows."""
         both = np.empty((len(scores), 2))
         # `_predict_binary` is a function of each score alone, and its temporaries are
         # small.
@@ -496,6 +503,9 @@ class BinaryRecalibrator(BaseRecalibrator):
         return both
 
     def _predict_top_label(self, probabilities):
+        """Return the probabilities (n, K): the calibrated confidence, and the rest
+        shared among the other classes.
+        """
         _, confidence = top_label(probabilities)
         on_scale = self._scale_of_classes(probabilities)
         confidence = self.estimators_[0]._predict_binary(on_scale(confidence))
@@ -543,10 +553,13 @@ class BinaryRecalibrator(BaseRecalibrator):
         """Set each fitted attribute of the parts on self: a list with one entry per
         class.
         """
-        for name in [name for name in vars(self.estimators_[0]) if name.endswith("_")]:
+        first = self.estimators_[0]
+        names = [name for name in vars(first) if name.endswith("_")]
+        for name in names:
             setattr(self, name, [getattr(part, name) for part in self.estimators_])
 
     def _map_of(self, scores):
+        """Return the same as a map."""
         scores = self._inside_node(scores)
         if len(self.classes_) == 2:
             return self._map(self._score_node(scores))
@@ -562,12 +575,13 @@ class BinaryRecalibrator(BaseRecalibrator):
             if on_log_odds:
                 probabilities = clipped_probability(probabilities)
             return nodes.Spread(probabilities, confidence)
-        columns = [
-            self._map_of_part(part, nodes.OneColumn(on_scale, k))
-            for k, part in enumerate(self.estimators_)
-        ]
+        columns = []
+        for k, part in enumerate(self.estimators_):
+            columns.append(self._map_of_part(part, nodes.OneColumn(on_scale, k)))
         calibrated = nodes.Columns(tuple(columns))
-        return nodes.Normalized(calibrated) if self.normalize else calibrated
+        if self.normalize:
+            return nodes.Normalized(calibrated)
+        return calibrated
 
     def _map_of_part(self, part, score):
         """Return the map of a binary problem. That of rounded scores becomes one of the
@@ -580,10 +594,13 @@ class BinaryRecalibrator(BaseRecalibrator):
         """Return the score of the positive class of two: of two probabilities the
         second, which alone is looked at.
         """
-        if self.input == "probability":
-            score = scores if scores.width == 1 else nodes.OneColumn(scores, 1)
-            return nodes.LogOdds(score) if self._scale == "log_odds" else score
         score = scores
+        if self.input == "probability":
+            if scores.width == 2:
+                score = nodes.OneColumn(scores, 1)
+            if self._scale == "log_odds":
+                return nodes.LogOdds(score)
+            return score
         if scores.width == 2:
             score = nodes.Affine(scores, np.array([[-1.0, 1.0]]), np.zeros(1))
         if self._scale == "probability":
@@ -663,6 +680,9 @@ class LogitRecalibrator(BaseRecalibrator):
     _leaves_impossible_out = False
 
     def _fit_scores(self, scores, codes, sample_weight):
+        """Fit to logits, in which impossible classes are filled unless the method
+        leaves them out.
+        """
         codes = codes.astype(np.intp, copy=False)
         logits = self._logits(scores)
         if not self._leaves_impossible_out:
@@ -694,12 +714,17 @@ class LogitRecalibrator(BaseRecalibrator):
         return scores if self.input == "logit" else log_probability(scores)
 
     def _map_of(self, scores):
+        """Return the map of scores: the method's own one of their logits."""
         scores = self._inside_node(scores)
-        is_logit = self.input == "logit"
+        logits = scores
+        if self.input == "probability":
+            if scores.width == 1:
+                logits = nodes.LogOdds(scores)
+            else:
+                logits = nodes.Log(scores)
         if scores.width == 1:
-            log_odds = scores if is_logit else nodes.LogOdds(scores)
-            return self._map(self._logits_of(log_odds))
-        return self._map(scores if is_logit else nodes.Log(scores))
+            logits = self._logits_of(logits)
+        return self._map(logits)
 
     def _logits_of(self, log_odds):
         """Return the two logits that log-odds stand for, for methods that ignore what

@@ -154,6 +154,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         return "any" if self.smooth_targets else super()._needs_classes
 
     def _fit_binary(self, log_odds, labels, sample_weight):
+        """Fit a logistic regression on log(s) and -log(1 - s)."""
         targets = labels
         if self.smooth_targets:
             targets = platt_targets(labels, sample_weight)
@@ -166,6 +167,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         self._set_map(coef)
 
     def _fit_pooled(self, problems):
+        """Fit one map for all classes, near which each class's is held."""
         coef = problems.fit_pooled(self._features, self.smooth_targets, **self._ridge)
         # Deviations of slopes are measured against their mean.
         is_slope = self._lower == 0
@@ -191,11 +193,11 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         ridge as it is.
         """
         start = np.where(self._lower == 0, 1.0, 0.0)
-        alpha = self.alpha
-        if alpha is None:
-            alpha = 1.0 if self.smooth_targets else 0.0
-        # one slope stands for both
-        strength = alpha * (2 if self.parameters == "am" else 1)
+        strength = self.alpha
+        if strength is None:
+            strength = 1.0 if self.smooth_targets else 0.0
+        if self.parameters == "am":
+            strength = 2 * strength  # one slope stands for both
         return {"start": start, "penalty": strength * start, "lower": self._lower}
 
     def _features(self, log_odds):
@@ -211,9 +213,16 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         return np.vstack((slopes, np.ones(len(log_odds))))
 
     def _set_map(self, coef):
+        """Set a, b and c: the coefficients are one or both slopes, and the log-odds at
+        a score of 1/2.
+        """
         self.a_ = float(coef[0])
-        self.b_ = float(coef[0] if self.parameters == "am" else coef[1])
-        at_half = 0.0 if self.parameters == "ab" else float(coef[-1])
+        self.b_ = self.a_
+        if self.parameters != "am":
+            self.b_ = float(coef[1])
+        at_half = 0.0
+        if self.parameters != "ab":
+            at_half = float(coef[-1])
         self.c_ = at_half + (self.a_ - self.b_) * float(np.log(2))
 
     def _predict_binary(self, log_odds):

@@ -17,6 +17,7 @@ from skcalib._fitting.wrapped import check_recalibrator, fitted_clone, tell
 from skcalib._inference.results import IntervalEstimate
 from skcalib._input.annotations import CrossValidation
 from skcalib._input.sklearn_private import HasMethods, Interval
+from skcalib._rows.blocks import total_weight
 from skcalib._rows.links import log_probability
 from skcalib.maps import map_of
 from skcalib.maps.checks import check_same_classes, estimate, fitted
@@ -141,6 +142,9 @@ class CautiousRecalibrator(BaseRecalibrator):
         return getattr(self.chosen_, "_keeps_decisions", False)
 
     def _fit_scores(self, scores, codes, sample_weight):
+        """Fit the recalibrator, measure what it gains on held-out rows, and keep it if
+        the gain is certain enough.
+        """
         recalibrator = check_recalibrator(self._resolved("recalibrator"))
         unchanged = Uncalibrated()
         for method in (recalibrator, unchanged):
@@ -166,7 +170,7 @@ class CautiousRecalibrator(BaseRecalibrator):
         """
         before = unchanged.predict_proba(scores)
         after = self.recalibrator_.predict_proba(scores)
-        n_rows = len(scores) if sample_weight is None else sample_weight.sum()
+        n_rows = total_weight(sample_weight, len(scores))
         rarest = np.unravel_index(before.argmin(), before.shape)
         is_supported = before[rarest] * n_rows**2 >= 1
         all_right = (before.argmax(axis=1) == codes).all()

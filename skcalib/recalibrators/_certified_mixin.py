@@ -3,7 +3,6 @@ concern them all.
 """
 
 from dataclasses import replace
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from sklearn.base import BaseEstimator
@@ -153,12 +152,14 @@ def certify_independent_bins(problems, edges, *, interval, **promise):
     # which a fit does without
     from skcalib.guarantees import independent_bins_certificate
 
+    if interval == "theorem":
+        interval = "hoeffding"
     return independent_bins_certificate(
         [part.bin_positives_ for part in problems],
         [part.bin_counts_ for part in problems],
         [part.bin_values_ for part in problems],
         edges=edges,
-        interval="hoeffding" if interval == "theorem" else interval,
+        interval=interval,
         **promise,
     )
 
@@ -174,30 +175,32 @@ def certify_groups(recalibrators, level, kind, **promise):
     level_of_each = level
     if kind == "conditional":
         level_of_each = union_level(level, len(recalibrators))
-    parts = [
-        recalibrator.certificate(level_of_each, kind, **promise)
-        for recalibrator in recalibrators
-    ]
+    certificates = []
+    for recalibrator in recalibrators:
+        certificates.append(recalibrator.certificate(level_of_each, kind, **promise))
     together = (
         (
             "The groups were fixed before these rows were seen, and a future row"
             " belongs to one of them."
         ),
-        f"The promise holds for all {len(parts)} groups together.",
+        f"The promise holds for all {len(certificates)} groups together.",
     )
 
     def of_all(name):
-        values = (
-            [getattr(part, name)] if part.n_problems == 1 else getattr(part, name)
-            for part in parts
-        )
-        return tuple(chain.from_iterable(values))
+        """Return a field of the problems of all certificates, one after the other."""
+        entries = []
+        for certificate in certificates:
+            if certificate.n_problems == 1:
+                entries.append(getattr(certificate, name))
+            else:
+                entries += getattr(certificate, name)
+        return tuple(entries)
 
     return replace(
-        max(parts, key=lambda part: part.epsilon),
+        max(certificates, key=lambda certificate: certificate.epsilon),
         confidence_level=level,
-        n_samples=sum(part.n_samples for part in parts),
-        assumptions=(*parts[0].assumptions, *together),
+        n_samples=sum(certificate.n_samples for certificate in certificates),
+        assumptions=(*certificates[0].assumptions, *together),
         n_bins=of_all("n_bins"),
         low=of_all("low"),
         high=of_all("high"),

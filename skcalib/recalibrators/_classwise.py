@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcalib._input.sklearn_private import Interval, StrOptions
+from skcalib._rows.blocks import weights_or_ones
 from skcalib._solvers.newton import minimise_convex
 from skcalib._solvers.temperature import fit_inverse_temperature, row_derivatives
 from skcalib.maps import Choice, Scaled, class_probabilities, predicted_class
@@ -168,6 +169,9 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         self.classes = classes
 
     def _fit_logits(self, logits, codes, sample_weight):
+        """Fit a temperature for the rows of each predicted class, within a distance of
+        a shared one.
+        """
         bounds = _check_bounds(self.bounds)
         pooled = fit_inverse_temperature(logits, codes, sample_weight, bounds)
         slices = _PredictedClassSlices(logits, codes, sample_weight)
@@ -203,7 +207,7 @@ class _PredictedClassSlices:
     def __init__(self, logits, codes, sample_weight):
         self.logits = logits
         self.codes = codes
-        self.weight = np.ones(len(codes)) if sample_weight is None else sample_weight
+        self.weight = weights_or_ones(sample_weight, len(codes))
         self.predicted = logits.argmax(axis=1)
         # Rows of equal logits do not change with the temperature. A class with only
         # such rows has no optimum.
@@ -242,7 +246,9 @@ def _warranted_deviation(slope, curvature, scatter):
     it counts by its curvature.
     """
     tell = curvature > 0
-    slope, curvature, scatter = slope[tell], curvature[tell], scatter[tell]
+    slope = slope[tell]
+    curvature = curvature[tell]
+    scatter = scatter[tell]
     total = curvature.sum()
     share = curvature / total
     independent = 1 - np.sum(share**2)  # 0 for a single class

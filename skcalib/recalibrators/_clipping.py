@@ -59,6 +59,7 @@ class ClippedRecalibrator(BaseRecalibrator):
         self.classes = classes
 
     def _fit_inside(self, scores, codes, sample_weight, floor):
+        """Decide what keeps the scores away from 0 and 1, and return them inside it."""
         self.floor_ = 0.0
         if self.clip is None:
             self.clip_ = PROBABILITY_CLIP
@@ -75,6 +76,9 @@ class ClippedRecalibrator(BaseRecalibrator):
         return self._inside(scores, dtype)
 
     def _inside(self, scores, dtype=np.float64):
+        """Return scores within the floor or the clipping constant; impossible classes
+        stay at -inf.
+        """
         # Log-odds are kept inside the clipping constant by themselves.
         if self.floor_ == 0 and self.clip_ in (0, PROBABILITY_CLIP):
             return scores
@@ -86,6 +90,7 @@ class ClippedRecalibrator(BaseRecalibrator):
         return inside if closed is None else np.where(closed, -np.inf, inside)
 
     def _inside_node(self, scores):
+        """Return the same as a map."""
         if self.floor_ > 0:
             return self._floored_node(scores)
         if self.clip_ in (0, PROBABILITY_CLIP):

@@ -20,6 +20,7 @@ from skcalib._input.labels import check_groups
 from skcalib._input.scores import check_estimator_scores, check_sample_weight
 from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._input.warn import warn
+from skcalib._rows.blocks import taken
 from skcalib._rows.keys import check_ids
 from skcalib._rows.sorting import rows_by_code
 from skcalib.maps import Choice, GroupOf, Largest, Mixture, Place, checks, map_of
@@ -252,7 +253,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         # 3. These fits.
         def fit_part(number):
             rows = rows_of_part[number]
-            weight_of_part = None if weight is None else weight[rows]
+            weight_of_part = taken(weight, rows)
             return fitted_clone(recalibrator, scores[rows], y[rows], weight_of_part)
 
         def lacks_class(number):
@@ -333,20 +334,23 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
             group = decisions(scores, self.input)
         else:
             group = self._known_groups(values, len(scores))
-        ids = None if ids is None else check_ids(ids, len(scores))
+        if ids is not None:
+            ids = check_ids(ids, len(scores))
 
         def predicted(recalibrator, rows=slice(None)):
-            return recalibrator.predict_proba(
-                scores[rows], **({} if ids is None else {"ids": ids[rows]})
-            )
+            if ids is None:
+                return recalibrator.predict_proba(scores[rows])
+            return recalibrator.predict_proba(scores[rows], ids=ids[rows])
 
         probabilities = predicted(self.pooled_recalibrator_)
         recalibrators = list(self.recalibrators_.values())
         for code, rows in rows_by_code(group):
             if code >= 0 and recalibrators[code] is not self.pooled_recalibrator_:
-                own = predicted(recalibrators[code], rows)
+                of_group = predicted(recalibrators[code], rows)
                 share = self._own_share[code]
-                probabilities[rows] = share * own + (1 - share) * probabilities[rows]
+                probabilities[rows] = (
+                    share * of_group + (1 - share) * probabilities[rows]
+                )
         return probabilities
 
     def transform(
@@ -485,6 +489,9 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         return without
 
     def _map(self, scores):
+        """Return the map that chooses the one of the row's group, and else the pooled
+        one.
+        """
         cases, pooled = self._maps_of_groups(scores)
         if self._given_groups or (
             isinstance(self.groups, str) and self.groups != _PREDICTED_CLASS
@@ -523,6 +530,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         return tuple(cases), pooled
 
     def _check_attributes(self):
+        """Raise unless attributes that were read fit together."""
         checks.check_lengths(self, len(self.groups_), "group_sizes_", "_own_share")
         if list(self.recalibrators_) != self.groups_.tolist():
             raise ValueError(
@@ -542,6 +550,9 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
             )
 
     def _check_one_source(self, groups):
+        """Raise unless groups come from one source, the array or the parameter, and
+        remember which.
+        """
         if isinstance(self.groups, bool | np.bool_):
             raise ValueError(
                 "groups must be a name, a position or a function, found"

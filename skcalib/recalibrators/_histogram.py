@@ -16,6 +16,7 @@ from skcalib._cells.statistics import bin_statistics
 from skcalib._defaults import ParameterHints
 from skcalib._input.sklearn_private import HasMethods, Interval
 from skcalib._input.warn import warn
+from skcalib._rows.blocks import taken
 from skcalib.binning import (
     BaseBinning,
     EqualMass,
@@ -63,22 +64,22 @@ class BinnedRecalibrator(ParameterHints, BinaryRecalibrator):
     def _predict_binary(self, scores):
         return self.bin_values_[BinLookup(self.bin_edges_, scores)(scores)]
 
-    def _split(self, fractions, n_parts, *rows):
+    def _split(self, fractions, n_steps, scores, labels, weight):
         """Return (scores, labels, weights) of the rows of each step of a fit: the same
         for all without fractions.
         """
         if fractions is None:
-            return [rows] * n_parts
-        parts = _split_rows(rows[1], fractions, self.random_state)
-        return [
-            tuple(None if array is None else array[part] for array in rows)
-            for part in parts
-        ]
+            return [(scores, labels, weight)] * n_steps
+        rows_of_steps = []
+        for rows in _split_rows(labels, fractions, self.random_state):
+            rows_of_steps.append((scores[rows], labels[rows], taken(weight, rows)))
+        return rows_of_steps
 
     def _check_attributes(self):
         check_bins(self)
 
     def _map(self, score):
+        """Return the step function of the bins."""
         cuts = self.bin_edges_[1:-1]
         # cuts of the log-odds themselves: engines round EXP in other ways
         if isinstance(score, nodes.Expit):
@@ -153,6 +154,9 @@ def _split_rows(labels, fractions, random_state=None):
 
 
 def _warn_if_sorted(labels, end):
+    """Warn where the first part of the rows has another event frequency than the rest,
+    beyond chance.
+    """
     first = labels[:end].mean()
     rest = labels[end:].mean()
     pooled = labels.mean()
@@ -289,6 +293,9 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
         return "probability" if self._strategy().needs_unit_interval else "given"
 
     def _fit_binary(self, scores, labels, sample_weight):
+        """Find the edges, and the event frequency in each bin: of the same rows, or of
+        both parts of a split.
+        """
         on_log_odds = self._scale == "given" and self.input == "logit"
         fractions = None
         if self.sample_split is not None:
@@ -305,6 +312,7 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
         )
 
     def _set_bins(self, statistics, *, weighted, on_log_odds=False):
+        """Set the bins and their values: smoothed event frequencies."""
         self.bin_edges_ = statistics.edges
         self.n_bins_ = statistics.n_bins
         self.bin_counts_ = statistics.count
@@ -320,6 +328,9 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
         self.bin_values_ = np.divide(events, weight, out=middle, where=weight > 0)
 
     def _issue_certificate(self, problems, **promise):
+        """Return a certificate where the edges do not depend on the rows that give the
+        values; else raise.
+        """
         strategy = self._strategy()
         if any(part._weighted_ for part in problems):
             raise ValueError(

@@ -114,6 +114,9 @@ class IsotonicCalibration(BinaryRecalibrator):
         self.classes = classes
 
     def _fit_binary(self, scores, labels, sample_weight):
+        """Fit isotonic regression and set the knots: both ends of each block, or with
+        `centered` its mean score.
+        """
         distinct, weight, events = _pooled(scores, labels, sample_weight)
         solution = isotonic_regression(events / weight, weights=weight)
         first = solution.blocks[:-1]
@@ -133,6 +136,7 @@ class IsotonicCalibration(BinaryRecalibrator):
         return _interpolated(scores, self.score_knots_, self.probability_knots_)
 
     def _map(self, score):
+        """Return the map that interpolates between the knots."""
         # The line through each two neighbouring knots, from its right end; constant
         # beyond the outer ones.
         knots = self.score_knots_.astype(np.float64)

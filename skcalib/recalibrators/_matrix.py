@@ -100,6 +100,9 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
             del self._start, self._sibling, self._is_member
 
     def _fit_logits(self, logits, codes, sample_weight):
+        """Fit an affine map of temperature-scaled logits, with the ridge of a path that
+        predicts best.
+        """
         n_classes = logits.shape[1]
         if self._sibling is not None:
             inverse_temperature = self._sibling.inverse_temperature_
@@ -304,6 +307,7 @@ class VectorScaling(AffineScaling):
         )
 
     def _logits_of(self, log_odds):
+        """Return the map of two logits that log-odds stand for."""
         if self.center or self.n_features_in_ == 1:
             return super()._logits_of(log_odds)
         if self.input == "logit":

@@ -28,6 +28,7 @@ from skcalib._input.sklearn_private import (
     Interval,
 )
 from skcalib._progress import Progress
+from skcalib._rows.blocks import total_weight
 from skcalib._rows.links import log_odds, log_probability, row_softmax
 from skcalib.maps import map_of
 from skcalib.maps.checks import check_same_classes, count, fitted, numbers
@@ -292,6 +293,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         return map_of(self.recalibrator_, scores)
 
     def _check_attributes(self):
+        """Raise unless attributes that were read fit together."""
         check_same_classes(self, self.recalibrator_)
         width = self.recalibrator_.n_features_in_
         width += 1 if isinstance(self.features, str | int) else len(self.features)
@@ -325,6 +327,9 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         return self._scores_and_columns(X, keys, "features", reset=reset)
 
     def _fit_rounds(self, rows):
+        """Fit the global recalibrator and then, round by round, trees to what is still
+        off.
+        """
         self.recalibrator_ = self._fit_global(rows)
         self._rounds = []
         logits = self._logits(self.recalibrator_, rows.scores)
@@ -386,6 +391,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         return models
 
     def _after_round(self, models, features, logits):
+        """Return the logits (n, K) after the corrections of one round."""
         moved = logits.copy()
         for k, cuts, model in models:
             columns = np.column_stack((features, cells(logits[:, k], cuts)))
@@ -408,7 +414,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         weight = None
         if rows.weight is not None:
             weight = np.concatenate([fold.test.weight for fold in folds])
-        n_rows = len(rows.codes) if weight is None else weight.sum()
+        n_rows = total_weight(weight, len(rows.codes))
         means = []
         errors = []
         progress = Progress("MulticalibratedRecalibrator", self.verbose)

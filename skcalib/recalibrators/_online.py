@@ -18,6 +18,7 @@ from skcalib._input.scores import (
     check_sample_weight,
     drop_zero_weight,
 )
+from skcalib._rows.blocks import weights_or_ones
 from skcalib._rows.links import (
     clip_probability,
     impossible,
@@ -270,6 +271,9 @@ class OnlineRecalibrator(ProbabilityTransformer):
         return hasattr(self, "n_rows_")
 
     def _learn(self, X, y, classes, sample_weight, *, reset):
+        """Score the forecasts of the members on a batch, update their weights, then the
+        members.
+        """
         self._check_parameters()
         if not reset:
             check_fitted(self)  # parameters that changed on the way would mix
@@ -285,7 +289,7 @@ class OnlineRecalibrator(ProbabilityTransformer):
         log_odds, events, by_sample, weight = drop_zero_weight(
             weight, log_odds, events, forecasts.T
         )
-        weight = np.ones(len(events)) if weight is None else weight
+        weight = weights_or_ones(weight, len(events))
         self._update_weights(by_sample.T, events, weight)
         batch = (log_odds.tolist(), events.tolist(), weight.tolist())
         self._learning.learn(*batch)
@@ -299,6 +303,7 @@ class OnlineRecalibrator(ProbabilityTransformer):
         self._faded = np.array(self._forgetting.state)
 
     def _check_parameters(self):
+        """Raise for a parameter that has no meaning."""
         check_option(self.input, "input", ("probability", "logit"))
         check_number(self.half_life, "half_life", above=0)
         if self.switching_rate != "auto":
@@ -346,6 +351,7 @@ class OnlineRecalibrator(ProbabilityTransformer):
         self.n_rows_ = 0
 
     def _check_attributes(self):
+        """Raise unless attributes that were read fit together."""
         self._check_parameters()
         if self.members_ != _MEMBERS[self.recalibrator is not None]:
             raise ValueError(
@@ -404,10 +410,12 @@ class OnlineRecalibrator(ProbabilityTransformer):
         n_members = len(forecasts)
         weights = self.weights_.tolist()
         n_rows = self.n_rows_
-        constant = None if self.switching_rate == "auto" else self.switching_rate
+        is_auto = self.switching_rate == "auto"
+        rate = self.switching_rate
         for of_sample in likelihood.T.tolist():
             n_rows += 1
-            rate = 1 / (n_rows + 1) if constant is None else constant
+            if is_auto:
+                rate = 1 / (n_rows + 1)
             products = [w * p for w, p in zip(weights, of_sample, strict=True)]
             total = sum(products)
             if total == 0:

@@ -75,6 +75,9 @@ class PartiallyPooledRecalibrator(ClippedRecalibrator, BinaryRecalibrator):
         super()._fit_scores(scores, codes, sample_weight)
 
     def _fit_parts(self, probabilities, codes, sample_weight):
+        """Return a recalibrator for each class, whose coefficients are held near those
+        of one map for all.
+        """
         if not self._pools_classes:
             return super()._fit_parts(probabilities, codes, sample_weight)
         closed = None

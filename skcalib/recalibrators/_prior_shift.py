@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from skcalib._input.scalars import as_numbers, invalid
 from skcalib._input.scores import check_sample_weight, check_scores, drop_zero_weight
 from skcalib._input.sklearn_private import Interval, StrOptions
+from skcalib._rows.blocks import weights_or_ones
 from skcalib._rows.links import clip_probability, row_softmax
 from skcalib._solvers.mixture import fit_mixture_weights
 from skcalib.maps import Scaled, class_probabilities
@@ -129,6 +130,10 @@ class PriorShift(LogitRecalibrator):
         return "all" if is_counted else "any"
 
     def _fit_logits(self, logits, codes, sample_weight):
+        """Set the class frequencies before and after the shift. Without either, those
+        after it are the observed ones, and those before it make the mean probabilities
+        agree with them.
+        """
         counts = np.bincount(codes, sample_weight, minlength=len(self.classes_))
         if self.train_prior is None and self.target_prior is None:
             self.target_prior_, intercepts = _matched(logits, counts, sample_weight)
@@ -161,7 +166,7 @@ def _matched(logits, counts, sample_weight):
 
     One more row whose label is as uncertain as the mean forecast keeps both finite.
     """
-    weight = np.ones(len(logits)) if sample_weight is None else sample_weight
+    weight = weights_or_ones(sample_weight, len(logits))
     share = weight / weight.sum()
     n_classes = logits.shape[1]
     intercepts = np.zeros(logits.shape[1])

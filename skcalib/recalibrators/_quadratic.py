@@ -208,6 +208,9 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         return np.array([-np.inf, 0, 0]) if self.monotone else None
 
     def _set_map(self, coef, low, high):
+        """Set the parabola of coefficients: its value at the low end of the log-odds,
+        and its slopes at both ends.
+        """
         width = _width(low, high)
         at_low, slope_low, slope_high = coef / [1, width, width]
         self.curvature_ = float((slope_high - slope_low) / (2 * width))
@@ -222,6 +225,9 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         return clip_probability(expit(parabola + tangent))
 
     def _map(self, log_odds):
+        """Return the parabola between the ends of the fitted range, and its tangents
+        beyond them.
+        """
         # A parabola between the ends of the fitted range, and its tangents beyond them.
         low, high = self.log_odds_range_
         parabola = np.polynomial.Polynomial(

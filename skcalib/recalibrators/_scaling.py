@@ -164,6 +164,7 @@ class PlattScaling(PartiallyPooledRecalibrator):
         return self.loss == "log" and self.smooth_targets
 
     def _fit_binary(self, log_odds, labels, sample_weight):
+        """Fit a logistic regression on the log-odds."""
         # On centred and scaled log-odds both coefficients are of the size of 1.
         centre, scale = location_scale(log_odds, sample_weight)
         position = (log_odds - centre) / scale
@@ -180,6 +181,7 @@ class PlattScaling(PartiallyPooledRecalibrator):
         self.intercept_ = float(at_centre - slope * centre / scale)
 
     def _fit_pooled(self, problems):
+        """Fit one map for all classes, near which each class's is held."""
         if self.loss == "squared":
             raise ValueError(
                 "class_pooling > 0 holds classes together by their log-loss: with"

@@ -264,6 +264,9 @@ class ScalingBinning(BinnedRecalibrator):
         )
 
     def _fit_binary(self, scores, labels, sample_weight):
+        """Fit in three steps (Kumar, Liang and Ma 2019), on three parts of the rows or
+        on all of them.
+        """
         if self.sample_split is not None and len(self.sample_split) != 3:
             raise ValueError(
                 f"sample_split must give three fractions, found {self.sample_split!r}."

@@ -12,7 +12,7 @@ from scipy.interpolate import BSpline, PPoly
 from scipy.special import expit
 
 from skcalib._input.sklearn_private import Interval
-from skcalib._rows.blocks import condensed
+from skcalib._rows.blocks import condensed, weights_or_ones
 from skcalib._rows.links import clip_probability
 from skcalib._rows.sorting import DistinctScores, sorted_scores
 from skcalib._solvers.leave_one_out import inverse_hessian, left_out_log_odds
@@ -174,6 +174,9 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
         self.classes = classes
 
     def _fit_binary(self, log_odds, labels, sample_weight):
+        """Fit natural cubic splines of the log-odds, of the smoothness that predicts
+        best.
+        """
         # 1. Knots at quantiles, and the natural splines with these knots.
         knots = _quantile_knots(log_odds, labels, sample_weight, self.n_knots)
         basis = _NaturalSplines(knots)
@@ -246,8 +249,10 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
         return clip_probability(expit(calibrated))
 
     def _map(self, log_odds):
+        """Return the cubic pieces, and the tangents beyond the outer knots."""
         # The cubic pieces, and the tangents at the outer knots.
-        spline, knots = self._spline, self.knots_
+        spline = self._spline
+        knots = self.knots_
         ends = knots[[0, -1]]
         tangents = np.column_stack((spline(ends), spline(ends, 1)))
         coefficients = [tangents[0], *self.spline_coefficients_[::-1].T, tangents[1]]
@@ -300,13 +305,13 @@ class _NaturalSplines:
         """Return ones and the integrals of the slopes up to each of the log-odds (d,
         n), straight beyond the knots.
         """
-        position = self._positions(log_odds)
+        position = self._positions(log_odds)  # 0 at the first knot, 1 at the last
         inside = np.clip(position, 0, 1)
         features = np.vstack((np.ones(len(position)), self.integrals(inside).T))
+        # Beyond the outer knots the slope stays what it is at the knot.
         beyond = np.flatnonzero(inside != position)
-        features[1:, beyond] += (
-            self.slopes(inside[beyond]).T * (position - inside)[beyond]
-        )
+        slopes = self.slopes(inside[beyond]).T
+        features[1:, beyond] += slopes * (position - inside)[beyond]
         return features
 
     def roughness(self, inverse_temperature):
@@ -407,7 +412,7 @@ def _leave_one_out_loss(features, targets, sample_weight, coef, penalty):
 
     The features are those of a row in each column (d, n).
     """
-    weight = np.ones(len(targets)) if sample_weight is None else sample_weight
+    weight = weights_or_ones(sample_weight, len(targets))
     inverse = inverse_hessian(
         lambda rows: features[:, rows], len(targets), sample_weight, coef, penalty
     )

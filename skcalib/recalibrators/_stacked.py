@@ -13,7 +13,7 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, clone
 
 from skcalib._fitting.floor import learned_floor
-from skcalib._fitting.folds import cross_validation_folds, taken
+from skcalib._fitting.folds import cross_validation_folds
 from skcalib._fitting.gains import row_gain_interval
 from skcalib._fitting.member_fits import MemberFits, forecast, is_plain, with_choices
 from skcalib._fitting.wrapped import check_recalibrator, tell
@@ -21,6 +21,7 @@ from skcalib._inference.results import IntervalEstimate
 from skcalib._input.annotations import CrossValidation
 from skcalib._input.sklearn_private import Interval
 from skcalib._progress import Progress
+from skcalib._rows.blocks import taken, weights_or_ones
 from skcalib._rows.links import log_probability, row_softmax
 from skcalib._solvers.mixture import fit_mixture_weights
 from skcalib._solvers.temperature import fit_inverse_temperature, row_derivatives
@@ -232,6 +233,9 @@ class StackedRecalibrator(BaseRecalibrator):
         self.classes = classes
 
     def _fit_scores(self, scores, codes, sample_weight):
+        """Fit the members, and mix them by their forecasts of rows that they were not
+        fitted to.
+        """
         members = self._members()
         # 1. The members, fitted to all rows: these predict.
         fits = MemberFits(
@@ -288,7 +292,8 @@ class StackedRecalibrator(BaseRecalibrator):
             uncalibrated = Uncalibrated(input=self.input, classes=self.classes_)
             uncalibrated.fit(scores, self.classes_[codes])
             unchanged = uncalibrated.predict_proba(scores[rows])
-        fold_of_row = np.repeat(np.arange(len(folds)), [len(f.test) for f in folds])
+        sizes = [len(fold.test) for fold in folds]
+        fold_of_row = np.repeat(np.arange(len(folds)), sizes)
         mixed_losses = self._left_out_losses(
             predicted, losses, codes_of_rows, weight, fold_of_row, prior
         )
@@ -309,11 +314,12 @@ class StackedRecalibrator(BaseRecalibrator):
         """
 
         def of_fold(number, fold, numbers):
+            """Return the forecasts of the members with these numbers for the held-out
+            rows of a fold.
+            """
             if np.ptp(codes[fold.train]) == 0:  # of one class alone nothing is learned
-                unfitted = [
-                    Uncalibrated(input=self.input, classes=self.classes_)
-                    for _ in numbers
-                ]
+                unchanged = Uncalibrated(input=self.input, classes=self.classes_)
+                unfitted = [clone(unchanged) for _ in numbers]
             else:
                 unfitted = [
                     with_choices(members[k], self.recalibrators_[k]) for k in numbers
@@ -339,15 +345,15 @@ class StackedRecalibrator(BaseRecalibrator):
         else:
             is_hopeless = np.zeros(len(members), dtype=bool)
         contenders = np.flatnonzero(~is_hopeless)
-        others = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+        parallel = Parallel(n_jobs=self.n_jobs, prefer="threads")
+        in_other_folds = parallel(
             delayed(of_fold)(number, fold, contenders)
             for number, fold in enumerate(folds[1:], start=2)
         )
         predicted = [None] * len(members)
         for place, k in enumerate(contenders):
-            predicted[k] = np.concatenate(
-                [in_first_fold[k], *(of_fold[place] for of_fold in others)]
-            )
+            of_member = [forecasts[place] for forecasts in in_other_folds]
+            predicted[k] = np.concatenate([in_first_fold[k], *of_member])
         return predicted, np.average(losses, axis=0, weights=first.test_weight)
 
     def _is_hopeless(self, losses, sample_weight):
@@ -435,6 +441,9 @@ class StackedRecalibrator(BaseRecalibrator):
         return row_softmax(log_probability(mixture) / temperature)
 
     def _map(self, scores):
+        """Return the mixture of the members with a weight, tempered for more than two
+        classes.
+        """
         used = np.flatnonzero(self.weights_ > 0)
         mixture = Mixture(
             tuple(self.weights_[used].tolist()),
@@ -476,6 +485,7 @@ class StackedRecalibrator(BaseRecalibrator):
         return members
 
     def _given_members(self):
+        """Return clones of the members that the user has named."""
         if self.rank_preserving:
             raise ValueError(
                 "rank_preserving=True chooses the members: leave recalibrators=None, or"
@@ -486,10 +496,10 @@ class StackedRecalibrator(BaseRecalibrator):
                 "recalibrators must name at least one recalibrator, found none. None"
                 " takes the default."
             )
-        return [
-            check_recalibrator(clone(member), "recalibrators")
-            for member in self.recalibrators
-        ]
+        members = []
+        for member in self.recalibrators:
+            members.append(check_recalibrator(clone(member), "recalibrators"))
+        return members
 
 
 def _weighted_sum(weights, predicted):
@@ -520,10 +530,9 @@ def _last_inverse_temperature(logits, codes, sample_weight, start=None):
     inverse = fit_inverse_temperature(
         logits, codes, sample_weight, start=start, tolerance=_LAST_STEP
     )
-    weight = np.ones(len(codes)) if sample_weight is None else sample_weight
-    variance = sum(
-        weight[rows] @ variance
-        for rows, _, variance in row_derivatives(inverse, logits, codes)
-    )
+    weight = weights_or_ones(sample_weight, len(codes))
+    variance = 0
+    for rows, _, row_variance in row_derivatives(inverse, logits, codes):
+        variance += weight[rows] @ row_variance
     information = inverse**2 * float(variance)
     return float(inverse ** (information / (information + _PRIOR_INFORMATION)))

@@ -12,6 +12,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import softmax
 
 from skcalib._input.sklearn_private import StrOptions
+from skcalib._rows.blocks import taken
 from skcalib._rows.links import PROBABILITY_CLIP, log_probability, row_softmax
 from skcalib._solvers.mixture import fit_mixture_weights
 from skcalib._solvers.temperature import fit_brier_temperature, fit_inverse_temperature
@@ -177,6 +178,7 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
             del self._start
 
     def _fit_encoded(self, scores, codes, sample_weight, floor=None):
+        """Fit, and set `plain_temperature_` as well: that without a floor."""
         super()._fit_encoded(scores, codes, sample_weight, floor)
         self.plain_temperature_ = self.temperature_
         if self.clip_ not in (0, PROBABILITY_CLIP):
@@ -202,12 +204,14 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         """Return the inverse temperature at which the callable is least, within a
         factor of 30 of `around`.
 
-        The grid is that of a sample of the rows, where there are many; all rows have
-        the last word around its best.
+        Of many rows a sample finds the best point of a grid; all rows decide between
+        its neighbours.
         """
         step = max(len(codes) // _GRID_ROWS, 1)
-        sample = None if sample_weight is None else sample_weight[::step]
-        on_sample = self._objective(logits[::step], codes[::step], sample)
+        sample = slice(None, None, step)
+        on_sample = self._objective(
+            logits[sample], codes[sample], taken(sample_weight, sample)
+        )
         grid = np.log(around) + np.linspace(-np.log(30), np.log(30), 61)
         values = [on_sample(point) for point in grid]
         lowest = np.flatnonzero(values == np.min(values))
@@ -223,7 +227,9 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
             at_best = objective(grid[best])
             options = {"xatol": 1e-4, "maxiter": _FEW_STEPS}
         refined = minimize_scalar(objective, bounds=bounds, options=options)
-        return np.exp(refined.x if refined.fun < at_best else grid[best])
+        if refined.fun < at_best:
+            return np.exp(refined.x)
+        return np.exp(grid[best])
 
     def _objective(self, logits, codes, sample_weight):
         """Return the callable as a function of the logarithm of the inverse
@@ -233,6 +239,7 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         options = {} if sample_weight is None else {"sample_weight": sample_weight}
 
         def objective(log_inverse):
+            """Return the user's loss at the logarithm of an inverse temperature."""
             y_proba = row_softmax(np.exp(log_inverse) * logits)
             value = self.loss(y_true, y_proba, **options)
             if not isinstance(value, Real) or np.isnan(value):
@@ -345,6 +352,9 @@ class EnsembleTemperatureScaling(TemperatureScaling):
         self.weights_ = fit_mixture_weights(of_class, sample_weight)
 
     def _predict_logits(self, logits):
+        """Return the logarithm of the mixture of tempered, unchanged and uniform
+        forecasts.
+        """
         mixture = 0
         forecasts = self._forecasts(logits.astype(np.float64))
         for weight, forecast in zip(self.weights_, forecasts, strict=True):
@@ -352,6 +362,7 @@ class EnsembleTemperatureScaling(TemperatureScaling):
         return log_probability(mixture)
 
     def _map(self, logits):
+        """Return the mixture of tempered, unchanged and uniform forecasts."""
         tempered = class_probabilities(
             Scaled(logits, self.inverse_temperature_), clip=False
         )

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from skcalib._defaults import ParameterHints, check_fitted
 from skcalib._input.sklearn_private import Interval
 from skcalib._input.warn import warn
-from skcalib._rows.blocks import row_blocks
+from skcalib._rows.blocks import row_blocks, taken
 from skcalib._rows.keys import check_ids
 from skcalib._rows.sorting import sorted_rows
 from skcalib.maps import (
@@ -238,6 +238,9 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         return self
 
     def _fit_scores(self, scores, codes, sample_weight):
+        """Fit, and remember what the guarantee depends on: the numbers of rows and of
+        problems.
+        """
         one_vs_rest = len(self.classes_) > 2 and self.multiclass == "ovr"
         self._n_problems = len(self.classes_) if one_vs_rest else 1
         self._n_rows = len(scores)
@@ -248,6 +251,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         return self._map_of(Scores(self.n_features_in_)) if self.randomize else None
 
     def _fit_binary(self, scores, labels, sample_weight):
+        """Fit by Algorithm 1 of Gupta and Ramdas (2021)."""
         n_rows = len(scores)
         n_bins = self._choose_n_bins(n_rows)
         ordered, ordered_labels = sorted_rows(scores, labels)
@@ -275,6 +279,9 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         self.n_bins_ = len(cuts) + 1
 
     def _choose_n_bins(self, n_rows):
+        """Return the number of bins: as given, or the most for which epsilon is
+        guaranteed.
+        """
         if self.n_bins is not None and self.epsilon is not None:
             raise ValueError(
                 f"Give n_bins={self.n_bins} or epsilon={self.epsilon}, not both: one"
@@ -345,7 +352,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         probabilities = np.empty((len(scores), len(self.classes_)))
         # .8 of the time of all rows at once
         for rows in row_blocks(*probabilities.shape):
-            ids_of_block = None if ids is None else ids[rows]
+            ids_of_block = taken(ids, rows)
             block = Rows(scores[rows], ids=ids_of_block)
             probability = block(self._randomised)
             if len(self.classes_) == 2:
@@ -401,6 +408,9 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
             raise ValueError(f"_inside_ must have {self.n_bins_} entries")
 
     def _map(self, score):
+        """Return the step function of the bins; with `randomize` the key of the row
+        decides on a cut.
+        """
         cuts = self.bin_edges_[1:-1]
         values = self.bin_values_
         if not self.randomize:
@@ -428,6 +438,9 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         )
 
     def _issue_certificate(self, problems, *, interval, **promise):
+        """Return the certificate of Gupta and Ramdas (2021), or raise where their
+        theory does not hold.
+        """
         if self._ties_forbid_a_certificate():
             raise ValueError(
                 "No certificate: scores are tied, and the theory needs ties to be"
@@ -437,7 +450,9 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
             )
         from skcalib.guarantees import uniform_mass_certificate
 
-        n_bins = _DEFAULT_N_BINS if self.n_bins is None else self.n_bins
+        n_bins = self.n_bins
+        if n_bins is None:
+            n_bins = _DEFAULT_N_BINS
         if self.epsilon is None and self._n_rows < 2 * n_bins:
             raise ValueError(
                 f"No certificate: {self._n_rows} rows are fewer than two for each of"
@@ -471,10 +486,11 @@ def _order_ties(ordered, ordered_labels, cuts, rows):
     # One sort of value + key, in place of two: keys are in [0, 1), and told apart by
     # some 40 binary digits.
     tied = tied[np.argsort(value[tied] + key[tied])]
-    first, last = (
-        np.searchsorted(ordered, values, side=side) for side in ("left", "right")
-    )
-    place = np.concatenate([np.arange(*ends) for ends in zip(first, last, strict=True)])
+    # the places of these rows among all rows
+    first = np.searchsorted(ordered, values, side="left")
+    last = np.searchsorted(ordered, values, side="right")
+    places = [np.arange(start, end) for start, end in zip(first, last, strict=True)]
+    place = np.concatenate(places)
     ordered_labels[place] = labels[tied]
     return key[tied[np.searchsorted(place, cuts)]]
 

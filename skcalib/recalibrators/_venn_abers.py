@@ -174,13 +174,18 @@ class VennAbers(BinaryRecalibrator):
         on_scale = self._scale_of_classes(scores)
         if self.multiclass == "top_label":
             return self.estimators_[0]._interval(on_scale(top_label(scores)[1]))
-        bounds = [
-            part._interval(on_scale(scores[:, k]))
-            for k, part in enumerate(self.estimators_)
-        ]
-        return tuple(np.column_stack(columns) for columns in zip(*bounds, strict=True))
+        lows = []
+        highs = []
+        for k, part in enumerate(self.estimators_):
+            low, high = part._interval(on_scale(scores[:, k]))
+            lows.append(low)
+            highs.append(high)
+        return np.column_stack(lows), np.column_stack(highs)
 
     def _fit_binary(self, scores, labels, sample_weight):
+        """Compute at once what isotonic regression would give each score with one row
+        more, an event or a non-event (Vovk, Petej and Fedorova 2015).
+        """
         if self.max_n_knots is not None:
             scores = _upper_edges(scores, sample_weight, self.max_n_knots)
         table = DistinctScores.from_rows(scores, labels, sample_weight)
@@ -234,6 +239,9 @@ class VennAbers(BinaryRecalibrator):
             )
 
     def _interval(self, scores):
+        """Return both probabilities of scores, with a non-event and with an event
+        added.
+        """
         first = np.searchsorted(self.score_knots_, scores, side="left")
         # From a knot on; a group of scores is tied with its knot, the group's upper
         # edge.

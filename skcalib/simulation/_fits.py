@@ -58,8 +58,10 @@ class CurveFits(ResultRecord):
         columns : dict
             From the name of each column to its values, one for each candidate.
         """
-        names = [field.name for field in fields(CurveFit)]
-        return {name: [getattr(fit, name) for fit in self.table] for name in names}
+        columns = {}
+        for field in fields(CurveFit):
+            columns[field.name] = [getattr(fit, field.name) for fit in self.table]
+        return columns
 
     def to_frame(self):
         """Return the candidates as a pandas DataFrame.
@@ -137,10 +139,12 @@ def fit_score_distribution(
     >>> [round(value, 2) for value in fit_score_distribution(scores).args]
     [2.8, 0.05]
     """
-    given = as_array(scores)[0].dtype
+    dtype = as_array(scores)[0].dtype
     scores, _, _ = check_score_column(scores, None, None, labels_name="y")
     if resolution is None:
-        resolution = float(np.finfo(given if given.kind == "f" else np.float64).eps) / 4
+        if dtype.kind != "f":
+            dtype = np.float64
+        resolution = float(np.finfo(dtype).eps) / 4
     check_number(resolution, "resolution", above=0, below=0.5)
     scores = scores.astype(np.float64)
     at_zero = scores <= resolution
@@ -154,28 +158,32 @@ def fit_score_distribution(
             "scores must differ, and some lie strictly between 0 and 1, for a Beta"
             f" fit; {what}."
         )
-    shares = np.array(
-        [np.mean(at_zero), np.mean(at_one), np.log(inner).sum() / len(scores)]
-    )
+    # Shares of all rows, and sums over the inner ones by row.
+    share_at_zero = np.mean(at_zero)
+    share_at_one = np.mean(at_one)
+    log_score = np.log(inner).sum() / len(scores)
     log_complement = np.log1p(-inner).sum() / len(scores)
 
     def loss(log_parameters):
+        """Return the mean negative log-likelihood of a Beta distribution with censored
+        ends.
+        """
         a, b = np.exp(log_parameters)
         inner_term = (
-            (a - 1) * shares[2]
+            (a - 1) * log_score
             + (b - 1) * log_complement
-            - (1 - shares[0] - shares[1]) * betaln(a, b)
+            - (1 - share_at_zero - share_at_one) * betaln(a, b)
         )
-        tails = shares[0] * _log_lower_tail(a, b, resolution) + shares[
-            1
-        ] * _log_lower_tail(b, a, resolution)
-        return -(inner_term + tails)
+        lower_tail = share_at_zero * _log_lower_tail(a, b, resolution)
+        upper_tail = share_at_one * _log_lower_tail(b, a, resolution)
+        return -(inner_term + (lower_tail + upper_tail))
 
     options = {"xatol": 1e-9, "fatol": 1e-14, "maxiter": 2000, "maxfev": 4000}
     found = minimize(
         loss, np.log(_moment_start(scores)), method="Nelder-Mead", options=options
     )
-    return stats.beta(*(float(value) for value in np.exp(found.x)))
+    a, b = np.exp(found.x).tolist()
+    return stats.beta(a, b)
 
 
 def fit_calibration_curve(scores: ArrayLike, y: ArrayLike) -> CurveFits:
@@ -272,15 +280,18 @@ def _fit_candidate(scores, labels, link, transform, free):
         to_coefficients = np.array([[0.0], [1 / end]])
     start = np.full(len(basis), -1.0)
     data = (basis, labels, link)
-    bounds = [(None, None if link == "logit" else 0.0)] * len(basis)
-    options = {
-        "bounds": bounds,
-        "options": {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 1000},
-    }
+    # A predictor that is the logarithm of a probability cannot be positive.
+    upper = None if link == "logit" else 0.0
     found = minimize(
-        _negative_log_likelihood, start, data, method="L-BFGS-B", jac=True, **options
+        _negative_log_likelihood,
+        start,
+        data,
+        method="L-BFGS-B",
+        jac=True,
+        bounds=[(None, upper)] * len(basis),
+        options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 1000},
     )
-    intercept, slope = (float(value) for value in to_coefficients @ found.x)
+    intercept, slope = (to_coefficients @ found.x).tolist()
     curve = GlmCurve(link, transform, intercept, slope)
     return _curve_fit(
         f"{link}_{transform}_{free}", curve, len(basis), -found.fun * len(labels)

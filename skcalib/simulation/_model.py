@@ -101,15 +101,10 @@ class CalibrationModel:
     def __repr__(self):
         distribution = self.score_distribution
         arguments = [f"{value:g}" for value in getattr(distribution, "args", ())]
-        arguments += [
-            f"{name}={value:g}"
-            for name, value in getattr(distribution, "kwds", {}).items()
-        ]
-        name = getattr(
-            getattr(distribution, "dist", distribution),
-            "name",
-            type(distribution).__name__,
-        )
+        for name, value in getattr(distribution, "kwds", {}).items():
+            arguments.append(f"{name}={value:g}")
+        family = getattr(distribution, "dist", distribution)  # of a frozen one of SciPy
+        name = getattr(family, "name", type(distribution).__name__)
         return (
             f"CalibrationModel({name}({', '.join(arguments)}),"
             f" {self.calibration_curve!r})"
@@ -249,16 +244,14 @@ class CalibrationModel:
         batches = [
             seeds[start : start + size] for start in range(0, n_simulations, size)
         ]
+        functions = list(metrics.values())
         parallel = Parallel(n_jobs=n_jobs, return_as="generator")
         made = parallel(
-            delayed(self._evaluate)(list(metrics.values()), n, batch)
-            for batch in batches
+            delayed(self._evaluate)(functions, n, batch) for batch in batches
         )
-        tables = list(
-            Progress("simulation", verbose).over(
-                made, len(batches), "batches of samples"
-            )
-        )
+        progress = Progress("simulation", verbose)
+        # each (n_metrics, n_samples of the batch)
+        tables = list(progress.over(made, len(batches), "batches of samples"))
         values = dict(zip(metrics, np.concatenate(tables, axis=1), strict=True))
         return values if isinstance(metric, Mapping) else values[None]
 
@@ -442,28 +435,19 @@ class CalibrationModel:
         check_number(significance_level, "significance_level", above=0, below=1)
         calibrated = CalibrationModel(self.score_distribution, PowerCurve(1))
         metrics = metric if isinstance(metric, Mapping) else {None: metric}
-        null, own = (
-            model.estimates(
-                metrics,
-                n,
-                n_simulations,
-                n_jobs=n_jobs,
-                verbose=verbose,
-                random_state=seed,
-            )
-            for model, seed in zip(
-                (calibrated, self),
-                np.random.default_rng(_seed(random_state)).spawn(2),
-                strict=True,
-            )
+        seed_of_null, seed = np.random.default_rng(_seed(random_state)).spawn(2)
+        options = {"n_jobs": n_jobs, "verbose": verbose}
+        null = calibrated.estimates(
+            metrics, n, n_simulations, random_state=seed_of_null, **options
         )
+        values = self.estimates(metrics, n, n_simulations, random_state=seed, **options)
         # Of `n_simulations` null values at most a share `significance_level` is larger
         # than this one.
         rank = np.ceil((1 - significance_level) * n_simulations).astype(int) - 1
-        rates = {
-            name: float(np.mean(own[name] > np.sort(null[name])[rank]))
-            for name in metrics
-        }
+        rates = {}
+        for name in metrics:
+            critical = np.sort(null[name])[rank]
+            rates[name] = float(np.mean(values[name] > critical))
         return rates if isinstance(metric, Mapping) else rates[None]
 
     def _sample(self, n, rng):
@@ -490,6 +474,9 @@ class CalibrationModel:
         return np.abs(scores - self._event_probability(scores, complement))
 
     def _event_probability(self, scores, complement):
+        """Return the true probability of each score, checked; a curve may ask for 1 -
+        score with all its digits.
+        """
         curve = self.calibration_curve
         if getattr(curve, "accepts_complement", False):
             arguments = (scores, complement)
@@ -519,16 +506,13 @@ def _bias(estimates, truth):
 
 
 def _check_distribution(distribution):
-    missing = [
-        name
-        for name in ("rvs", "ppf", "isf", "support")
-        if not hasattr(distribution, name)
-    ]
-    if missing:
-        raise TypeError(
-            "score_distribution must be a frozen distribution of scipy.stats, such as"
-            f" scipy.stats.beta(2, 0.5): {distribution!r} has no {missing[0]}."
-        )
+    """Raise unless this is a frozen distribution of SciPy within [0, 1]."""
+    for name in ("rvs", "ppf", "isf", "support"):
+        if not hasattr(distribution, name):
+            raise TypeError(
+                "score_distribution must be a frozen distribution of scipy.stats, such"
+                f" as scipy.stats.beta(2, 0.5): {distribution!r} has no {name}."
+            )
     try:
         low, high = distribution.support()
     except TypeError:

@@ -1,0 +1,483 @@
+"""The nodes of a map as expressions of SQL."""
+
+from functools import cached_property
+
+import numpy as np
+from scipy.special import expit
+
+from skcalib import maps as nodes
+from skcalib._rows.keys import HEX_DIGITS
+from skcalib._rows.links import LARGEST_GAP, PROBABILITY_CLIP
+from skcalib.export._sql_text import (
+    case,
+    clamped,
+    exponential,
+    linear,
+    number,
+    piece_tree,
+)
+from skcalib.export._writers import NodeWriter, no_row_keys
+from skcalib.maps import linear_form
+
+# characters: of the sum of all other classes. For more classes it is 1 - p
+_LONGEST_REST = 1000
+# expit of this is 1 - 2^-52: beyond it probabilities are clipped.
+_CLIPPED_LOG_ODDS = float(np.log1p(-PROBABILITY_CLIP) - np.log(PROBABILITY_CLIP))
+# of two logits: the smaller one's class then has a probability below 2^-52
+_SURE_DIFFERENCE = 60.0
+_NO_OVERFLOW = 700.0
+
+
+class SqlWriter(NodeWriter):
+    """Writes nodes: a text for each value of one.
+
+    Texts can stand on either side of ``*`` and ``/``: sums are in parentheses.
+    """
+
+    format = "SQL"
+
+    def __init__(self, given, dialect, ids=None):
+        super().__init__()
+        self.given = given
+        self.dialect = dialect
+        self.ids = ids
+
+    def _write_Scores(self, node):
+        return self.given
+
+    def _write_OneColumn(self, node):
+        return [self.write(node.of)[node.index]]
+
+    def _write_Columns(self, node):
+        texts = []
+        for part in node.parts:
+            texts += self.write(part)
+        return texts
+
+    def _write_Clip(self, node):
+        return [clamped(text, node.low, node.high) for text in self.write(node.of)]
+
+    def _write_Scaled(self, node):
+        form = _LinearForm(node)
+        return [
+            f"({self._combination(form, weights, constant)})"
+            for weights, constant in form.rows
+        ]
+
+    _write_Affine = _write_Scaled
+
+    def _write_Exp(self, node):
+        return [exponential(text, _NO_OVERFLOW) for text in self.write(node.of)]
+
+    def _write_Log(self, node):
+        return [f"LN({text})" for text in self._inside(node.of)]
+
+    def _write_LogOdds(self, node):
+        return [f"LN({text}/(1e0-{text}))" for text in self._inside(node.of)]
+
+    def _write_LogOddsAgainstRest(self, node):
+        """Write ``log(p / sum of the others)`` of each class."""
+        if isinstance(node.of, nodes.Softmax) and not node.of.clip:
+            # The odds against a class are a sum of exponentials of differences.
+            limit = -np.log(PROBABILITY_CLIP)
+            sums = self._odds_against(node.of.of, _SURE_DIFFERENCE, node.of.possible)
+            return [f"(-{_log_of(total, limit)})" for total in sums]
+        texts = self._inside(node.of)
+        rests = ["+".join(texts[:k] + texts[k + 1 :]) for k in range(len(texts))]
+        if max(map(len, rests)) > _LONGEST_REST:
+            rests = [f"1e0-{text}" for text in texts]
+        return [f"LN({text}/({rest}))" for text, rest in zip(texts, rests, strict=True)]
+
+    def _write_LogSides(self, node):
+        """Write ``log(1 - p)`` and ``log(p)`` of log-odds z, as -log(1 + exp(-|z|))
+        plus the part that is linear in z.
+        """
+        if isinstance(node.of, nodes.LogOdds):
+            (text,) = self._inside(node.of.of)
+            return [f"LN({text})", f"(-LN(1e0-{text}))"]
+        (z,) = self.write(node.of)
+        softplus = f"LN(1e0+EXP(GREATEST(-ABS({z}),{number(-_NO_OVERFLOW)})))"
+        return [f"(LEAST({z},0e0)-{softplus})", f"(GREATEST({z},0e0)+{softplus})"]
+
+    def _write_Expit(self, node):
+        limit = _CLIPPED_LOG_ODDS if node.clip else _NO_OVERFLOW
+        form = _LinearForm(node.of)
+        negated = [
+            self._combination(form, -weights, -constant)
+            for weights, constant in form.rows
+        ]
+        return [f"(1e0/(1e0+{exponential(text, limit)}))" for text in negated]
+
+    def _write_Pieces(self, node):
+        """Write a piecewise polynomial as a search tree of its pieces."""
+        (x,) = self.write(node.of)
+        score = x
+        cuts = node.cuts
+        if node.continuous:
+            probability = self._probability(node.of)
+            if probability is not None:  # shorter, and as good: cuts of the probability
+                score = probability
+                cuts = expit(cuts)
+        polynomials = []
+        for origin, coefficients in zip(node.origins, node.coefficients, strict=True):
+            polynomials.append(_polynomial(x, origin, coefficients))
+        text = piece_tree(score, cuts, polynomials)
+        is_step = not node.coefficients[:, 1:].any()
+        if is_step and self.dialect.exact_numbers:
+            return [self.dialect.as_double(text)]
+        return [f"({text})"]
+
+    def _write_LogNormalized(self, node):
+        """Write the logarithm of each class's share of exp(x)."""
+        if isinstance(node.of, nodes.Log) and not node.possible:
+            texts = self._inside(node.of.of)
+            return [f"LN({text}/({'+'.join(texts)}))" for text in texts]
+        sums = self._sums_of_odds(node.of, _NO_OVERFLOW, node.possible)
+        texts = [f"(-LN({total}))" for total in sums]
+        if node.possible:
+            return self._open(texts)
+        return texts
+
+    def _write_Softmax(self, node):
+        """Write the softmax: by its definition where EXP cannot overflow, else as 1 /
+        sum of exp(x_j - x_k).
+        """
+        form = _LinearForm(node.of)
+        texts = self._shares_of_exponentials(form, node.possible)
+        if texts is None:
+            limit = _SURE_DIFFERENCE if node.clip else _NO_OVERFLOW
+            sums = self._sums_of_odds(node.of, limit, node.possible)
+            texts = [f"(1e0/({total}))" for total in sums]
+        if node.clip:
+            low = PROBABILITY_CLIP
+            texts = [clamped(text, low, 1 - low) for text in texts]
+        if node.possible:
+            return self._open(texts)
+        return texts
+
+    def _write_Possible(self, node):
+        return self._open(self.write(node.of))
+
+    @cached_property
+    def _closed(self):
+        """The conditions under which a class is impossible."""
+        largest = f"GREATEST({','.join(self.given)})-{number(LARGEST_GAP)}"
+        return [f"{text}<{largest}" for text in self.given]
+
+    @cached_property
+    def _factors(self):
+        """1 for classes that are possible, 0 for others."""
+        return [f"({case([(closed, '0e0')], '1e0')})" for closed in self._closed]
+
+    def _open(self, texts):
+        """Return values with 0 for impossible classes."""
+        pairs = zip(self._closed, texts, strict=True)
+        return [f"({case([(closed, '0e0')], text)})" for closed, text in pairs]
+
+    def _write_Centred(self, node):
+        """Write the values less their mean over the possible classes."""
+        if not node.possible:
+            return self._write_Scaled(node)
+        texts = self.write(node.of)
+        mean = f"({'+'.join(self._open(texts))})/({'+'.join(self._factors)})"
+        return self._open([f"{text}-{mean}" for text in texts])
+
+    def _probability(self, node):
+        """Return the probability whose log-odds a node is, None for other nodes."""
+        if isinstance(node, nodes.LogOdds):
+            return self.write(node.of)[0]
+        if isinstance(node, nodes.OneColumn) and isinstance(
+            node.of, nodes.LogOddsAgainstRest
+        ):
+            return self.write(node.of.of)[node.index]
+        return None
+
+    def _times_factors(self, texts):
+        """Return the texts times the factor of each class: 0 for impossible ones."""
+        factors = self._factors
+        return [f"{factor}*{text}" for factor, text in zip(factors, texts, strict=True)]
+
+    def _shares_of_exponentials(self, form, possible):
+        """Return the softmax of a form of logarithms by its definition, None where EXP
+        could overflow.
+        """
+        if not isinstance(form.base, nodes.Log):
+            return None
+        # The largest exponent that there can be: a logarithm is between that of the
+        # clipped probability and 0. The sum over the classes must not overflow either.
+        longest = -np.log(PROBABILITY_CLIP)
+        largest = max(
+            longest * np.abs(weights).sum() + abs(constant)
+            for weights, constant in form.rows
+        )
+        if largest > _NO_OVERFLOW - np.log(len(form.rows)):
+            return None
+        texts = []
+        for weights, constant in form.rows:
+            exponent = linear(weights, self.write(form.base), constant)
+            texts.append(f"EXP({exponent})")
+        if possible:
+            texts = self._times_factors(texts)
+        total = "+".join(texts)
+        return [f"({text}/({total}))" for text in texts]
+
+    def _write_Normalized(self, node):
+        """Write each value's share of their sum."""
+        texts = self.write(node.of)
+        if node.possible:
+            texts = self._open(texts)
+        total = "+".join(texts)
+        if not node.possible and _is_positive(node.of):
+            return [f"({text}/({total}))" for text in texts]
+        # Where all are 0, all possible classes have the same share.
+        if node.possible:
+            n_possible = "+".join(self._factors)
+            even = [f"{factor}/({n_possible})" for factor in self._factors]
+        else:
+            even = [number(1 / len(texts))] * len(texts)
+        shares = []
+        for text, even_share in zip(texts, even, strict=True):
+            branch = (f"{total}>0e0", f"{text}/({total})")
+            shares.append(f"({case([branch], even_share)})")
+        return shares
+
+    def _write_RowKey(self, node):
+        if self.dialect.hex_number is None or self.ids is None:
+            raise no_row_keys(
+                "needs the column of ids, and ANSI SQL has no function for"
+            )
+        return [
+            f"({self.dialect.row_key(node.salt, self.ids, HEX_DIGITS)}/{number(16.0**HEX_DIGITS)})"  # noqa: E501
+        ]
+
+    def _write_RowMax(self, node):
+        return [f"GREATEST({','.join(self.write(node.of))})"]
+
+    def _write_Spread(self, node):
+        """Write the confidence of the predicted class, and the rest shared among the
+        others in proportion to their scores.
+        """
+        scores = self.write(node.of)
+        (confidence,) = self.write(node.confidence)
+        largest = largest_conditions(self.write(_same_order(node.of)))
+        if node.possible:
+            return self._spread_among_possible(scores, confidence, largest)
+        written = []
+        for k, score in enumerate(scores):
+            # the value of class k where class m is the predicted one
+            values = []
+            for m in range(len(scores)):
+                if m == k:
+                    values.append(confidence)
+                else:
+                    rest = [*scores[:m], *scores[m + 1 :]]
+                    values.append(_share(score, rest, confidence))
+            branches = zip(largest, values[:-1], strict=True)
+            written.append(f"({case(branches, values[-1])})")
+        return written
+
+    def _spread_among_possible(self, scores, confidence, largest):
+        """Return the confidence for the largest score, and shares of the rest for the
+        other possible classes.
+        """
+        n_possible = "+".join(self._factors)
+        confidence = f"({case([(f'{n_possible}<2e0', '1e0')], confidence)})"
+        scores = self._open(scores)
+        written = []
+        for k, score in enumerate(scores):
+            values = []
+            for m in range(len(scores)):
+                if k == m:
+                    values.append(confidence)
+                    continue
+                rest = f"(1e0-{confidence})"
+                total = "+".join(scores[:m] + scores[m + 1 :])
+                equal = f"{self._factors[k]}*{rest}/GREATEST({n_possible}-1e0,1e0)"
+                shares = [(f"{total}>0e0", f"{score}/({total})*{rest}")]
+                values.append(f"({case(shares, equal)})")
+            branches = zip(largest, values[:-1], strict=True)
+            written.append(f"({case(branches, values[-1])})")
+        return written
+
+    def _write_Mixture(self, node):
+        columns = zip(*(self.write(part) for part in node.parts), strict=True)
+        return [f"({linear(node.weights, texts, node.constant)})" for texts in columns]
+
+    def _write_Choice(self, node):
+        options = zip(*(self.write(option) for option in node.cases), strict=True)
+        return [f"({self._chosen(node.key, texts)})" for texts in options]
+
+    def _chosen(self, key, texts):
+        """Return the CASE of a key over one text for each of its numbers."""
+        if isinstance(key, nodes.Place):
+            return piece_tree(self.write(key.of)[0], key.cuts, texts)
+        if isinstance(key, nodes.Largest):
+            scores = self.write(_same_order(key.of))
+            conditions = largest_conditions(scores)
+            return case(zip(conditions, texts[:-1], strict=True), texts[-1])
+        column = group_column(key, self.dialect)
+        groups = {}
+        for group, index in key.cases.items():
+            if texts[index] != texts[key.otherwise]:
+                groups.setdefault(texts[index], []).append(self.dialect.label(group))
+        branches = [
+            (f"{column} IN ({','.join(labels)})", text)
+            for text, labels in groups.items()
+        ]
+        if branches:
+            return case(branches, texts[key.otherwise])
+        return texts[key.otherwise]
+
+    def _inside(self, node):
+        """Return probabilities kept in [2^-52, 1 - 2^-52]."""
+        if isinstance(node, nodes.Clip) and node.low >= PROBABILITY_CLIP:
+            return self.write(node)
+        return [
+            clamped(text, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)
+            for text in self.write(node)
+        ]
+
+    def _combination(self, form, weights, constant, ignores_shift=False):
+        """Return the text of a row of a linear form, written by differences where it
+        ignores a common shift.
+        """
+        if not (ignores_shift or form.shift == "values") or len(weights) == 1:
+            return linear(weights, self.write(form.base), constant)
+        reference = int(np.argmax(np.abs(weights)))
+        others = np.delete(np.arange(len(weights)), reference)
+        return linear(
+            weights[others],
+            [self._difference(form.base, i, reference) for i in others],
+            constant,
+        )
+
+    def _difference(self, node, i, j):
+        """Return value i minus value j of a node."""
+        if isinstance(node, nodes.Log):
+            texts = self._inside(node.of)
+            return f"LN({texts[i]}/{texts[j]})"
+        texts = self.write(node)
+        return f"({texts[i]}-{texts[j]})"
+
+    def _sums_of_odds(self, node, limit, possible=False):
+        """Return for each value x_k of a node the sum over j of exp(x_j - x_k), those
+        that are possible alone.
+        """
+        for total in self._odds_against(node, limit, possible):
+            yield f"1e0+{total}"
+
+    def _odds_against(self, node, limit, possible):
+        """Return the same without the term of x_k itself."""
+        form = _LinearForm(node)
+        is_shifted = form.shift is not None
+        for k, (weights, constant) in enumerate(form.rows):
+            # exp(x_j - x_k) of each other class j
+            terms = []
+            for j, (other_weights, other_constant) in enumerate(form.rows):
+                if j == k:
+                    continue
+                difference = self._combination(
+                    form, other_weights - weights, other_constant - constant, is_shifted
+                )
+                term = exponential(difference, limit)
+                if possible:
+                    term = f"{self._factors[j]}*{term}"
+                terms.append(term)
+            yield "+".join(terms)
+
+
+class _LinearForm:
+    """``matrix @ values of base + constants``, for a base that is no linear form
+    itself.
+
+    `shift` tells what stays the same where one number is added to all values of the
+    base: "values", "differences" (of the form's values) or None for neither.
+    """
+
+    def __init__(self, node):
+        self.base, matrix, constants = linear_form(node)
+        self.rows = list(zip(matrix, constants, strict=True))
+        sums = matrix.sum(axis=1)
+        rounding = 1e-14 * np.abs(matrix).sum()
+        same = np.ptp(sums) <= rounding
+        self.shift = None
+        if same:
+            self.shift = "values" if np.abs(sums).max() <= rounding else "differences"
+
+
+def _log_of(total, limit):
+    """Return the logarithm of a sum, kept in [-limit, limit]."""
+    bounded = clamped(total, float(np.exp(-limit)), float(np.exp(limit)))
+    return f"LN({bounded})"
+
+
+def _polynomial(x, origin, coefficients):
+    """Return a polynomial in x - origin by Horner's rule."""
+    # from the highest power down
+    descending = np.trim_zeros(coefficients, "b")[::-1].tolist() or [0.0]
+    if len(descending) == 1:
+        (constant,) = descending
+        return linear([], [], constant)
+    step = x
+    if origin != 0:
+        step = f"({linear([1.0], [x], -origin)})"
+    highest, next_lower, *lower = descending
+    text = linear([highest], [step], next_lower)
+    for coefficient in lower:
+        text = linear([1.0], [f"({text})*{step}"], coefficient)
+    return text
+
+
+def largest_conditions(texts):
+    """Return for each value but the last the condition that none is larger: to be asked
+    one after the other.
+    """
+    conditions = []
+    for text in texts[:-1]:
+        comparisons = [f"{text}>={other}" for other in texts if other != text]
+        conditions.append(" AND ".join(comparisons))
+    return conditions
+
+
+def _same_order(node):
+    """Return the node nearest to the scores whose values have the order of a node.
+
+    Equal scores are equal there, and may differ in the last digit after a softmax.
+    """
+    while True:
+        keeps_order = isinstance(node, nodes.Softmax | nodes.Log) or (
+            isinstance(node, nodes.Clip)
+            and (node.low, node.high) == (PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)
+        )
+        if isinstance(node, nodes.Scaled):
+            has_one_slope = np.ndim(node.slope) == 0 and np.ndim(node.intercept) == 0
+            keeps_order = has_one_slope and node.slope > 0
+        if not keeps_order:
+            return node
+        node = node.of
+
+
+def _share(score, others, confidence):
+    """Return the share of the rest that a class gets which is not the predicted one."""
+    total = "+".join(others)
+    equal = f"(1e0-{confidence})/{number(len(others))}"
+    return (
+        f"({case([(f'{total}>0e0', f'{score}/({total})*(1e0-{confidence})')], equal)})"
+    )
+
+
+def _is_positive(node):
+    """Return whether all values of a node are above 0, whatever the scores are."""
+    if isinstance(node, nodes.Columns):
+        return all(_is_positive(part) for part in node.parts)
+    clips = isinstance(node, nodes.Expit | nodes.Softmax) and node.clip
+    return clips or (isinstance(node, nodes.Clip) and node.low > 0)
+
+
+def group_column(key, dialect):
+    if key.column is None:
+        raise ValueError(
+            "GroupwiseRecalibrator was given its groups as an array, so no column is"
+            ' known. Fit it with groups="name of the column".'
+        )
+    return dialect.identifier(key.column)
