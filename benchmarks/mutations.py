@@ -394,8 +394,8 @@ MUTATIONS = [
     ),
     (
         "monitoring/_change.py",
-        "float((1 + exceeding) / len(statistics))",
-        "float(exceeding / len(statistics))",
+        "pvalue = (1 + n_reached) / len(statistics)",
+        "pvalue = n_reached / len(statistics)",
         "calibration_change",
     ),
     (

@@ -381,6 +381,8 @@ def _add(sums, bins, scores, labels, sample_weight, moments):
             sums[_WEIGHT_SQUARED] += np.bincount(
                 bins, weights=sample_weight**2, minlength=n_bins
             )
+    # Sums by bin and label at once: the cell 2 k is bin k without the event, 2 k + 1
+    # with it.
     cell = bins
     cell *= 2
     cell += labels
@@ -494,12 +496,15 @@ def _check_consistency(statistics):
     high = statistics.edges[1:]
     slack = _ROUNDING * w
     least_square = np.divide(ws**2, w, out=np.zeros_like(w), where=w > 0)
+    # (s - low) (high - s) >= 0 gives the largest sum of squares.
 
     def within(sums, lowest, highest):
         return (lowest - slack <= sums) & (sums <= highest + slack)
 
+    # The scores of the events, and those of the other rows, lie in the bin as well.
     of_events = within(wsy, low * wy, high * wy)
     of_others = within(ws - wsy, low * (w - wy), high * (w - wy))
+    # n weights of sum w have squares of sum w^2 / n, if they are equal, to w^2.
     least = w**2 <= ww * count * (1 + _ROUNDING)
     most = ww <= w**2 * (1 + _ROUNDING)
     square = (

@@ -153,9 +153,12 @@ def _fixed_point_of(scores, labels, sample_weight):
         gap = np.subtract(labels[rows], scores[rows], dtype=np.float64)
         return (weight / total * gap,)
 
+    # 1. The residuals on the finest grid.
     finest = ScoreGrid(_FINEST_GRID, 0, _FINEST_GRID).rounded(scores, residual)[0]
     if not finest.any():
         return 0.0
+
+    # 2. The coarsest grid that is fine enough for the solution.
     fineness = _COARSEST_GRID
     while True:
         coefficients = cosine_coefficients(_coarsened(finest, fineness))
@@ -170,6 +173,7 @@ def _fixed_point_of(scores, labels, sample_weight):
     def excess(sigma, coefficients=sketch):
         return _smoothed(coefficients, sigma) - sigma
 
+    # 3. The solution on a quarter of the grid, and a secant step on the whole.
     if excess(1.0) >= 0:
         return 1.0
     sigma = brentq(excess, narrowest, 1.0, xtol=1e-9)

@@ -275,9 +275,11 @@ def _cumulative_probabilities(n, rare, ratio):
 
     The law is a binomial of real n' and f' with the wanted mean and variance.
     """
+    # n' f' = n f and n' f' (1 - f') = n f (1 - f) (1 - ratio)
     rate = np.minimum(1 - (1 - rare) * (1 - ratio), _HIGHEST_RATE)
     trials = n * np.divide(rare, rate, out=np.zeros_like(rare), where=rate > 0)
     odds = rate / (1 - rate)
+    # P(k) = P(k - 1) (n' - k + 1) / k times the odds, in blocks that double.
     k = np.arange(1, _FEWEST_STEPS)[:, None]
     probability = below = np.exp(trials * np.log1p(-rate))
     steps = [np.where(trials > 0, below, 1)[None]]

@@ -373,6 +373,7 @@ def _interpolated_step(before, now, other):
     x_other, f_other = other
     if x_before == x_other:
         return -f * (x - x_before) / (f - f_before)
+    # the slopes of the lines from the point to both others
     to_before = (f_before - f) / (x_before - x)
     to_other = (f_other - f) / (x_other - x)
     slope = to_other * to_before * (f_other - f_before)

@@ -96,6 +96,7 @@ def row_hash(scores, codes, sample_weight=None):
     factors = np.arange(1, columns + 1, dtype=np.uint64) * _STEP | np.uint64(1)
     codes = codes.view(f"u{codes.dtype.itemsize}") + np.uint8(1)
     for rows in row_blocks(*scores.shape):
+        # A product with odd numbers tells the columns apart.
         bits = np.ascontiguousarray(scores[rows], dtype=np.float64).view(np.uint64)
         mixed = bits[:, 0] * _STEP if columns == 1 else bits @ factors
         mixed += codes[rows]
@@ -104,6 +105,7 @@ def row_hash(scores, codes, sample_weight=None):
                 np.asarray(sample_weight[rows], dtype=np.float64).view(np.uint64)
                 * _FIRST
             )
+        # All bits of the row reach all bits of the hash: shifts and products.
         for shift, factor in ((32, _FIRST), (29, _SECOND)):
             mixed ^= mixed >> np.uint64(shift)
             mixed *= factor

@@ -9,7 +9,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from skcalib._rows.blocks import condensed, row_blocks, taken, weights_or_ones
+from skcalib._rows.blocks import (
+    condensed,
+    row_blocks,
+    taken,
+    total_weight,
+    weights_or_ones,
+)
 from skcalib._solvers.newton import line_search
 
 # A start from every 16th row changes how many steps all rows take, and not where they
@@ -127,9 +133,7 @@ def platt_doubt(codes, weight, n_classes):
     """
     if n_classes == 2:
         return 1 / (np.bincount(codes, weight, 2)[codes] + 2)
-    return np.full(
-        len(codes), 1 / ((len(codes) if weight is None else weight.sum()) + 2)
-    )
+    return np.full(len(codes), 1 / (total_weight(weight, len(codes)) + 2))
 
 
 class _PenalisedLogLoss(NamedTuple):
@@ -258,6 +262,7 @@ def _newton_step(hessian, gradient, room):
     free = (room > _NO_ROOM) | (gradient < 0)
     step = np.where(free, 0, room)
     while free.any():
+        # The lowest point of the parabola in the coefficients that are free.
         lowest = np.where(free, 0, step)
         lowest[free] = _solved(
             hessian[np.ix_(free, free)], (gradient - hessian @ lowest)[free]
@@ -265,6 +270,7 @@ def _newton_step(hessian, gradient, room):
         beyond = np.flatnonzero(free & (lowest > room))
         if not len(beyond):
             return lowest
+        # The way there ends where the first one reaches its bound.
         share = (room - step)[beyond] / (lowest - step)[beyond]
         first = beyond[np.argmin(share)]
         step += share.min() * (lowest - step)
@@ -325,6 +331,7 @@ def _tried(loss):
     distinct = np.unique(loss.position)
     between = (distinct[1:] + distinct[:-1]) / 2 if len(distinct) > 1 else distinct
     between = between[np.unique(np.linspace(0, len(between) - 1, _PLACES).astype(int))]
+    # The constant first, then for each slope the sigmoid with the best middle.
     base_rate = np.clip(np.average(loss.labels, weights=loss.weight), 1e-12, 1 - 1e-12)
     tried = [np.array([0.0, np.log(base_rate / (1 - base_rate))])]
     losses = [loss.weight @ (base_rate - loss.labels) ** 2]

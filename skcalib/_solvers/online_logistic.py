@@ -96,15 +96,18 @@ class ForgettingNewton:
         for z, y, weight in zip(log_odds, labels, weights, strict=True):
             x = min(max(z, -clip), clip)
             p = _expit(z + (slope - 1) * x + intercept)
+            # A, the curvature of the losses so far, fades towards that of the ridge.
             curvature = weight * p * (1 - p)
             a11 = retention * a11 + curvature * x * x + refill
             a12 = retention * a12 + curvature * x
             a22 = retention * a22 + curvature + refill
+            # Newton's step: the gradient g, times the inverse of A
             g2 = weight * (p - y)
             g1 = g2 * x
             determinant = a11 * a22 - a12 * a12
             slope -= (a22 * g1 - a12 * g2) / determinant
             intercept -= (a11 * g2 - a12 * g1) / determinant
+            # Back onto the sphere around (1, 0), the map that changes nothing.
             away = (slope - 1) ** 2 + intercept**2
             if away > radius * radius:
                 shrink = radius / sqrt(away)

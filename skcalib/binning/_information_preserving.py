@@ -191,15 +191,18 @@ def _with_one_bin_more(least, cells, sums):
     step = 1 << n_cells.bit_length()
     while step > 1:
         step //= 2
+        # The i of a level, and between which j each is sought.
         i = np.arange(step, n_cells + 1, 2 * step)
         low = last_cut[i - step]
         high = np.where(
             i + step <= n_cells, last_cut[np.minimum(i + step, n_cells)], n_cells
         )
+        # The values of all these pairs in one array, i after i.
         lengths = np.minimum(high, i) - low + 1
         starts = np.cumsum(lengths) - lengths
         j = np.arange(lengths.sum()) - np.repeat(starts - low, lengths)
         value = least[j] + _entropy(sums, cells[j], cells[np.repeat(i, lengths)])
+        # Their least ones, and the first j at which each is found.
         minimum[i] = np.minimum.reduceat(value, starts)
         found = np.flatnonzero(value == np.repeat(minimum[i], lengths))
         last_cut[i] = j[found[np.searchsorted(found, starts)]]

@@ -216,6 +216,7 @@ def _chance(share, statistic, n, max_loss):
     last = min(n, int(n * share + spread) + 1)
     gained = np.arange(first, last + 1)
     most_lost = _most_lost(statistic, gained, n, max_loss)
+    # Given the gains, the losses are binomial among the other rows.
     of_others = min((share + max_loss) / (1 - share), 1.0)
     tail = bdtr(np.maximum(most_lost, 0), n - gained, of_others)
     tail[most_lost < 0] = 0.0

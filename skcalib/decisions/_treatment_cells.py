@@ -150,6 +150,7 @@ class TreatmentCells(NamedTuple):
             )
             factor = self.factor[:, label]
             mean = self.mean_difference[:, label]
+            # A negative factor exchanges the ends.
             ends = factor * (low - mean), factor * (high - mean)
             below = below + np.minimum(*ends) ** 2
             above = above + np.maximum(*ends) ** 2

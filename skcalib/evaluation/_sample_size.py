@@ -277,6 +277,8 @@ def _n_net_benefit(risk, threshold, width, z):
     sensitivity = risk[positive].sum() / risk.sum()
     specificity = (1 - risk[~positive]).sum() / (1 - risk).sum()
     odds = (1 - frequency) / frequency * threshold / (1 - threshold)
+    # n times the variance of sensitivity - odds * (1 - specificity), in which the odds
+    # vary with the event frequency
     variance = sensitivity * (1 - sensitivity) / frequency
     variance += odds**2 * specificity * (1 - specificity) / (1 - frequency)
     variance += odds**2 * (1 - specificity) ** 2 / (frequency * (1 - frequency))

@@ -435,6 +435,8 @@ def _joint(task, rows):
     def log_likelihood(logit):
         return weight @ (labels * logit - np.logaddexp(0, logit))
 
+    # Three models: with the slope and intercept that fit, with the event frequency for
+    # all rows, and the scores as they are.
     fitted = log_likelihood(coef[0] + coef[1] * log_odds_of_rows)
     f = labels @ weight / total
     constant = log_likelihood(np.full(len(labels), np.log(f / (1 - f))))
@@ -618,6 +620,7 @@ def _scaled_brier_score(rows):
     reason = rows.few_of_a_class()
     if reason:
         return IntervalEstimate(estimate, np.nan, np.nan, reason=reason)
+    # The derivatives by the frequency and by the Brier score (the delta method).
     of_frequency = brier * (1 - 2 * frequency) * (rows.labels - frequency) / spread**2
     influence = of_frequency - (loss - brier) / spread
     low, high, reason = rows.influence(influence).interval(estimate, rows.level)
