@@ -299,9 +299,10 @@ def test_what_the_page_on_engines_names_is_there():
 
     from skcalib.engines import _native
 
-    (file, _), (tests, _) = steps("engine")
+    (file, _), (tests, _), (extras, _) = steps("engine")
     assert Path(skcalib.__file__).parents[1] / file == Path(_native.__file__)
     assert Path(__file__).parents[1] / tests == Path(_engine_tables.__file__)
+    assert (Path(__file__).parents[1] / extras).exists()
     page = (DOC / "howto_engine.md").read_text("utf-8")
     for module, names in (
         (_native, ("_native_table", "fetched", "with_sql")),

@@ -9,15 +9,36 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
 
 from skcalib import CautiousRecalibrator, HistogramBinning, PlattScaling
+from skcalib._cells.reductions import binary_tasks
+from skcalib._errors.binned import BinnedError
+from skcalib._errors.sweep import SweepPower
 from skcalib._fitting.floor import _quantiles
 from skcalib._fitting.folds import Fold
 from skcalib._inference.bias import bias_test, rows_bias_test
 from skcalib._inference.results import IntervalEstimate
+from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.scores import checked_scores
 from skcalib._rows.links import filled, impossible
-from skcalib.binning import EqualMass, EqualWidth, MinimumMass, UniqueScores
+from skcalib.binning import (
+    EqualMass,
+    EqualWidth,
+    FixedEdges,
+    MinimumMass,
+    UniqueScores,
+)
 from skcalib.decisions import ExpectedCostClassifier, net_benefit
+from skcalib.decisions._routing import (
+    _chance,
+    score_statistic,
+    unconditional_pvalue,
+)
+from skcalib.evaluation._compare import _mean_over_pairs
 from skcalib.evaluation._gain import recalibrated_by_fold
+from skcalib.metrics import (
+    calibration_error,
+    calibration_error_interval,
+    kde_calibration_error,
+)
 
 
 class Told:
@@ -178,3 +199,69 @@ def test_an_impossible_class_is_filled_at_the_clipping_constant_of_its_row():
     found = filled(logits, impossible(logits))
     expected = 3.0 + np.log(2) - 52 * np.log(2)
     np.testing.assert_allclose(found, [[3.0, expected, 3.0], [1.0, 2.0, 0.0]])
+
+
+def test_the_default_bandwidth_of_a_kernel_is_the_normal_reference_rule():
+    rng = np.random.default_rng(0)
+    scores = rng.random(50)
+    y = rng.random(50) < scores**2
+    bandwidth = 1.06 * scores.std() * 50 ** (-1 / 5)
+    assert kde_calibration_error(y, scores) == pytest.approx(
+        kde_calibration_error(y, scores, bandwidth=bandwidth), rel=1e-12
+    )
+
+
+def test_a_bootstrap_mirrors_its_resamples_at_the_estimate():
+    rng = np.random.default_rng(0)
+    scores, y = rng.random(30), np.arange(30) % 3 == 0
+    values = []
+
+    def mean_cube(y_true, y_proba, sample_weight=None):
+        values.append(np.average((y_true - y_proba) ** 3, weights=sample_weight))
+        return values[-1]
+
+    with pytest.warns(UserWarning, match="interval="):
+        found = calibration_error_interval(
+            y, scores, metric=mean_cube, n_resamples=40, random_state=0
+        )
+    low, high = np.quantile(values[-40:], [0.05, 0.95])
+    assert found.estimate == values[0]
+    assert found.low == pytest.approx(2 * found.estimate - high)
+    assert found.high == pytest.approx(2 * found.estimate - low)
+
+
+def test_the_level_of_routing_may_be_higher_between_its_shares():
+    # The largest chance over a dense grid of shares is below what is reported.
+    statistic = score_statistic(0, 1, 12, 0.1)
+    shares = np.linspace(0, 0.45, 300).tolist()
+    largest = max(_chance(share, statistic, 12, 0.1) for share in shares)
+    reported = unconditional_pvalue(statistic, 12, 0.1)
+    assert largest + 1e-4 < reported < largest + 3e-4
+
+
+def test_an_influence_is_the_jackknifes():
+    rng = np.random.default_rng(0)
+    scores = rng.random(12)
+    y = rng.random(12) < scores
+    bins = FixedEdges([0, 0.5, 1])
+    options = {"binning": bins, "squared": True, "norm": 2, "method": "unbiased"}
+    task = next(iter(binary_tasks(check_scored_labels(y, scores), "auto")))
+    unit = np.arange(12)
+    _, influence, _ = _mean_over_pairs(task, unit, 12, BinnedError(**options))
+    without = np.array(
+        [
+            calibration_error(np.delete(y, row), np.delete(scores, row), **options)
+            for row in unit
+        ]
+    )
+    np.testing.assert_allclose(influence, 11 * (without.mean() - without), atol=1e-12)
+
+
+def test_bins_whose_frequencies_tie_do_not_end_the_sweep():
+    # Two bins have frequencies of 1/2 each, which is monotone; three would fall. Their
+    # mean scores are .2 and .75: (|.2 - .5| + |.75 - .5|) / 2 = .275.
+    scores, y = np.array([0.1, 0.3, 0.6, 0.9]), np.array([0, 1, 0, 1])
+    task = next(iter(binary_tasks(check_scored_labels(y, scores), "auto")))
+    power = SweepPower(task.cells(None))
+    assert power.observed == pytest.approx(0.275)
+    assert power.power(np.array([[0.0, 1, 0, 1]])) == pytest.approx(0.275)
