@@ -16,10 +16,12 @@ from pathlib import Path
 import pytest
 from _additions import NAMES, PICTURES, ROOT, add_entries, add_objects
 
+import skcalib
+
 pytest.importorskip("matplotlib", reason="the display needs it")
 pytestmark = pytest.mark.slow
 
-_COPIED = ("skcalib", "tests", "doc", "benchmarks")
+_COPIED = ("tests", "doc", "benchmarks")
 # A test that reads lists of public names, metrics or recalibrators has one of these
 # words; all tests of some files do.
 _READS_LISTS = (
@@ -50,6 +52,8 @@ def library(tmp_path_factory):
     """A copy of the checkout with the three objects."""
     folder = tmp_path_factory.mktemp("library")
     ignored = shutil.ignore_patterns("__pycache__", "_build", "_generated", ".*")
+    package = Path(skcalib.__file__).parent  # which may be an installed one
+    shutil.copytree(package, folder / "skcalib", ignore=ignored)
     for name in _COPIED:
         shutil.copytree(ROOT / name, folder / name, ignore=ignored)
     for path in ROOT.iterdir():

@@ -32,8 +32,8 @@ from skcalib.decisions._routing import (
     score_statistic,
     unconditional_pvalue,
 )
-from skcalib.evaluation._compare import _mean_over_pairs
 from skcalib.evaluation._gain import recalibrated_by_fold
+from skcalib.evaluation._paired_differences import mean_over_pairs
 from skcalib.metrics import (
     calibration_error,
     calibration_error_interval,
@@ -247,7 +247,7 @@ def test_an_influence_is_the_jackknifes():
     options = {"binning": bins, "squared": True, "norm": 2, "method": "unbiased"}
     task = next(iter(binary_tasks(check_scored_labels(y, scores), "auto")))
     unit = np.arange(12)
-    _, influence, _ = _mean_over_pairs(task, unit, 12, BinnedError(**options))
+    _, influence, _ = mean_over_pairs(task, unit, 12, BinnedError(**options))
     without = np.array(
         [
             calibration_error(np.delete(y, row), np.delete(scores, row), **options)
