@@ -84,7 +84,7 @@ class StackedRecalibrator(BaseRecalibrator):
         learns from all rows.
     cv : int, splitter or iterable of (train, test), default=5
         Folds, which must predict every row once. An int makes random folds that depend
-        on the rows alone, not on their order, stratified up to 20 classes: see Notes.
+        on the rows alone, not on their order, stratified up to 9 classes: see Notes.
         None means 5.
     likelihood_power : float, default=0.3
         Share of the cross-validated log-likelihood that counts, in [0, 1]: weights are
@@ -127,7 +127,9 @@ class StackedRecalibrator(BaseRecalibrator):
         Log-loss that the mixture saves out of fold, in nats per row, with an
         approximate 90 % interval. Each fold is predicted with the weights that the
         other folds give. It estimates the mean over calibration sets of four fifths of
-        the size, not the gain of this one fit.
+        the size, not the gain of this one fit. With 5 to 50 rows of each of 10 to 20
+        classes the interval covered that mean in 87 % of simulated samples, and in 66 %
+        of those of CIFAR-100.
     temperature_ : float
         For K > 2 classes the temperature of the mixture. It is fitted to rows that the
         members were not fitted to, and shrunken toward 1 if they are few. 1 for two
@@ -156,7 +158,7 @@ class StackedRecalibrator(BaseRecalibrator):
     With more rows it hardly ever is.
 
     Stratified folds repeat the class frequencies of the other folds, and so reward
-    fitting their noise. With more than 20 classes an int therefore deals rows out
+    fitting their noise. With ten classes or more an int therefore deals rows out
     whatever their class. In a fold each member is fitted to at most about 20,000 rows.
 
     If a fold's training rows hold one class only, no member can be fitted to them. The
