@@ -169,15 +169,16 @@ class CautiousRecalibrator(BaseRecalibrator):
         likely. Votes of 0 that no row has contradicted yet are such.
         """
         before = unchanged.predict_proba(scores)
-        after = self.recalibrator_.predict_proba(scores)
         n_rows = total_weight(sample_weight, len(scores))
-        rarest = np.unravel_index(before.argmin(), before.shape)
-        is_supported = before[rarest] * n_rows**2 >= 1
+        row, column = np.unravel_index(before.argmin(), before.shape)
+        least = before[row, column]
+        is_supported = least * n_rows**2 >= 1
         all_right = (before.argmax(axis=1) == codes).all()
         if is_supported or all_right:
             surprise = 0.0
         else:
-            surprise = log_probability(after[rarest]) - log_probability(before[rarest])
+            after = self.recalibrator_.predict_proba(scores[[row]])[0, column]
+            surprise = log_probability(after) - log_probability(least)
         # Sums over the rows: the gain and its standard error, each with the one row.
         gain = n_rows * self.gain_.estimate + surprise
         error = np.hypot(n_rows * standard_error(self.gain_, _LEVEL), surprise)
