@@ -35,8 +35,8 @@ _COLUMNS = {
 
 
 def run_demo(data, seed):
-    """Print the table: the bare model, scikit-learn's forms and ours on rows that none
-    of them has seen.
+    """Print the table: the original model, scikit-learn's forms and ours on rows that
+    none of them has seen.
     """
     X, y = getattr(datasets, f"load_{data}")(return_X_y=True)
     X, X_held_out, y, y_held_out = train_test_split(

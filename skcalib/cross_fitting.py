@@ -1,4 +1,4 @@
-"""Cross-fitting: every row is scored by a model that was fitted on other rows."""
+"""Cross-fitting: every sample is scored by a model that was fitted on other samples."""
 
 from collections.abc import Sequence
 from numbers import Integral
@@ -136,39 +136,41 @@ class ClassifierWrapper(MetaEstimatorMixin, BaseEstimator):
 class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
     """A classifier as a pipeline step that returns out-of-fold scores.
 
-    A model is too confident on the rows it was fitted on, so these scores cannot
-    calibrate it. `fit_transform` therefore gives each row the score of a model fitted
-    on the other folds (as `sklearn.preprocessing.TargetEncoder` does), and the next
-    step of a pipeline learns from honest scores. `transform` uses one model fitted on
-    all rows. ``fit_transform(X, y)`` and ``fit(X, y).transform(X)`` differ on purpose.
+    A model is overconfident on its own training samples, so their scores cannot be used
+    to calibrate it. `fit_transform` therefore gives each sample the score of a model
+    fitted to the other folds (as `sklearn.preprocessing.TargetEncoder` does), and the
+    next step of the pipeline is fitted to out-of-fold scores. `transform` uses one
+    model fitted to all samples. ``fit_transform(X, y)`` and ``fit(X, y).transform(X)``
+    differ on purpose.
 
     Parameters
     ----------
     estimator : classifier
-        The classifier to put into the pipeline; it is cloned. A
-        `sklearn.frozen.FrozenEstimator` is used as it is: it has not seen the rows, so
-        nothing is split or fitted again.
+        The classifier to use in the pipeline; it is cloned. A
+        `sklearn.frozen.FrozenEstimator` is used unchanged: it has not seen the samples,
+        so nothing is split or refitted.
 
     cv : int, cross-validation splitter or iterable of (train, test), default=5
-        How rows are split. An int means that many stratified folds. Each row must be in
-        exactly one test fold, so repeated and shuffled-split strategies are refused.
+        How samples are split. An int means that many stratified folds. Each sample must
+        be in exactly one test fold, so repeated and shuffled-split strategies are
+        rejected.
 
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
-        Where the scores come from; "auto" is `predict_proba` if the classifier has it,
-        else `decision_function`. A recalibrator after a decision function needs
-        ``input="logit"``.
+        Method that computes the scores; "auto" is `predict_proba` if the classifier has
+        it, otherwise `decision_function`. A recalibrator after a decision function
+        needs ``input="logit"``.
 
     passthrough : False, str, int or list of these, default=False
-        Columns of `X`, by name or position, to append after the scores: the groups of a
-        group-wise recalibrator.
+        Columns of `X`, by name or position, to append to the scores, such as the groups
+        of a groupwise recalibrator.
 
     n_jobs : int, default=None
-        How many jobs run at once; None is 1 unless a `joblib.parallel_config` says
-        otherwise, -1 all processors.
+        Number of parallel jobs. None means 1 unless a `joblib.parallel_config` says
+        otherwise; -1 means all processors.
 
     verbose : bool, default=False
-        Whether standard error gets a line for each fit of the classifier, at most every
-        two seconds.
+        Whether to write a line to standard error for each fit of the classifier, at
+        most every two seconds.
 
     Attributes
     ----------
@@ -176,21 +178,22 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         The sorted labels, in the order of the score columns.
 
     estimator_ : classifier
-        The classifier fitted on all rows.
+        The classifier fitted to all samples.
 
     response_method_ : str
-        The method that gives the scores, "auto" resolved.
+        The method that computes the scores, with "auto" resolved.
 
     n_features_in_ : int
-        Number of columns of `X`, where it has columns.
+        Number of columns of `X`, if it has columns.
 
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns of `X`, where they are strings.
+        Names of the columns of `X`, if they are strings.
 
     Raises
     ------
     ValueError
-        In `fit`, if `y` has one class only, or a parameter is not one of those listed.
+        In `fit`, if `y` has only one class, or a parameter is not one of the options
+        listed.
 
     See Also
     --------
@@ -283,12 +286,12 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         self.verbose = verbose
 
     def fit(self, X: Any, y: ArrayLike, **params: Any) -> Self:
-        """Fit the classifier on all rows, for `transform`.
+        """Fit the classifier to all samples, for `transform`.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
-            Rows, in any container that the classifier takes.
+            Samples, in any container that the classifier accepts.
 
         y : array-like of shape (n_samples,)
             Labels: numbers, booleans or strings.
@@ -305,18 +308,18 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         Raises
         ------
         ValueError
-            If `y` has one class only or a parameter is not one of those listed.
+            If `y` has only one class, or a parameter is not one of the options listed.
         """
         self._fit(X, y, "fit", params)
         return self
 
     def fit_transform(self, X: Any, y: ArrayLike, **params: Any) -> Any:
-        """Fit the classifier on all rows and return out-of-fold scores.
+        """Fit the classifier to all samples and return out-of-fold scores.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
-            Rows, in any container that the classifier takes.
+            Samples, in any container that the classifier accepts.
 
         y : array-like of shape (n_samples,)
             Labels: numbers, booleans or strings.
@@ -334,18 +337,18 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         Raises
         ------
         ValueError
-            If `cv` does not put each row into exactly one test fold or trains on rows
-            it tests, and as in `fit`.
+            If `cv` does not put each sample into exactly one test fold or trains on
+            rows it tests, and as in `fit`.
         """
         return self._joined(self._fit(X, y, "fit_transform", params), X)
 
     def transform(self, X: Any) -> Any:
-        """Score rows with the classifier fitted on all training rows.
+        """Score samples with the classifier fitted to all training samples.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
-            New rows.
+            New samples.
 
         Returns
         -------
@@ -366,14 +369,14 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         Parameters
         ----------
         input_features : array-like of str, default=None
-            Names of the columns of `X`, needed only where `X` had none in `fit` and
+            Names of the columns of `X`, needed only if `X` had none in `fit` and
             `passthrough` gives positions.
 
         Returns
         -------
         names : ndarray of str objects
-            ``crossfittedclassifier_<label>`` for each class; a decision function of two
-            classes has the positive class's alone.
+            ``crossfittedclassifier_<label>`` for each class; only the positive class
+            for a decision function of two classes.
         """
         check_is_fitted(self)
         names_in = check_feature_names_in(
@@ -397,7 +400,7 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         return tags
 
     def _fit(self, X, y, caller, params):
-        """Fit on all rows; return the out-of-fold scores if `caller` is
+        """Fit on all samples; return the out-of-fold scores if `caller` is
         "fit_transform".
         """
         keys = self._passthrough_keys()
@@ -469,8 +472,8 @@ def _check_split(train, test, fold, name, n_samples):
 
 
 class ClassifierFits(NamedTuple):
-    """A classifier, the rows that clones of it are fitted to, and the method that they
-    are asked for scores by.
+    """A classifier, the samples that clones of it are fitted to, and the method that
+    they are asked for scores by.
     """
 
     estimator: object
@@ -481,11 +484,11 @@ class ClassifierFits(NamedTuple):
     routed: Bunch
 
     def on_all_rows(self):
-        """Return the classifier fitted on all rows, a frozen one as it is."""
+        """Return the classifier fitted on all samples, a frozen one as it is."""
         return clone(self.estimator).fit(self.X, self.y, **self.routed.estimator.fit)
 
     def on_fold(self, train, test):
-        """Return the classifier fitted on the rows `train`, and the rows `test`
+        """Return the classifier fitted on the samples `train`, and the samples `test`
         of `X`.
         """
         X_train, y_train = safe_split(self.estimator, self.X, self.y, train)
@@ -494,7 +497,7 @@ class ClassifierFits(NamedTuple):
         return clone(self.estimator).fit(X_train, y_train, **fit_params), X_test
 
     def splits(self, cv, *, tested="any"):
-        """Return the splits as index arrays, and how often each row is tested.
+        """Return the splits as index arrays, and how often each sample is tested.
 
         No fold may test what it trains on. `tested` says how often rows may be tested:
         "once" each, "at most once" (the others only train), or "any" number of times.
@@ -543,8 +546,8 @@ class ClassifierFits(NamedTuple):
         return splits, times_tested
 
     def of_folds_and_all(self, splits, run):
-        """Return the models of the folds, the score of each row from the one that was
-        not fitted on it, and the model fitted on all rows.
+        """Return the models of the folds, the score of each sample from the one that
+        was not fitted on it, and the model fitted on all samples.
         """
         tasks = [delayed(self.on_all_rows)()]
         tasks += [delayed(self._fold)(*split) for split in splits]
@@ -553,8 +556,8 @@ class ClassifierFits(NamedTuple):
         return models, _gathered(scores, splits), model_of_all
 
     def cross_fitted(self, cv, run, *, tested="once"):
-        """Return out-of-fold scores, the rows that have one, in order, and the model
-        fitted on all rows; a frozen model is only asked. See `splits` for `tested`.
+        """Return out-of-fold scores, the samples that have one, in order, and the model
+        fitted on all samples; a frozen model is only asked. See `splits` for `tested`.
         """
         if isinstance(self.estimator, FrozenEstimator):
             scores = classifier_scores(

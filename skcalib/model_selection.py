@@ -23,24 +23,24 @@ def sharpest_within(
     n_standard_errors: float = 1.0,
     binning: BaseBinning | int | None = None,
 ) -> "SharpestWithin":
-    """Rule that picks the best candidate among those that are calibrated well enough.
+    """Rule that selects the best candidate that is calibrated well enough.
 
-    A calibration error alone must not choose: a constant forecast minimises it. The
-    rule asks for an error of at most `max_error`, as far as the folds can tell, and
-    among those takes the best by a proper score.
+    Do not select by a calibration error alone: a constant forecast minimises it. The
+    rule requires an error of at most `max_error`, as far as the folds can tell, and
+    then selects by a proper score.
 
     Parameters
     ----------
     max_error : float
         Largest l2 calibration error, in (0, 1].
     objective : str or callable, default="neg_brier_score"
-        Scorer that is maximised among the candidates within the limit: a function, or
-        the name that `skcalib.metrics.get_scorer` or else scikit-learn knows it by.
+        Scorer to maximise among the candidates within the limit: a function, or a name
+        known to `skcalib.metrics.get_scorer` or to scikit-learn.
     n_standard_errors : float, default=1.0
         A candidate is within the limit if its mean signed squared error over the folds
         plus this many standard errors is at most ``max_error**2``.
     binning : BaseBinning, int or None, default=None
-        Bins of the unbiased error, None meaning ``EqualMass(15)``.
+        Bins for the unbiased error; None means ``EqualMass(15)``.
 
     Returns
     -------
@@ -56,8 +56,8 @@ def sharpest_within(
     Warns
     -----
     UserWarning
-        At the search, if no candidate is within the limit: the best-calibrated one is
-        then taken.
+        During the search, if no candidate is within the limit: the best-calibrated
+        candidate is then selected.
 
     See Also
     --------
@@ -67,7 +67,7 @@ def sharpest_within(
 
     Notes
     -----
-    The choice has seen its folds. Verify it on fresh rows, for example with
+    The choice has seen its folds. Verify it on fresh samples, for example with
     `ScalingBinning.verify`.
 
     References

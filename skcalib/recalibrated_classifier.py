@@ -68,42 +68,44 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
     ----------
     estimator : classifier, default=None
         The classifier to recalibrate, None for ``LinearSVC(random_state=0)``. Its
-        `decision_function` is used if it has one, else its `predict_proba`. With
-        ``recalibrator=None`` its `predict_proba` comes first, because the bare model
+        `decision_function` is used if it has one, otherwise its `predict_proba`. With
+        ``recalibrator=None``, `predict_proba` is preferred, because the original model
         may be kept. If a model is already fitted, wrap it in a
-        `sklearn.frozen.FrozenEstimator` and pass rows that it has not seen.
+        `sklearn.frozen.FrozenEstimator` and pass held-out data.
 
     recalibrator : recalibrator, default=None
-        Any object with ``fit(scores, y)`` and ``predict_proba(scores)``. None is
-        `CautiousRecalibrator`: a stack of recalibrators, or the bare model if the stack
-        saves too little log-loss (see Notes). It is cloned. Its parameters `input` (the
-        scale of the scores) and `classes` (the labels of their columns) are set to what
-        the classifier gives; in a recalibrator around another one, those of the inner
-        one.
+        Any object with ``fit(scores, y)`` and ``predict_proba(scores)``. None means
+        `CautiousRecalibrator`: a stack of recalibrators, or the original model if the
+        stack saves too little log-loss (see Notes). It is cloned. Its parameters
+        `input` (the scale of the scores) and `classes` (the labels of their columns)
+        are set to match the classifier; in a nested recalibrator, those of the inner
+        one are set.
 
     cv : int, cross-validation splitter or iterable of (train, test), default=None
-        How rows are split into those for the classifier and those for the recalibrator;
-        None is 5 stratified folds, an int that many. With ``ensemble=False`` each row
-        may be tested once at most. Rows that are never tested, such as the first ones
-        of a `TimeSeriesSplit`, only train.
+        How samples are split into those for the classifier and those for the
+        recalibrator. None means 5 stratified folds, an int that many. With
+        ``ensemble=False``, each sample may be tested at most once. Samples that are
+        never tested, such as the first ones of a `TimeSeriesSplit`, are used for
+        training only.
 
     n_jobs : int, default=None
-        How many jobs run at once; None is 1 unless a `joblib.parallel_config` says
-        otherwise, -1 all processors.
+        Number of parallel jobs. None means 1 unless a `joblib.parallel_config` says
+        otherwise; -1 means all processors.
 
     ensemble : bool or "auto", default="auto"
-        With True, each fold has a classifier fitted on its training rows and a
-        recalibrator fitted on its test rows; their probabilities are averaged. With
-        False, one recalibrator is fitted on the cross-fitted scores of all rows, and
-        the classifier on all rows. "auto" takes the classifiers of the folds, the one
-        fitted on all rows, and that one recalibrator for all of them, and pools their
-        probabilities as one forecast: see Notes. It is False for a `FrozenEstimator`,
-        where nothing is split, for a precomputed kernel, and for a `cv` that never
-        tests some rows, and True for one that tests a row twice.
+        With True, each fold has a classifier fitted to its training samples and a
+        recalibrator fitted to its test samples; their probabilities are averaged. With
+        False, one recalibrator is fitted to the cross-fitted scores of all samples, and
+        the classifier to all samples. "auto" combines the fold classifiers and a
+        classifier fitted to all samples with a single recalibrator, and pools their
+        probabilities into one forecast: see Notes. It means False for a
+        `FrozenEstimator`, for which nothing is split, for a precomputed kernel, and for
+        a `cv` that never tests some samples, and True for one that tests a sample
+        twice.
 
     verbose : bool, default=False
-        Whether standard error gets a line for each fit of the classifier, at most every
-        two seconds.
+        Whether to write a line to standard error for each fit of the classifier, at
+        most every two seconds.
 
     Attributes
     ----------
@@ -112,36 +114,35 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
 
     calibrated_classifiers_ : list
         The fitted pairs, each with its `estimator`, `recalibrator` and `predict_proba`:
-        one per fold, with ``ensemble="auto"`` followed by that of all rows; or one
-        alone.
+        one per fold (with ``ensemble="auto"`` followed by the pair fitted to all
+        samples), or a single pair.
 
     pooling_exponent_ : float or None
         Exponent of the geometric mean that pools the pairs; None if their
         probabilities are averaged, or there is one pair.
 
     gain_ : IntervalEstimate
-        Log-loss in nats per row that recalibrating saves out of fold, for one
-        classifier: estimate, low and high (90 %, approximate). What pooling saves comes
-        on top. It is there if one
-        recalibrator serves all pairs and measures it: `CautiousRecalibrator` (the
-        default) and `StackedRecalibrator` do.
+        Out-of-fold log-loss, in nats per sample, that recalibrating one classifier
+        saves: estimate, low and high (90 %, approximate). Pooling saves more. Available
+        if a single recalibrator serves all pairs and measures its gain, as
+        `CautiousRecalibrator` (the default) and `StackedRecalibrator` do.
 
     chosen_ : recalibrator
-        What predicts: the stack, or ``Uncalibrated()`` for the bare model, which is
-        then fitted on all rows and is the only pair. It is there for a
-        `CautiousRecalibrator` that serves all pairs.
+        The recalibrator that was chosen: the stack, or ``Uncalibrated()`` for the
+        original model, which is then fitted to all samples and is the only pair.
+        Available if a `CautiousRecalibrator` serves all pairs.
 
     n_features_in_ : int
-        Number of features, if the classifier has this attribute.
+        Number of features, if the classifier defines this attribute.
 
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, if the classifier has this attribute.
+        Names of the features, if the classifier defines this attribute.
 
     Raises
     ------
     ValueError
-        In `fit`, if `y` has one class only, `cv` trains a fold on rows that it tests,
-        or, with ``ensemble=False``, tests a row twice.
+        In `fit`, if `y` has only one class, if `cv` tests a fold on its own training
+        samples, or, with ``ensemble=False``, tests a sample twice.
     TypeError
         In `fit`, if `estimator` has neither `decision_function` nor `predict_proba`, or
         `recalibrator` lacks a method.
@@ -153,20 +154,21 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
 
     Notes
     -----
-    A mean of calibrated forecasts that differ is underconfident [3]_. "auto" therefore
-    takes their normalised geometric mean, to the power 1.03, where a probability of 0
-    counts as 2^-52. Every prediction asks all classifiers. As pooling saves log-loss,
-    too, the default keeps the bare model only if `gain_` is below 0 by more than half
-    its standard error; if nothing is pooled, unless it is above 0 by more than that.
-    Take ``ensemble=False`` for
-    one classifier to serve or explain, or for a stable model on about a hundred rows,
-    for which a fifth of the rows counts more than the average of several fits.
+    An arithmetic mean of calibrated forecasts that differ is underconfident [3]_.
+    "auto" therefore uses their normalised geometric mean, to the power 1.03, where a
+    probability of 0 counts as 2^-52. Every prediction evaluates all classifiers. Since
+    pooling also saves log-loss, the default keeps the original model only if `gain_` is
+    below 0 by more than half its standard error. If nothing is pooled, it keeps the
+    original model unless `gain_` is above 0 by more than that. Use ``ensemble=False``
+    to serve or explain a single classifier, or for a stable model on about a hundred
+    samples, for which a fifth of the samples matters more than the average of several
+    fits.
 
-    A class that is missing from a fold's training rows has probability 0 in that fold's
-    pair. Test rows of that class are left out of the pair's recalibration, because its
-    classifier does not know the class. If a class is missing from a fold's test rows,
-    only recalibrators that cannot be fitted without it raise an error. If one
-    recalibrator serves all pairs, it is fitted on all rows.
+    A class that is missing from a fold's training samples has probability 0 in that
+    fold's pair. Test rows of that class are left out of the pair's recalibration,
+    because its classifier does not know the class. If a class is missing from a fold's
+    test samples, only recalibrators that cannot be fitted without it raise an error. If
+    one recalibrator serves all pairs, it is fitted on all samples.
 
     `sample_weight` goes to the recalibrator and, if its `fit` takes it, to the
     classifier. In a `Pipeline` of recalibrators it goes to every step that takes it,
@@ -254,13 +256,13 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         Parameters
         ----------
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
-            Rows, in any container that the classifier takes.
+            Samples, in any container that the classifier accepts.
 
         y : array-like of shape (n_samples,)
             Labels: numbers, booleans or strings.
 
         sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights of the rows; None weighs them equally.
+            Non-negative weights of the samples; None weighs them equally.
 
         **fit_params : dict
             Metadata for the classifier's `fit`, and `groups` for the splitter.
@@ -317,7 +319,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         return self
 
     def predict_proba(self, X: Any) -> Any:
-        """Return recalibrated probabilities, those of the fitted pairs as one.
+        """Return recalibrated probabilities, pooled over the fitted pairs.
 
         Parameters
         ----------
@@ -327,9 +329,9 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         Returns
         -------
         y_proba : ndarray of shape (n_samples, n_classes)
-            Probability of each class, in the order of `classes_`. Where scikit-learn
-            dispatches to the array API, a tensor gives a tensor of the same library,
-            device and floating type.
+            Probability of each class, in the order of `classes_`. With scikit-learn's
+            array API dispatch, a tensor input gives a tensor of the same library,
+            device and floating-point type.
         """
         self._check_fitted()
         probabilities = _recalibrated(self.calibrated_classifiers_, X)
@@ -349,8 +351,8 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         Returns
         -------
         y_pred : ndarray of shape (n_samples,)
-            Labels: the largest probability's, or with a single pair what its
-            recalibrator predicts.
+            The label with the largest probability, or, with a single pair, the
+            prediction of its recalibrator.
         """
         self._check_fitted()
         first, *others = self.calibrated_classifiers_
@@ -465,7 +467,7 @@ class _PairFits(NamedTuple):
         return [self._pair(model, recalibrator) for model in (*models, model_of_all)]
 
     def _of_fold(self, fold, train, test):
-        """Fit the classifier on the rows `train` and its recalibrator on those of
+        """Fit the classifier on the samples `train` and its recalibrator on those of
         `test` whose class it knows.
         """
         model, X_test = self.fits.on_fold(train, test)
@@ -482,8 +484,8 @@ class _PairFits(NamedTuple):
         return self._pair(model, self._recalibrator(scores, test[is_known], known))
 
     def _recalibrator(self, scores, rows=slice(None), classes=None):
-        """Return the recalibrator fitted to the scores of rows, with a column for each
-        of `classes`: all by default.
+        """Return the recalibrator fitted to the scores of samples, with a column for
+        each of `classes`: all by default.
         """
         recalibrator = clone(self.recalibrator)
         method = self.fits.response_method
@@ -538,8 +540,8 @@ class RecalibratedModel(NamedTuple):
 
 
 def _recalibrated(pairs, X):
-    """Return the probabilities of each pair for rows: of few rows a recalibrator that
-    serves all pairs is asked once.
+    """Return the probabilities of each pair for rows: of few samples a recalibrator
+    that serves all pairs is asked once.
     """
     scores = [pair.scores(X) for pair in pairs]
     first = pairs[0]

@@ -88,7 +88,6 @@ def test_everything_public_is_exported():
 SENTENCES = {
     "confidence_level": (
         "Coverage of each interval, in (0, 1)",
-        "Probability of the promise, in (0, 1)",
         "Probability of the guarantee, in (0, 1)",
         "Probability that the bound holds, in (0, 1)",
         "Probability that a calibrated model stays inside the band",
@@ -103,20 +102,17 @@ SENTENCES = {
     ),
     "n_jobs": (
         (
-            "How many jobs run at once; None is 1 unless a `joblib.parallel_config`"
-            " says otherwise, -1 all processors."
+            "Number of parallel jobs. None means 1 unless a `joblib.parallel_config`"
+            " says otherwise; -1 means all processors."
         ),
         "Threads",  # of which each docstring says what they do
     ),
     "random_state": (
-        "Seed of the draws.",
-        "Seed of the split.",
-        "Seed of histogram gradient boosting",
-        (
-            "Shuffles the rows before a split; None takes them in the order in which"
-            " they come."
-        ),
-        "Source of the second key of the rows that are fitted",
+        "Seed for the random draws.",
+        "Seed for the split.",
+        "Seed for histogram gradient boosting",
+        ("Seed for shuffling the samples before a split; None keeps their order."),
+        "Seed for the second key of the training samples",
     ),
 }
 

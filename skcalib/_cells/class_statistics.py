@@ -24,8 +24,8 @@ class ClassBinStatistics(Mapping):
     """Sums by bin of each class against the rest, as a mapping.
 
     ``BinStatistics.from_predictions(..., multiclass="marginal")`` makes it. Those of
-    other rows add up by ``+``. `calibration_by_group` takes it as it takes a dict, and
-    every metric takes the `BinStatistics` of one class.
+    other samples add up by ``+``. `calibration_by_group` takes it as it takes a dict,
+    and every metric takes the `BinStatistics` of one class.
 
     Parameters
     ----------
@@ -70,12 +70,12 @@ class ClassBinStatistics(Mapping):
         return f"ClassBinStatistics(n_classes={len(self)}, n_rows={n_rows})"
 
     def merge(self, other: "ClassBinStatistics") -> "ClassBinStatistics":
-        """Return the statistics of the rows of both, of the same classes and edges.
+        """Return the statistics of the samples of both, of the same classes and edges.
 
         Parameters
         ----------
         other : ClassBinStatistics
-            Statistics of other rows.
+            Statistics of other samples.
 
         Returns
         -------
@@ -161,7 +161,7 @@ def summed_batch(
 
 
 def _without(ignore_label, y_true, y_proba, sample_weight):
-    """Return labels, scores and weights without the rows of a label."""
+    """Return labels, scores and weights without the samples of a label."""
     values, _ = as_array(y_true)
     kept = values != ignore_label
     if np.all(kept):

@@ -34,11 +34,11 @@ _ROUNDING = 1e-6
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BinStatistics(CellSums):
-    """Sums over the samples of each bin: all that binned errors and curves need.
+    """Sums per bin, which are all that binned errors and curves need.
 
-    A metric that can be computed from these sums takes them in place of
-    ``(y_true, y_proba)``. Sums of parts of the rows add up by ``+``, so that the rows
-    need never be in memory together.
+    A metric that can be computed from these sums accepts them instead of
+    ``(y_true, y_proba)``. Sums of chunks of data are combined by ``+``, so that the
+    data need never be in memory all at once.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class BinStatistics(CellSums):
         Increasing edges of the right-closed bins in [0, 1], the first bin closed on
         both sides.
     count : array-like of int, shape (n_bins,)
-        Number of rows.
+        Number of samples.
     weight : array-like of shape (n_bins,)
         Sums of the weights w; equal to `count` without weights.
     weighted_score, weighted_label : array-like of shape (n_bins,)
@@ -54,26 +54,26 @@ class BinStatistics(CellSums):
     weighted_score_squared, weighted_score_label : array-like of shape (n_bins,)
         Sums of w s^2 and of w s y.
     weight_squared : array-like of shape (n_bins,), default=None
-        Sums of w^2. None means that the rows of a bin have one weight:
+        Sums of w^2. None means that all samples of a bin have the same weight:
         ``weight**2 / count``.
 
     Attributes
     ----------
     mean_score, event_frequency : ndarray of shape (n_bins,)
-        Means of s and of y. Both are the midpoint for an empty bin, whose `weight` is
-        0.
+        Means of s and of y. For an empty bin, whose `weight` is 0, both are the
+        midpoint.
     share : ndarray of shape (n_bins,)
         Share of the total weight.
 
     Raises
     ------
     ValueError
-        If a sum is missing or not finite, or if no rows can have these sums.
+        If a sum is missing or not finite, or if the sums are impossible.
 
     See Also
     --------
     skcalib.metrics.reliability_curve : The bins of a reliability diagram as numbers.
-    skcalib.engines.PredictionTable : Errors and fits where the rows are.
+    skcalib.engines.PredictionTable : Errors and fits where the samples are.
 
     Examples
     --------
@@ -125,7 +125,7 @@ class BinStatistics(CellSums):
         input: Literal["probability", "logit"] = "probability",
         ignore_label: int | str | None = None,
     ) -> Any:
-        """Sum rows by bin; rows in parts give the same by ``+`` or `merge`.
+        """Sum samples by bin; chunks can be combined by ``+`` or `merge`.
 
         Parameters
         ----------
@@ -139,31 +139,31 @@ class BinStatistics(CellSums):
             ``EqualMass(15).bin_edges(y_proba)``. Scores beyond the outer edges belong
             to the outer bins.
         sample_weight : array-like of shape (n,), default=None
-            Weights, which count as repeated rows.
+            Weights, which count as repeated samples.
         multiclass : {"auto", "top_label", "marginal"}, default="auto"
-            What is summed of several columns: the positive class of two and the
-            predicted class of more ("auto"), the predicted class, or each class
-            against the rest.
+            What to sum if there are several columns: the positive class of two or the
+            predicted class of more ("auto"), the predicted class, or each class against
+            the rest.
         labels : array-like of shape (K,), default=None
-            The sorted labels of the columns. A batch in which label 0 or another one is
-            missing needs them.
+            The sorted labels of the columns. Required if a label is missing from a
+            batch.
         input : {"probability", "logit"}, default="probability"
-            What `y_proba` holds. "logit": log-odds, or K logits, whose softmax is
-            taken.
+            Scale of `y_proba`. "logit" means log-odds, or K logits, to which the
+            softmax is applied.
         ignore_label : int or str, default=None
-            Rows of this label are left out: the pixels of segmentation that nobody has
-            labelled (often 255).
+            Samples with this label are ignored, such as unlabelled pixels in
+            segmentation (often 255).
 
         Returns
         -------
         statistics : BinStatistics or ClassBinStatistics
-            The sums; for "marginal" a mapping from each class to its sums, which has
-            ``+``, too.
+            The sums; for "marginal", a mapping from each class to its sums, which also
+            supports ``+``.
 
         Raises
         ------
         ValueError
-            For labels, probabilities, weights or edges that are not as described.
+            If labels, probabilities, weights or edges are invalid.
 
         Examples
         --------
@@ -201,12 +201,12 @@ class BinStatistics(CellSums):
         )
 
     def merge(self, other: "BinStatistics") -> "BinStatistics":
-        """Return the statistics of the rows of both; the edges must be equal.
+        """Return the statistics of both sets of samples; the edges must be equal.
 
         Parameters
         ----------
         other : BinStatistics
-            Statistics of other rows.
+            Statistics of other samples.
 
         Returns
         -------
@@ -279,7 +279,7 @@ class BinStatistics(CellSums):
         interval: Literal["clopper_pearson", "hoeffding", "wilson"] = "clopper_pearson",
         weight_type: Literal["frequency", "importance"] | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the confidence interval of each bin's event frequency by itself.
+        """Return a separate confidence interval for each bin's event frequency.
 
         Parameters
         ----------
@@ -288,10 +288,10 @@ class BinStatistics(CellSums):
         interval : {"clopper_pearson", "hoeffding", "wilson"}, default="clopper_pearson"
             Kind of the interval.
         weight_type : {"frequency", "importance"}, default=None
-            What weights are. "frequency": they count rows. "importance": each row was
-            seen once, and the weights w of a bin are worth ``sum(w)**2 / sum(w**2)``
-            rows in that bin. None takes what `reliability_curve` was told, else
-            "frequency".
+            Meaning of the weights. "frequency": they count samples. "importance": each
+            sample was observed once, and the weights w of a bin are worth
+            ``sum(w)**2 / sum(w**2)`` samples in that bin. None means the `weight_type`
+            given to `reliability_curve`, otherwise "frequency".
 
         Returns
         -------
@@ -359,7 +359,7 @@ def unchecked_statistics(edges, **sums):
 
 
 def _of_equal_weights(weight, count):
-    """Return the sum of the squared weights of rows that weigh the same within a
+    """Return the sum of the squared weights of samples that weigh the same within a
     bin.
     """
     return np.square(weight) / np.maximum(count, 1)
@@ -403,7 +403,7 @@ def _add(sums, bins, scores, labels, sample_weight, moments):
 
 
 def _add_above_lowest(sums, lookup, scores, labels, edge, moments):
-    """Add the same without weights: only the rows above the first bin are looked up,
+    """Add the same without weights: only the samples above the first bin are looked up,
     and the others summed as one.
 
     That takes half of the time with 1,000 classes, of which most scores are next to 0.

@@ -69,7 +69,7 @@ class KolmogorovSmirnovPower(ErrorPower):
 
     @property
     def observed(self):
-        """The power of the labels, in fewer passes over the rows."""
+        """The power of the labels, in fewer passes over the samples."""
         residuals = self.cells.weighted_label - self.cells.weighted_score
         return float(self._of(np.cumsum(residuals, out=residuals)) / self.weight.sum())
 
@@ -112,8 +112,8 @@ class NeighborhoodPower(ErrorPower):
 
 
 def _resolved(n_neighbors, n_rows):
-    """Return the number of neighbours that `n_neighbors` means for this number of rows,
-    which weights give up to rounding.
+    """Return the number of neighbours that `n_neighbors` means for this number of
+    samples, which weights give up to rounding.
     """
     if n_neighbors is None:
         return min(np.ceil(np.sqrt(n_rows * (1 - WEIGHT_TOLERANCE))), n_rows)

@@ -244,8 +244,8 @@ class LabelBinnedPower(PluginPower):
     """The mean over rows of |s_i - y_b|^p (Roelofs et al.), y_b the frequency of the
     row's bin.
 
-    The value is taken over the rows. Draws of labels interpolate, for each bin, a table
-    of its mean at many frequencies.
+    The value is taken over the samples. Draws of labels interpolate, for each bin, a
+    table of its mean at many frequencies.
     """
 
     def __init__(self, cells, *, norm, task, is_value):
@@ -289,7 +289,7 @@ class LabelBinnedPower(PluginPower):
 
 
 def _gap_table(scores, weight, norm):
-    """Return frequencies f and the mean of |s - f|^p over the rows of a bin."""
+    """Return frequencies f and the mean of |s - f|^p over the samples of a bin."""
     if len(scores) > _POINTS:
         # Neighbours stand together: the mean needs no more than some hundred scores.
         starts = np.linspace(0, len(scores), _POINTS, endpoint=False, dtype=np.intp)

@@ -24,11 +24,11 @@ from skcalib.binning import BaseBinning
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CalibrationError:
-    """A calibration error with its parameters: what its value, interval and test share.
+    """Calibration error with its parameters, shared by its value, interval and test.
 
-    A subclass is a frozen dataclass that adds its parameters as fields and writes
-    `of_task`. Its fields have the names and the defaults of the parameters of the
-    metric that it is the error of.
+    A subclass is a frozen dataclass that adds its parameters as fields and defines
+    `of_task`. The fields have the same names and defaults as the parameters of its
+    metric.
 
     Parameters
     ----------
@@ -98,8 +98,8 @@ class CalibrationError:
             The problem: ``task.cells(most)`` are its distinct scores,
             ``task.bin_cells(binning)`` its bins.
         most : int, default=None
-            For draws of labels: the number of cells beyond which neighbours may be
-            pooled. None asks for the exact value.
+            For label draws: the number of cells beyond which neighbours may be pooled.
+            None requests the exact value.
 
         Returns
         -------
@@ -119,7 +119,7 @@ class CalibrationError:
         return getattr(getattr(self, "binning", None), "needs_labels", False)
 
     def reduction(self, data: ScoredLabels | BinnedTask) -> str:
-        """Return the `multiclass` that data are reduced by.
+        """Return the `multiclass` option by which data are reduced.
 
         Parameters
         ----------
@@ -167,8 +167,8 @@ class CalibrationError:
         y_proba : array-like of shape (n,), (n, 2) or (n, K), default=None
             Probabilities in [0, 1].
         binning : BaseBinning, int or None, default=None
-            What the caller of a binned metric gave: beside a `BinStatistics`, whose
-            bins are made, it must be None.
+            The `binning` argument of a binned metric. It must be None for a
+            `BinStatistics`, whose bins are fixed.
         sample_weight : array-like of shape (n,), default=None
             Weights.
         pos_label : int, float, bool or str, default=None
@@ -210,7 +210,7 @@ class CalibrationError:
         return float(ClassPowers.of(data, self).combine(powers))
 
     def from_power(self, power: float) -> float:
-        """Return the error for its power: the p-th root, unless a subclass says more.
+        """Return the error for its power: the p-th root, unless overridden.
 
         Parameters
         ----------

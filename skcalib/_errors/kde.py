@@ -45,7 +45,7 @@ class KdeError(CalibrationError):
         self._set(norm=norm)
 
     def of_task(self, task, most=None):
-        """See `CalibrationError`: the value takes the rows, which need no order."""
+        """See `CalibrationError`: the value takes the samples, which need no order."""
         if most is None:
             cells = task
             grid = _VALUE_GRID

@@ -1,7 +1,7 @@
 """The kernel calibration error: whether all K probabilities of a row are right.
 
-A mean over pairs of rows is no power of the event frequencies of cells: it has a value
-and a test, and no interval.
+A mean over pairs of samples is no power of the event frequencies of cells: it has a
+value and a test, and no interval.
 """
 
 from dataclasses import dataclass
@@ -151,7 +151,7 @@ class _Landmarks:
     Parameters
     ----------
     proba : ndarray of shape (m, K)
-        The rows.
+        The samples.
     mass : ndarray of shape (m,)
         Their weights.
     self_pairs : ndarray of shape (m,)
@@ -164,7 +164,7 @@ class _Landmarks:
 
     @classmethod
     def of(cls, proba, weight, self_pairs):
-        """Return the landmarks of rows (n, K)."""
+        """Return the landmarks of samples (n, K)."""
         places, code = np.unique(proba, axis=0, return_inverse=True)
         code = code.ravel()
         mass = np.bincount(code, weight)
@@ -176,7 +176,7 @@ class _Landmarks:
         return cls(places[taken], times.astype(np.float64), times.astype(np.float64))
 
     def bandwidth(self, bandwidth):
-        """Return the number that a bandwidth is; the median is over pairs of rows,
+        """Return the number that a bandwidth is; the median is over pairs of samples,
         copies included, and 1 stands for a median of 0.
         """
         if not isinstance(bandwidth, str):
@@ -196,7 +196,7 @@ class _Landmarks:
         return float(distance[order[middle]].mean()) or 1.0
 
     def features(self, proba, bandwidth):
-        """Return features (n, .) whose products are the rows' kernel (Nyström)."""
+        """Return features (n, .) whose products are the samples' kernel (Nyström)."""
         columns = np.ascontiguousarray(proba.T)
         landmarks = np.ascontiguousarray(self.proba.T)
         kernel = np.empty((len(proba), len(self.proba)))
@@ -212,7 +212,7 @@ class _Landmarks:
 
 
 def _sum_over_pairs(proba, weighted, bandwidth):
-    """Return the sum over all pairs of rows of the kernel times the product of their
+    """Return the sum over all pairs of samples of the kernel times the product of their
     weighted residuals, in tiles of which each is computed once.
     """
     columns = np.ascontiguousarray(proba.T)

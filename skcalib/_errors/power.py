@@ -16,11 +16,11 @@ _LARGE_NORM, _SMALLEST_POWER = 32, 1e-290
 
 
 class ErrorPower:
-    """The p-th power of an error, as a function of the event frequencies of cells.
+    """The p-th power of an error as a function of the event frequencies of cells.
 
-    A cell is a distinct score, or a bin. One object gives the value of the error (the
-    frequencies are those of the labels), the draws of its test and its interval (those
-    of drawn labels), and the error without noise (any frequencies). A subclass writes
+    A cell is a distinct score or a bin. The same object gives the value of the error
+    (for the observed frequencies), the draws for its test and interval (for frequencies
+    of drawn labels), and the noise-free error (for any frequencies). A subclass defines
     `power`.
 
     Parameters
@@ -100,7 +100,7 @@ class ErrorPower:
         return float(self.power(self.cells.event_frequency))
 
     def noiseless(self, frequency: np.ndarray) -> float:
-        """Return the power for frequencies that have no noise.
+        """Return the power for noise-free frequencies.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ class ErrorPower:
         return float(self.power(frequency))
 
     def at(self, frequency: np.ndarray) -> "ErrorPower":
-        """Return a power that orders draws as this one does, and is quicker.
+        """Return a faster power that orders draws in the same way.
 
         Parameters
         ----------

@@ -28,8 +28,8 @@ def _mean(loss, y_true, y_proba, sample_weight, pos_label, labels):
 
 
 def _brier(scores, labels):
-    """Return the Brier score of each row, for scores (n,) of boolean labels or (n, K)
-    of column indices.
+    """Return the Brier score of each sample, for scores (n,) of boolean labels or (n,
+    K) of column indices.
     """
     if scores.ndim == 1:
         return (scores.astype(np.float64) - labels) ** 2
@@ -38,7 +38,7 @@ def _brier(scores, labels):
 
 
 def _log(scores, labels):
-    """Return the log-loss of each row."""
+    """Return the log-loss of each sample."""
     if scores.ndim == 1:
         right = np.where(labels, scores, 1 - scores)
     else:

@@ -51,10 +51,10 @@ class ScoreGrid(NamedTuple):
         return cell, np.subtract(position, cell, out=position)
 
     def rounded(self, scores, masses):
-        """Return the masses (., n_cells + 1) of the points, each row's shared linearly
-        between its two neighbours.
+        """Return the masses (., n_cells + 1) of the points, each sample's shared
+        linearly between its two neighbours.
 
-        `masses` gives, for a slice of the rows, one or more arrays of their masses:
+        `masses` gives, for a slice of the samples, one or more arrays of their masses:
         each has a row of the result.
         """
         below = 0.0

@@ -42,7 +42,7 @@ class SmoothError(CalibrationError):
             self._set(bandwidth=bandwidth)
 
     def of_task(self, task, most=None):
-        """See `CalibrationError`: the value takes the rows, which need no order."""
+        """See `CalibrationError`: the value takes the samples, which need no order."""
         cells = task if most is None else task.cells(most)
         if self.bandwidth is not None:
             return FixedWidthPower(cells, width=self.bandwidth)

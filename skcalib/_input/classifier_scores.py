@@ -1,4 +1,6 @@
-"""What a fitted classifier says of rows, as scores with one column for each class."""
+"""What a fitted classifier says of samples, as scores with one column for each
+class.
+"""
 
 import numpy as np
 
@@ -27,7 +29,7 @@ def classifier_scores(
     model : classifier
         A fitted classifier.
     X : array-like, sparse matrix or table
-        Rows, in any container that the classifier takes.
+        Samples, in any container that the classifier accepts.
     classes : ndarray of shape (n_classes,)
         Sorted labels, among which are those of the classifier.
     response_method : {"predict_proba", "decision_function"}

@@ -1,4 +1,5 @@
-"""Groups of rows by the values of an array: their names in order, and each row's code.
+"""Groups of samples by the values of an array: their names in order, and each sample's
+code.
 
 A missing value is a group of its own. Measurements make groups by their quantiles, and
 only if that is asked for.
@@ -26,16 +27,16 @@ _BINS_HINT = "cut it into bins first, and give the bin of each row."
 
 
 def check_named_groups(groups, n_samples, *, max_bins=None, takes_max_bins=True):
-    """Return the distinct groups, in order, and the index of each row's group.
+    """Return the distinct groups, in order, and the index of each sample's group.
 
     Parameters
     ----------
     groups : array-like of shape (n,) or (n, n_columns)
-        The value of each row. Missing ones are the group "missing", the last. Several
-        columns make groups of their combinations. An ordered Categorical keeps its
-        order.
+        The value of each sample. Missing ones are the group "missing", the last.
+        Several columns make groups of their combinations. An ordered Categorical keeps
+        its order.
     n_samples : int
-        Number of rows.
+        Number of samples.
     max_bins : int, default=None
         With more distinct numbers or dates the groups are at most so many quantiles.
     takes_max_bins : bool, default=True
@@ -46,7 +47,7 @@ def check_named_groups(groups, n_samples, *, max_bins=None, takes_max_bins=True)
     names : ndarray of shape (n_groups,)
         The groups; quantiles are texts with their edges.
     codes : ndarray of shape (n,)
-        Which of `names` each row belongs to.
+        Which of `names` each sample belongs to.
     """
     if max_bins is not None:
         max_bins = check_int(max_bins, "max_bins", minimum=2)
@@ -107,16 +108,16 @@ def _crossed(columns, n_samples, options):
 
 
 def with_small_groups_pooled(names, codes, kept, min_size):
-    """Return groups of which those with fewer rows are one, the last.
+    """Return groups of which those with fewer samples are one, the last.
 
     Parameters
     ----------
     names : ndarray of shape (n_groups,)
         The groups.
     codes : ndarray of shape (n,)
-        Which of them each row belongs to.
+        Which of them each sample belongs to.
     kept : ndarray of int
-        The rows that count: those of positive weight.
+        The samples that count: those of positive weight.
     min_size : int
         The fewest rows of a group that stays by itself.
 
@@ -172,7 +173,9 @@ def _refuse_infinity(known, is_missing):
 
 
 def _with_missing(names, codes, is_missing):
-    """Return the groups with one more for missing values, and the code of every row."""
+    """Return the groups with one more for missing values, and the code of every
+    sample.
+    """
     if MISSING in names.tolist():
         raise ValueError(
             f"groups holds the text {MISSING!r} and missing values, which would be one"
@@ -188,7 +191,9 @@ def _with_missing(names, codes, is_missing):
 
 
 def _quantiles(values, max_bins):
-    """Return the intervals between the quantiles in words, and each row's interval."""
+    """Return the intervals between the quantiles in words, and each sample's
+    interval.
+    """
     if values.dtype.kind not in "iufmM":
         raise ValueError(
             f"max_bins={max_bins} makes quantiles of numbers and dates, found"
@@ -206,8 +211,8 @@ def quantile_cuts(values, max_bins):
     """Return the values after which to cut, and each cut as a text that reads back
     exactly.
 
-    Cuts are above the values that have i / max_bins of the rows at or below them, and
-    below the largest. There are none for a constant.
+    Cuts are above the values that have i / max_bins of the samples at or below them,
+    and below the largest. There are none for a constant.
     """
     ordered = np.sort(values)
     starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))

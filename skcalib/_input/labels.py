@@ -1,5 +1,5 @@
 """Checks of labels and groups: a vector without a missing value, and the class of each
-row.
+sample.
 """
 
 from numbers import Real
@@ -16,7 +16,7 @@ from skcalib._rows.blocks import row_blocks
 
 
 def check_groups(groups, n_samples, *, name="groups", scores_name="y_proba"):
-    """Return the distinct groups, sorted, and the index of each row's group among
+    """Return the distinct groups, sorted, and the index of each sample's group among
     them.
     """
     groups = check_label_vector(groups, n_samples, name=name, scores_name=scores_name)

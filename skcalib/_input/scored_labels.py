@@ -53,7 +53,7 @@ class ScoredLabels(NamedTuple):
 
     @property
     def kept(self):
-        """The indices of the rows of positive weight."""
+        """The indices of the samples of positive weight."""
         if self.sample_weight is None:
             return np.arange(len(self.scores))
         return np.flatnonzero(self.sample_weight)
@@ -257,21 +257,21 @@ def _position(pos_label, classes):
 def expand_soft_labels(
     scores: ArrayLike, soft_labels: ArrayLike, sample_weight: ArrayLike | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return samples of one label each, with weights, for labels as distributions.
+    """Expand labels that are distributions into weighted samples with one label each.
 
-    A row that three of four annotators call an event becomes two rows with the same
-    score: an event with weight .75 and a non-event with weight .25. Any `fit`, metric
-    or display takes the three arrays.
+    A sample that three of four annotators call an event becomes two samples with the
+    same score: an event with weight .75 and a non-event with weight .25. Any `fit`,
+    metric or display accepts the three arrays.
 
     Parameters
     ----------
     scores : array-like of shape (n,) or (n, K)
         Scores: probabilities or logits.
     soft_labels : array-like of shape (n,), (n, 2) or (n, K)
-        The distribution of each row's label: the probability of the event, or one
+        The distribution of each sample's label: the probability of the event, or one
         column for each class. Rows sum to 1.
     sample_weight : array-like of shape (n,), default=None
-        Weights of the rows.
+        Weights of the samples.
 
     Returns
     -------
@@ -280,7 +280,7 @@ def expand_soft_labels(
     y : ndarray of int, shape (m,)
         Labels: column numbers of `soft_labels`, 0 and 1 for an event.
     sample_weight : ndarray of float64, shape (m,)
-        The weight of each row times the probability of its label.
+        The weight of each sample times the probability of its label.
 
     Raises
     ------
@@ -289,14 +289,14 @@ def expand_soft_labels(
 
     See Also
     --------
-    skcalib.TemperatureScaling : A fit to such rows.
-    skcalib.metrics.calibration_error : A metric of such rows.
+    skcalib.TemperatureScaling : A fit to such samples.
+    skcalib.metrics.calibration_error : A metric of such samples.
 
     Notes
     -----
-    Estimates and fits are those of the distributions. The rows of one distribution are
-    not independent, so that intervals and tests of the expanded rows need ``clusters``:
-    ``np.arange(n)``, repeated as often as each row is.
+    Estimates and fits are those of the distributions. The samples of one distribution
+    are not independent, so that intervals and tests of the expanded rows need
+    ``clusters``: ``np.arange(n)``, repeated as often as each sample is.
 
     Examples
     --------
@@ -347,7 +347,7 @@ def refuse_swapped(y_true, scores):
 
 
 def hint_at_labels(y_proba, scores):
-    """Warn where scores (n,) are 0 or 1 in every row, both occur, and they came as
+    """Warn where scores (n,) are 0 or 1 in every sample, both occur, and they came as
     integers or booleans.
 
     Fractions of exactly 0 and 1 are no sign: a tree, and a recalibrator with pure bins,
@@ -370,7 +370,8 @@ def hint_at_two_indices(**arguments):
     """Warn where two pandas objects have different indices: rows are matched by their
     positions.
 
-    Labels that occur twice are no names of rows: nobody can have meant to match them.
+    Labels that occur twice are no names of samples: nobody can have meant to match
+    them.
     """
     indices = {}
     for name, argument in arguments.items():

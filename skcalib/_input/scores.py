@@ -88,7 +88,8 @@ def _warn_of_probabilities(scores):
 def checked_scores(
     scores, *, name, input="probability", rows_sum_to_one=True, predict_from=np.inf
 ):
-    """Return the checked scores, and the column and the score of each row's prediction.
+    """Return the checked scores, and the column and the score of each sample's
+    prediction.
 
     Scores are validated as in `check_scores`. The prediction is the first of the row's
     largest scores. With fewer than `predict_from` columns it is None, None.
@@ -211,8 +212,8 @@ def _from_objects(array, name):
 
 
 def _row_summary(scores, add, predict):
-    """Return the sums of the rows, and the columns of their largest scores and these,
-    each if asked for: in one pass.
+    """Return the sums of the samples, and the columns of their largest scores and
+    these, each if asked for: in one pass.
 
     None if a score is not in [0, 1]. Sums are in single precision for contiguous rows
     of it: `einsum` makes them of many partial sums, two to five times as fast as `sum`.
@@ -245,8 +246,8 @@ def _row_summary(scores, add, predict):
 
 
 def _doubtful_in_double(total, scores, untouched):
-    """Return the sums of rows with those in double precision that single precision may
-    not tell from 1.
+    """Return the sums of samples with those in double precision that single precision
+    may not tell from 1.
     """
     if total.dtype == np.float64:
         return total
@@ -366,7 +367,7 @@ def check_sample_weight(sample_weight, n_samples):
 
 
 def drop_zero_weight(sample_weight, *arrays):
-    """Return the arrays and the weights without the rows of weight zero, which must
+    """Return the arrays and the weights without the samples of weight zero, which must
     change nothing.
     """
     if sample_weight is None or sample_weight.min() > 0:

@@ -1,4 +1,4 @@
-"""How many independent rows the bins of rows in clusters are worth."""
+"""How many independent rows the bins of samples in clusters are worth."""
 
 from typing import NamedTuple
 
@@ -9,12 +9,12 @@ from skcalib._rows.blocks import weights_or_ones
 
 
 class BinDesign(NamedTuple):
-    """What clusters make of the rows of each bin.
+    """What clusters make of the samples of each bin.
 
     Parameters
     ----------
     effect : ndarray of shape (n_bins,)
-        How many rows are worth one independent row; 1 for an empty bin.
+        How many samples are worth one independent row; 1 for an empty bin.
     reasons : tuple of str
         Why a bin has no interval; empty where it has one. Its effect then is that of
         clusters whose rows are all alike.
@@ -28,7 +28,7 @@ def bin_design(labels, bins, n_bins, cluster, weight, importance, confidence_lev
     """Return the design effects of the event frequencies of bins.
 
     They are those of `Influence`, so that an interval for a number of events among
-    independent rows keeps its form: at most as many rows as there are, and as few as
+    independent rows keeps its form: at most as many samples as there are, and as few as
     the sums of clusters and the quantile of Student's law say. In a bin of equal labels
     no dependence can be seen, and rows of one cluster are taken to be alike, the most
     that there can be.
@@ -38,13 +38,13 @@ def bin_design(labels, bins, n_bins, cluster, weight, importance, confidence_lev
     labels : ndarray of shape (n,)
         Whether the event happened.
     bins : ndarray of int, shape (n,)
-        The bin of each row.
+        The bin of each sample.
     n_bins : int
         Number of bins.
     cluster : ndarray of int, shape (n,)
-        Code of each row's cluster.
+        Code of each sample's cluster.
     weight : ndarray of shape (n,) or None
-        Positive weights; None means 1 for each row.
+        Positive weights; None means 1 for each sample.
     importance : bool
         Whether a row was seen once whatever its weight.
     confidence_level : float

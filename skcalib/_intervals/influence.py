@@ -1,5 +1,5 @@
 """Uncertainty of means of one term per row, and of smooth functions of such means:
-variance, degrees of freedom, interval and p-value, from the influence of each row.
+variance, degrees of freedom, interval and p-value, from the influence of each sample.
 
 Frequency weights count rows, importance weights enter the variance squared, and rows of
 one cluster are summed before they are squared.
@@ -33,20 +33,20 @@ class Spread(NamedTuple):
 
 @dataclass(frozen=True)
 class Influence:
-    """The influence of each row on an estimate, with all that decides its variance.
+    """The influence of each sample on an estimate, with all that decides its variance.
 
     Parameters
     ----------
     values : ndarray of shape (n,)
-        What each row adds to the estimate, with weighted mean 0: the estimate minus the
-        truth is about the weighted mean of the values.
+        What each sample adds to the estimate, with weighted mean 0: the estimate minus
+        the truth is about the weighted mean of the values.
     weight : ndarray of shape (n,), default=None
-        Positive weights; None means 1 for each row.
+        Positive weights; None means 1 for each sample.
     importance : bool, default=False
         Whether a row was seen once whatever its weight. False: weights count rows.
     cluster : ndarray of int, shape (n,), default=None
-        Code of each row's cluster, 0 to G - 1; rows of one cluster may depend on each
-        other.
+        Code of each sample's cluster, 0 to G - 1; rows of one cluster may depend on
+        each other.
     """
 
     values: np.ndarray
@@ -98,11 +98,11 @@ class Influence:
         return Spread(float(np.sqrt(variance[0]) / total), float(degrees[0]))
 
     def design_effect(self, confidence_level):
-        """Return how many rows are worth one independent row, and why it is NaN.
+        """Return how many samples are worth one independent row, and why it is NaN.
 
         It is the variance over that of independent rows whose weights count, times the
         squared ratio of Student's quantile to the normal one, so that an interval for
-        numbers of rows can divide these by it. Rows that count have 1.
+        numbers of samples can divide these by it. Rows that count have 1.
         """
         weight = weights_or_ones(self.weight, len(self.values))
         few = too_few_units(weight, self.importance, self.cluster)
@@ -138,7 +138,7 @@ class Influence:
         Returns
         -------
         low, high : float
-            The limits, NaN where the rows do not determine them.
+            The limits, NaN where the samples do not determine them.
         reason : str
             Why they are NaN; empty where they are not.
         """
@@ -235,10 +235,10 @@ def cluster_variance(sums, mass, squares, row_variance):
     """Return the variance of total sums over clusters, and its degrees of freedom.
 
     The form is CR3: each cluster's sum S_g is divided by 1 - W_g / W, because centring
-    by all rows hides that share of a cluster's own residual.
-    Degrees are Satterthwaite's for cluster sums of variance
-    v_g = s^2 (a_g + rho b_g), a_g the squared weights and b_g the pairs of rows, with
-    the intraclass correlation rho by moments.
+    by all samples hides that share of a cluster's own residual. Degrees are
+    Satterthwaite's for cluster sums of variance v_g = s^2 (a_g + rho b_g), a_g the
+    squared weights and b_g the pairs of samples, with the intraclass correlation rho by
+    moments.
 
     Parameters
     ----------

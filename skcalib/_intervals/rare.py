@@ -14,8 +14,8 @@ def area_limits(area, n_events, n_others, confidence_level, variance=0.0):
 
     They are the areas t with ``|area - t| = z sqrt(V(t))``, where V is the variance of
     Hanley and McNeil under t. So they have a width where all events lie above all
-    others. Where DeLong's variance of the rows is larger than V at the estimate, each
-    side is that much longer: Hanley and McNeil's holds for scores that are about
+    others. Where DeLong's variance of the samples is larger than V at the estimate,
+    each side is that much longer: Hanley and McNeil's holds for scores that are about
     exponential.
 
     Parameters
@@ -23,7 +23,7 @@ def area_limits(area, n_events, n_others, confidence_level, variance=0.0):
     area : float
         The estimate.
     n_events, n_others : float
-        Number of rows of each class.
+        Number of samples of each class.
     confidence_level : float
         Coverage, in (0, 1).
     variance : float, default=0.0
@@ -69,16 +69,16 @@ def area_limits(area, n_events, n_others, confidence_level, variance=0.0):
 def loss_limits(total, variance, largest, n_rows, confidence_level):
     """Return the limits of a mean of losses that are not negative, of gamma laws.
 
-    A sum of losses of which a few rows carry most is a Poisson sum. Its lower limit is
-    the quantile of the gamma law with the sum's mean and variance, its upper one that
-    of the law with one more row of the largest loss that there can be (Fay and Feuer
-    1997). For losses of 0 and 1 these are Garwood's exact limits of a Poisson count;
-    for many rows they are normal.
+    A sum of losses of which a few samples carry most is a Poisson sum. Its lower limit
+    is the quantile of the gamma law with the sum's mean and variance, its upper one
+    that of the law with one more row of the largest loss that there can be (Fay and
+    Feuer 1997). For losses of 0 and 1 these are Garwood's exact limits of a Poisson
+    count; for many samples they are normal.
 
     Losses can also be alike because no row of a smaller loss was drawn: with ten rows
     of about .25 a mean of .2 is not excluded. So the variance behind the lower limit
-    theta contains that of rows without a loss, (m - theta) theta with the observed mean
-    m, which is what a score test adds for an empty cell (Wilson 1927).
+    theta contains that of samples without a loss, (m - theta) theta with the observed
+    mean m, which is what a score test adds for an empty cell (Wilson 1927).
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def loss_limits(total, variance, largest, n_rows, confidence_level):
     largest : float
         The largest loss that a row can have.
     n_rows : float
-        Number of rows.
+        Number of samples.
     confidence_level : float
         Coverage, in (0, 1).
 
@@ -120,7 +120,7 @@ def mean_loss_interval(loss, largest, influence, confidence_level):
     largest : float
         The largest loss that a row can have.
     influence : Influence
-        That of the losses on their mean: weights and clusters say how many rows they
+        That of the losses on their mean: weights and clusters say how many samples they
         are worth.
     confidence_level : float
         Coverage, in (0, 1).

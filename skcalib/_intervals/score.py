@@ -22,7 +22,7 @@ def score_limits(counts, values, base, possible, z, *, cautious=False):
     Parameters
     ----------
     counts : ndarray of shape (m, n_cells)
-        Numbers of rows by cell, of m estimates; they may be fractions.
+        Numbers of samples by cell, of m estimates; they may be fractions.
     values, base : ndarray of shape (m, n_cells)
         What a row of a cell adds to the numerator and to the denominator, which is not
         negative.

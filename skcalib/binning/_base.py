@@ -22,24 +22,24 @@ _MOST_BINS = 10**6
 
 
 class BaseBinning(DefaultObjects, BaseEstimator):
-    """Base of the binning strategies: a subclass writes ``_edges``.
+    """Base class of the binning strategies; a subclass defines ``_edges``.
 
-    ``_edges(scores, y, sample_weight)`` is given validated arrays of one length (`y`
+    ``_edges(scores, y, sample_weight)`` receives validated arrays of equal length (`y`
     boolean or None, `sample_weight` positive float64 or None) and returns the edges,
-    float64 of shape (n_bins + 1,), outer edges included.
+    float64 of shape (n_bins + 1,), including the outer edges.
 
     Attributes
     ----------
     needs_unit_interval : bool
-        Whether the edges have a meaning on [0, 1] only. Scores that are log-odds are
-        then mapped there first.
+        Whether the edges are meaningful only on [0, 1]. If so, log-odds are first
+        mapped to this interval.
     needs_labels : bool
-        Whether the edges depend on `y`. A metric that is binned by its own labels is a
-        biased one: see the strategy.
+        Whether the edges depend on `y`. A metric binned by its own labels is biased:
+        see the strategy.
 
     See Also
     --------
-    skcalib.binning.EqualMass : Bins with equally many rows.
+    skcalib.binning.EqualMass : Bins with equally many samples.
     skcalib.binning.check_binning : A strategy from a number, an object or None.
 
     Examples
@@ -76,18 +76,18 @@ class BaseBinning(DefaultObjects, BaseEstimator):
             Whether the event happened, 0 and 1 or booleans; for strategies with
             `needs_labels`.
         sample_weight : array-like of shape (n,), optional
-            Weights, which count as repeated rows.
+            Weights, which count as repeated samples.
 
         Returns
         -------
         edges : ndarray of float64, shape (n_bins + 1,)
-            Edges in increasing order, of the bins that were actually made.
+            Edges of the resulting bins, in increasing order.
 
         Raises
         ------
         ValueError
-            For scores, labels or weights that are not as described, if the strategy
-            needs labels and there are none, and if it makes edges that do not increase.
+            If scores, labels or weights are invalid, if the strategy needs labels and
+            there are none, or if its edges do not increase.
         """
         return self._edges_of(
             *check_score_column(scores, y, sample_weight, labels_name="y")
@@ -126,9 +126,9 @@ class BaseBinning(DefaultObjects, BaseEstimator):
 
 
 def assign_bins(scores: ArrayLike, edges: ArrayLike) -> np.ndarray:
-    """Return the index of each score's bin: the one rule of all bins.
+    """Return the index of each score's bin, by the rule that all bins follow.
 
-    Bins are right-closed, the first one on both sides.
+    Bins are right-closed; the first bin is closed on both sides.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def assign_bins(scores: ArrayLike, edges: ArrayLike) -> np.ndarray:
     Raises
     ------
     ValueError
-        For scores or edges that are no numbers, such as text and NaN.
+        If scores or edges are not numbers, such as strings or NaN.
 
     See Also
     --------
@@ -178,7 +178,7 @@ def assign_bins(scores: ArrayLike, edges: ArrayLike) -> np.ndarray:
 
 
 def resolve_n_bins(n_bins, n_rows, sample_weight=None, *, maximum=_MOST_BINS):
-    """Return the number of bins that `n_bins` means for this number of rows; as many
+    """Return the number of bins that `n_bins` means for this number of samples; as many
     bins as rows are never refused.
     """
     if sample_weight is not None:

@@ -1,4 +1,4 @@
-"""Bins that hold equal shares of the rows."""
+"""Bins that hold equal shares of the samples."""
 
 from collections.abc import Callable
 from functools import partial
@@ -24,12 +24,12 @@ from skcalib.binning._equal_width import EqualWidth
 
 
 class EqualMass(BaseBinning):
-    """Bins that hold equal shares of the rows (uniform-mass, quantile bins).
+    """Bins with equal shares of the samples (uniform-mass or quantile bins).
 
     Cut i of B is the smallest score whose cumulative weight reaches i W / B, W the
     total; the edge is the midpoint between that score and the next distinct one. Tied
-    scores stay together, equal cuts merge, and so do bins when there are fewer distinct
-    scores than bins: there may be fewer bins than asked for.
+    scores stay together, and equal cuts are merged, so there may be fewer bins than
+    requested.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class EqualMass(BaseBinning):
     See Also
     --------
     skcalib.binning.EqualWidth : Bins of equal width.
-    skcalib.binning.MinimumMass : Merges bins until each holds enough rows.
+    skcalib.binning.MinimumMass : Merges bins until each holds enough samples.
     skcalib.binning.InformationPreserving : The bins that lose least.
 
     References
@@ -112,15 +112,15 @@ def _ranks(n_rows, n_bins):
 def check_binning(
     binning: BaseBinning | int | None, default: BaseBinning | None = None
 ) -> BaseBinning:
-    """Return a binning strategy for what a user gave as `binning`.
+    """Return the binning strategy for the user's `binning` argument.
 
     Parameters
     ----------
     binning : BaseBinning, int or None
         A strategy, None for the default, or a number of bins.
     default : BaseBinning, optional
-        What None stands for; ``EqualMass()`` if not given. A number of bins means equal
-        width if the default is `EqualWidth`, else equal mass.
+        The strategy for None; ``EqualMass()`` if not given. A number of bins means
+        equal width if the default is `EqualWidth`, otherwise equal mass.
 
     Returns
     -------
@@ -135,7 +135,7 @@ def check_binning(
     See Also
     --------
     skcalib.binning.BaseBinning : The base of strategies of your own.
-    skcalib.binning.EqualMass : Bins with equally many rows.
+    skcalib.binning.EqualMass : Bins with equally many samples.
 
     Examples
     --------

@@ -14,15 +14,15 @@ class EqualWidth(BaseBinning):
     Parameters
     ----------
     n_bins : int, {"sqrt", "cube_root"} or callable, default=15
-        Number of bins, or a rule for it: the square or cube root of the number of rows
-        (rounded up), or a function of that number. With weights the total weight is the
-        number of rows.
+        Number of bins, or a rule for it: the square or cube root of the number of
+        samples (rounded up), or a function of that number. With weights, the total
+        weight is used instead.
 
     See Also
     --------
-    skcalib.binning.EqualMass : Bins with equally many rows.
+    skcalib.binning.EqualMass : Bins with equally many samples.
     skcalib.binning.FixedEdges : Bins with given edges.
-    skcalib.binning.MinimumMass : Merges bins until each holds enough rows.
+    skcalib.binning.MinimumMass : Merges bins until each holds enough samples.
 
     References
     ----------

@@ -16,23 +16,23 @@ from skcalib.binning._monotonic_sweep import equal_mass_below
 class InformationPreserving(BaseBinning):
     """Bins that lose the least information, by Kullback-Leibler divergence.
 
-    Where the scores are calibrated, replacing each by the mean of its bin costs in
-    expected log-loss the divergence of the score from that mean. These edges minimise
-    the sum of that: they are finer near 0 and 1, and where scores are many. No label is
-    used. Scaling-binning with them is hardly worse than its smooth family.
+    If the scores are calibrated, replacing each by its bin mean increases the expected
+    log-loss by the divergence of the score from that mean. These edges minimise the
+    total increase: they are finer near 0 and 1, and where there are many scores. Labels
+    are not used. Scaling-binning with these bins is hardly worse than the smooth map.
 
     Parameters
     ----------
     n_bins : int, {"sqrt", "cube_root"} or callable, default=None
         Number of bins, or a rule for it: see `EqualWidth`. None means ``4 n^(1/3)``, or
-        with `max_loss` as many as that takes.
+        as many as `max_loss` requires.
     max_loss : float, default=None
-        Makes the fewest bins that lose at most this share of the mean entropy of the
+        Use the fewest bins that lose at most this share of the mean entropy of the
         scores, such as 1e-3.
 
     See Also
     --------
-    skcalib.binning.EqualMass : Bins with equally many rows.
+    skcalib.binning.EqualMass : Bins with equally many samples.
     skcalib.ScalingBinning : A smooth map whose values are then binned.
 
     Notes

@@ -1,4 +1,4 @@
-"""Bins of another strategy, merged until each holds enough rows."""
+"""Bins of another strategy, merged until each holds enough samples."""
 
 import numpy as np
 
@@ -9,22 +9,22 @@ from skcalib.binning._equal_width import EqualWidth
 
 
 class MinimumMass(BaseBinning):
-    """Bins of another strategy, neighbours merged until each holds enough.
+    """Bins of another strategy, merged until each holds enough samples.
 
-    From the left a bin is closed as soon as it holds `min_weight`; what is left over at
-    the right end joins the last one. With equal-width bins this is the hybrid of equal
-    width and equal mass: fine where there are many rows.
+    Starting from the left, a bin is closed as soon as it holds `min_weight`; the
+    remainder at the right end joins the last bin. With equal-width bins, the result is
+    a hybrid of equal width and equal mass, with fine bins where there are many samples.
 
     Parameters
     ----------
     base : BaseBinning, int or None, default=None
         The strategy whose bins are merged; None means ``EqualWidth(15)``.
     min_weight : float, default=10
-        Least number of rows (total weight) of a bin.
+        Minimum number of samples (total weight) in a bin.
 
     See Also
     --------
-    skcalib.binning.EqualMass : Bins with equally many rows.
+    skcalib.binning.EqualMass : Bins with equally many samples.
     skcalib.binning.EqualWidth : Bins of equal width.
 
     References

@@ -17,19 +17,19 @@ _BLOCK_CUTS = 1 << 16
 
 
 class MonotonicSweep(BaseBinning):
-    """The most bins whose event frequencies still rise with the score.
+    """The largest number of bins whose event frequencies still increase.
 
-    Starting from two bins, one bin more is tried as long as no bin has a lower event
-    frequency than the one before. There are at most as many bins as distinct scores.
-    Empty bins are ignored. Where the frequency rises from each distinct score to the
-    next, equal-mass bins end as one per score. With these bins a binned error from few
-    rows has less bias than with a fixed number of bins. It is still too large for a
-    model that is calibrated or nearly so.
+    Starting from two bins, bins are added as long as no bin has a lower event frequency
+    than the previous one. There are at most as many bins as distinct scores. Empty bins
+    are ignored. If the frequency increases with every distinct score, equal-mass bins
+    end up as one per score. With few samples, a binned error has less bias with these
+    bins than with a fixed number of bins. It is still too large for a model that is
+    calibrated or nearly so.
 
     Parameters
     ----------
     base : EqualMass or EqualWidth, default=None
-        Where the bins are cut; None means ``EqualMass()``. Its `n_bins` is not used.
+        How the bins are cut; None means ``EqualMass()``. Its `n_bins` is not used.
 
     See Also
     --------

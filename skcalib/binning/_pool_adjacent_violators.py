@@ -8,10 +8,10 @@ from skcalib.binning._base import BaseBinning, edges_above
 
 
 class PoolAdjacentViolators(BaseBinning):
-    """The blocks of the isotonic fit: bins whose event frequencies rise.
+    """Blocks of the isotonic fit, whose event frequencies increase.
 
-    No number of bins has to be chosen. These are the bins of the CORP reliability
-    diagram and score decomposition.
+    You do not have to choose a number of bins. These are the bins of the CORP
+    reliability diagram and score decomposition.
 
     See Also
     --------

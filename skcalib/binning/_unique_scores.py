@@ -5,14 +5,14 @@ from skcalib.binning._base import BaseBinning, edges_between
 
 
 class UniqueScores(BaseBinning):
-    """One bin for each distinct score: right for models with few of them.
+    """One bin for each distinct score, for models with few distinct scores.
 
     Edges are the midpoints between neighbours.
 
     See Also
     --------
     skcalib.binning.FixedEdges : Bins with given edges.
-    skcalib.binning.EqualMass : Bins with equally many rows.
+    skcalib.binning.EqualMass : Bins with equally many samples.
 
     Examples
     --------

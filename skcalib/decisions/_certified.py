@@ -122,46 +122,48 @@ _REASONS = {
 
 @dataclass(frozen=True, kw_only=True)
 class CertifiedThreshold(ResultTable):
-    """A threshold with a guarantee about its decisions. Printing it gives sentences.
+    """A threshold with a guarantee about its decisions, which ``print`` explains.
 
     Parameters
     ----------
     threshold : float
-        Rows at or above it are accepted; infinite if none was found, so that no row is.
+        Samples at or above it are accepted. Infinite if no threshold was found, so that
+        no sample is accepted.
     promise : str or tuple of str
-        What is guaranteed: an option of `certified_threshold`, or several; "routing"
-        comes from `certified_routing`, and "abstention" from `certified_abstention`.
+        The guaranteed rate: one or more options of `certified_threshold`, "routing" for
+        `certified_routing`, or "abstention" for `certified_abstention`.
     target : float or tuple of float
-        The limit: at least this precision, recall or accuracy, at most this share of
-        anything else. As many as there are guarantees.
+        The limit: at least this precision, recall or accuracy, or at most this share of
+        anything else. One per guarantee.
     confidence_level : float
         Probability of the guarantee, in (0, 1).
     n_samples : int
-        Calibration rows.
+        Calibration samples.
     n_accepted : int
-        Calibration rows at or above the threshold.
+        Calibration samples at or above the threshold.
     n_wrong : int or tuple of int
-        What speaks against each guarantee: accepted rows that are wrong, for recall
-        events that are not accepted, for accuracy all wrong rows, for routing answers
-        lost less answers gained.
+        Number of errors that count against each guarantee: accepted samples that are
+        wrong; for recall, events that are not accepted; for accuracy, all wrong
+        samples; for routing, answers lost minus answers gained.
     pvalue : float
-        P-value of "the threshold breaks the guarantee", 1 if none was found.
+        P-value of the hypothesis that the threshold breaks the guarantee; 1 if none was
+        found.
     assumptions : tuple of str
-        What must be true for the guarantee to hold, and which part of it is exact, one
+        Conditions for the guarantee to hold, and which part of it is exact, one
         sentence each.
     n_needed : int, default=None
-        If none was found: about how many calibration rows are needed at the error rates
-        seen here; None where no number of rows would do, or more rows are not what is
-        missing.
+        If none was found: approximate number of calibration samples needed at the
+        observed error rates; None if no number would be enough, or if more samples
+        would not help.
     column : int, default=1
-        For guarantees about an event, its column where probabilities have two.
+        For guarantees about an event, its column if probabilities have two columns.
     reason : {"few_rows", "margin", "start", "sequence", "rates", "together"}, default=None
-        If none was found: why. Even without an error there are too few rows; rates are
-        within the target, but not by enough; the search starts where overconfident
-        scores predict success, or ends at a stricter threshold; rates are not within
-        the target; or several guarantees are kept by different thresholds only.
+        The reason if none was found: too few samples even without errors; rates within
+        the target, but not by enough; a search that starts where overconfident scores
+        predict success, or that ends at a stricter threshold; rates beyond the target;
+        or several guarantees that hold only at different thresholds.
     n_clusters : int, default=None
-        Number of clusters, if rows come in clusters.
+        Number of clusters, if samples come in clusters.
 
     See Also
     --------
@@ -216,33 +218,35 @@ class CertifiedThreshold(ResultTable):
 
     @property
     def found(self) -> bool:
-        """Whether a threshold keeps the guarantee with the wanted confidence."""
+        """Whether some threshold keeps the guarantee at the required confidence
+        level.
+        """
         return self.threshold < np.inf
 
     @property
     def accepted(self) -> float:
-        """Share of the calibration rows at or above the threshold."""
+        """Share of the calibration samples at or above the threshold."""
         return self.n_accepted / self.n_samples
 
     def accepts(self, y_proba: ArrayLike) -> np.ndarray:
-        """Return which rows are at or above the threshold.
+        """Return which samples are at or above the threshold.
 
         Parameters
         ----------
         y_proba : array-like of shape (n,), (n, 2) or (n, K)
-            Probabilities of the form that the threshold was found with; for routing and
-            abstention the confidences.
+            Probabilities in the same format as for finding the threshold; for routing
+            and abstention, confidences.
 
         Returns
         -------
         accepted : ndarray of bool, shape (n,)
-            Whether a row is answered, predicted to be an event, or left to the small
-            model.
+            Whether each sample is answered, predicted to be an event, or left to the
+            small model.
 
         Raises
         ------
         ValueError
-            For anything that is not a probability, or has another form.
+            If the values are not probabilities, or have another format.
         """
         scores = deciding_scores(y_proba, as_tuple(self.promise)[0], self.column)
         return scores >= self.threshold
@@ -288,7 +292,7 @@ class CertifiedThreshold(ResultTable):
         return "\n".join([*lines, "This holds provided that:", *assumed])
 
     def _seen(self):
-        """Say how many rows are accepted, and what speaks against the guarantee."""
+        """Say how many samples are accepted, and what speaks against the guarantee."""
         promises = as_tuple(self.promise)
         against = []
         for promise, number in zip(promises, as_tuple(self.n_wrong), strict=True):
@@ -309,7 +313,7 @@ class CertifiedThreshold(ResultTable):
         )
 
     def _why_not(self):
-        """Say why nothing was found, and how many rows would do."""
+        """Say why nothing was found, and how many samples would do."""
         reason = _REASONS.get(self.reason, "")
         if self.n_needed is None:
             return reason or _REASONS["rates"]

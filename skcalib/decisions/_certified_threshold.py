@@ -112,76 +112,78 @@ def certified_threshold(
     pos_label: object = None,
     labels: ArrayLike | None = None,
 ) -> CertifiedThreshold:
-    r"""Threshold that keeps a guarantee with a wanted confidence.
+    r"""Threshold that keeps a guarantee at a given confidence level.
 
-    A threshold that is tuned on the data often breaks the limit that it was tuned for:
-    in simulations of precision it did so in 6 to 99 % of samples. This one is found by
-    exact tests, so that the guarantee holds for at least `confidence_level` of
-    calibration samples.
+    A threshold tuned on the data often breaks the limit that it was tuned for: in
+    simulations of precision it did so in 6 to 99 % of samples. This threshold is found
+    by exact tests, so that the guarantee holds for a share of at least
+    `confidence_level` of calibration sets.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         Labels.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
-        Probabilities in [0, 1] of a model that was fitted on other rows. They need not
+        Probabilities in [0, 1] of a model that was fitted to other data. They need not
         be calibrated: the guarantee holds in any case, but calibrated ones accept more
-        rows.
+        samples.
     promise : {"error_when_answered", "answered_and_wrong", "precision", "recall", "false_positive_rate", "accuracy"} or sequence of such
-        "error_when_answered": the predicted class is given where its probability
+        "error_when_answered": the predicted class is returned if its probability
         reaches the threshold, and at most `target` of these answers are wrong.
-        "answered_and_wrong": at most `target` of all rows are answered wrongly.
-        "precision", "recall", "accuracy": at least `target`, for the event predicted
-        from the threshold on. "false_positive_rate": at most `target`. Several
-        guarantees hold at once; they are all about answers (the first two), or all
-        about the event.
+        "answered_and_wrong": at most `target` of all samples are answered wrongly.
+        "precision", "recall", "accuracy": at least `target`, if the event is predicted
+        at or above the threshold. "false_positive_rate": at most `target`. Several
+        guarantees hold at once if given together; they must all be about answers (the
+        first two), or all about the event.
     target : float or sequence of float
-        The limit, strictly between 0 and 1; one for each guarantee.
+        The limit, strictly between 0 and 1; one per guarantee.
     confidence_level : float, default=0.9
-        Probability of the guarantee, in (0, 1); of all guarantees together.
+        Probability of the guarantee, in (0, 1), or of all guarantees together.
     thresholds : array-like of float, default=None
-        The thresholds to choose from, fixed beforehand. None is the same grid for all
-        data: 0, 1, all of three digits from .1 to .9, and all of two digits of p below
-        and of 1 - p above, down to 1e-9.
+        The thresholds to choose from, fixed beforehand. None means a fixed grid: 0, 1,
+        all values with three digits from .1 to .9, and all values of p (below) and 1 -
+        p (above) with two significant digits, down to 1e-9.
     start : float, or array-like of shape (m,), (m, 2) or (m, K), default=None
-        Where the search begins. None lets the scores decide. A threshold, or
-        probabilities of *other* rows, make the guarantee exact for new rows.
+        Where the search begins. None lets the scores decide. A fixed threshold, or
+        probabilities of *other* samples, makes the guarantee exact for new samples.
     clusters : array-like of shape (n,), default=None
-        Which rows belong together, such as the visits of one patient. The test is then
-        one of clusters, and needs many of them.
+        Which samples belong together, such as the visits of one patient. Whole clusters
+        are then tested, and many of them are needed.
     fitted_on : fitted recalibrator, dict or {"cross-fitted"}, default=None
-        The recalibrator that made the probabilities, or its `provenance_`: if it was
-        fitted to exactly these rows, the search is a stricter one, or refused. Rows are
-        recognised by the order of their labels. "cross-fitted" says that each
-        probability is out of fold, while the map in use is fitted to all rows.
+        The recalibrator that computed the probabilities, or its `provenance_`: if it
+        was fitted to exactly these samples, the search is stricter, or refused. Samples
+        are recognised by the order of their labels. "cross-fitted" declares that each
+        probability is out-of-fold, while the deployed map is fitted to all samples.
     pos_label : int, float, bool or str, default=None
-        The label that one column of scores is the probability of, and the event of the
-        guarantees about one.
+        The label whose probability a single column of scores contains, and the event in
+        guarantees about an event.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 
     Returns
     -------
     certified : CertifiedThreshold
-        `threshold` and what was seen; ``print`` gives sentences, ``accepts(y_proba)``
-        the rows. If no threshold keeps the guarantee, `found` is False and the
-        sentences say why, and how many rows are needed if that is what is missing.
+        The `threshold` and the evidence; ``print`` explains it, and
+        ``accepts(y_proba)`` tells which samples it accepts. If no threshold keeps the
+        guarantee, `found` is False and ``print`` says why, and, if too few samples are
+        the reason, how many are needed.
 
     Raises
     ------
     ValueError
-        If labels and probabilities do not fit together, the guarantee is about an event
-        and there are more than two classes, several guarantees are not about the same
-        decision, `thresholds` or `start` are given for recall or the false positive
-        rate alone, which use none, `fitted_on` has more than two parameters
-        and was fitted to the same rows, or an argument is out of range.
+        If labels and probabilities are inconsistent; if the guarantee is about an event
+        and there are more than two classes; if several guarantees are not about the
+        same decision; if `thresholds` or `start` are given for recall or the false
+        positive rate alone, which do not use them; if `fitted_on` has more than two
+        parameters and was fitted to the same samples; or if an argument is out of
+        range.
 
     Warns
     -----
     UserWarning
-        If labels are 0 and 1 or booleans, probabilities are one column, and answers
-        below 1/2 count as right: labels that say whether an answer was right are for
-        `certified_abstention`.
+        If labels are 0 and 1 or booleans, there is a single column of probabilities,
+        and answers below 1/2 count as right: if the labels say whether an answer was
+        right, use `certified_abstention`.
 
     See Also
     --------
@@ -197,7 +199,7 @@ def certified_threshold(
     wrong. With the target :math:`\alpha` (one minus a precision) and :math:`\delta` = 1
     - `confidence_level`, the p-value of l is
     :math:`P(\mathrm{Bin}(n_l, \alpha) \le e_l)`; for answered and wrong, and for
-    accuracy, :math:`n_l` is the number of all rows. The search goes from strict to
+    accuracy, :math:`n_l` is the number of all samples. The search goes from strict to
     lenient thresholds while the p-value is within :math:`\delta`. Nothing is corrected
     for the number of thresholds, because the first one that breaks the guarantee is
     tested at :math:`\delta`. A threshold passes only if also
@@ -213,7 +215,7 @@ def certified_threshold(
     For recall, with :math:`n_1` events, the threshold is the k-th smallest score of the
     events, k the largest number with
     :math:`P(\mathrm{Bin}(n_1, 1 - r) \le k - 1) \le \delta`. The false positive rate is
-    the same from above, on the rows without the event [2]_.
+    the same from above, on the samples without the event [2]_.
 
     Several guarantees share one sequence of thresholds, whose p-value is the largest of
     theirs. Recall, which is kept by lenient thresholds, has a sequence of its own: each
@@ -242,12 +244,11 @@ def certified_threshold(
     >>> scores = rng.random(2000)
     >>> y = rng.random(2000) < scores
     >>> print(certified_threshold(y, scores, promise="precision", target=0.8))
-    Predict the event where its probability is at least 0.627.
-    With 90 % confidence (right for at least 90 % of calibration samples), at least 80 % of the predicted events are
-    events.
-    Of 2,000 calibration rows, 743 are predicted to be events (37.1 %), and 132 of them are not.
-    This holds provided that:
-    - The probabilities come from one model that was fitted on other rows. ...
+    Predict the event where its probability is at least 0.627. With 90 % confidence
+    (right for at least 90 % of calibration samples), at least 80 % of the predicted
+    events are events. Of 2,000 calibration samples, 743 are predicted to be events
+    (37.1 %), and 132 of them are not. This holds provided that:
+    - The probabilities come from one model that was fitted on other samples. ...
 
     Precision and recall at once:
 
@@ -357,7 +358,7 @@ def certified_abstention(
     start: float | ArrayLike | None = None,
     clusters: ArrayLike | None = None,
 ) -> CertifiedThreshold:
-    """Confidence from which answers may be given, with a limit for their errors.
+    """Confidence threshold for answering, with a guaranteed limit on errors.
 
     Parameters
     ----------
@@ -366,23 +367,22 @@ def certified_abstention(
     confidence : array-like of shape (n,)
         Confidence in each answer, in [0, 1]. It need not be calibrated.
     max_error : float
-        Largest share of errors among the answers that are given, strictly between 0 and
-        1.
+        Largest share of errors among the given answers, strictly between 0 and 1.
     confidence_level : float, default=0.9
         Probability of the guarantee, in (0, 1).
     thresholds : array-like of float, default=None
-        The thresholds to choose from, fixed beforehand; None is the grid of
+        The thresholds to choose from, fixed beforehand; None means the grid of
         `certified_threshold`.
     start : float, or array-like of shape (m,), default=None
-        Where the search begins. None lets the confidences decide. A threshold, or
-        confidences of *other* rows, make the guarantee exact for new rows.
+        Where the search begins. None lets the confidences decide. A fixed threshold, or
+        confidences of *other* samples, makes the guarantee exact for new samples.
     clusters : array-like of shape (n,), default=None
-        Which rows belong together, such as the questions about one document.
+        Which samples belong together, such as the questions about one document.
 
     Returns
     -------
     certified : CertifiedThreshold
-        With the promise "abstention"; ``accepts(confidence)`` says which answers are
+        With the promise "abstention"; ``accepts(confidence)`` tells which answers are
         given.
 
     Raises
@@ -440,7 +440,7 @@ def certified_abstention(
 
 
 def scores_and_errors(y_true, y_proba, promise, pos_label=None, labels=None):
-    """Return the checked data, the score of each row that a threshold is put on, and
+    """Return the checked data, the score of each sample that a threshold is put on, and
     whether accepting it is wrong.
     """
     multiclass = "auto"
@@ -616,7 +616,9 @@ def _exactness_of_search(is_strict, in_one_order, is_guided, model):
 
 
 def _guided(tests, goals, level, other):
-    """Return the starts that the scores of the rows, or of other rows, suggest."""
+    """Return the starts that the scores of the samples, or of other samples,
+    suggest.
+    """
     sets = tests.sets
     if other is not None:
         nothing_wrong = np.zeros(len(other), dtype=bool)

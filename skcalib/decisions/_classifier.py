@@ -19,22 +19,22 @@ from skcalib.decisions._same_rows import provenances
 
 
 class CertifiedThresholdClassifier(WrappedClassifier):
-    """Classifier with a guarantee: it abstains below a certified threshold.
+    """Classifier that abstains below a certified threshold.
 
-    With a guarantee about an event it predicts the event from the threshold on, and the
-    other class below.
+    With a guarantee about an event, it predicts the event at or above the threshold,
+    and the other class below.
 
     Parameters
     ----------
     estimator : classifier
-        With `predict_proba`. One that is fitted already stands in a
-        `sklearn.frozen.FrozenEstimator`; all rows of `fit` then serve the threshold,
-        and must be new to it.
+        A classifier with `predict_proba`. Wrap a fitted one in a
+        `sklearn.frozen.FrozenEstimator`; all samples given to `fit` are then used to
+        find the threshold, and must be new to the classifier.
 
     promise : {"error_when_answered", "answered_and_wrong", "precision", "recall", \
 "false_positive_rate", "accuracy"}, default="error_when_answered"
-        See `certified_threshold`. With the last four, `predict` gives the second of
-        two classes from the threshold on and the first below.
+        See `certified_threshold`. With the last four, `predict` returns the second of
+        two classes at or above the threshold, and the first below.
 
     target : float, default=0.05
         The limit: at most this share of errors, or at least this precision, recall or
@@ -44,14 +44,14 @@ class CertifiedThresholdClassifier(WrappedClassifier):
         Probability of the guarantee, in (0, 1).
 
     abstain_label : object, default=None
-        What `predict` gives for rows without an answer; None is "abstain" for strings,
-        -1 for whole numbers from 0 on, and an error elsewhere.
+        Label that `predict` returns for unanswered samples. None means "abstain" for
+        strings and -1 for non-negative integers; otherwise it raises an error.
 
     test_size : float or int, default=0.5
-        Share or number of the rows that are kept for the threshold.
+        Share or number of samples reserved for finding the threshold.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of the split.
+        Seed for the split.
 
     Attributes
     ----------
@@ -62,24 +62,24 @@ class CertifiedThresholdClassifier(WrappedClassifier):
         The certified threshold, infinite if none was found.
 
     certificate_ : CertifiedThreshold
-        The guarantee, in sentences.
+        The guarantee, which ``print`` explains.
 
     estimator_ : classifier
         The fitted classifier.
 
     n_features_in_ : int
-        Number of features, if the classifier has this attribute.
+        Number of features, if the classifier defines this attribute.
 
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, if the classifier has this attribute.
+        Names of the features, if the classifier defines this attribute.
 
     Raises
     ------
     ValueError
-        In `fit`, if `y`, or its part for the classifier, has one class only, the
-        guarantee is about an event and there are more than two classes, a frozen map of
-        more than two parameters was fitted to the same rows, or no free label is left
-        for abstaining.
+        In `fit`, if `y`, or the part of it used for the classifier, has only one class;
+        if the guarantee is about an event and there are more than two classes; if a
+        frozen map with more than two parameters was fitted to the same samples; or if
+        no label is left for abstaining.
     TypeError
         In `fit`, if `estimator` has no `predict_proba`.
 
@@ -139,12 +139,12 @@ class CertifiedThresholdClassifier(WrappedClassifier):
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike, **fit_params: Any) -> Self:
-        """Fit the classifier to one part of the rows, find the threshold on the other.
+        """Fit the classifier on one part of the data, find the threshold on the rest.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
-            Rows, in any container that the classifier takes.
+            Samples, in any container that the classifier accepts.
 
         y : array-like of shape (n_samples,)
             Labels: numbers, booleans or strings.
@@ -161,10 +161,10 @@ class CertifiedThresholdClassifier(WrappedClassifier):
         Raises
         ------
         ValueError
-            If `y`, or its part for the classifier, has one class only, the guarantee is
-            about an event and there are more than two classes, a frozen map of more
-            than two parameters was fitted to the same rows, or no free label is left
-            for abstaining.
+            If `y`, or the part of it used for the classifier, has only one class; if
+            the guarantee is about an event and there are more than two classes; if a
+            frozen map with more than two parameters was fitted to the same samples; or
+            if no label is left for abstaining.
         TypeError
             If `estimator` has no `predict_proba`.
         """
@@ -209,7 +209,7 @@ class CertifiedThresholdClassifier(WrappedClassifier):
         return self._set_fitted(model)
 
     def predict(self, X: ArrayLike) -> np.ndarray:
-        """Return labels; below the threshold `abstain_label`, or no event.
+        """Return labels; below the threshold, `abstain_label` or the non-event.
 
         Parameters
         ----------

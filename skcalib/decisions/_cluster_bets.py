@@ -1,4 +1,6 @@
-"""A p-value for a rate of errors of rows in clusters: bets against clusters' sums."""
+"""A p-value for a rate of errors of samples in clusters: bets against clusters'
+sums.
+"""
 
 import numpy as np
 from scipy.special import logsumexp
@@ -7,12 +9,12 @@ _N_BETS = 50  # sizes of the bet, of which the wealths are averaged
 
 
 class Clusters:
-    """The clusters of all rows.
+    """The clusters of all samples.
 
     Parameters
     ----------
     code : ndarray of int, shape (n,)
-        The cluster of each row, from 0 on.
+        The cluster of each sample, from 0 on.
 
     Attributes
     ----------
@@ -26,7 +28,9 @@ class Clusters:
 
     @property
     def rows_per_unit(self):
-        """Mean size of the cluster of a row: so many rows may tell no more than one."""
+        """Mean size of the cluster of a row: so many samples may tell no more than
+        one.
+        """
         return float(self.sizes @ self.sizes / self.sizes.sum())
 
     def totals(self, values):
@@ -42,7 +46,7 @@ def log_wealths(excess, largest, limit):
     excess : ndarray of float, shape (n_clusters,)
         Sum of the errors of each cluster, less the limit times its trials.
     largest : int
-        Number of rows of the largest cluster.
+        Number of samples of the largest cluster.
     limit : float
         The limit of the rate.
     """

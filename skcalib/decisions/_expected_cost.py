@@ -65,22 +65,22 @@ class WrappedClassifier(ClassifierMixin, ClassifierWrapper):
 
 
 class ExpectedCostClassifier(WrappedClassifier):
-    """Classifier that takes the action of the least expected cost.
+    """Classifier that takes the action with the lowest expected cost.
 
-    Predicting the most probable class is right only where all errors cost the same.
-    This classifier weighs the probabilities with what each action costs, so the
+    Predicting the most probable class is optimal only if all errors cost the same. This
+    classifier weights the probabilities by the cost of each action, so the
     probabilities should be calibrated: wrap a `skcalib.RecalibratedClassifierCV`.
 
     Parameters
     ----------
     estimator : classifier
-        With `predict_proba`. One that is fitted already stands in a
+        A classifier with `predict_proba`. Wrap a fitted one in a
         `sklearn.frozen.FrozenEstimator`.
 
     cost_matrix : array-like of shape (n_classes, n_actions), or callable
-        Cost of each action (column) where a class (row, in the order of `classes_`) is
-        true, in any unit; gains are negative. A callable takes X and returns the costs
-        of each row, of shape (n, n_classes, n_actions).
+        Cost of each action (column) for each true class (row, in the order of
+        `classes_`), in any unit; gains are negative. A callable takes X and returns the
+        costs for each sample, of shape (n, n_classes, n_actions).
 
     actions : array-like of shape (n_actions,), default=None
         Labels of the columns, such as ``["approve", "reject", "ask a person"]``; None
@@ -98,16 +98,16 @@ class ExpectedCostClassifier(WrappedClassifier):
         The fitted classifier.
 
     n_features_in_ : int
-        Number of features, if the classifier has this attribute.
+        Number of features, if the classifier defines this attribute.
 
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, if the classifier has this attribute.
+        Names of the features, if the classifier defines this attribute.
 
     Raises
     ------
     ValueError
-        In `fit`, if `y` has one class only, or the costs are not those of its classes
-        and actions.
+        In `fit`, if `y` has only one class, or the costs do not match the classes and
+        actions.
     TypeError
         In `fit`, if `estimator` has no `predict_proba`.
 
@@ -129,7 +129,7 @@ class ExpectedCostClassifier(WrappedClassifier):
     Examples
     --------
     A missed tumour costs 9 times a needless treatment, so the model treats from a
-    probability of .1 on. It treats more rows than are malignant.
+    probability of .1 on. It treats more samples than are malignant.
 
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.linear_model import LogisticRegression
@@ -169,7 +169,7 @@ class ExpectedCostClassifier(WrappedClassifier):
         Parameters
         ----------
         X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
-            Rows, in any container that the classifier takes.
+            Samples, in any container that the classifier accepts.
 
         y : array-like of shape (n_samples,)
             Labels: numbers, booleans or strings.
@@ -185,7 +185,7 @@ class ExpectedCostClassifier(WrappedClassifier):
         Raises
         ------
         ValueError
-            If `y` has one class only, or the costs are not those of its classes and
+            If `y` has only one class, or the costs do not match the classes and
             actions.
         TypeError
             If `estimator` has no `predict_proba`.
@@ -205,7 +205,7 @@ class ExpectedCostClassifier(WrappedClassifier):
         return self._set_fitted(fits.on_all_rows())
 
     def predict(self, X: ArrayLike) -> np.ndarray:
-        """Return the action of the least expected cost.
+        """Return the action with the lowest expected cost.
 
         Parameters
         ----------
@@ -242,7 +242,7 @@ class ExpectedCostClassifier(WrappedClassifier):
         return ""
 
     def _expected_costs(self, X):
-        """Return the expected cost of each action (column) in each row."""
+        """Return the expected cost of each action (column) in each sample."""
         proba = self.predict_proba(X)
         shape = (len(self.classes_), len(self.actions_))
         if not callable(self.cost_matrix):
@@ -261,23 +261,23 @@ def mean_cost(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Mean cost of the actions that were taken; smaller is better.
+    """Mean cost of the actions taken; smaller is better.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         Labels.
     action : array-like of shape (n,)
-        The action taken in each row, such as the predictions of an
+        The action taken for each sample, such as the predictions of an
         `ExpectedCostClassifier` or of any classifier.
     cost_matrix : array-like of shape (n_classes, n_actions) or (n, n_classes, n_actions)
-        Cost of each action (column) where a class (row) is true.
+        Cost of each action (column) for each true class (row).
     actions : array-like of shape (n_actions,), default=None
         Labels of the columns; None means the classes.
     labels : array-like of shape (n_classes,), default=None
-        The sorted labels of the rows, needed where a class does not occur in `y_true`.
+        The sorted labels of the rows, needed if a class does not occur in `y_true`.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated rows.
+        Weights, which count as repeated samples.
 
     Returns
     -------
@@ -287,7 +287,7 @@ def mean_cost(
     Raises
     ------
     ValueError
-        If the costs are not those of the classes and actions, a label or an action is
+        If the costs do not match the classes and actions, a label or an action is
         unknown, or lengths differ.
 
     See Also
@@ -352,7 +352,7 @@ def mean_cost(
 
 def _check_costs(costs, shape, classes):
     """Return costs as float64 of a shape: (n_classes, n_actions), or the same for each
-    row.
+    sample.
     """
     found = as_numbers(costs, "cost_matrix")
     if found.shape != shape:

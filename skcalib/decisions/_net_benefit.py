@@ -43,7 +43,7 @@ class NetBenefit(ResultTable):
         Net benefit, in true positives a row; standardised, as a share of the most there
         is.
     low, high : ndarray of shape (n_thresholds,)
-        Limits of the interval, or of the band; NaN where the rows do not determine
+        Limits of the interval, or of the band; NaN where the samples do not determine
         them.
     interventions_avoided : ndarray of shape (n_thresholds,)
         Net interventions avoided per 100 rows against treating everybody: the net
@@ -53,9 +53,9 @@ class NetBenefit(ResultTable):
     reason : ndarray of str, shape (n_thresholds,)
         Why limits are NaN; empty where they are not.
     n_samples : float
-        Number of rows, or the sum of their weights.
+        Number of samples, or the sum of their weights.
     event_frequency : float
-        Share of the rows with an event.
+        Share of the samples with an event.
     reference : {"none", "all", "model"}
         What the model is compared with: treating nobody, treating everybody, or another
         model.
@@ -143,56 +143,56 @@ def net_benefit(
     labels: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> NetBenefit:
-    r"""Net benefit of treating rows from a threshold on, with confidence intervals.
+    r"""Net benefit of treating at or above a threshold, with confidence intervals.
 
-    These are the numbers of a decision curve. The threshold t says what a false alarm
-    costs: who treats from t on takes 1 / t - 1 false alarms for one event. The net
-    benefit is the number of treated events, minus the number of other treated rows
-    divided by this price, per row.
+    These are the numbers of a decision curve. The threshold t expresses the cost of a
+    false alarm: treating at t means accepting 1 / t - 1 false alarms per event. The net
+    benefit is the number of treated events, minus the number of treated non-events
+    divided by this price, per sample.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         Labels.
     y_proba : array-like of shape (n,) or (n, 2)
-        Probabilities in [0, 1] of a model that was fitted on other rows.
+        Probabilities in [0, 1] of a model that was fitted to other data.
     thresholds : array-like of float, default=None
-        Thresholds in [0, 1); None means .01, .02 to .99. A row with a probability equal
-        to a threshold is treated.
+        Thresholds in [0, 1); None means .01, .02 to .99. A sample with a probability
+        equal to a threshold is treated.
     reference : {"none", "all"} or array-like of shape (n,) or (n, 2), default="none"
-        What is subtracted: the net benefit of treating nobody (0) or everybody, or that
-        of another model, given as its probabilities of the same rows.
+        Net benefit to subtract: that of treating nobody (0) or everybody, or that of
+        another model, given by its probabilities for the same samples.
     standardize : bool, default=False
-        Whether the net benefit is divided by the event frequency, so that 1 is the most
-        there is.
+        Whether to divide the net benefit by the event frequency, so that the maximum is
+        1.
     harm : float, default=0.0
-        What the model itself costs, in units of net benefit (true positives a row): for
-        example 1 / 30 where 30 tests are as bad as one missed event. It is subtracted
+        Cost of the model itself, in units of net benefit (true positives per sample):
+        for example 1 / 30 if 30 tests are as bad as one missed event. It is subtracted
         at every threshold.
     prevalence : float, default=None
-        Event frequency of the population, in (0, 1), for rows that were sampled by
-        their label (a case-control study). None takes that of the rows.
+        Event frequency of the population, in (0, 1), if samples were selected by their
+        label (a case-control study). None uses that of the samples.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1), or of the band.
     simultaneous : bool, default=False
-        Whether the limits are to hold at all thresholds at once.
+        Whether the limits should hold at all thresholds simultaneously.
     n_resamples : int, default=1000
         Number of draws behind a simultaneous band.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
-        What weights are. "frequency": they count rows, a weight of 2 is two rows.
-        "importance": each row was seen once and stands for more or fewer (a sampling
-        correction, such as the inverse probability of selection).
+        Meaning of the weights. "frequency": a weight of 2 means two identical samples.
+        "importance": each sample was observed once and represents more or fewer (a
+        sampling correction, such as the inverse probability of selection).
     clusters : array-like of shape (n,), default=None
-        The cluster of each row: rows of one cluster (a patient, a centre) may depend on
-        each other.
+        Cluster of each sample: samples of one cluster (a patient, a centre) may be
+        dependent.
     pos_label : int, float, bool or str, default=None
-        The label that one column of scores is the probability of.
+        The label whose probability a single column of scores contains.
     labels : array-like of shape (2,), default=None
         The sorted labels of the columns.
     random_state : int, RandomState instance or None, default=None
-        Seed of the draws.
+        Seed for the random draws.
 
     Returns
     -------
@@ -204,14 +204,14 @@ def net_benefit(
     Raises
     ------
     ValueError
-        For labels, probabilities, a reference, clusters or parameters that do not fit
-        together, more than two classes, one class where `standardize` or `prevalence`
-        needs both, and one cluster.
+        If labels, probabilities, reference, clusters or parameters are inconsistent,
+        more than two classes, one class where `standardize` or `prevalence` needs both,
+        and one cluster.
 
     Warns
     -----
     UserWarning
-        For weights that are not integers with ``weight_type="frequency"``.
+        If weights are not integers and ``weight_type="frequency"``.
 
     See Also
     --------
@@ -228,20 +228,20 @@ def net_benefit(
     likelihood's among all distributions with that net benefit [2]_. So it is not
     symmetric, and it is right where few treated rows, or none, lack the event: 25
     treated events of 500 rows at a threshold of .95 do not exclude that treating harms.
-    Importance weights enter as effective numbers of rows in each cell of label and
+    Importance weights enter as effective numbers of samples in each cell of label and
     decision, which is an approximation.
 
-    With `clusters` the numbers of rows are divided by the design effect, the variance
-    of the clusters' sums (jackknifed, CR3) over that of independent rows, and quantiles
-    are Student's with Satterthwaite's degrees of freedom. Clusters that are worth fewer
-    than three of equal size give NaN. The difference of two models is NaN where one of
-    them does better on fewer than 10 rows. With a given `prevalence` the limits of both
-    labels are joined by "square and add".
+    With `clusters` the numbers of samples are divided by the design effect, the
+    variance of the clusters' sums (jackknifed, CR3) over that of independent rows, and
+    quantiles are Student's with Satterthwaite's degrees of freedom. Clusters that are
+    worth fewer than three of equal size give NaN. The difference of two models is NaN
+    where one of them does better on fewer than 10 rows. With a given `prevalence` the
+    limits of both labels are joined by "square and add".
 
     A band draws a normal factor per row, or per cluster, and takes the quantile of the
     largest deviation over thresholds, in units of its standard error, in place of the
-    normal quantile. At such quantiles the normal law is poor for a few rows, so that a
-    band also holds the values that a likelihood-ratio test does not reject.
+    normal quantile. At such quantiles the normal law is poor for a few samples, so that
+    a band also holds the values that a likelihood-ratio test does not reject.
 
     How often intervals and bands cover stands in the guide, "Do the guarantees hold?".
 
@@ -371,7 +371,7 @@ def net_benefit(
 
 
 def _strategies(data, thresholds, y_true, reference, options):
-    """Return how many thresholds each row reaches by the model and by the reference,
+    """Return how many thresholds each sample reaches by the model and by the reference,
     the name of the latter, and whether both have the same probabilities.
     """
     places = _places(data, thresholds)
@@ -385,7 +385,7 @@ def _strategies(data, thresholds, y_true, reference, options):
 
 
 def _places(data, thresholds):
-    """Return how many thresholds each row's probability reaches, compared in the
+    """Return how many thresholds each sample's probability reaches, compared in the
     precision of the probabilities.
     """
     check_one_event(
@@ -425,7 +425,7 @@ def _reasons(cells, weight, is_importance, cluster, is_against_model):
 
 
 def _cells(events, places, weight, squares, thresholds, standardize, prevalence):
-    """Return the rows as `TreatmentCells`."""
+    """Return the samples as `TreatmentCells`."""
     m = len(thresholds)
     price = thresholds / (1 - thresholds)
     # A model against nobody treats more (d = 0, 1), against everybody fewer (0, -1).

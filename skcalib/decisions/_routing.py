@@ -54,32 +54,32 @@ def certified_routing(
     thresholds: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
 ) -> CertifiedThreshold:
-    r"""Threshold of a small model's confidence from which it may answer alone.
+    r"""Confidence threshold above which a small model may answer alone.
 
     Parameters
     ----------
     correct_small, correct_large : array-like of bool, shape (n,)
-        Whether each model's answer is correct, on the same rows.
+        Whether each model's answer is correct, on the same samples.
     confidence : array-like of shape (n,)
         Confidence of the small model, in [0, 1]. It need not be calibrated.
     max_loss : float
-        Largest loss of accuracy against the large model alone, strictly between 0 and
-        1.
+        Largest loss of accuracy compared with the large model alone, strictly between 0
+        and 1.
     confidence_level : float, default=0.9
         Probability of the guarantee, in (0, 1).
     thresholds : array-like of float, default=None
-        The thresholds to choose from, fixed beforehand; None is the grid of
+        The thresholds to choose from, fixed beforehand; None means the grid of
         `certified_threshold`.
     clusters : array-like of shape (n,), default=None
-        Which rows belong together, such as the questions about one document. The test
-        is then one of clusters, and needs many of them.
+        Which samples belong together, such as the questions about one document. Whole
+        clusters are then tested, and many of them are needed.
 
     Returns
     -------
     certified : CertifiedThreshold
-        With the promise "routing": `accepted` is the share that the small model
-        answers, `n_wrong` the number of answers lost on balance, and
-        ``accepts(confidence)`` says which rows it answers.
+        With the promise "routing": `accepted` is the share of samples that the small
+        model answers, `n_wrong` the net number of answers lost, and
+        ``accepts(confidence)`` tells which samples it answers.
 
     Raises
     ------
@@ -103,10 +103,11 @@ def certified_routing(
        q = \frac{\sqrt{B^2 - 4 A C} - B}{2 A}, \quad A = 2 n,
 
     :math:`B = (2 n - a + b) \epsilon - a - b`, :math:`C = -b \epsilon (1 - \epsilon)`.
-    Its normal p-value is too small for few rows: with 163 rows and no loss it is .0997
-    at :math:`\epsilon` = .01, where the exact one is .194. So the p-value is exact: the
-    largest probability, over all shares of gains, that a statistic is as small as z.
-    The largest is taken over 76 shares, and .0002 is added for those between.
+    Its normal p-value is too small for few samples: with 163 rows and no loss it is
+    .0997 at :math:`\epsilon` = .01, where the exact one is .194. So the p-value is
+    exact: the largest probability, over all shares of gains, that a statistic is as
+    small as z. The largest is taken over 76 shares, and .0002 is added for those
+    between.
 
     Thresholds are tested from strict to lenient, the last one that passes is taken, and
     nothing is corrected for their number. With `clusters`, the p-value is that of bets
@@ -192,9 +193,9 @@ def unconditional_pvalue(statistic, n, max_loss):
     of gains, where the mean loss is `max_loss`.
 
     That share of gains q and the loss fix the share of losses, q + max_loss. The number
-    of gains is binomial, and so is that of losses among the other rows. A larger mean
-    loss makes small statistics less probable, since the statistic grows with losses and
-    falls with gains: the boundary is the worst (Barnard's convexity).
+    of gains is binomial, and so is that of losses among the other samples. A larger
+    mean loss makes small statistics less probable, since the statistic grows with
+    losses and falls with gains: the boundary is the worst (Barnard's convexity).
     """
     grid = np.geomspace(_FEWEST_GAINS, (1 - max_loss) / 2, _N_SHARES)
     shares = np.append(0.0, grid)

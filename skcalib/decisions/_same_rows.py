@@ -1,4 +1,4 @@
-"""Whether a recalibrator was fitted to the rows of a certificate."""
+"""Whether a recalibrator was fitted to the samples of a certificate."""
 
 from sklearn.frozen import FrozenEstimator
 

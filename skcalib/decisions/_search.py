@@ -24,8 +24,8 @@ _MOST_NEEDED = 10**9  # nobody waits for more rows
 def check_thresholds(thresholds, *, below_one=False):
     """Return thresholds in increasing order, without repetition: numbers from 0 to 1.
 
-    None is a grid for all data: steps of .001 from .1 to .9, and two digits of p below
-    and of 1 - p above.
+    None means a grid for all data: steps of .001 from .1 to .9, and two digits of p
+    below and of 1 - p above.
     """
     if thresholds is None:
         digits = np.arange(10, 100)
@@ -52,7 +52,7 @@ def check_thresholds(thresholds, *, below_one=False):
 
 
 class AcceptedSets(NamedTuple):
-    """The rows at or above each threshold, from strict to lenient.
+    """The samples at or above each threshold, from strict to lenient.
 
     `n_rows` and `n_wrong` count them, `predicted` is the mean of 1 - s among them (0
     where there are none).
@@ -93,7 +93,7 @@ class Goal(NamedTuple):
         n_rows, n_wrong : ndarray
             Accepted rows, and those of them that are wrong to accept.
         n_all, all_wrong : int or ndarray
-            All rows, and those of them that would be wrong to accept.
+            All samples, and those of them that would be wrong to accept.
         """
         # Rows that would have been right to accept, and were not.
         missed = (n_all - all_wrong) - (n_rows - n_wrong)
@@ -176,11 +176,11 @@ def guided_starts(
     sets : AcceptedSets
         Sizes of the sets, and what the scores predict of them.
     n_all : int
-        Number of all rows.
+        Number of all samples.
     level : float
         Level of both starts together.
     of_other_rows : bool, default=False
-        Whether the sizes are those that other rows predict.
+        Whether the sizes are those that other samples predict.
     rows_per_unit : float, default=None
         Rows that may tell no more than one: the mean size of a row's cluster. None
         means independent rows.
@@ -248,8 +248,9 @@ def most_lenient(pvalue, n_rows, starts):
 
 
 def rows_needed(n_all, counts, level):
-    """Return about how many rows pass all tests with the error rates seen here, None
-    where no set has rates below the limits, or more rows are needed than anybody has.
+    """Return about how many samples pass all tests with the error rates seen here, None
+    where no set has rates below the limits, or more samples are needed than anybody
+    has.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ class SetTests:
     Parameters
     ----------
     rows : DecidedRows
-        All rows.
+        All samples.
     sets : AcceptedSets
         The sets, from strict to lenient.
     """
@@ -79,7 +79,7 @@ class SetTests:
         return pvalue
 
     def n_needed(self, goals, level):
-        """Return about how many rows would do at the rates seen here, None where no
+        """Return about how many samples would do at the rates seen here, None where no
         number would.
         """
         if self.rows.clusters is None:

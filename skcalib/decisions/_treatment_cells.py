@@ -1,4 +1,4 @@
-"""The rows of a decision curve by label and by what two strategies do with them, and
+"""The samples of a decision curve by label and by what two strategies do with them, and
 the limits of their net benefit.
 
 A cell is a label and a difference d: 1 where the model treats and the reference does
@@ -91,7 +91,9 @@ class TreatmentCells(NamedTuple):
         return np.sum(self.weight * self.residual**2, axis=(1, 2)) / total
 
     def discordant(self):
-        """Return how many rows speak for the model, and how many against it: (m, 2)."""
+        """Return how many samples speak for the model, and how many against it: (m,
+        2).
+        """
         gain = self.factor[..., None] * _DIFFERENCE
         rows = np.divide(
             self.weight**2,
@@ -106,10 +108,10 @@ class TreatmentCells(NamedTuple):
     def limits(self, z, design_effect, *, cautious):
         """Return the score limits of the net benefit, for critical values z (m,).
 
-        Rows of a cell with weights are worth n = (sum w)^2 / sum w^2 rows of weight
-        k = sum w^2 / sum w each, so that n k and n k^2 are the sums of w and w^2. An
-        empty cell takes the k of its label. The numbers of rows are divided by the
-        design effect of clusters.
+        Rows of a cell with weights are worth n = (sum w)^2 / sum w^2 rows of weight k =
+        sum w^2 / sum w each, so that n k and n k^2 are the sums of w and w^2. An empty
+        cell takes the k of its label. The numbers of samples are divided by the design
+        effect of clusters.
         """
         weight = self.weight
         squares = self.squares
@@ -158,8 +160,8 @@ class TreatmentCells(NamedTuple):
 
 
 def reached(place, weight, n_thresholds, unit=None, n_units=1):
-    """Return the weight of the rows that reach each threshold, (n_units, m); `place` is
-    the number of thresholds that a row reaches.
+    """Return the weight of the samples that reach each threshold, (n_units, m); `place`
+    is the number of thresholds that a row reaches.
     """
     if unit is None:
         unit = np.zeros(len(place), dtype=np.intp)

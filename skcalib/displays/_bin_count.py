@@ -81,24 +81,24 @@ class BinCountCurve(NamedTuple):
 class BinCountDisplay(FromEstimator):
     """Error, sharpness or guaranteed tolerance against the number of bins.
 
-    `from_guarantee` draws the tolerance that uniform-mass binning promises before any
-    data, for several sample sizes, with the most bins that meet a wanted one.
-    `from_predictions` and `from_estimator` recalibrate scores by cross-validation and
-    draw calibration error and sharpness.
+    `from_guarantee` draws the tolerance that uniform-mass binning guarantees before any
+    data are seen, for several sample sizes, and the largest number of bins that meets a
+    required one. `from_predictions` and `from_estimator` recalibrate scores by
+    cross-validation and draw calibration error and sharpness.
 
     Parameters
     ----------
     curves : list of BinCountCurve
         One for each sample size or recalibrator.
     limit : float, default=None
-        The wanted tolerance or error.
+        The required tolerance or error.
     caption : str, default=None
         Text above the entries of the legend.
 
     Attributes
     ----------
     ax_ : Axes or ndarray of Axes
-        The axes; error and sharpness have one each.
+        The axes; one each for error and sharpness.
     figure_ : Figure
         The figure.
     lines_ : list of Line2D
@@ -106,9 +106,9 @@ class BinCountDisplay(FromEstimator):
     bands_ : list of PolyCollection
         Mean over folds plus and minus its standard deviation, in the order of `lines_`.
     chosen_ : list of Line2D
-        The marks on the chosen numbers of bins.
+        The markers of the chosen numbers of bins.
     limit_line_ : Line2D or None
-        The wanted tolerance or error.
+        The required tolerance or error.
     legend_ : Legend or None
         The legend.
 
@@ -167,17 +167,18 @@ class BinCountDisplay(FromEstimator):
         Parameters
         ----------
         n_samples : int or sequence of int
-            Calibration rows.
+            Calibration samples.
         epsilon : float, default=None
-            Wanted tolerance; the most bins that meet it are marked, where one bin does.
+            Required tolerance. The largest number of bins that meets it is marked, if
+            there is one.
         confidence_level : float, default=0.9
-            Probability of the promise, in (0, 1).
+            Probability of the guarantee, in (0, 1).
         kind : {"conditional", "marginal"}, default="conditional"
-            Promise for all bins at once, or for the bin of one random row.
+            Guarantee for all bins at once, or for the bin of one random sample.
         n_bins : array-like of int, default=None
-            Numbers of bins; None is 1 to 100, or to twice the marked number.
+            Numbers of bins; None means 1 to 100, or up to twice the marked number.
         ax : Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None creates a figure.
         **plot_options : dict
             Options of `plot`.
 
@@ -189,7 +190,8 @@ class BinCountDisplay(FromEstimator):
         Raises
         ------
         ValueError
-            If no number of bins has two rows in each, or an argument is out of range.
+            If no number of bins has at least two samples per bin, or an argument is out
+            of range.
         """
         check_option(kind, "kind", ("conditional", "marginal"))
         curves = []
@@ -224,34 +226,34 @@ class BinCountDisplay(FromEstimator):
         y_true : array-like of shape (n,)
             Labels.
         y_proba : array-like of shape (n,), (n, 2) or (n, K)
-            Scores in [0, 1] of a model that was fitted on other rows.
+            Scores in [0, 1] of a model that was fitted to other data.
         recalibrators : recalibrator or dict of them by name, default=None
-            Binned recalibrators for two classes; None is `HistogramBinning` and
+            Binned recalibrators for two classes; None means `HistogramBinning` and
             `ScalingBinning`.
         n_bins : sequence of int, default=None
-            Numbers of bins; None is those from 2 to 100 that leave five rows per bin in
-            each test fold.
+            Numbers of bins; None means those from 2 to 100 that leave five samples per
+            bin in each test fold.
         max_error : float, default=None
             Largest l2 calibration error; the sharpest number of bins within it is
             marked (`sharpest_within`).
         cv : int, cross-validation splitter or iterable, default=5
-            Folds; an int means stratified ones.
+            Folds; an int means that many stratified folds.
         multiclass : {"auto", "top_label", "marginal"}, default="auto"
             See `calibration_error`; "marginal" averages over the classes, each against
             the rest.
         pos_label : int, float, bool or str, default=None
-            The event; None is the greater of two labels, the second column of
-            `predict_proba`.
+            Label of the event. None means the greater of two labels, the second column
+            of `predict_proba`.
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         n_jobs : int, default=None
-            How many jobs run at once; None is 1 unless a `joblib.parallel_config` says
-            otherwise, -1 all processors.
+            Number of parallel jobs. None means 1 unless a `joblib.parallel_config` says
+            otherwise; -1 means all processors.
         verbose : bool, default=False
-            Whether standard error gets a line for each recalibrator, at most every two
-            seconds.
+            Whether to write a line to standard error for each recalibrator, at most
+            every two seconds.
         ax : array of two Axes, or Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None creates a figure.
         **plot_options : dict
             Options of `plot`.
 
@@ -265,7 +267,7 @@ class BinCountDisplay(FromEstimator):
         ValueError
             If labels and scores differ in length or are empty, a label is unknown, a
             score is missing or outside [0, 1], or weights are negative or all zero.
-            Also if a fold has fewer rows than bins.
+            Also if a fold has fewer samples than bins.
         """
         if "sample_weight" in plot_options:
             raise TypeError(
@@ -311,14 +313,14 @@ class BinCountDisplay(FromEstimator):
         limit_kw: dict[str, Any] | None = None,
         legend_kw: dict[str, Any] | None = None,
     ) -> Self:
-        """Draw the stored numbers.
+        """Draw the stored results.
 
         Parameters
         ----------
         ax : Axes or array of Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None creates a figure.
         legend : bool, default=True
-            Whether there is a legend.
+            Whether to draw a legend.
         line_kw, band_kw, chosen_kw, limit_kw, legend_kw : dict, default=None
             Keywords of the artists (`Axes.plot`, `Axes.fill_between`, `Axes.plot`,
             `Axes.axhline` and `legend`) that replace the defaults.
@@ -326,7 +328,7 @@ class BinCountDisplay(FromEstimator):
         Returns
         -------
         display : BinCountDisplay
-            Itself, with the artists as attributes.
+            The display, with the artists as attributes.
         """
         is_guarantee = self.curves[0].tolerance is not None
         # The quantities that have a panel each: by their label, what draws from a
@@ -422,8 +424,8 @@ _MEASURED = {
 
 
 def _promised(n_samples, kind, confidence_level, epsilon, n_bins):
-    """Return the tolerances for one number of calibration rows, with the most bins that
-    meet a wanted one.
+    """Return the tolerances for one number of calibration samples, with the most bins
+    that meet a wanted one.
     """
     fewest = 1
     if n_bins is not None:

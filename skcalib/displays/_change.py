@@ -46,26 +46,26 @@ _HISTOGRAM_HEIGHT = 0.25  # in units of the height of the diagram
 class ChangeDisplay:
     """Change of the event frequency at each score between two samples.
 
-    Points above 0 are scores at which events have become more frequent. Scores that
-    merely became higher or lower move the histogram below and leave the points at 0.
-    Make it with `from_predictions`.
+    At points above 0, events have become more frequent. If scores merely became higher
+    or lower, the histogram below moves and the points stay at 0. Create it with
+    `from_predictions`.
 
     Parameters
     ----------
     change : CalibrationChange
-        What `calibration_change` returns.
+        The result of `calibration_change`.
     statistics : tuple of BinStatistics
-        Sums of the first and of the second sample, by the same bins.
+        Bin sums of the first and the second data set, with the same bins.
     histograms : tuple of BinStatistics, default=None
-        The same by the bins of the histograms; None means `statistics`.
+        The same with the bins of the histograms; None means `statistics`.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
 
     Attributes
     ----------
     scores, difference, low, high : ndarray of shape (n_shown,)
-        Mean score of each bin with rows of both samples, the change there, and its
-        limits, in units of 1.
+        Mean score of each bin that has samples from both data sets, the change there,
+        and its limits.
     ax_ : Axes
         The axes of the change.
     figure_ : Figure
@@ -75,7 +75,7 @@ class ChangeDisplay:
     intervals_ : ErrorbarContainer
         Its intervals.
     histograms_ : list of StepPatch
-        The shares of the rows of both samples; empty without histogram.
+        The shares of samples in both data sets; empty without histogram.
     legend_ : Legend or None
         The legend.
 
@@ -178,19 +178,19 @@ class ChangeDisplay:
         y_proba_after : array-like of shape (n,), (n, 2) or (n, K), default=None
             Probabilities of the second sample, in [0, 1].
         binning : BaseBinning, int or None, default=None
-            Bins of the curve, made for both samples together; an int is a number of
-            equal-mass bins, None 10.
+            Bins of the curve, made for both data sets together. An int means that many
+            equal-mass bins, None means 10.
         confidence_level : float, default=0.9
             Coverage of each interval, in (0, 1).
         multiclass : {"auto", "top_label"}, default="auto"
             See `calibration_change`.
         pos_label : int, float, bool or str, default=None
-            The event; None is the greater of two labels, the second column of
-            `predict_proba`.
+            Label of the event. None means the greater of two labels, the second column
+            of `predict_proba`.
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         ax : Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None creates a figure.
         plot_options : dict, default=None
             Options of `plot`.
         **options : dict
@@ -205,8 +205,8 @@ class ChangeDisplay:
         Raises
         ------
         ValueError
-            For labels or probabilities that do not fit together, and for statistics
-            with other edges.
+            If labels or probabilities are inconsistent, and for statistics with other
+            edges.
         """
         level = check_confidence_level(confidence_level)
         samples = (y_before, y_proba_before, y_after, y_proba_after)
@@ -234,16 +234,16 @@ class ChangeDisplay:
         histogram_kw: dict[str, Any] | None = None,
         legend_kw: dict[str, Any] | None = None,
     ) -> Self:
-        """Draw the stored numbers.
+        """Draw the stored results.
 
         Parameters
         ----------
         ax : Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None creates a figure.
         histogram : bool, default=True
-            Whether the scores of both samples are drawn below.
+            Whether to draw the scores of both data sets below.
         legend : bool, default=True
-            Whether the samples and the intervals are explained.
+            Whether to explain the data sets and the intervals.
         line_kw, interval_kw, histogram_kw, legend_kw : dict, default=None
             Keywords of the artists (`Axes.plot`, `Axes.errorbar`, `Axes.stairs` and
             `legend`) that replace the defaults.
@@ -251,7 +251,7 @@ class ChangeDisplay:
         Returns
         -------
         display : ChangeDisplay
-            Itself, with the artists as attributes.
+            The display, with the artists as attributes.
         """
         from matplotlib.ticker import MaxNLocator
 

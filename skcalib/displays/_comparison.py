@@ -1,4 +1,4 @@
-"""Differences of models to a reference on the same rows, as a forest plot."""
+"""Differences of models to a reference on the same samples, as a forest plot."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 class ComparisonDisplay:
     """Forest plot of models: differences from the reference, with intervals.
 
-    Models that differ after the adjustment for their number are drawn in colour with a
-    filled mark, the others in grey with an open one. Make it with `from_predictions`,
-    or from what `compare` returned.
+    Models that differ significantly, after adjustment for the number of models, are
+    drawn in colour with a filled marker, the others in grey with an open marker. Create
+    it with `from_predictions`, or from the result of `compare`.
 
     Parameters
     ----------
@@ -36,12 +36,12 @@ class ComparisonDisplay:
     Attributes
     ----------
     ax_ : Axes
-        The axes. The first model stands at the top.
+        The axes. The first model is at the top.
     figure_ : Figure
         The figure.
     intervals_ : list of ErrorbarContainer
-        Intervals and marks: those of the models that differ, then the others. A kind
-        without models is left out.
+        Intervals and markers: those of models that differ, then the others. Empty kinds
+        are omitted.
     legend_ : Legend or None
         The legend.
 
@@ -88,9 +88,9 @@ class ComparisonDisplay:
         y_true : array-like of shape (n,)
             Labels.
         models : dict
-            From names to probabilities of these rows.
+            Probabilities for these samples, by model name.
         ax : Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None creates a figure.
         plot_options : dict, default=None
             Options of `plot`.
         **options : dict
@@ -104,7 +104,7 @@ class ComparisonDisplay:
         Raises
         ------
         ValueError
-            For labels, models or metrics that do not fit together.
+            If labels, models or metrics are inconsistent.
         """
         return cls(compare(y_true, models, **options)).plot(ax, **(plot_options or {}))
 
@@ -123,13 +123,13 @@ class ComparisonDisplay:
         Parameters
         ----------
         ax : Axes, default=None
-            Where to draw; None makes a figure that is high enough for all models.
+            Axes to draw on; None creates a figure that is tall enough for all models.
         metric : str, default=None
-            Name of the metric; None is the first.
+            Name of the metric; None means the first.
         significance_level : float, default=0.05
-            A model is drawn in colour where its adjusted p-value is below it.
+            A model is drawn in colour if its adjusted p-value is below this level.
         legend : bool, default=True
-            Whether there is a legend.
+            Whether to draw a legend.
         bar_kw, legend_kw : dict, default=None
             Keywords of the artists (`Axes.errorbar` and `legend`) that replace the
             defaults.
@@ -137,7 +137,7 @@ class ComparisonDisplay:
         Returns
         -------
         display : ComparisonDisplay
-            Itself, with the artists as attributes.
+            The display, with the artists as attributes.
 
         Raises
         ------

@@ -51,15 +51,15 @@ class CumulativeCurve(NamedTuple):
     model : str or None
         Name of the model.
     scores, share : ndarray of shape (m + 1,)
-        Distinct scores in increasing order, from 0, and the share of the rows with at
-        most that score.
+        Distinct scores in increasing order, from 0, and the share of the samples with
+        at most that score.
     difference : ndarray of shape (m + 1,)
-        Sum of w (y - s) over the rows with at most that score, over the total weight; 0
-        at first.
+        Sum of w (y - s) over the samples with at most that score, over the total
+        weight; 0 at first.
     deviation : float
         Standard deviation of the last difference under calibration.
     n_rows : float
-        Number of rows, or the sum of their weights.
+        Number of samples, or the sum of their weights.
     """
 
     model: str | None
@@ -83,14 +83,13 @@ class CumulativeCurve(NamedTuple):
 
 
 class CumulativeDifferenceDisplay(FromEstimator):
-    """Cumulative differences: the running mean of ``y - s`` in the order of the scores.
+    """Cumulative differences: running mean of ``y - s`` in order of the scores.
 
     The curve falls over scores that are too high and rises over scores that are too
     low; its slope is the deviation of the event frequency from the score. A calibrated
-    model stays inside the band with the probability `confidence_level`. No bins are
-    chosen. The height of the curve from its lowest to its highest point is Kuiper's
-    error, and its largest distance from 0 the Kolmogorov-Smirnov error: both are
-    marked.
+    model stays inside the band with probability `confidence_level`. No bins are needed.
+    The height of the curve from its lowest to its highest point is Kuiper's error, and
+    its largest distance from 0 is the Kolmogorov-Smirnov error: both are marked.
 
     Parameters
     ----------
@@ -108,9 +107,9 @@ class CumulativeDifferenceDisplay(FromEstimator):
     lines_ : list of Line2D
         The curves.
     band_ : PolyCollection or None
-        The band, where there is one curve.
+        The band, if there is a single curve.
     marks_ : list of Line2D
-        The lines between the lowest and the highest point, where there is one curve.
+        The lines between the lowest and the highest point, if there is a single curve.
     legend_ : Legend or None
         The legend.
 
@@ -180,16 +179,16 @@ class CumulativeDifferenceDisplay(FromEstimator):
         multiclass : {"auto", "top_label"}, default="auto"
             See `calibration_error`.
         sample_weight : array-like of shape (n,), default=None
-            Weights, which count as repeated rows.
+            Weights, which count as repeated samples.
         pos_label : int, float, bool or str, default=None
-            The event; None is the greater of two labels, the second column of
-            `predict_proba`.
+            Label of the event. None means the greater of two labels, the second column
+            of `predict_proba`.
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         name : str, default=None
             Name of the model in the title.
         ax : Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None creates a figure.
         **plot_options : dict
             Options of `plot`.
 
@@ -201,7 +200,7 @@ class CumulativeDifferenceDisplay(FromEstimator):
         Raises
         ------
         ValueError
-            For labels and probabilities that do not fit together, and for
+            If labels and probabilities are inconsistent, and for
             ``multiclass="marginal"``.
         """
         level = check_confidence_level(confidence_level)
@@ -230,15 +229,15 @@ class CumulativeDifferenceDisplay(FromEstimator):
         mark_kw: dict[str, Any] | None = None,
         legend_kw: dict[str, Any] | None = None,
     ) -> Self:
-        """Draw the stored numbers.
+        """Draw the stored results.
 
         Parameters
         ----------
         ax : Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None creates a figure.
         x : {"share", "score"}, default="share"
-            The horizontal axis: the share of the rows, in the order of their scores, or
-            the score.
+            The horizontal axis: the share of the samples, in the order of their scores,
+            or the score.
         legend : bool, default=True
             Whether the band and the marks are explained.
         line_kw, band_kw, mark_kw, legend_kw : dict, default=None
@@ -248,7 +247,7 @@ class CumulativeDifferenceDisplay(FromEstimator):
         Returns
         -------
         display : CumulativeDifferenceDisplay
-            Itself, with the artists as attributes.
+            The display, with the artists as attributes.
 
         Raises
         ------

@@ -10,16 +10,16 @@ from skcalib._input.sklearn_private import num_samples, safe_indexing
 
 
 class OutOfFold(NamedTuple):
-    """The rows that a cross-validation tested.
+    """The samples that a cross-validation tested.
 
     Attributes
     ----------
     rows : ndarray of int, shape (n_tested,)
         Their places in X, in increasing order.
     probabilities : dict of ndarray by model, each of shape (n_tested, n_classes)
-        What the model of each row's fold says of it.
+        What the model of each sample's fold says of it.
     folds : dict of ndarray by model, each of shape (n_tested,)
-        The fold that tested each row.
+        The fold that tested each sample.
     classes : ndarray of shape (n_classes,)
         Labels of the columns.
     """
@@ -31,14 +31,14 @@ class OutOfFold(NamedTuple):
 
 
 def out_of_fold(models: Mapping[str | None, Any], X: Any) -> OutOfFold:
-    """Return the probabilities of each row from the model that did not see it.
+    """Return the probabilities of each sample from the model that did not see it.
 
     Parameters
     ----------
     models : dict of cv_results by name
         Each as `cross_validate` returns it with its estimators and indices.
     X : array-like of shape (n, n_features)
-        The rows that were cross-validated.
+        The samples that were cross-validated.
 
     Returns
     -------
@@ -49,7 +49,7 @@ def out_of_fold(models: Mapping[str | None, Any], X: Any) -> OutOfFold:
     ------
     ValueError
         If estimators or indices are missing, a row is tested twice, or two models were
-        tested on other rows.
+        tested on other samples.
     """
     fold_of_rows = {}
     fitted = []
@@ -149,7 +149,7 @@ def _check_keys(cv_results):
 
 
 def _tested(cv_results, n_rows):
-    """Return the fold that tests each row, -1 for a row that only trains."""
+    """Return the fold that tests each sample, -1 for a row that only trains."""
     fold_of_row = np.full(n_rows, -1)
     for fold, test in enumerate(cv_results["indices"]["test"]):
         rows = np.asarray(test)

@@ -34,17 +34,17 @@ _FEWEST_TREATED = 20  # rows: a curve ends where fewer are treated
 class DecisionCurveDisplay(FromEstimator):
     """Decision curve: net benefit against the threshold for treatment.
 
-    The threshold t says what a false alarm costs: who treats from t on takes 1 / t - 1
-    false alarms for one event. At the thresholds of interest the best strategy is the
-    highest curve; a model that lies below treating everybody or nobody there does harm.
-    A curve ends where fewer than 20 rows are treated.
+    The threshold t expresses the cost of a false alarm: treating at t means accepting 1
+    / t - 1 false alarms per event. At the thresholds of interest, the highest curve is
+    the best strategy; a model below treating everybody or nobody does harm. A curve
+    ends where fewer than 20 samples are treated.
 
     Parameters
     ----------
     curves : dict of NetBenefit by name
         One for each model; the name of a single one may be None.
     threshold : float, default=None
-        The threshold of interest, which is marked.
+        The threshold of interest, which gets marked.
 
     Attributes
     ----------
@@ -121,12 +121,12 @@ class DecisionCurveDisplay(FromEstimator):
         y_proba : array-like of shape (n,) or (n, 2), or dict of such
             Probabilities in [0, 1]; a dict draws several models, by name.
         threshold : float, default=None
-            The threshold of interest, in [0, 1): it is marked, and the net benefits at
-            it are named.
+            The threshold of interest, in [0, 1). It is marked, and the net benefits at
+            it are shown.
         name : str, default=None
             Name of the model in the title.
         ax : Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None creates a figure.
         plot_options : dict, default=None
             Options of `plot`.
         **options : dict
@@ -141,8 +141,7 @@ class DecisionCurveDisplay(FromEstimator):
         Raises
         ------
         ValueError
-            For labels and probabilities that do not fit together, and for more than two
-            classes.
+            If labels and probabilities are inconsistent, and for more than two classes.
         """
         thresholds = options.pop("thresholds", None)
         if thresholds is None:
@@ -164,12 +163,12 @@ class DecisionCurveDisplay(FromEstimator):
         reference_kw: dict[str, Any] | None = None,
         legend_kw: dict[str, Any] | None = None,
     ) -> Self:
-        """Draw the stored numbers.
+        """Draw the stored results.
 
         Parameters
         ----------
         ax : Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None creates a figure.
         legend : bool, default=True
             Whether bands and reference lines are explained. Names of models are written
             in any case.
@@ -180,7 +179,7 @@ class DecisionCurveDisplay(FromEstimator):
         Returns
         -------
         display : DecisionCurveDisplay
-            Itself, with the artists as attributes.
+            The display, with the artists as attributes.
         """
         frame = pair_frame(ax)
         (axes,) = frame.axes

@@ -1,5 +1,5 @@
 """The bias of calibration errors by simulation: a heat map over bins and rows, and bias
-against the number of rows.
+against the number of samples.
 """
 
 from __future__ import annotations
@@ -51,23 +51,23 @@ _N_BINS = (2, 4, 8, 16, 32, 64)
 
 
 class EstimatorBiasDisplay(FromEstimator):
-    """Mean error of estimated calibration errors, by estimator and sample size.
+    """Bias of estimated calibration errors, by estimator and sample size.
 
     `from_model` simulates a `CalibrationModel`, whose true error is known;
-    `from_predictions` and `from_estimator` fit such a model to scores and labels first.
+    `from_predictions` and `from_estimator` first fit such a model to scores and labels.
 
     Parameters
     ----------
     bias, standard_error : ndarray of shape (n_estimators, n_sizes)
         Bias and its Monte Carlo standard error.
     n_samples : sequence of int, shape (n_sizes,)
-        Numbers of rows.
+        Numbers of samples.
     estimators : sequence of str or int, shape (n_estimators,)
         Names of the estimators, or numbers of bins.
     true_error : float
         The error that is estimated.
     n_simulations : int
-        Number of samples of each size.
+        Number of simulated data sets of each size.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class EstimatorBiasDisplay(FromEstimator):
     colorbar_ : Colorbar or None
         Its scale.
     lines_ : list of Line2D
-        Bias against the number of rows, one per estimator.
+        Bias against the number of samples, one per estimator.
     bands_ : list of PolyCollection
         Two standard errors on both sides.
     legend_ : Legend or None
@@ -161,25 +161,26 @@ class EstimatorBiasDisplay(FromEstimator):
         model : CalibrationModel
             Distribution of scores and calibration curve.
         metrics : dict of callables by name, default=None
-            Estimators ``metric(y_true, y_proba)`` of the error of this `norm`. None is
-            the plugin error in equal-width bins, for each of `n_bins`.
+            Estimators ``metric(y_true, y_proba)`` of the error of this `norm`. None
+            means the plugin error with equal-width bins, for each of `n_bins`.
         n_bins : sequence of int, default=(2, 4, 8, 16, 32, 64)
-            Numbers of bins where `metrics` is None.
+            Numbers of bins, if `metrics` is None.
         n_samples : sequence of int, default=(200, 400, 800, 1600, 3200, 6400)
-            Numbers of rows.
+            Numbers of samples.
         n_simulations : int, default=200
-            Samples of each size: few, since each cell of the picture needs them.
+            Number of simulated data sets of each size. It is small because each cell of
+            the figure needs as many.
         norm : float, default=2
             Norm of the error; 2, as in `calibration_error`.
         n_jobs : int, default=None
-            How many jobs run at once; None is 1 unless a `joblib.parallel_config` says
-            otherwise, -1 all processors.
+            Number of parallel jobs. None means 1 unless a `joblib.parallel_config` says
+            otherwise; -1 means all processors.
         random_state : int, RandomState or None, default=None
-            Seed of the draws.
+            Seed for the random draws.
         verbose : bool, default=False
-            Whether progress is written to stderr.
+            Whether to write progress to standard error.
         ax : Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None creates a figure.
         **plot_options : dict
             Options of `plot`.
 
@@ -234,7 +235,7 @@ class EstimatorBiasDisplay(FromEstimator):
     ) -> Self:
         """Simulate and draw the bias for a model fitted to scores and labels.
 
-        A Beta distribution is fitted to the scores and the best of the curves of
+        A Beta distribution is fitted to the scores, and the best of the curves of
         Roelofs et al. to the labels.
 
         Parameters
@@ -246,8 +247,8 @@ class EstimatorBiasDisplay(FromEstimator):
         multiclass : {"auto", "top_label"}, default="auto"
             See `calibration_error`.
         pos_label : int, float, bool or str, default=None
-            The event; None is the greater of two labels, the second column of
-            `predict_proba`.
+            Label of the event. None means the greater of two labels, the second column
+            of `predict_proba`.
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         **options : dict
@@ -295,14 +296,15 @@ class EstimatorBiasDisplay(FromEstimator):
         band_kw: dict[str, Any] | None = None,
         legend_kw: dict[str, Any] | None = None,
     ) -> Self:
-        """Draw the stored numbers.
+        """Draw the stored results.
 
         Parameters
         ----------
         ax : Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None creates a figure.
         kind : {"heatmap", "lines"}, default="heatmap"
-            A cell for each estimator and number of rows, or a line for each estimator.
+            A cell for each estimator and number of samples, or a line for each
+            estimator.
         legend : bool, default=True
             Whether the lines have a legend.
         mesh_kw, text_kw, line_kw, band_kw, legend_kw : dict, default=None
@@ -312,7 +314,7 @@ class EstimatorBiasDisplay(FromEstimator):
         Returns
         -------
         display : EstimatorBiasDisplay
-            Itself, with the artists as attributes.
+            The display, with the artists as attributes.
         """
         check_option(kind, "kind", ("heatmap", "lines"))
         frame = pair_frame(ax)

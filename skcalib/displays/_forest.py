@@ -41,9 +41,9 @@ def draw_forest(
     """Draw one row for each name, the first at the top, and set the artists as
     attributes of the display.
 
-    `models` has, by the name of the model, the estimates of all rows with their limits,
-    shape (3, n_rows), and which rows are significant. `words` makes the text below the
-    axes from the frame; `counts` stand at the right.
+    `models` has, by the name of the model, the estimates of all samples with their
+    limits, shape (3, n_rows), and which rows are significant. `words` makes the text
+    below the axes from the frame; `counts` stand at the right.
     """
     longest_name = max(name.count("\n") + 1 for name in names)
     frame = _frame(ax, len(names), max(longest_name, 1 + len(models) // 2))
@@ -126,8 +126,8 @@ def _legend_options(frame, title):
 
 
 def _name_rows(frame, names, counts, words):
-    """Name the rows, the first at the top, with `words` below and numbers of rows at
-    the right.
+    """Name the samples, the first at the top, with `words` below and numbers of samples
+    at the right.
     """
     ax = frame.axes[0]
     heights = np.arange(len(names))
@@ -146,8 +146,8 @@ def _name_rows(frame, names, counts, words):
 
 
 def _frame(ax, n_rows, lines):
-    """Return axes with room for the rows and their names, and the text size that fits
-    there.
+    """Return axes with room for the samples and their names, and the text size that
+    fits there.
     """
     plt = require_matplotlib()
     base = plt.rcParams["font.size"]
@@ -166,7 +166,7 @@ def _frame(ax, n_rows, lines):
 
 
 def places(shown, names):
-    """Return where the rows that are shown stand in a table that has these names."""
+    """Return where the samples that are shown stand in a table that has these names."""
     rows = {name: i for i, name in enumerate(names.tolist())}
     return np.array([rows[name] for name in shown])
 

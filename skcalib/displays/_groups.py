@@ -32,29 +32,29 @@ _WORDS = {
 
 
 class GroupDisplay(FromEstimator):
-    """Forest plot of the groups: bias or calibration error, with its interval.
+    """Forest plot of groups: bias or calibration error, with its interval.
 
-    Groups whose bias stays significant after the adjustment for the number of groups
-    have a filled mark, the others an open one. A dict compares several models in the
-    same groups. Make it with `from_predictions`, `from_estimator` or `from_table`.
+    Groups whose bias is significant after adjustment for the number of groups have a
+    filled marker, the others an open one. A dict compares several models on the same
+    groups. Create it with `from_predictions`, `from_estimator` or `from_table`.
 
     Parameters
     ----------
     tables : dict
-        Tables of the same groups, as `calibration_by_group` returns them, by the name
-        of the model; the name of a single one may be None.
+        Tables from `calibration_by_group` for the same groups, by model name; the name
+        of a single model may be None.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
 
     Attributes
     ----------
     ax_ : Axes
-        The axes. The first group stands at the top.
+        The axes. The first group is at the top.
     figure_ : Figure
         The figure.
     intervals_ : list of ErrorbarContainer
-        Intervals and marks, model by model: those of the significant groups, then the
-        others. A kind without groups is left out.
+        Intervals and markers, model by model: those of significant groups, then the
+        others. Empty kinds are omitted.
     legend_ : Legend or None
         The legend.
 
@@ -102,7 +102,7 @@ class GroupDisplay(FromEstimator):
         plot_options: dict[str, Any] | None = None,
         **options: Any,
     ) -> Self:
-        """Compute the table of the groups and draw it.
+        """Compute the table of groups and draw it.
 
         Parameters
         ----------
@@ -111,11 +111,11 @@ class GroupDisplay(FromEstimator):
         y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of such
             Probabilities in [0, 1]; a dict compares several models, by name.
         groups : array-like of shape (n,) or "predicted_class", default="predicted_class"
-            The group of each row.
+            The group of each sample.
         confidence_level : float, default=0.9
             Coverage of each interval, in (0, 1).
         ax : Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None creates a figure.
         plot_options : dict, default=None
             Options of `plot`.
         **options : dict
@@ -129,7 +129,7 @@ class GroupDisplay(FromEstimator):
         Raises
         ------
         ValueError
-            For labels, probabilities or groups that do not fit together.
+            If labels, probabilities or groups are inconsistent.
         """  # noqa: E501
         options |= {"groups": groups, "confidence_level": confidence_level}
         models = named_models(y_proba, None)
@@ -149,16 +149,16 @@ class GroupDisplay(FromEstimator):
         ax: Axes | None = None,
         **plot_options: Any,
     ) -> Self:
-        """Draw what `calibration_by_group` has returned.
+        """Draw the result of `calibration_by_group`.
 
         Parameters
         ----------
         table : GroupCalibration or dict of such
-            One table, or several of the same groups by the name of the model.
+            One table, or several for the same groups by model name.
         confidence_level : float, default=0.9
             Coverage of each interval, in (0, 1).
         ax : Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None creates a figure.
         **plot_options : dict
             Options of `plot`.
 
@@ -170,7 +170,7 @@ class GroupDisplay(FromEstimator):
         Raises
         ------
         ValueError
-            If the tables are not about the same groups of the same rows.
+            If the tables are not for the same groups of the same samples.
         """
         tables = named_models(table, None)
         # the groups of each table with their numbers of rows
@@ -201,7 +201,7 @@ class GroupDisplay(FromEstimator):
         Parameters
         ----------
         ax : Axes, default=None
-            Where to draw; None makes a figure that is high enough for all groups.
+            Axes to draw on; None creates a figure that is tall enough for all groups.
         value : {"bias", "error"}, default="bias"
             What is drawn. The error needs some rows per group; groups without one are
             left out.
@@ -211,7 +211,7 @@ class GroupDisplay(FromEstimator):
             Most groups that are shown. Of more, those with the smallest p-values (of
             the first model) are shown.
         legend : bool, default=True
-            Whether there is a legend.
+            Whether to draw a legend.
         bar_kw, legend_kw : dict, default=None
             Keywords of the artists (`Axes.errorbar` and `legend`) that replace the
             defaults.
@@ -219,7 +219,7 @@ class GroupDisplay(FromEstimator):
         Returns
         -------
         display : GroupDisplay
-            Itself, with the artists as attributes.
+            The display, with the artists as attributes.
 
         Raises
         ------

@@ -25,16 +25,17 @@ _MOST_GROUPS = 12
 
 
 class MonitorDisplay:
-    """The evidence of a `CalibrationMonitor` against calibration, batch by batch.
+    """Evidence of a `CalibrationMonitor` against calibration, batch by batch.
 
-    The dashed line is the evidence that raises the alarm. A full mark shows the alarm,
-    and a vertical line the row at which the scores seem to have changed. Make it with
-    `from_monitor`.
+    The dashed line is the evidence that triggers the alarm. A filled marker shows the
+    alarm, and a vertical line the row at which calibration seems to have changed.
+    Create it with `from_monitor`.
 
     Parameters
     ----------
     monitors : dict
-        Monitors that have seen rows, by name; the name of a single one may be None.
+        Monitors that have processed data, by name; the name of a single one may be
+        None.
 
     Attributes
     ----------
@@ -43,9 +44,9 @@ class MonitorDisplay:
     figure_ : Figure
         The figure.
     lines_ : list of Line2D
-        The e-values, one line a monitor.
+        The e-values, one line per monitor.
     threshold_lines_ : list of Line2D
-        The evidence that is an alarm.
+        The evidence that triggers an alarm.
     alarms_, change_lines_ : list of Line2D
         The alarms and the change points of the monitors that have them.
     legend_ : Legend or None
@@ -96,12 +97,12 @@ class MonitorDisplay:
         Parameters
         ----------
         monitor : CalibrationMonitor, dict of such or GroupMonitors
-            Monitors that have seen rows. A dict has one for each segment, by name. Of
-            more than twelve groups those with the most evidence are drawn.
+            Monitors that have processed data. A dict holds one per segment, by name. Of
+            more than twelve groups, those with the most evidence are drawn.
         name : str, default=None
             Name of a single monitor in the title.
         ax : Axes or array of Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None creates a figure.
         **plot_options : dict
             Options of `plot`.
 
@@ -113,7 +114,7 @@ class MonitorDisplay:
         Raises
         ------
         TypeError
-            If it is no monitor.
+            If `monitor` is not a monitor.
         ValueError
             If there is none.
         """
@@ -151,14 +152,14 @@ class MonitorDisplay:
         change_kw: dict[str, Any] | None = None,
         legend_kw: dict[str, Any] | None = None,
     ) -> Self:
-        """Draw what the monitors have seen so far.
+        """Draw the evidence collected so far.
 
         Parameters
         ----------
         ax : Axes or array of Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None creates a figure.
         legend : bool, default=True
-            Whether the lines are explained.
+            Whether to explain the lines.
         line_kw, threshold_kw, alarm_kw, change_kw, legend_kw : dict, default=None
             Keywords of the artists (`Axes.plot`, `Axes.axhline`, `Axes.plot`,
             `Axes.axvline` and `legend`) that replace the defaults.
@@ -166,12 +167,12 @@ class MonitorDisplay:
         Returns
         -------
         display : MonitorDisplay
-            Itself, with the artists as attributes.
+            The display, with the artists as attributes.
 
         Raises
         ------
         sklearn.exceptions.NotFittedError
-            If a monitor has not seen any row.
+            If a monitor has not processed any data.
         """
         from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 

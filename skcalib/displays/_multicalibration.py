@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 
 
 class MulticalibrationDisplay:
-    """Held-out gain of each round of corrections, and the chosen number.
+    """Held-out gain of each round of corrections, and the chosen number of rounds.
 
     A gain is the cross-validated log-loss of the global map minus the log-loss after
-    the rounds. The bars end two standard errors below and above it: the chosen round
-    has the highest lower end, if that lies above 0. Make it with `from_estimator`.
-    `SegmentDisplay` draws what the rounds do to the worst segments.
+    the rounds. The bars extend two standard errors below and above it: the chosen round
+    has the highest lower end, if that is above 0. Create it with `from_estimator`.
+    `SegmentDisplay` shows the effect of the rounds on the worst segments.
 
     Parameters
     ----------
     gains, gain_errors : array-like of shape (n_tried,)
-        Gain after each round tried, in nats per row, and its standard error.
+        Gain after each round tried, in nats per sample, and its standard error.
     n_rounds : int
         Number of rounds used.
 
@@ -58,7 +58,7 @@ class MulticalibrationDisplay:
     intervals_ : ErrorbarContainer
         The bars of two standard errors.
     chosen_ : Line2D
-        The mark of the number of rounds used.
+        The marker of the number of rounds used.
     legend_ : Legend or None
         The legend.
 
@@ -104,9 +104,9 @@ class MulticalibrationDisplay:
         Parameters
         ----------
         estimator : MulticalibratedRecalibrator or Pipeline that ends with one
-            Fitted, with at least one round tried.
+            A fitted estimator, with at least one round tried.
         ax : Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None creates a figure.
         **plot_options : dict
             Options of `plot`.
 
@@ -118,7 +118,7 @@ class MulticalibrationDisplay:
         Raises
         ------
         TypeError
-            If it is something else.
+            If `estimator` is something else.
         ValueError
             If no round was tried (``max_rounds=0``).
         sklearn.exceptions.NotFittedError
@@ -149,14 +149,14 @@ class MulticalibrationDisplay:
         chosen_kw: dict[str, Any] | None = None,
         legend_kw: dict[str, Any] | None = None,
     ) -> Self:
-        """Draw the stored numbers.
+        """Draw the stored results.
 
         Parameters
         ----------
         ax : Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None creates a figure.
         legend : bool, default=True
-            Whether bars and marks are explained.
+            Whether to explain the bars and markers.
         line_kw, interval_kw, chosen_kw, legend_kw : dict, default=None
             Keywords of the artists (`Axes.plot`, `Axes.errorbar`, `Axes.plot` and
             `legend`) that replace the defaults.
@@ -164,7 +164,7 @@ class MulticalibrationDisplay:
         Returns
         -------
         display : MulticalibrationDisplay
-            Itself, with the artists as attributes.
+            The display, with the artists as attributes.
         """
         from matplotlib.ticker import MaxNLocator
 

@@ -46,16 +46,15 @@ class MurphyCurve(NamedTuple):
 
 
 class MurphyDisplay(FromEstimator):
-    """Murphy diagram: the mean loss of acting above each threshold.
+    """Murphy diagram: mean loss of acting above each threshold.
 
     All thresholds are shown at once.
 
-    At the threshold t an action without an event costs 2 t, and an event without an
-    action 2 (1 - t): t is the share of the costs that makes both equally bad at a
-    probability of t. A model whose curve is nowhere above that of another is better for
-    every ratio of costs. The area below a curve is its Brier score. The dotted line is
-    the loss of always or never acting, whichever is better: a calibrated model is never
-    above it.
+    At threshold t, a false alarm costs 2 t and a missed event costs 2 (1 - t), so that
+    acting and not acting are equally good at a probability of t. A model whose curve is
+    nowhere above that of another is at least as good for every cost ratio. The area
+    below a curve is its Brier score. The dotted line is the loss of always or never
+    acting, whichever is better: a calibrated model is never above it.
 
     Parameters
     ----------
@@ -64,9 +63,9 @@ class MurphyDisplay(FromEstimator):
     thresholds : ndarray of shape (n_thresholds,)
         The thresholds, in increasing order.
     event_frequency : float
-        Share of the rows with an event.
+        Share of events among the samples.
     n_rows : float
-        Number of rows, or the sum of their weights.
+        Number of samples, or the sum of their weights.
 
     Attributes
     ----------
@@ -145,20 +144,20 @@ class MurphyDisplay(FromEstimator):
             Probabilities in [0, 1]; a dict draws several models, by name.
         limits : "auto" or tuple of float, default="auto"
             Lowest and highest threshold; "auto" is (0, 1), or ends at the highest score
-            where that is below 1/2.
+            if that is below 1/2.
         multiclass : {"auto", "top_label"}, default="auto"
             See `calibration_error`.
         sample_weight : array-like of shape (n,), default=None
-            Weights, which count as repeated rows.
+            Weights, which count as repeated samples.
         pos_label : int, float, bool or str, default=None
-            The event; None is the greater of two labels, the second column of
-            `predict_proba`.
+            Label of the event. None means the greater of two labels, the second column
+            of `predict_proba`.
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         name : str, default=None
             Name of the model in the title.
         ax : Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None creates a figure.
         **plot_options : dict
             Options of `plot`.
 
@@ -170,9 +169,8 @@ class MurphyDisplay(FromEstimator):
         Raises
         ------
         ValueError
-            For labels and probabilities that do not fit together, for
-            ``multiclass="marginal"`` and for ``"top_label"`` with several models, whose
-            events differ.
+            If labels and probabilities are inconsistent, for ``multiclass="marginal"``
+            and for ``"top_label"`` with several models, because their events differ.
         """
         refusal = (
             "A Murphy diagram needs the same event for all scores: draw one class at a"
@@ -210,12 +208,12 @@ class MurphyDisplay(FromEstimator):
         reference_kw: dict[str, Any] | None = None,
         legend_kw: dict[str, Any] | None = None,
     ) -> Self:
-        """Draw the stored numbers.
+        """Draw the stored results.
 
         Parameters
         ----------
         ax : Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None creates a figure.
         legend : bool, default=True
             Whether the dotted line is explained. Names and Brier scores are written in
             any case.
@@ -226,7 +224,7 @@ class MurphyDisplay(FromEstimator):
         Returns
         -------
         display : MurphyDisplay
-            Itself, with the artists as attributes.
+            The display, with the artists as attributes.
         """
         frame = pair_frame(ax)
         (axes,) = frame.axes

@@ -55,7 +55,7 @@ class FromEstimator:
             Fitted, with `predict_proba`. Only displays whose `from_predictions` takes a
             dict take several.
         X : array-like of shape (n, n_features)
-            Rows that the classifier was not fitted on.
+            Samples that the classifier was not fitted to.
         y : array-like of shape (n,)
             Labels.
         name : str, default=None

@@ -50,12 +50,12 @@ _HEIGHT_OF_STRIPS = 3.0  # inches that a picture with several histograms needs
 class ReliabilityDisplay(FromEstimator):
     """Reliability diagram: observed event frequency against predicted probability.
 
-    Draws the event frequency of each bin with an interval against its mean score. A
-    band around the diagonal shows where a calibrated model would stay. The histogram of
-    the scores is drawn below. The title shows the calibration error with its interval.
-    Make it with `from_estimator`, `from_predictions`, `from_cv_results` or
-    `from_statistics`. The numbers are stored: `plot` draws them again without computing
-    anything.
+    Draws the event frequency of each bin, with an interval, against its mean score. A
+    band around the diagonal shows where the points of a calibrated model would lie. A
+    histogram of the scores is drawn below. The title shows the calibration error with
+    its interval. Create it with `from_estimator`, `from_predictions`, `from_cv_results`
+    or `from_statistics`. The results are stored, so `plot` can redraw them without
+    recomputing anything.
 
     Parameters
     ----------
@@ -64,13 +64,13 @@ class ReliabilityDisplay(FromEstimator):
     confidence_level : float
         Coverage of each interval, in (0, 1), and of the bands.
     kind : {"binary", "top_label", "marginal"}
-        What the event is, for the labels of the axes.
+        Type of event, for the axis labels.
     error_name : str, default="error"
-        What the title calls the error.
+        Name of the error in the title.
     n_panels_left_out : int, default=0
         Classes or groups that are not shown.
     event : str, default=None
-        Name of the event, for the labels of the axes.
+        Name of the event, for the axis labels.
 
     Attributes
     ----------
@@ -79,22 +79,22 @@ class ReliabilityDisplay(FromEstimator):
     figure_ : Figure
         The figure.
     histogram_ax_ : Axes or ndarray of Axes or None
-        The axes of the histograms: one per panel, or one per model where several models
+        The axes of the histograms: one per panel, or one per model if several models
         share the axes.
     lines_ : list of Line2D
         The curves, in the order of `curves`.
     fold_lines_ : list of Line2D
-        The thin lines of the folds of a cross-validation, those of the first curve
-        first.
+        The thin lines of the cross-validation folds, starting with those of the first
+        curve.
     intervals_ : list of ErrorbarContainer or PolyCollection
-        The intervals of the event frequencies: bars, or bands where several models
-        share the axes.
+        The intervals of the event frequencies: bars, or bands if several models share
+        the axes.
     consistency_bands_ : list of PolyCollection
         The bands around the diagonal.
     reference_lines_ : list of Line2D
         The diagonals.
     histograms_ : list of StepPatch
-        The histograms; with `split_histogram` two a curve, events first.
+        The histograms; with `split_histogram`, two per curve, events first.
     legend_ : Legend or None
         The legend.
 
@@ -188,24 +188,24 @@ class ReliabilityDisplay(FromEstimator):
             Labels.
         y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of such, default=None
             Probabilities in [0, 1]; a dict draws several models in the same axes, by
-            name. They must be given: bin statistics are for `from_statistics`.
+            name. For bin statistics, use `from_statistics`.
         binning : BaseBinning, int or None, default=None
-            Strategy; an int is a number of equal-mass bins. None means 15 equal-width
-            bins: one with more than its share of the rows is cut into parts of equal
-            mass, and neighbours are merged until each holds 10 rows.
-            `PoolAdjacentViolators` draws the steps of the isotonic fit (CORP).
+            Binning strategy; an int means that many equal-mass bins. None starts from
+            15 equal-width bins: a bin with more than its share of the samples is split
+            into bins of equal mass, and neighbours are merged until each holds 10
+            samples. `PoolAdjacentViolators` draws the steps of the isotonic fit (CORP).
         multiclass : {"auto", "top_label", "marginal"}, default="auto"
             "auto" is the positive class for one or two columns, "top_label" for more.
-            "marginal" gives each class a panel.
+            "marginal" draws one panel per class.
         groups : array-like of shape (n,), default=None
-            Groups of rows. Each gets a panel.
+            Group of each sample. Each group gets a panel.
         order : {"sorted", "given", "error"}, default="sorted"
-            Order of the panels: by the name of the class or group, as the groups first
-            occur in the rows, or the largest error first.
+            Order of the panels: by name of the class or group, by first occurrence in
+            the data, or largest error first.
         interval : {"auto", "clopper_pearson", "wilson", "hoeffding", "bootstrap"} or None, default="auto"
             Bars for each bin, or a bootstrap band. "auto" is Clopper-Pearson, or the
-            bootstrap for bins that depend on the labels, for which no other interval is
-            valid (they are made anew on each resample).
+            bootstrap for label-dependent bins, for which no other interval is valid
+            (the bins are recomputed on each resample).
         confidence_level : float, default=0.9
             Level of each bin's interval, of the consistency band (at each score) and of
             the error's interval.
@@ -213,38 +213,36 @@ class ReliabilityDisplay(FromEstimator):
             Number of bootstrap resamples.
         metric : callable, "auto" or None, default="auto"
             The error in the title, which also orders panels with ``order="error"``.
-            "auto" is `calibration_error`, in the bins given as `binning` unless they
-            depend on the labels. None leaves it out.
+            "auto" is `calibration_error`, with the bins given as `binning` unless they
+            depend on the labels. None omits it.
         max_panels : int, default=12
-            Most classes or groups that are shown. Of more, those with the largest
-            errors are shown.
+            Maximum number of classes or groups to show: those with the largest errors.
         curve : {"bins", "smooth", "both"}, default="bins"
-            What is drawn: the bins, a smooth curve (loess, that of
-            `calibration_summary`) with a pointwise band, or the curve and the bins as
-            points.
+            What to draw: the bins, a smooth curve (loess, as in `calibration_summary`)
+            with a pointwise band, or both, with the bins as points.
         statistics : str or sequence of str, default=()
-            Numbers of `calibration_summary` that are written into a corner, such as
-            ``("intercept", "slope", "auc")``. With several models in the same axes they
-            stand in the legend, without intervals.
+            Statistics of `calibration_summary` to show in a corner, such as
+            ``("intercept", "slope", "auc")``. With several models in the same axes,
+            they are shown in the legend, without intervals.
         sample_weight : array-like of shape (n,), default=None
-            Weights, which count as repeated rows.
+            Weights, which count as repeated samples.
         clusters : array-like of shape (n,), default=None
-            The cluster of each row, such as a hospital or a patient: rows of one
-            cluster may depend on each other, in the intervals of the bins, the
+            Cluster of each sample, such as a hospital or a patient. The dependence
+            within clusters is taken into account in the intervals of the bins, the
             consistency band, the error and the `statistics`; see Notes.
         pos_label : int, float, bool or str, default=None
-            The event; None is the greater of two labels, the second column of
-            `predict_proba`.
+            Label of the event. None means the greater of two labels, the second column
+            of `predict_proba`.
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         name : str, default=None
             Name of the model in the title.
         random_state : int, RandomState or None, default=None
-            Seed of the draws.
+            Seed for the random draws.
         ax : Axes or array of Axes, default=None
-            Where to draw; None makes a figure. The picture fills the axes that are
-            given. One axes is divided among several panels. The axes of an earlier
-            display may be given, to draw on top of it.
+            Axes to draw on; None creates a figure. The figure fills the given axes. A
+            single axes is divided among several panels. Pass the axes of another
+            display to draw on top of it.
         **plot_options : dict
             Options of `plot`.
 
@@ -256,29 +254,29 @@ class ReliabilityDisplay(FromEstimator):
         Raises
         ------
         ValueError
-            For labels and probabilities that do not fit together, for an interval that
-            is not valid for the bins, and for an option that takes no `clusters`.
+            If labels and probabilities are inconsistent, if the interval is not valid
+            for the bins, or if an option does not support `clusters`.
         ImportError
             If matplotlib is missing.
 
         Warns
         -----
         UserWarning
-            Where `clusters` leave bins without an interval.
+            If `clusters` leave bins without an interval.
 
         Notes
         -----
-        With `clusters` a bin counts as fewer rows, by its design effect: how much more
-        the jackknifed sums of its clusters vary (CR3) than those of independent rows,
-        and Student's quantile with Satterthwaite's degrees of freedom over the normal
-        one. The bar is the interval of that many rows, and so is the consistency band.
-        In a bin of equal labels rows of one cluster are taken to be alike. Clusters
-        that are worth fewer than three of equal size leave a bin without a bar, and the
-        diagram without the error. In 200 simulated samples of 24 unequal hospitals,
-        with a correlation of .1 within hospitals on the scale of a normal variable,
-        bars of 90 % covered .93 with `clusters` and .78 without. Bins that the labels
-        made, the bootstrap and smooth curves have no such variance here, and are
-        refused.
+        With `clusters` a bin counts as fewer samples, by its design effect: how much
+        more the jackknifed sums of its clusters vary (CR3) than those of independent
+        rows, and Student's quantile with Satterthwaite's degrees of freedom over the
+        normal one. The bar is the interval of that many samples, and so is the
+        consistency band. In a bin of equal labels rows of one cluster are taken to be
+        alike. Clusters that are worth fewer than three of equal size leave a bin
+        without a bar, and the diagram without the error. In 200 simulated samples of 24
+        unequal hospitals, with a correlation of .1 within hospitals on the scale of a
+        normal variable, bars of 90 % covered .93 with `clusters` and .78 without. Bins
+        that the labels made, the bootstrap and smooth curves have no such variance
+        here, and are refused.
 
         References
         ----------
@@ -344,25 +342,26 @@ class ReliabilityDisplay(FromEstimator):
     ) -> Self:
         """Draw the reliability diagram of cross-validated models.
 
-        Each sample is forecast by the model of the fold that tested it. The curve, its
-        intervals and the error are those of all tested samples together, and the thin
-        lines those of the folds.
+        Each sample is predicted by the model of the fold in which it was tested. The
+        curve, its intervals and the error are for all test samples together; the thin
+        lines show the folds.
 
         Parameters
         ----------
         cv_results : dict, or dict of such by name
-            What ``cross_validate(..., return_estimator=True, return_indices=True)``
-            returned; a dict of several draws the models in the same axes.
+            The result of
+            ``cross_validate(..., return_estimator=True, return_indices=True)``; a dict
+            of several results draws the models in the same axes.
         X : array-like of shape (n, n_features)
             The samples that were cross-validated.
         y : array-like of shape (n,)
             Their labels.
         binning : BaseBinning, int or None, default=None
-            Strategy, as for `from_predictions`. The bins of a fold are made of its own
-            samples.
+            Binning strategy, as for `from_predictions`. The bins of a fold are made
+            from its own samples.
         multiclass : {"auto", "top_label", "marginal"}, default="auto"
             "auto" is the positive class for two classes, "top_label" for more.
-            "marginal" gives each class a panel.
+            "marginal" draws one panel per class.
         interval : {"auto", "clopper_pearson", "wilson", "hoeffding", "bootstrap"} or None, default="auto"
             Bars for each bin, or a bootstrap band, as for `from_predictions`.
         confidence_level : float, default=0.9
@@ -373,23 +372,23 @@ class ReliabilityDisplay(FromEstimator):
         metric : callable, "auto" or None, default="auto"
             The error in the title; "auto" is `calibration_error`.
         max_panels : int, default=12
-            Most classes that are shown: those with the largest errors.
+            Maximum number of classes to show: those with the largest errors.
         curve : {"bins", "smooth", "both"}, default="bins"
-            What is drawn: the bins, a smooth curve, or the curve and the bins as
-            points. The folds are smooth where the curve is.
+            What to draw: the bins, a smooth curve, or both, with the bins as points.
+            The curves of the folds are of the same kind.
         statistics : str or sequence of str, default=()
-            Numbers of `calibration_summary` that are written into a corner.
+            Statistics of `calibration_summary` to show in a corner.
         sample_weight : array-like of shape (n,), default=None
             Weights, which count as repeated samples.
         pos_label : int, float, bool or str, default=None
-            The event; None is the greater of two labels, the second column of
-            `predict_proba`.
+            Label of the event. None means the greater of two labels, the second column
+            of `predict_proba`.
         name : str, default=None
             Name of the model in the title; None means the name of its class.
         random_state : int, RandomState or None, default=None
-            Seed of the draws.
+            Seed for the random draws.
         ax : Axes or array of Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None creates a figure.
         **plot_options : dict
             Options of `plot`.
 
@@ -406,8 +405,8 @@ class ReliabilityDisplay(FromEstimator):
 
         Notes
         -----
-        The folds' models differ, and share training samples. The intervals take the
-        tested samples as independent, and are about the mean of such models.
+        The models of the folds differ, and share training samples. The intervals assume
+        independent test samples, and are about the average of such models.
         """  # noqa: E501
         models = named_results(cv_results, name)
         tested = out_of_fold(models, X)
@@ -451,13 +450,13 @@ class ReliabilityDisplay(FromEstimator):
         ax: Axes | np.ndarray | Sequence[Axes] | None = None,
         **plot_options: Any,
     ) -> Self:
-        """Draw the reliability diagram of sums per bin, for instance of a table.
+        """Draw the reliability diagram from bin sums, for instance of a table.
 
         Parameters
         ----------
         statistics : BinStatistics, or dict of such
-            Sums per bin, given without a name; a dict draws several models, by name.
-            The histogram has the same bins.
+            Bin sums; a dict draws several models, by name. The histogram has the same
+            bins.
         interval : {"auto", "clopper_pearson", "wilson", "hoeffding", "bootstrap"} or None, default="auto"
             Bars for each bin, or a bootstrap band. "auto" means Clopper-Pearson.
         confidence_level : float, default=0.9
@@ -465,14 +464,14 @@ class ReliabilityDisplay(FromEstimator):
         n_resamples : int, default=1000
             Number of resamples.
         metric : callable, "auto" or None, default="auto"
-            The error in the title, of the same bins. "auto" means `calibration_error`.
-            None leaves it out.
+            The error in the title, with the same bins. "auto" means
+            `calibration_error`. None omits it.
         name : str, default=None
             Name of the model in the title.
         random_state : int, RandomState or None, default=None
-            Seed of the draws.
+            Seed for the random draws.
         ax : Axes or array of Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None creates a figure.
         **plot_options : dict
             Options of `plot`.
 
@@ -486,7 +485,7 @@ class ReliabilityDisplay(FromEstimator):
         TypeError
             If `statistics` is something else.
         ValueError
-            If the statistics hold no row.
+            If the statistics contain no samples.
         """  # noqa: E501
         maker = CurveMaker(
             None, interval, confidence_level, n_resamples, metric, random_state
@@ -514,12 +513,12 @@ class ReliabilityDisplay(FromEstimator):
         legend_kw: dict[str, Any] | None = None,
         fold_kw: dict[str, Any] | None = None,
     ) -> Self:
-        """Draw the stored numbers.
+        """Draw the stored results.
 
         Parameters
         ----------
         ax : Axes or array of Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None creates a figure.
         layout : {"overlay", "columns"}, default="overlay"
             Whether several models share the axes or stand side by side. In shared axes
             the intervals are light bands, and each of at most four models has its own
@@ -529,8 +528,8 @@ class ReliabilityDisplay(FromEstimator):
         split_histogram : bool, default=False
             Whether events are drawn upwards and the others downwards.
         histogram_scale : {"auto", "linear", "log"}, default="auto"
-            Scale of the number of rows. "auto" is logarithmic where most bars would be
-            too small to be seen beside the largest.
+            Scale of the number of samples. "auto" is logarithmic where most bars would
+            be too small to be seen beside the largest.
         consistency_band : bool, default=None
             Whether the band around the diagonal is drawn; None draws it where a panel
             has one curve.
@@ -548,7 +547,7 @@ class ReliabilityDisplay(FromEstimator):
         Returns
         -------
         display : ReliabilityDisplay
-            Itself, with the artists as attributes.
+            The display, with the artists as attributes.
 
         Raises
         ------

@@ -60,11 +60,11 @@ _BINOMIAL_INTERVALS = ("clopper_pearson", "wilson", "hoeffding")
 
 
 class _SpreadBins(BaseBinning):
-    """Equal-width bins, those with more than their share of the rows cut into parts of
-    equal mass.
+    """Equal-width bins, those with more than their share of the samples cut into parts
+    of equal mass.
 
     Points spread over the axis, as for a network that is nearly always sure, and over
-    the rows, as for a rare event.
+    the samples, as for a rare event.
     """
 
     def _edges(self, scores, y, sample_weight):
@@ -119,8 +119,8 @@ class ReliabilityCurve:
     histogram : BinStatistics
         Equal-width bins of the scores.
     error : IntervalEstimate or None
-        Calibration error with its interval; None where the rows or clusters are too few
-        for it.
+        Calibration error with its interval; None where the samples or clusters are too
+        few for it.
     is_step : bool
         Whether the bins are the blocks of an isotonic fit, which is a step function.
     smooth : ndarray of shape (n_scores,) or None
@@ -398,8 +398,8 @@ class CurveMaker:
         return bins.mean_score[seen], bins.event_frequency[seen]
 
     def _error(self, *data, **arguments):
-        """Return the error with its interval, or None where its bins hold too few rows,
-        or the clusters are too few.
+        """Return the error with its interval, or None where its bins hold too few
+        samples, or the clusters are too few.
         """
         if self.metric is None:
             return None
@@ -426,7 +426,7 @@ class CurveMaker:
             return None
 
     def _rank(self, task):
-        """Return the error by which panels are ranked; minus infinity where the rows
+        """Return the error by which panels are ranked; minus infinity where the samples
         are too few for one.
         """
         metric = self.metric
@@ -458,11 +458,11 @@ class CurveMaker:
         """Return the bars of bins, their bootstrap band, and the band of calibrated
         models.
 
-        Bins that the labels made are made anew on each resample of rows, which are
+        Bins that the labels made are made anew on each resample of samples, which are
         pooled to some hundred scores. Others are resampled as they are, and a
         calibrated model's frequencies in them are binomial: exactly for equal scores in
-        a bin, else the limits are a little wide (Hoeffding 1956). Bins of rows in
-        clusters count as the number of rows that these are worth.
+        a bin, else the limits are a little wide (Hoeffding 1956). Bins of samples in
+        clusters count as the number of samples that these are worth.
         """
         refits = task is not None and self.strategy.needs_labels
         cells = statistics
@@ -568,7 +568,7 @@ def _bars_of_clusters(statistics, design, interval, confidence_level):
 
 
 def _clusters_by_panel(clusters, groups, panels, n_rows):
-    """Return the code of the cluster of each row of each panel; None without
+    """Return the code of the cluster of each sample of each panel; None without
     clusters.
     """
     if clusters is None:
@@ -613,8 +613,8 @@ def _smooth_curve(task, confidence_level):
     """Return the loess curve at increasing scores, its pointwise band, and that of a
     calibrated model.
 
-    The limits are those of Clopper and Pearson for as many rows as give the frequency
-    the variance of the curve.
+    The limits are those of Clopper and Pearson for as many samples as give the
+    frequency the variance of the curve.
     """
     weight = task.sample_weight
     if task.weight_type == "importance":

@@ -204,7 +204,7 @@ def draw_histogram(ax, curve, style, *, split, filled, stairs_kw):
 
 
 def name_histogram(strip, scale, frame, *, is_one, is_named):
-    """Make room for numbers of rows, upwards and downwards, and write few and short
+    """Make room for numbers of samples, upwards and downwards, and write few and short
     ones, and what they are.
     """
     from matplotlib.ticker import EngFormatter, FixedLocator, MaxNLocator
@@ -307,8 +307,8 @@ def panel_titles(display, frame, panels):
 
 
 def _titles(display, panel):
-    """Return the name of a panel with its number of rows and its errors, in words for
-    more and less room.
+    """Return the name of a panel with its number of samples and its errors, in words
+    for more and less room.
     """
     curves = [curve for curve in display.curves if panel in (curve.panel, curve.model)]
     statistics = curves[0].statistics

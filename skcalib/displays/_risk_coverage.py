@@ -55,7 +55,7 @@ class RiskCoverageCurve(NamedTuple):
     Parameters
     ----------
     answered : ndarray of shape (m,)
-        Share of the rows that is answered, in increasing order.
+        Share of the samples that is answered, in increasing order.
     error, low, high : ndarray of shape (m,)
         Share of errors among the answers, and its interval.
     certified : CertifiedThreshold or None
@@ -70,21 +70,21 @@ class RiskCoverageCurve(NamedTuple):
 
 
 class RiskCoverageDisplay(FromEstimator):
-    """Share of errors among the answers, against the share of answers.
+    """Share of errors among the answers against the share of answers.
 
-    The most certain samples are answered first.
+    The most confident samples are answered first.
 
-    A curve that rises from near 0 belongs to a model that knows what it does not know.
-    The point marks the threshold of `certified_threshold`: it keeps the target with the
-    confidence level, while the intervals of the curve hold one by one. The point that
-    is read off where the curve meets the target breaks it in every second case.
+    A curve that starts near 0 and rises belongs to a model that knows what it does not
+    know. The point marks the threshold of `certified_threshold`, which keeps the target
+    at the confidence level, while the intervals of the curve hold only pointwise. A
+    point read off where the curve meets the target would break it in every second case.
 
     Parameters
     ----------
     curves : dict of RiskCoverageCurve by name
         One for each model; the name of a single one may be None.
     n_rows : int
-        Number of rows.
+        Number of samples.
     confidence_level : float
         Coverage of each interval, in (0, 1).
     target : float, default=None
@@ -162,7 +162,7 @@ class RiskCoverageDisplay(FromEstimator):
         plot_options: dict[str, Any] | None = None,
         **options: Any,
     ) -> Self:
-        """Draw errors against answers.
+        """Draw the error rate against the share of answers.
 
         Parameters
         ----------
@@ -171,7 +171,7 @@ class RiskCoverageDisplay(FromEstimator):
         y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of such
             Probabilities in [0, 1]; a dict draws several models, by name.
         target : float, default=None
-            Largest share of errors among the answers: its line and the certified point
+            Largest share of errors among the answers. Its line and the certified point
             are drawn.
         confidence_level : float, default=0.9
             Coverage of each interval, in (0, 1), and the confidence of the certified
@@ -179,7 +179,7 @@ class RiskCoverageDisplay(FromEstimator):
         name : str, default=None
             Name of the model in the title.
         ax : Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None creates a figure.
         plot_options : dict, default=None
             Options of `plot`.
         **options : dict
@@ -194,8 +194,7 @@ class RiskCoverageDisplay(FromEstimator):
         Raises
         ------
         ValueError
-            For labels and probabilities that do not fit together, or a target outside
-            (0, 1).
+            If labels and probabilities are inconsistent, or a target outside (0, 1).
         """
         curves = {}
         promise = "error_when_answered"
@@ -236,12 +235,12 @@ class RiskCoverageDisplay(FromEstimator):
         target_kw: dict[str, Any] | None = None,
         legend_kw: dict[str, Any] | None = None,
     ) -> Self:
-        """Draw the stored numbers.
+        """Draw the stored results.
 
         Parameters
         ----------
         ax : Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None creates a figure.
         legend : bool, default=True
             Whether bands, points and the target are explained. Names of models are
             written in any case.
@@ -252,7 +251,7 @@ class RiskCoverageDisplay(FromEstimator):
         Returns
         -------
         display : RiskCoverageDisplay
-            Itself, with the artists as attributes.
+            The display, with the artists as attributes.
         """
         frame = pair_frame(ax)
         (axes,) = frame.axes

@@ -30,19 +30,18 @@ if TYPE_CHECKING:
 
 
 class SegmentDisplay:
-    """Forest plot of the worst segments: bias of each, with its interval.
+    """Forest plot of the worst segments: bias of each with its interval.
 
-    The segment with the largest statistic stands at the top. Filled marks are
-    significant after the adjustment for all segments that were looked at. Several
-    models, such as a global map and a multicalibrated one, are compared in the worst
-    segments of the first. Make it with `from_predictions`, `from_estimator` or
-    `from_result`.
+    The segment with the largest statistic is at the top. Filled markers are significant
+    after adjustment for all segments tested. Several models, such as a global map and a
+    multicalibrated one, are compared on the worst segments of the first. Create it with
+    `from_predictions`, `from_estimator` or `from_result`.
 
     Parameters
     ----------
     results : dict
-        Results of `segment_calibration_test` with the same columns, by the name of the
-        model; the name of a single one may be None.
+        Results of `segment_calibration_test` with the same columns, by model name; the
+        name of a single one may be None.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
 
@@ -53,8 +52,8 @@ class SegmentDisplay:
     figure_ : Figure
         The figure.
     intervals_ : list of ErrorbarContainer
-        Intervals and marks, model by model: those of the significant segments, then the
-        others. A kind without segments is left out.
+        Intervals and markers, model by model: those of significant segments, then the
+        others. Empty kinds are omitted.
     legend_ : Legend or None
         The legend.
 
@@ -108,7 +107,7 @@ class SegmentDisplay:
         plot_options: dict[str, Any] | None = None,
         **options: Any,
     ) -> Self:
-        """Test the segments and draw the worst.
+        """Test the segments and draw the worst of them.
 
         Parameters
         ----------
@@ -123,7 +122,7 @@ class SegmentDisplay:
         confidence_level : float, default=0.9
             Coverage of each interval, in (0, 1).
         ax : Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None creates a figure.
         plot_options : dict, default=None
             Options of `plot`.
         **options : dict
@@ -137,7 +136,7 @@ class SegmentDisplay:
         Raises
         ------
         ValueError
-            For labels, probabilities or columns that do not fit together.
+            If labels, probabilities or columns are inconsistent.
         """
         level = check_confidence_level(confidence_level)
         models = named_models(y_proba, name)
@@ -162,15 +161,15 @@ class SegmentDisplay:
         Parameters
         ----------
         estimator : classifier or dict of classifiers by name
-            Fitted, with `predict_proba`.
+            Fitted classifiers with `predict_proba`.
         X : array-like or DataFrame of shape (n, n_features)
-            Rows that the classifier was not fitted on.
+            Samples that the classifier was not fitted to.
         y : array-like of shape (n,)
             Labels.
         columns : array-like or DataFrame of shape (n, n_columns), default=None
-            Columns to look for segments in; None means `X`.
+            Columns in which to search for segments; None means `X`.
         name : str, default=None
-            Name of the model in the picture; None means the name of its class.
+            Name of the model in the figure; None means the name of its class.
         **options : dict
             Options of `from_predictions`.
 
@@ -200,18 +199,18 @@ class SegmentDisplay:
         ax: Axes | None = None,
         **plot_options: Any,
     ) -> Self:
-        """Draw what `segment_calibration_test` has returned.
+        """Draw the result of `segment_calibration_test`.
 
         Parameters
         ----------
         result : SegmentTestResult or dict of such
-            One result, or several with the same columns by the name of the model.
+            One result, or several with the same columns by model name.
         name : str, default=None
             Name of the model in the title.
         confidence_level : float, default=0.9
             Coverage of each interval, in (0, 1).
         ax : Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None creates a figure.
         **plot_options : dict
             Options of `plot`.
 
@@ -223,7 +222,7 @@ class SegmentDisplay:
         Raises
         ------
         ValueError
-            If the results are not about the same segments.
+            If the results are not for the same segments.
         """
         level = check_confidence_level(confidence_level)
         results = named_models(result, name)
@@ -252,13 +251,13 @@ class SegmentDisplay:
         Parameters
         ----------
         ax : Axes, default=None
-            Where to draw; None makes a figure that is high enough.
+            Axes to draw on; None creates a figure that is tall enough.
         significance_level : float, default=0.05
-            A segment has a filled mark where its adjusted p-value is below it.
+            A segment has a filled marker if its adjusted p-value is below this level.
         max_segments : int, default=15
-            Most segments that are shown.
+            Maximum number of segments to show.
         legend : bool, default=True
-            Whether there is a legend.
+            Whether to draw a legend.
         bar_kw, legend_kw : dict, default=None
             Keywords of the artists (`Axes.errorbar` and `legend`) that replace the
             defaults.
@@ -266,7 +265,7 @@ class SegmentDisplay:
         Returns
         -------
         display : SegmentDisplay
-            Itself, with the artists as attributes.
+            The display, with the artists as attributes.
         """
         first = next(iter(self.results.values())).segments
         shown = first.segment[: check_int(max_segments, "max_segments")].tolist()

@@ -49,7 +49,8 @@ class ValidityCurve(NamedTuple):
     model : str
         Name of the model.
     kind : {"marginal", "conditional"}
-        Share of the rows, or of the repeats in which every bin is within the tolerance.
+        Share of the samples, or of the repeats in which every bin is within the
+        tolerance.
     epsilons, validity, standard_error : ndarray of shape (n_epsilons,)
         Tolerances, validity, and the standard deviation of the mean over repeats, which
         is 0 for a single sample.
@@ -69,10 +70,11 @@ class ValidityCurve(NamedTuple):
 
 
 class ValidityDisplay(FromEstimator):
-    """Validity plot: share of samples whose forecast is within each tolerance.
+    """Validity plot: share of samples whose prediction is within each tolerance.
 
-    Suits binned models, whose forecasts take few values. Make it with `from_estimator`,
-    `from_predictions`, or `from_repeats` for means over repeated experiments.
+    Suits binned models, whose predictions take few values. Create it with
+    `from_estimator`, `from_predictions`, or `from_repeats` for means over repeated
+    experiments.
 
     Parameters
     ----------
@@ -81,7 +83,7 @@ class ValidityDisplay(FromEstimator):
     guarantees : dict, default=None
         Points (epsilons, confidence levels) of the theorem's curve by kind.
     guarantee_label : str, default="guarantee"
-        What the legend calls it.
+        Its name in the legend.
 
     Attributes
     ----------
@@ -96,7 +98,7 @@ class ValidityDisplay(FromEstimator):
     guarantee_lines_ : list of Line2D
         The theorem's curves, one per panel.
     epsilon_lines_ : list of Line2D
-        The marks of the tolerance, one per panel if there is one.
+        The markers of the tolerance, one per panel if given.
     legend_ : Legend or None
         The legend.
 
@@ -153,7 +155,7 @@ class ValidityDisplay(FromEstimator):
         name: str | None = None,
         **options: Any,
     ) -> Self:
-        """Draw the exact validity curves of one sample.
+        """Draw the exact validity curves of one data set.
 
         Parameters
         ----------
@@ -162,8 +164,8 @@ class ValidityDisplay(FromEstimator):
         y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of such
             Probabilities in [0, 1]; a dict draws several models, by name.
         kind : {"marginal", "conditional", "both"}, default="marginal"
-            Share of the rows, whether every bin is within the tolerance, or a panel for
-            each.
+            Share of the samples within the tolerance, whether every bin is within it,
+            or a panel for each.
         name : str, default=None
             Name of the model in the legend.
         **options : dict
@@ -212,29 +214,30 @@ class ValidityDisplay(FromEstimator):
             Labels and probabilities of each repeat; a dict holds several models, by
             name.
         kind : {"marginal", "conditional", "both"}, default="marginal"
-            Mean share of the rows within the tolerance, share of the repeats in which
-            every bin is, or a panel each.
+            Mean share of the samples within the tolerance, share of the repeats in
+            which every bin is, or a panel for each.
         epsilons : array-like, default=None
-            Tolerances in increasing order; None is 0 to 0.2, and the exact steps for a
-            single repeat.
+            Tolerances in increasing order; None means 0 to 0.2, and the exact steps for
+            a single repeat.
         n_samples, n_bins : int, default=None
-            Calibration rows and bins of uniform-mass binning, whose guarantee is then
-            drawn as well.
+            Calibration samples and bins of uniform-mass binning, whose guarantee is
+            then also drawn.
         name : str, default=None
             Name of the model in the legend.
         binning : BaseBinning, int or None, default=None
-            Bins in which forecasts are compared with events; None is `UniqueScores`.
+            Bins in which predictions are compared with events; None means
+            `UniqueScores`.
         multiclass : {"auto", "top_label"}, default="auto"
             See `calibration_error`.
         pos_label : int, float, bool or str, default=None
-            The event; None is the greater of two labels, the second column of
-            `predict_proba`.
+            Label of the event. None means the greater of two labels, the second column
+            of `predict_proba`.
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         sample_weight : array-like of shape (n,), default=None
-            Weights, which count as repeated rows; for a single repeat.
+            Weights, which count as repeated samples; for a single repeat.
         ax : Axes or array of Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None creates a figure.
         **plot_options : dict
             Options of `plot`.
 
@@ -298,14 +301,14 @@ class ValidityDisplay(FromEstimator):
         Parameters
         ----------
         ax : Axes or array of Axes, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None creates a figure.
         epsilon : float, default=None
             A tolerance that is marked. The legend then gives the share within it for
             each curve.
         max_epsilon : float, default=None
             Largest tolerance shown; None is where the curves have reached 1.
         legend : bool, default=True
-            Whether there is a legend.
+            Whether to draw a legend.
         line_kw, band_kw, guarantee_kw, epsilon_kw, legend_kw : dict, default=None
             Keywords of the artists (`Axes.plot`, `Axes.fill_between`, `Axes.plot`,
             `Axes.axvline` and `legend`) that replace the defaults.
@@ -313,7 +316,7 @@ class ValidityDisplay(FromEstimator):
         Returns
         -------
         display : ValidityDisplay
-            Itself, with the artists as attributes.
+            The display, with the artists as attributes.
 
         Raises
         ------

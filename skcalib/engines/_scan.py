@@ -15,22 +15,22 @@ _PARQUET = (".parquet", ".pq")
 def scan(path: str | Path | Sequence[str | Path]) -> Any:
     r"""Open a Parquet or CSV file, or many of them, as a lazy DuckDB table.
 
-    The metadata of many Parquet files say that there is no NaN, even if there is.
-    DuckDB trusts them, and its filters then keep NaN. This function switches that off.
+    The metadata of many Parquet files claim that there is no NaN even if there is.
+    DuckDB trusts them, and its filters then keep NaN. This function disables that.
 
     Parameters
     ----------
     path : str or Path
         A file, or a glob such as ``"log/*.parquet"``. Names that end in ``.parquet`` or
-        ``.pq`` are Parquet, others CSV with a header (compressed ones too). A path that
-        exists is that file. Folders such as ``country=FR`` are a column, unless the
-        files have one of that name. Parquet files whose types differ get the wider
-        type.
+        ``.pq`` are Parquet, others CSV with a header (compressed ones too). An existing
+        path is taken literally. Folders such as ``country=FR`` become a column, unless
+        the files have a column of that name. If types differ between Parquet files, the
+        wider type is used.
 
     Returns
     -------
     relation : duckdb.DuckDBPyRelation
-        The table, on DuckDB's default connection, whose settings hold:
+        The table, on DuckDB's default connection, whose settings apply:
         ``duckdb.sql("SET memory_limit = '1GB'")``.
 
     Raises
@@ -38,7 +38,7 @@ def scan(path: str | Path | Sequence[str | Path]) -> Any:
     ImportError
         Without DuckDB.
     FileNotFoundError
-        If there is no such file.
+        If no file matches.
     ValueError
         If DuckDB cannot read it, or a CSV header names a column twice.
 

@@ -50,10 +50,10 @@ def clear_errors():
 
 
 class PredictionTable:
-    """Predictions of one event with their labels, in any table that Narwhals knows.
+    """Predictions of one event with their labels, in any table that Narwhals supports.
 
-    Lazy tables (DuckDB, Polars, Dask, Ibis, Spark) stay where they are: what is fetched
-    is sums.
+    Lazy tables (DuckDB, Polars, Dask, Ibis, Spark) stay where they are: only sums are
+    fetched.
 
     Parameters
     ----------
@@ -67,20 +67,19 @@ class PredictionTable:
     weight : str, default=None
         Column of weights, which count as repeated rows.
     by : str or list of str, default=None
-        Columns of segments: results are then dicts by segment. NULL is a segment of its
-        own, with the key None; several columns give tuples.
+        Columns of segments: results are then dicts by segment. NULL is its own segment,
+        with the key None; several columns give tuples.
     pos_label : object, default=None
-        The label that is the event. None takes 0 and 1, or booleans.
+        The label of the event. None expects 0 and 1, or booleans.
     on_invalid : {"raise", "drop"}, default="raise"
-        What to do with rows that have no valid score, label or weight: see
-        `invalid_rows`.
+        What to do with rows without a valid score, label or weight: see `invalid_rows`.
 
     Raises
     ------
     TypeError
-        If `data` is not a table that Narwhals knows.
+        If `data` is not a table that Narwhals supports.
     ValueError
-        For a column that is not there, or of a wrong type.
+        If a column does not exist or has a wrong type.
 
     See Also
     --------
@@ -162,8 +161,8 @@ class PredictionTable:
         Returns
         -------
         table : PredictionTable
-            Its score is the largest of a row, its event that the class of the first
-            such column is the label.
+            The score is the largest probability of a row; the event is that its class
+            (the first, if tied) is the label.
 
         Raises
         ------
@@ -236,7 +235,7 @@ class PredictionTable:
         Returns
         -------
         tables : dict of PredictionTable
-            By class, in the order of `classes`.
+            One table per class, in the order of `classes`.
 
         Raises
         ------

@@ -129,11 +129,12 @@ def calibration_by_cluster(
     sample_weight: ArrayLike | None = None,
     pos_label: int | float | bool | str | None = None,
 ) -> CalibrationByCluster:
-    """Calibration of a model in each hospital, on average, and in a new hospital.
+    """Calibration of a model in each cluster, on average, and in a new cluster.
 
-    Each cluster has its ratio of observed to expected events, calibration in the large
-    and slope. A random-effects model pools them. Its prediction interval says what a
-    cluster that was not in the study may find.
+    The ratio of observed to expected events, calibration-in-the-large and slope are
+    estimated for each cluster, such as a hospital, and pooled with a random-effects
+    model. Its prediction interval shows what to expect in a cluster that was not in the
+    study.
 
     Parameters
     ----------
@@ -142,22 +143,22 @@ def calibration_by_cluster(
     y_proba : array-like of shape (n,), (n, 1) or (n, 2)
         Probabilities in [0, 1].
     clusters : array-like of shape (n,)
-        Cluster of each sample: its hospital, country or study. Samples of one cluster
-        are independent, given the cluster. More than 30 floats that are not whole
-        numbers are measurements, and refused.
+        Cluster of each sample: its hospital, country or study. Samples are assumed
+        independent given the cluster. More than 30 distinct non-integer floats are
+        treated as measurements and rejected.
     confidence_level : float, default=0.95
         Coverage of each interval, in (0, 1); 0.95 is what reports of prediction models
         have.
     sample_weight : array-like of shape (n,), default=None
         Weights, which count as repeated samples.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of
+        Label of the event. None means the greater of two labels, the second column of
         `predict_proba`.
 
     Returns
     -------
     table : CalibrationByCluster
-        One row for each cluster, and the dicts `pooled`, `between` and `prediction`.
+        One row per cluster, and the dicts `pooled`, `between` and `prediction`.
 
     Raises
     ------

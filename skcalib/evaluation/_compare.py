@@ -1,4 +1,4 @@
-"""Models side by side on the same rows: proper scores and calibration errors, with
+"""Models side by side on the same samples: proper scores and calibration errors, with
 paired differences.
 """
 
@@ -205,42 +205,43 @@ def compare(
     labels: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> ModelComparison:
-    """Compare models on the same rows by proper scores and calibration errors.
+    """Compare models on the same samples by proper scores and calibration errors.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         Labels.
     models : dict or DataFrame
-        From names to probabilities of these rows, of shape (n,), (n, 2) or (n, K); two
-        or more. Each column of a data frame is a model. A recalibrated model is one, with its probabilities for rows that the
-        recalibrator was not fitted to.
+        Two or more models: probabilities for these samples by name, of shape (n,), (n,
+        2) or (n, K). Each column of a data frame is a model. A recalibrated model needs
+        probabilities for samples that the recalibrator was not fitted to.
     metrics : sequence of str and callable, default=("log_loss", "brier_score", "squared_calibration_error")
         Names (those of `get_scorer_names` without ``neg_``), metrics of this library,
         and functions ``metric(y_true, y_proba, sample_weight=...)``; a
         `functools.partial` sets options. Smaller is better.
     reference : str, default=None
-        The model that the others are compared with; None is the first.
+        The model with which the others are compared; None means the first.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     n_resamples : int, default=999
-        Number of draws behind the interval of an error, and of resamples behind a
-        function of your own; as many as `calibration_test` draws.
+        Number of draws for the interval of an error, or of resamples for a function of
+        your own; the same as in `calibration_test`.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
-        What weights are. "frequency": they count rows, a weight of 2 is two rows.
-        "importance": each row was seen once and stands for more or fewer (a sampling
-        correction).
+        Meaning of the weights. "frequency": a weight of 2 means two identical samples.
+        "importance": each sample was observed once and represents more or fewer (a
+        sampling correction).
     clusters : array-like of shape (n,), default=None
-        Rows that are not independent (of one patient or match) have the same entry.
+        Cluster of each sample: dependent samples (of one patient or match) share a
+        value.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of
+        Label of the event. None means the greater of two labels, the second column of
         `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
     random_state : int, RandomState instance or None, default=None
-        Seed of the draws.
+        Seed for the random draws.
 
     Returns
     -------
@@ -248,8 +249,8 @@ def compare(
         A table with a row for each metric and model:
         `model, metric, estimate, low, high, difference, difference_low, difference_high, pvalue, adjusted_pvalue, reason`.
         A difference is the model minus the reference. P-values are adjusted (Holm) over
-        the models of a metric. `to_frame`, `to_markdown` and `to_latex` write it;
-        `print` says it.
+        the models of each metric. `to_frame`, `to_markdown` and `to_latex` convert the
+        table; ``print`` describes it in words.
 
     Raises
     ------
@@ -261,21 +262,21 @@ def compare(
     Warns
     -----
     UserWarning
-        For weights that are not integers with ``weight_type="frequency"``.
+        If weights are not integers and ``weight_type="frequency"``.
 
     See Also
     --------
     skcalib.displays.ComparisonDisplay : The differences as a picture.
-    skcalib.monitoring.calibration_change : Other rows, before and after.
+    skcalib.monitoring.calibration_change : Other samples, before and after.
 
     Notes
     -----
     The proper scores are means over rows. The test of a difference is that of the mean
-    of the rows' differences, with a Student quantile. With `clusters` the variance is
-    that of their jackknifed sums (CR3), with Satterthwaite's degrees of freedom at the
-    correlation within clusters that the differences show. Clusters that are worth fewer
-    than three of equal size give NaN, and `reason` says so. The interval of a Brier
-    score itself is the gamma interval of `calibration_summary`.
+    of the samples' differences, with a Student quantile. With `clusters` the variance
+    is that of their jackknifed sums (CR3), with Satterthwaite's degrees of freedom at
+    the correlation within clusters that the differences show. Clusters that are worth
+    fewer than three of equal size give NaN, and `reason` says so. The interval of a
+    Brier score itself is the gamma interval of `calibration_summary`.
 
     The signed square, "squared_calibration_error", is a mean of r_i r_j over pairs of
     rows in a bin, r = y - s (of different clusters, with `clusters`). The variance of
@@ -445,8 +446,8 @@ class _Line(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """The rows of all models, and how they are compared: the arguments of metrics, and
-    those of intervals.
+    """The samples of all models, and how they are compared: the arguments of metrics,
+    and those of intervals.
     """
 
     y_true: object
@@ -568,7 +569,7 @@ class _Rows(NamedTuple):
         return intervals, difference
 
     def _kept(self, data):
-        """Return the rows of positive weight, and their clusters."""
+        """Return the samples of positive weight, and their clusters."""
         kept = data.kept
         cluster = self.options["clusters"]
         if cluster is None:
@@ -612,7 +613,7 @@ class _Rows(NamedTuple):
         )
 
     def _each_copy_a_row(self, data):
-        """Return the rows, each as often as its weight counts it."""
+        """Return the samples, each as often as its weight counts it."""
         if data.sample_weight is None or self.options["weight_type"] != "frequency":
             return data
         copies = data.sample_weight.astype(np.intp)

@@ -35,18 +35,18 @@ def recalibration_gain(
     labels: ArrayLike | None = None,
     verbose: bool = False,
 ) -> IntervalEstimate:
-    """Out-of-fold gain of recalibrating, in a proper score, with an interval.
+    """Out-of-fold gain from recalibrating, in a proper score, with an interval.
 
-    The recalibrator is fitted on all folds but one and judged on that one. For K
-    classes this measures how far all probabilities together are off (canonical
-    calibration), where binned errors look at one class at a time.
+    The recalibrator is fitted to all folds but one and evaluated on that one. For K
+    classes, this measures the miscalibration of all probabilities jointly (canonical
+    calibration), whereas binned errors consider one class at a time.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         Labels.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
-        Probabilities in [0, 1], of rows that the model was not fitted on.
+        Probabilities in [0, 1], for data that the model was not fitted to.
     recalibrator : estimator, default=None
         An object with ``fit(scores, y)`` and ``predict_proba(scores)``; None means
         ``StackedRecalibrator()``.
@@ -55,36 +55,37 @@ def recalibration_gain(
         "brier" is (s - y)^2 for two classes and the sum of it over the classes for
         more.
     cv : int, splitter or iterable of (train, test), default=5
-        Folds that predict every row once. An int makes random folds that depend on the
-        rows alone. They are not stratified: equal frequencies in all folds would make
-        the gain too good. Each class of two rows or more is in every training part.
+        Folds in which every sample is predicted once. An int makes random folds that
+        depend only on the samples. They are not stratified: equal frequencies in all
+        folds would make the gain too large. Each class with at least two samples is in
+        every training set.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated rows.
+        Weights, which count as repeated samples.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of
+        Label of the event. None means the greater of two labels, the second column of
         `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
     verbose : bool, default=False
-        Whether standard error gets a line for each fit.
+        Whether to write a line to standard error for each fit.
 
     Returns
     -------
     gain : IntervalEstimate
-        Named tuple (estimate, low, high): the mean loss of the probabilities as they
-        are, minus that of the recalibrated ones. Above 0 recalibration helps; it may be
-        below 0, where there is nothing to gain and the fit adds noise.
+        Named tuple (estimate, low, high): the mean loss of the original probabilities
+        minus that of the recalibrated ones. Above 0, recalibration helps. It may be
+        below 0 if there is nothing to gain and the fit adds noise.
 
     Raises
     ------
     ValueError
         If labels and scores differ in length or are empty, a label is unknown, a score
         is missing or outside [0, 1], or weights are negative or all zero. Also if the
-        splitter does not put every row into exactly one test fold.
+        splitter does not put each sample into exactly one test fold.
     TypeError
-        If `recalibrator` cannot fit and predict.
+        If `recalibrator` does not have `fit` and `predict_proba`.
 
     See Also
     --------
@@ -93,11 +94,11 @@ def recalibration_gain(
 
     Notes
     -----
-    The interval is the normal one of the mean of the rows' gains, widened by the noise
-    of the fits. One probability of 0 for an event makes it wide, for the log-loss. If a
-    fold's training rows hold one class only, its gain counts as 0. With 1 % events the
-    gains of the rows are skewed: in 1,000 rows an interval of .9 covers in .82 to .92
-    of samples.
+    The interval is the normal one of the mean of the samples' gains, widened by the
+    noise of the fits. One probability of 0 for an event makes it wide, for the
+    log-loss. If a fold's training samples hold one class only, its gain counts as 0.
+    With 1 % events the gains of the samples are skewed: in 1,000 rows an interval of .9
+    covers in .82 to .92 of samples.
 
     References
     ----------
@@ -141,11 +142,11 @@ def recalibration_gain(
 
 
 def recalibrated_by_fold(recalibrator, fold, columns, codes, groups=None):
-    """Return all rows' probabilities, of the form of a metric's scores, by a
+    """Return all samples' probabilities, of the form of a metric's scores, by a
     recalibrator fitted to a fold's others.
 
     Unchanged where these are all of one class. A recalibrator of groups is given the
-    group of each row.
+    group of each sample.
     """
     is_binary = columns.shape[1] == 1
     if len(np.unique(codes[fold.train])) < 2:

@@ -30,18 +30,18 @@ def refinement_loss(
     pos_label: int | float | bool | str | None = None,
     labels: ArrayLike | None = None,
 ) -> float:
-    """Loss that is left after recalibration: what only a better model can lower.
+    """Loss that remains after recalibration, which only a better model can reduce.
 
     A proper score is the sum of a calibration error, which recalibration removes, and
-    this part. A model that will be recalibrated anyway is best chosen, and stopped, by
-    its refinement loss.
+    this part. If a model will be recalibrated anyway, select it, and stop its training,
+    by its refinement loss.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         Labels.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
-        Probabilities in [0, 1], of samples that the model was not fitted on.
+        Probabilities in [0, 1], for data that the model was not fitted to.
     loss : {"log", "brier"}, default="log"
         "log" is the log-loss in nats, of probabilities clipped to [2^-52, 1 - 2^-52];
         "brier" is (s - y)^2 for two classes and the sum of it over the classes for
@@ -51,13 +51,13 @@ def refinement_loss(
         ``StackedRecalibrator()``.
     cv : int, splitter, iterable of (train, test) or None, default=5
         Folds that predict every sample once, as in `recalibration_gain`. None fits the
-        recalibrator to the very samples that it is judged on. That suits a map with
-        one parameter, such as ``TemperatureScaling``, where epochs are compared: the
-        optimism is the same for each of them, and folds would only add noise.
+        recalibrator to the same samples on which it is evaluated. This suits a map with
+        one parameter, such as ``TemperatureScaling``, for comparing epochs: the
+        optimism is the same for each epoch, and folds would only add noise.
     sample_weight : array-like of shape (n,), default=None
         Weights, which count as repeated samples.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of
+        Label of the event. None means the greater of two labels, the second column of
         `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
@@ -72,9 +72,9 @@ def refinement_loss(
     ValueError
         If labels and scores differ in length or are empty, a label is unknown, a score
         is missing or outside [0, 1], or weights are negative or all zero. Also if the
-        splitter does not put every sample into exactly one test fold.
+        splitter does not put each sample into exactly one test fold.
     TypeError
-        If `recalibrator` cannot fit and predict.
+        If `recalibrator` does not have `fit` and `predict_proba`.
 
     See Also
     --------

@@ -89,26 +89,27 @@ def validation_sample_size(
     net_benefit_width: float = 0.2,
     confidence_level: float = 0.95,
 ) -> ValidationSampleSize:
-    """Number of samples for a validation study whose intervals are narrow enough.
+    """Sample size for a validation study with sufficiently narrow intervals.
 
     Parameters
     ----------
     y_proba : array-like of shape (m,), (m, 1) or (m, 2)
-        A sample of the risks that are expected in the study: of a pilot study, of the
+        A sample of the risks expected in the study: from a pilot study, from the
         development data, or drawn from a distribution.
     oe_width : float, default=0.2
-        Wanted width of the interval of the ratio of observed to expected events, at a
+        Desired width of the interval of the ratio of observed to expected events, at a
         ratio of 1.
     slope_width : float, default=0.2
-        Wanted width of the interval of the calibration slope, at a slope of 1.
+        Desired width of the interval of the calibration slope, at a slope of 1.
     auc_width : float, default=0.1
-        Wanted width of the interval of the area under the ROC curve.
+        Desired width of the interval of the area under the ROC curve.
     auc : float, default=None
-        Expected area in (0.5, 1); None is that of a calibrated model with these risks.
+        Expected AUC in (0.5, 1); None means that of a calibrated model with these
+        risks.
     threshold : float, default=None
-        Decision threshold in (0, 1) for the net benefit; None leaves it out.
+        Decision threshold in (0, 1) for the net benefit; None omits it.
     net_benefit_width : float, default=0.2
-        Wanted width of the interval of the standardised net benefit, which is 1 for a
+        Desired width of the interval of the standardised net benefit, which is 1 for a
         perfect model.
     confidence_level : float, default=0.95
         Coverage of each interval, in (0, 1); 0.95 is what reports of prediction models

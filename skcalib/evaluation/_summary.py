@@ -68,7 +68,7 @@ class CalibrationSummary(ResultTable):
     Parameters
     ----------
     n, n_events : float
-        Number of rows and of events; with weights that count rows their sums.
+        Number of samples and of events; with weights that count rows their sums.
     mean_score, event_frequency : float
         Mean probability and share of events, weighted.
     observed_expected : IntervalEstimate
@@ -97,7 +97,8 @@ class CalibrationSummary(ResultTable):
     n_extreme : float
         Rows whose score is exactly 0 or 1; with weights that count rows their sum.
     inner_slope : IntervalEstimate
-        The slope of the other rows; the same as `slope` where there are no such scores.
+        The slope of the other samples; the same as `slope` where there are no such
+        scores.
     confidence_level : float
         Coverage of each interval, in (0, 1).
     n_clusters : int or None
@@ -199,57 +200,58 @@ def calibration_summary(
     labels: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> CalibrationSummary:
-    """Calibration, accuracy and discrimination for a report, with intervals.
+    """Calibration, accuracy and discrimination of a model, with intervals.
 
-    They are those of R's ``val.prob`` and of the guideline TRIPOD+AI [1]_. Printed, the
-    result is a paragraph to cite.
+    The statistics are those of R's ``val.prob`` and of the TRIPOD+AI guideline [1]_.
+    ``print`` writes the result as a paragraph for a paper.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         Labels.
     y_proba : array-like of shape (n,) or (n, 2)
-        Probabilities in [0, 1], of rows that the model was not fitted on.
+        Probabilities in [0, 1], for data that the model was not fitted to.
     confidence_level : float, default=0.95
-        Coverage of each interval, in (0, 1); 0.95 is what reports of prediction models
-        have.
+        Coverage of each interval, in (0, 1); 0.95 is usual in reports on prediction
+        models.
     n_resamples : int, default=199
-        Number of draws of labels behind the intervals of `ici`, `e50`, `e90` and
-        `emax`: few, since each draw fits a smooth curve.
+        Number of label draws for the intervals of `ici`, `e50`, `e90` and `emax`. It is
+        small because each draw fits a smooth curve.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
-        What weights are. "frequency": they count rows, a weight of 2 is two rows.
-        "importance": each row was seen once and stands for more or fewer (a sampling
-        correction).
+        Meaning of the weights. "frequency": a weight of 2 means two identical samples.
+        "importance": each sample was observed once and represents more or fewer (a
+        sampling correction).
     clusters : array-like of shape (n,), default=None
-        Rows that are not independent (of one patient or centre) have the same entry.
+        Cluster of each sample: dependent samples (of one patient or centre) share a
+        value.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of
+        Label of the event. None means the greater of two labels, the second column of
         `predict_proba`.
     labels : array-like of shape (2,), default=None
         The sorted labels of the columns.
     random_state : int, RandomState instance or None, default=None
-        Seed of the draws.
+        Seed for the random draws.
 
     Returns
     -------
     summary : CalibrationSummary
-        Frozen object with one `IntervalEstimate` a number, ``to_frame()`` and sentences
-        as ``str``.
+        Frozen object with one `IntervalEstimate` per statistic, ``to_frame()``, and a
+        paragraph of text as ``str``.
 
     Raises
     ------
     ValueError
-        For labels, probabilities, weights or clusters that do not fit together, more
-        than two classes, and one cluster.
+        If labels, probabilities, weights or clusters are inconsistent, more than two
+        classes, and one cluster.
 
     Warns
     -----
     UserWarning
-        For weights that are not integers with ``weight_type="frequency"``, for clusters
-        with few expected events, and for scores of exactly 0 or 1, whose clipping
-        decides the slope.
+        If weights are not integers and ``weight_type="frequency"``, if clusters have
+        few expected events, or if scores of exactly 0 or 1 determine the slope by their
+        clipping.
 
     See Also
     --------
@@ -261,8 +263,8 @@ def calibration_summary(
     Notes
     -----
     The smooth curve is R's ``loess(y ~ s)``, as in [2]_: parabolas over the nearest 75
-    % of the rows. Scores are pooled to at most 128 before, and the curve is computed at
-    these. It is R's to all digits where R computes its curve too; R interpolates in
+    % of the samples. Scores are pooled to at most 128 before, and the curve is computed
+    at these. It is R's to all digits where R computes its curve too; R interpolates in
     between and goes to the outermost rows, so that the ICI differs by about .0005, and
     an Emax more. Where a parabola leaves [0, 1] the curve is cut here, and not in R.
     `ici`, `e50`, `e90` and `emax` are above 0 also for calibrated scores, by the noise
@@ -276,9 +278,9 @@ def calibration_summary(
     carry the loss [3]_, and allows below for rows without a loss. That of the area is
     Newcombe's method 5 [4]_, longer where DeLong's variance is larger. Slope and
     intercept have those of `calibration_slope_intercept`. With clusters or importance
-    weights numbers of rows are divided by the design effect, and the area has DeLong's
-    variance on the scale of log-odds. This area, and the scaled Brier score, have no
-    limits below 10 events or other rows.
+    weights numbers of samples are divided by the design effect, and the area has
+    DeLong's variance on the scale of log-odds. This area, and the scaled Brier score,
+    have no limits below 10 events or other samples.
 
     How often these intervals cover stands in the guide, "Do the guarantees hold?".
 
@@ -385,7 +387,7 @@ def calibration_summary(
 
 
 def _inner_rows(task, rows, is_extreme, numbers, reasons):
-    """Return U, its p-value and R^2, and the slope, of the rows whose scores are
+    """Return U, its p-value and R^2, and the slope, of the samples whose scores are
     neither 0 nor 1; warn where there are others.
     """
     slope = numbers.get("slope", _UNDEFINED)
@@ -510,7 +512,7 @@ def _distances(task, hypotheses, tail):
 
 
 class SummaryRows(NamedTuple):
-    """The rows of a summary, and what decides the variance of their means."""
+    """The samples of a summary, and what decides the variance of their means."""
 
     scores: np.ndarray
     labels: np.ndarray

@@ -108,12 +108,12 @@ def to_javascript(
     Parameters
     ----------
     recalibrator : recalibrator
-        A fitted recalibrator that has a map: any of this package but a
+        A fitted recalibrator that has a map: any of this package except a
         `MulticalibratedRecalibrator` with rounds, a `UniformMassBinning` with
-        ``randomize=True`` and a `GroupwiseRecalibrator` whose groups a function makes.
-        Or a `CertifiedThresholdClassifier` around one in a `FrozenEstimator`. Or a dict
-        from segment to recalibrator, as `PredictionTable(by=...).fit` returns it: the
-        segment is the second argument then, and others give NaN.
+        ``randomize=True``, and a `GroupwiseRecalibrator` whose groups are computed by a
+        function. Or a `CertifiedThresholdClassifier` around one in a `FrozenEstimator`.
+        Or a dict from segment to recalibrator, as `PredictionTable(by=...).fit` returns
+        it: the segment is then the second argument, and unknown segments give NaN.
     name : str, default="calibrate"
         Name of the function.
 
@@ -122,14 +122,14 @@ def to_javascript(
     text : str
         The statement ``const calibrate = ...;``. For two classes the function takes the
         positive class's probability (its log-odds with ``input="logit"``) and returns
-        its calibrated probability; for K classes it takes and returns arrays. Where
-        groups are given its second argument is the group. Of a
-        `CertifiedThresholdClassifier` the result is the label that `predict` gives.
+        its calibrated probability; for K classes it takes and returns arrays. If groups
+        are given, the group is the second argument. For a
+        `CertifiedThresholdClassifier`, the result is the label that `predict` returns.
 
     Raises
     ------
     ValueError
-        If the recalibrator cannot be written so, or `name` is not a valid name.
+        If the recalibrator cannot be exported, or `name` is not a valid name.
 
     See Also
     --------

@@ -84,19 +84,19 @@ def to_dict(
     Parameters
     ----------
     recalibrator : recalibrator, RecalibratedClassifierCV, CertifiedThreshold, CalibrationMonitor or GroupMonitors
-        A fitted recalibrator of this package, with all that it is made of. Of a
-        `RecalibratedClassifierCV` its recalibrators are written, and not its
-        classifiers. A certified threshold is written with its promise, and monitors
-        with their evidence, so that a service that stops can go on. Dates in monitors
-        become texts. Or a dict from segment to recalibrator, as
-        `PredictionTable(by=...).fit` returns it.
+        A fitted recalibrator of this package, with its components. For a
+        `RecalibratedClassifierCV`, the recalibrators are written, but not the
+        classifiers. A certified threshold is written with its guarantee, and monitors
+        with their evidence, so that a restarted service can continue. Dates in monitors
+        become strings. A dict from segment to recalibrator, as returned by
+        `PredictionTable(by=...).fit`, is also accepted.
 
     Returns
     -------
     document : dict
         Dicts, lists, strings, numbers, booleans and None: the schema's version, the
         class by its public name, its parameters and its fitted attributes. Numbers are
-        exact, labels keep their type.
+        exact, and labels keep their type.
 
     Raises
     ------
@@ -145,28 +145,28 @@ def to_dict(
 
 
 def from_dict(mapping: Mapping[str, Any]) -> Any:
-    """Return the recalibrator that `to_dict` wrote.
+    """Restore a recalibrator from the output of `to_dict`.
 
     Parameters
     ----------
     mapping : dict
-        What `to_dict` returned, or ``json.loads`` of it.
+        The output of `to_dict`, or the result of ``json.loads``.
 
     Returns
     -------
     recalibrator : recalibrator, RecalibratedClassifierCV, CertifiedThreshold, CalibrationMonitor or GroupMonitors
-        What was written. Its probabilities equal those of the original, bit by bit. A
-        `RecalibratedClassifierCV` comes back without its classifiers: its
-        `predict_proba` takes scores in place of rows, as an array (n, C) for all of its
-        classifiers, or (number of classifiers, n, C) with those of each.
+        The restored object. Its probabilities equal those of the original bit for bit.
+        A `RecalibratedClassifierCV` is restored without its classifiers: its
+        `predict_proba` takes scores instead of features, as an array of shape (n, C)
+        for all classifiers, or (number of classifiers, n, C) with the scores of each.
 
     Raises
     ------
     ValueError
-        For anything else: a newer schema, an unknown class, an attribute that is
-        missing, unknown or impossible, or a state that predicts something else than
-        probabilities. The message says where. No code from the document is executed,
-        and no class but this package's is made.
+        If the document is invalid: a newer schema, an unknown class, a missing, unknown
+        or impossible attribute, or a state that does not predict probabilities. The
+        message says where. No code from the document is executed, and only classes of
+        this package are instantiated.
 
     See Also
     --------

@@ -42,16 +42,16 @@ def to_onnx(
     Parameters
     ----------
     recalibrator : recalibrator
-        A fitted recalibrator that has a map: any of this package but a
+        A fitted recalibrator that has a map: any of this package except a
         `MulticalibratedRecalibrator` with rounds, a `UniformMassBinning` with
-        ``randomize=True`` and a `GroupwiseRecalibrator` whose groups a function makes.
-        Or a `CertifiedThresholdClassifier` around one in a `FrozenEstimator`, or a dict
-        of maps by segment, as `PredictionTable(by=...).fit` returns it.
+        ``randomize=True``, and a `GroupwiseRecalibrator` whose groups are computed by a
+        function. Or a `CertifiedThresholdClassifier` around one in a `FrozenEstimator`,
+        or a dict of maps by segment, as `PredictionTable(by=...).fit` returns it.
     dtype : {"float32", "float64"}, default="float32"
         Type of the input and of the output. The graph computes in float64 either way.
     target_opset : int, default=None
-        Version of ONNX's operators, at least 13; None means 17. Two graphs that
-        `onnx.compose` joins need the same one.
+        Version of the ONNX operator set, at least 13; None means 17. Two graphs joined
+        by `onnx.compose` need the same version.
 
     Returns
     -------

@@ -156,7 +156,7 @@ _TEXTS = {
 def to_python(
     recalibrator: BaseEstimator | Mapping | Any, *, name: str = "calibrate"
 ) -> str:
-    """Return a fitted recalibrator as a function of Python's standard library.
+    """Return a fitted recalibrator as a function that needs only the standard library.
 
     For services that answer one request at a time and have no NumPy.
 
@@ -164,25 +164,25 @@ def to_python(
     ----------
     recalibrator : recalibrator
         A fitted recalibrator that has a map, a `CertifiedThresholdClassifier` around
-        one in a `FrozenEstimator`, or a dict from segment to recalibrator: whatever
-        `to_javascript` takes.
+        one in a `FrozenEstimator`, or a dict from segment to recalibrator: anything
+        that `to_javascript` accepts.
     name : str, default="calibrate"
         Name of the function.
 
     Returns
     -------
     text : str
-        A module that defines the function, to be written to a file. It imports `math`
-        and `bisect` alone. For two classes the function takes the positive class's
+        A module that defines the function, to be written to a file. It imports only
+        `math` and `bisect`. For two classes the function takes the positive class's
         probability (its log-odds with ``input="logit"``) and returns its calibrated
-        probability; for K classes it takes and returns a list. Where groups or segments
-        are given, these are its second argument. Of a `CertifiedThresholdClassifier`
-        the result is the label that `predict` gives.
+        probability; for K classes it takes and returns a list. Groups or segments, if
+        given, are the second argument. For a `CertifiedThresholdClassifier`, the result
+        is the label that `predict` returns.
 
     Raises
     ------
     ValueError
-        If the recalibrator cannot be written so, or `name` is not a valid name.
+        If the recalibrator cannot be exported, or `name` is not a valid name.
 
     See Also
     --------

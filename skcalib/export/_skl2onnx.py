@@ -19,10 +19,10 @@ _CLASSIFIER_OPTIONS = {
 
 
 def register_skl2onnx_converters() -> None:
-    """Tell skl2onnx, in this process, how to convert this package's estimators.
+    """Register converters for this package's estimators with skl2onnx.
 
-    After that `skl2onnx.to_onnx` converts a recalibrator by itself and a `Pipeline` of
-    a `CrossFittedClassifier` and a recalibrator in one call. Like any classifier, a
+    In this process, `skl2onnx.to_onnx` then converts a recalibrator, or a `Pipeline` of
+    a `CrossFittedClassifier` and a recalibrator, in one call. Like any classifier, a
     recalibrator then has two outputs: labels and probabilities.
 
     Raises

@@ -45,9 +45,9 @@ def to_sql(
     Parameters
     ----------
     recalibrator : recalibrator
-        A fitted recalibrator that has a map: any of this package but a
-        `MulticalibratedRecalibrator` with rounds and a `GroupwiseRecalibrator` whose
-        `groups` is not the name of a column or ``"predicted_class"``. Or a
+        A fitted recalibrator that has a map: any of this package except a
+        `MulticalibratedRecalibrator` with rounds, and a `GroupwiseRecalibrator` whose
+        `groups` is neither the name of a column nor ``"predicted_class"``. Or a
         `CertifiedThresholdClassifier` around one in a `FrozenEstimator`.
     score : str or list of str, default="p"
         For two classes the column of the positive class's probability (its log-odds
@@ -73,16 +73,16 @@ def to_sql(
     -------
     expression : str or list of str
         The probability of the positive class; for a list of columns a list with the
-        probability of each class. Of a `CertifiedThresholdClassifier` one expression,
-        the label that `predict` gives. A comment at the end (of the first) tells rows,
-        parameters, versions and the hash of the fit.
+        probability of each class. For a `CertifiedThresholdClassifier`, one expression:
+        the label that `predict` returns. A comment at the end (of the first) gives the
+        number of samples, the parameters, the versions and the hash of the fit.
 
     Raises
     ------
     ValueError
         If the recalibrator cannot be written in SQL or in this dialect, `score` does
-        not fit its classes, or an expression has more than a million characters. See
-        `to_sql_table` for the last.
+        not fit its classes, or an expression has more than a million characters. In the
+        last case, use `to_sql_table`.
     ImportError
         If the dialect needs sqlglot, and it is not installed.
 

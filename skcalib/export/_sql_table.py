@@ -41,7 +41,7 @@ def to_sql_table(
         A fitted `IsotonicCalibration`, `HistogramBinning`, `UniformMassBinning` or
         `VennAbers` for two classes.
     table : str, default="calibration"
-        Name of the table to be made.
+        Name of the table to create.
     score : str, default="p"
         The column of the positive class's probability (its log-odds with
         ``input="logit"``).
@@ -56,7 +56,7 @@ def to_sql_table(
     texts : SqlTable
         Named tuple ``(create, join, expression)``: run ``create`` once, then
         ``SELECT *, {expression} AS calibrated FROM my_scores {join}``. Every row is
-        kept once.
+        kept exactly once.
 
     Raises
     ------

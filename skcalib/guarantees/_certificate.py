@@ -28,37 +28,38 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CalibrationCertificate:
-    """A guarantee about the probabilities of one recalibrated model.
+    """Guarantee about the probabilities of one recalibrated model.
 
-    Printing it gives sentences.
+    ``print`` explains it in words.
 
     Parameters
     ----------
     epsilon : float
-        Tolerance: largest difference between a predicted probability and the event
-        frequency that it stands for.
+        Tolerance: largest difference between a predicted probability and the true event
+        frequency.
     confidence_level : float
-        Probability of the promise, in (0, 1).
+        Probability of the guarantee, in (0, 1).
     kind : {"conditional", "marginal"}
-        Whether the promise is about all predicted probabilities at once, or about the
-        one of a random future row.
+        Whether the guarantee is about all predicted probabilities at once, or about
+        that of one random future sample.
     n_samples : int
-        Calibration rows that the promise rests on.
+        Number of calibration samples that the guarantee is based on.
     n_bins : int or tuple of int
-        Number of bins; one entry per problem where there are several.
+        Number of bins; one entry per problem if there are several.
     assumptions : tuple of str
-        What must be true for the promise to hold, one sentence each.
+        Conditions for the guarantee to hold, one sentence each.
     low, high : ndarray of shape (n_bins,) or tuple of such arrays
         Interval of the event frequency of each bin. All hold at once (conditional), or
-        the one of a random row's bin holds (marginal). One entry per problem where
+        the interval of a random sample's bin holds (marginal). One entry per problem if
         there are several.
     interval : str
-        Which bound or interval it is, such as ``"Theorem 3"`` or ``"Clopper-Pearson"``.
+        Name of the bound or interval, such as ``"Theorem 3"`` or ``"Clopper-Pearson"``.
     n_problems : int, default=1
-        Number of binary problems that the promise covers together (classes,
+        Number of binary problems that the guarantee covers jointly (classes,
         one-vs-rest).
     n_candidates : int, default=1
-        Number of candidates among which the recalibrator was chosen on the same rows.
+        Number of candidates from which the recalibrator was selected on the same
+        samples.
 
     See Also
     --------
@@ -73,11 +74,11 @@ class CalibrationCertificate:
     ...     [20, 180], [200, 200], [0.1, 0.9], edges="fixed"
     ... )
     >>> print(certificate)
-    Calibration certificate: conditional, by Clopper-Pearson, from 400 calibration rows in 2 bins.
-    With 90 % confidence (right for at least 90 % of calibration samples), every predicted probability differs by at
-    most 0.0503 from the event frequency among the rows that receive it.
-    This holds provided that:
-    - The scores come from one model that was fitted on other rows; ...
+    Calibration certificate: conditional, by Clopper-Pearson, from 400 calibration
+    samples in 2 bins. With 90 % confidence (right for at least 90 % of calibration
+    samples), every predicted probability differs by at most 0.0503 from the event
+    frequency among the samples that receive it. This holds provided that:
+    - The scores come from one model that was fitted on other samples; ...
     """  # noqa: E501
 
     epsilon: float
@@ -201,30 +202,30 @@ def uniform_mass_certificate(
     n_candidates: int = 1,
     interval: Literal["clopper_pearson", "theorem"] = "clopper_pearson",
 ) -> CalibrationCertificate:
-    r"""Certificate of uniform-mass binning without sample splitting.
+    r"""Certificate for uniform-mass binning without sample splitting.
 
     Parameters
     ----------
     positives : array-like of int, shape (n_bins,), or list of such
-        Events among the rows strictly inside each bin: the rows whose scores *are* the
-        bin boundaries never count. A list has one entry for each binary problem of a
-        one-vs-rest recalibrator.
+        Events among the samples strictly inside each bin: the samples whose scores
+        *are* the bin boundaries never count. A list has one entry for each binary
+        problem of a one-vs-rest recalibrator.
     counts : array-like of int, shape (n_bins,), or list of such
         Rows strictly inside each bin.
     predictions : array-like of shape (n_bins,), or list of such
         Probability that the recalibrator predicts in each bin: ``positives / counts``,
         or with `keep_boundary` the mean that includes a boundary row.
     n_samples : int
-        Calibration rows, at least two per bin.
+        Number of calibration samples, at least two per bin.
     confidence_level : float, default=0.9
-        Probability of the promise, in (0, 1).
+        Probability of the guarantee, in (0, 1).
     kind : {"conditional", "marginal"}, default="conditional"
-        Promise for all bins at once, or for the bin of one random future row.
+        Promise for all bins at once, or for the bin of one random future sample.
     keep_boundary : bool, default=False
-        Whether `predictions` include the boundary rows.
+        Whether `predictions` include the samples at the boundaries.
     n_candidates : int, default=1
         Number of candidates, fixed beforehand, among which this recalibrator was chosen
-        on the same rows.
+        on the same samples.
     interval : {"clopper_pearson", "theorem"}, default="clopper_pearson"
         ``"theorem"``: `conditional_epsilon` or `marginal_epsilon`, known before any
         label. ``"clopper_pearson"``: the sharper one from the labels at hand; it is
@@ -238,22 +239,22 @@ def uniform_mass_certificate(
     Raises
     ------
     ValueError
-        If there are fewer than two rows per bin, the counts are not those of the rows
-        strictly inside the bins (weights and ties do that), or an argument is out of
-        range.
+        If there are fewer than two rows per bin, the counts are not those of the
+        samples strictly inside the bins (weights and ties do that), or an argument is
+        out of range.
 
     See Also
     --------
     skcalib.guarantees.independent_bins_certificate : The certificate of bins that do
-        not depend on the rows.
+        not depend on the samples.
     skcalib.UniformMassBinning : Bins with a certificate.
 
     Notes
     -----
-    Given the order statistics that bound the bins, the rows strictly inside a bin are
-    independent draws from the distribution restricted to it, and rows of different bins
-    are independent (Lemmas 1 and 2 of [1]_). Their number is fixed, so the events in
-    bin b are binomial with its event frequency, and an exact interval at level
+    Given the order statistics that bound the bins, the samples strictly inside a bin
+    are independent draws from the distribution restricted to it, and rows of different
+    bins are independent (Lemmas 1 and 2 of [1]_). Their number is fixed, so the events
+    in bin b are binomial with its event frequency, and an exact interval at level
     ``1 - a_b`` covers that frequency. The tolerance is the largest distance of a
     prediction from an end of its interval.
 
@@ -264,8 +265,8 @@ def uniform_mass_certificate(
     * Marginal: ``a_b = (1 - confidence_level) / (m K)``. The bin of a future row
       depends on its score and the boundaries, not on the labels inside, so its interval
       covers with that level. The promise is about the event frequency in the bin.
-      Unless two bins predict the same value, this is the event frequency among all rows
-      with the same prediction.
+      Unless two bins predict the same value, this is the event frequency among all
+      samples with the same prediction.
 
     Since Hoeffding's inequality bounds the same binomial tails, the distance from
     prediction to limit never exceeds that of the theorem.
@@ -334,28 +335,29 @@ def independent_bins_certificate(
     n_candidates: int = 1,
     interval: Literal["clopper_pearson", "hoeffding"] = "clopper_pearson",
 ) -> CalibrationCertificate:
-    """Certificate of bins that do not depend on the samples inside them.
+    """Certificate for bins that do not depend on the samples inside them.
 
     Parameters
     ----------
     positives : array-like of int, shape (n_bins,), or list of such
-        Events among the rows of each bin, of the rows that estimate the frequencies. A
-        list has one entry for each binary problem of a one-vs-rest recalibrator.
+        Events among the samples of each bin, of the samples that estimate the
+        frequencies. A list has one entry for each binary problem of a one-vs-rest
+        recalibrator.
     counts : array-like of int, shape (n_bins,), or list of such
         Rows of each bin.
     predictions : array-like of shape (n_bins,), or list of such
         Probability that the recalibrator predicts in each bin.
     edges : {"split", "fixed"}
-        Where the edges come from: other rows (a sample split), or no data at all.
+        Source of the edges: other samples (a sample split), or no data at all.
     confidence_level : float, default=0.9
-        Probability of the promise, in (0, 1).
+        Probability of the guarantee, in (0, 1).
     kind : {"conditional", "marginal"}, default="conditional"
-        Promise for all bins at once, or for the bin of one random future row.
+        Promise for all bins at once, or for the bin of one random future sample.
     n_candidates : int, default=1
         Number of candidates, fixed beforehand, among which this recalibrator was chosen
-        on the same rows.
+        on the same samples.
     interval : {"clopper_pearson", "hoeffding"}, default="clopper_pearson"
-        Interval for each bin. Hoeffding's is known from the counts alone and never
+        Interval for each bin. Hoeffding's depends only on the counts and is never
         narrower.
 
     Returns

@@ -15,7 +15,7 @@ from skcalib.guarantees._uniform_mass import check_count, check_rows_per_bin
 def sample_split_epsilon(
     n_binning: int, n_estimation: int, n_bins: int, *, confidence_level: float = 0.9
 ) -> float:
-    r"""Tolerance of equal-mass bins of one half, estimated on the other (UMS).
+    r"""Tolerance of equal-mass binning with sample splitting (UMS).
 
     With probability at least `confidence_level`, the event frequency of every bin
     differs from its estimate by at most the returned number. The scores must have no
@@ -35,7 +35,7 @@ def sample_split_epsilon(
     Returns
     -------
     epsilon : float
-        Tolerance in (0, 1]; 1 promises nothing.
+        Tolerance in (0, 1]; 1 guarantees nothing.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def sample_split_epsilon(
 
     See Also
     --------
-    skcalib.guarantees.conditional_epsilon : The tolerance when all rows do both jobs.
+    skcalib.guarantees.conditional_epsilon : The tolerance without a split.
 
     Notes
     -----
@@ -98,8 +98,8 @@ def binning_mse_bound(n_bins: int, *, balance: float = 2.0) -> float:
     n_bins : int
         Number of bins.
     balance : float, default=2.0
-        The bins are `balance`-well-balanced: each holds at most ``balance / n_bins`` of
-        the population.
+        How well balanced the bins are: each holds at most ``balance / n_bins`` of the
+        population.
 
     Returns
     -------
@@ -152,23 +152,23 @@ def classwise_temperature_bound(
 
     With probability at least `confidence_level`, for *every* choice of one inverse
     temperature ``a_k`` per predicted class with ``|a_k - a_0| <= max_deviation`` and
-    all of them within `bounds`, the mean log-loss on the calibration rows differs from
-    its expectation by at most the returned number. The fitted temperatures therefore
-    have an expected log-loss within twice that number of the best possible.
+    all of them within `bounds`, the mean log-loss on the calibration samples differs
+    from its expectation by at most the returned number. The fitted temperatures
+    therefore have an expected log-loss within twice that number of the best possible.
 
     Parameters
     ----------
     n_samples : int
-        Calibration rows.
+        Calibration samples.
     n_classes : int
         Number of classes, at least 2.
     max_deviation : float
-        Largest distance of a class's inverse temperature from the shared one, in [0,
-        inf]. 0 is one temperature for all classes.
+        Largest deviation of a class's inverse temperature from the shared one, in [0,
+        inf]. 0 means one temperature for all classes.
     bounds : tuple of float, default=(1e-2, 1e2)
         Lowest and highest inverse temperature, neither negative.
     logit_range : float
-        Largest minus smallest logit that a row can have.
+        Largest minus smallest logit that a sample can have.
     confidence_level : float, default=0.9
         Probability that the bound holds, in (0, 1).
 

@@ -24,15 +24,15 @@ def event_frequency_interval(
     Parameters
     ----------
     positives : array-like of shape (n_bins,) or scalar
-        Number of events in each bin. Fractions are allowed where weights count as
+        Number of events in each bin. Fractions are allowed if weights count as
         frequencies.
     counts : array-like of shape (n_bins,) or scalar
-        Number of rows in each bin.
+        Number of samples in each bin.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     simultaneous : bool, default=True
-        True: all intervals cover at once with that probability (union bound over the
-        bins that have rows). False: each interval covers with that probability.
+        True: all intervals cover simultaneously with that probability (union bound over
+        the non-empty bins). False: each interval covers with that probability.
     interval : {"clopper_pearson", "hoeffding", "wilson"}, default="clopper_pearson"
         Clopper-Pearson and Hoeffding keep the level for every sample size, and
         Clopper-Pearson is never the wider of the two. Wilson's score interval is
@@ -41,7 +41,7 @@ def event_frequency_interval(
     Returns
     -------
     low, high : ndarray of float64, shape (n_bins,)
-        Limits within [0, 1]; (0, 1) for a bin without rows.
+        Limits within [0, 1]; (0, 1) for an empty bin.
 
     Raises
     ------
@@ -56,8 +56,8 @@ def event_frequency_interval(
     Notes
     -----
     The labels of a bin must be independent of its edges: edges fixed beforehand, formed
-    on other rows, or, if only rows strictly inside the bins count, order statistics of
-    the scores.
+    on other samples, or, if only rows strictly inside the bins count, order statistics
+    of the scores.
 
     References
     ----------
@@ -90,12 +90,12 @@ def well_balanced_alpha(counts: ArrayLike) -> float:
     Parameters
     ----------
     counts : array-like of shape (n_bins,)
-        Rows (or weight) of each bin, of rows that did *not* form the bins.
+        Rows (or weight) of each bin, of samples that did *not* form the bins.
 
     Returns
     -------
     alpha : float
-        At least 1; 1 for equal counts, infinite where a bin is empty.
+        At least 1; 1 for equal counts, infinite if a bin is empty.
 
     Raises
     ------
@@ -169,7 +169,7 @@ def check_frequencies(positives, counts):
 def grade_upper_limits(
     n_events: ArrayLike, n_samples: ArrayLike, *, confidence_level: float = 0.9
 ) -> np.ndarray:
-    """Upper limits of the event frequency of ordered grades, some without events.
+    """Upper limits for the event frequencies of ordered grades, some without events.
 
     Parameters
     ----------

@@ -23,24 +23,24 @@ def conditional_epsilon(
     confidence_level: float = 0.9,
     keep_boundary: bool = False,
 ) -> float:
-    r"""Tolerance that holds for every bin of uniform-mass binning at once.
+    r"""Tolerance that holds for all bins of uniform-mass binning at once.
 
-    With probability at least `confidence_level` over the calibration rows, *every*
-    predicted probability differs from the event frequency among the rows that receive
-    it by at most the returned number. The expected calibration error in every lp norm
-    is then at most this number, too.
+    With probability at least `confidence_level` over the calibration samples, *every*
+    predicted probability differs from the event frequency among the samples that
+    receive it by at most the returned number. The expected calibration error is then at
+    most this number in every lp norm.
 
     Parameters
     ----------
     n_samples : int
-        Calibration rows, at least ``2 * n_bins``.
+        Number of calibration samples, at least ``2 * n_bins``.
     n_bins : int
         Number of bins, fixed beforehand.
     confidence_level : float, default=0.9
-        Probability of the promise, in (0, 1).
+        Probability of the guarantee, in (0, 1).
     keep_boundary : bool, default=False
-        Whether the rows on the bin boundaries count in the bin means (the original of
-        Zadrozny and Elkan).
+        Whether the samples on the bin boundaries count in the bin means (the original
+        of Zadrozny and Elkan).
 
     Returns
     -------
@@ -54,8 +54,7 @@ def conditional_epsilon(
 
     See Also
     --------
-    skcalib.guarantees.marginal_epsilon : The smaller tolerance for the bin of a random
-        row.
+    skcalib.guarantees.marginal_epsilon : The smaller tolerance for one random sample.
     skcalib.guarantees.uniform_mass_certificate : The sharper tolerance once the labels are known.
 
     Notes
@@ -91,22 +90,22 @@ def marginal_epsilon(
     confidence_level: float = 0.9,
     keep_boundary: bool = False,
 ) -> float:
-    r"""Tolerance for the bin of one random future sample of uniform-mass binning.
+    r"""Tolerance of uniform-mass binning for the bin of one random future sample.
 
-    With probability at least `confidence_level` over the calibration rows *and* the
-    future row, the probability predicted for that row differs from the event frequency
-    in its bin by at most the returned number.
+    With probability at least `confidence_level` over the calibration samples *and* the
+    future sample, the probability predicted for that sample differs from the event
+    frequency in its bin by at most the returned number.
 
     Parameters
     ----------
     n_samples : int
-        Calibration rows, at least ``2 * n_bins``.
+        Number of calibration samples, at least ``2 * n_bins``.
     n_bins : int
         Number of bins, fixed beforehand.
     confidence_level : float, default=0.9
-        Probability of the promise, in (0, 1).
+        Probability of the guarantee, in (0, 1).
     keep_boundary : bool, default=False
-        Whether the rows on the bin boundaries count in the bin means; adds
+        Whether the samples on the bin boundaries count in the bin means; adds
         ``1 / floor(n / B)`` as in Corollary 1.
 
     Returns
@@ -158,15 +157,15 @@ def expected_error_bound(n_samples: int, n_bins: int) -> float:
     Parameters
     ----------
     n_samples : int
-        Calibration rows, at least ``2 * n_bins``.
+        Number of calibration samples, at least ``2 * n_bins``.
     n_bins : int
         Number of bins, fixed beforehand.
 
     Returns
     -------
     bound : float
-        ``sqrt(n_bins / (2 * n_samples))``, a bound on the mean over calibration samples
-        of the true error.
+        ``sqrt(n_bins / (2 * n_samples))``, a bound on the mean of the true error over
+        calibration sets.
 
     Raises
     ------
@@ -208,20 +207,20 @@ def max_n_bins(
     kind: Literal["conditional", "marginal"] = "conditional",
     keep_boundary: bool = False,
 ) -> int:
-    """Most bins for which uniform-mass binning is guaranteed within `epsilon`.
+    """Largest number of bins for which `epsilon` is guaranteed.
 
     Parameters
     ----------
     n_samples : int
-        Calibration rows, at least 2.
+        Number of calibration samples, at least 2.
     epsilon : float
-        Wanted tolerance, positive.
+        Required tolerance, positive.
     confidence_level : float, default=0.9
-        Probability of the promise, in (0, 1).
+        Probability of the guarantee, in (0, 1).
     kind : {"conditional", "marginal"}, default="conditional"
-        Which promise: `conditional_epsilon` or `marginal_epsilon`.
+        Type of guarantee: `conditional_epsilon` or `marginal_epsilon`.
     keep_boundary : bool, default=False
-        Whether the rows on the bin boundaries count in the bin means.
+        Whether the samples on the bin boundaries count in the bin means.
 
     Returns
     -------
@@ -235,7 +234,7 @@ def max_n_bins(
 
     See Also
     --------
-    skcalib.guarantees.min_n_samples : The fewest rows for a tolerance.
+    skcalib.guarantees.min_n_samples : The fewest samples for a tolerance.
     skcalib.guarantees.conditional_epsilon : The tolerance of all bins at once.
     skcalib.displays.BinCountDisplay : The picture.
 
@@ -294,26 +293,26 @@ def min_n_samples(
     kind: Literal["conditional", "marginal"] = "conditional",
     keep_boundary: bool = False,
 ) -> int:
-    """Fewest samples for which uniform-mass binning is within `epsilon`.
+    """Smallest number of samples for which `epsilon` is guaranteed.
 
     Parameters
     ----------
     n_bins : int
         Number of bins.
     epsilon : float
-        Wanted tolerance, positive.
+        Required tolerance, positive.
     confidence_level : float, default=0.9
-        Probability of the promise, in (0, 1).
+        Probability of the guarantee, in (0, 1).
     kind : {"conditional", "marginal"}, default="conditional"
-        Which promise: `conditional_epsilon` or `marginal_epsilon`.
+        Type of guarantee: `conditional_epsilon` or `marginal_epsilon`.
     keep_boundary : bool, default=False
-        Whether the rows on the bin boundaries count in the bin means.
+        Whether the samples on the bin boundaries count in the bin means.
 
     Returns
     -------
     n_samples : int
-        The smallest number of rows, at least ``2 * n_bins``. Every larger number will
-        do as well.
+        The smallest number of samples, at least ``2 * n_bins``. Every larger number
+        also suffices.
 
     Raises
     ------
@@ -332,7 +331,8 @@ def min_n_samples(
 
     Examples
     --------
-    Rows for ten bins within .1, for all bins at once and for the bin of one random row:
+    Rows for ten bins within .1, for all bins at once and for the bin of one random
+    sample:
 
     >>> from skcalib.guarantees import min_n_samples
     >>> min_n_samples(10, 0.1), min_n_samples(10, 0.1, kind="marginal")

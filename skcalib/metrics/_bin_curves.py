@@ -55,28 +55,29 @@ def reliability_curve(
     pos_label: float | str | None = None,
     labels: ArrayLike | None = None,
 ) -> Any:
-    """Mean score and event frequency by bin: the numbers of a reliability diagram.
+    """Mean score and event frequency per bin: the data of a reliability diagram.
 
     Parameters
     ----------
     y_true : array-like of shape (n,) or BinStatistics
-        Labels; or the sums of bins, in place of `y_true`, `y_proba`, `binning` and all
-        that describes rows.
+        Labels; or bin sums, which replace `y_true`, `y_proba`, `binning` and all other
+        per-sample arguments.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     binning : BaseBinning, int or None, default=None
-        Strategy; an int is a number of equal-mass bins, None ``EqualMass(15)``.
+        Binning strategy; an int means that many equal-mass bins, None means
+        ``EqualMass(15)``.
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
-        What weights are. "frequency": they count rows, a weight of 2 is two rows.
-        "importance": each row was seen once and stands for more or fewer; weights are
-        scaled so that they sum to ``sum(w)**2 / sum(w**2)``, the number of rows that
-        they are worth, and the intervals of the bins are as wide as that says.
+        Meaning of the weights. "frequency": a weight of 2 means two identical samples.
+        "importance": each sample was observed once and represents more or fewer;
+        weights are scaled to sum to ``sum(w)**2 / sum(w**2)``, the effective sample
+        size, which determines the width of the intervals.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of
+        Label of the event. None means the greater of two labels, the second column of
         `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
@@ -149,32 +150,32 @@ def validity_curve(
     pos_label: float | str | None = None,
     labels: ArrayLike | None = None,
 ) -> ValidityShares:
-    """Share of the samples whose score is within each tolerance of the truth.
+    """Share of samples whose score is within each tolerance of the truth.
 
     The truth is the event frequency of the sample's bin.
 
     Parameters
     ----------
     y_true : array-like of shape (n,) or BinStatistics
-        Labels; or the sums of bins, in place of `y_true`, `y_proba`, `binning` and all
-        that describes rows.
+        Labels; or bin sums, which replace `y_true`, `y_proba`, `binning` and all other
+        per-sample arguments.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     epsilons : array-like of shape (n_epsilons,), default=None
-        Tolerances in increasing order. None gives those at which the curve steps, from
-        0 on: the exact step function.
+        Tolerances in increasing order. None means the points at which the curve steps,
+        starting at 0: the exact step function.
     binning : BaseBinning, int or None, default=None
-        Strategy; an int is a number of equal-mass bins, None ``UniqueScores()``, which
-        suits binned models.
+        Binning strategy; an int means that many equal-mass bins, None means
+        ``UniqueScores()``, which suits binned models.
     conditional : bool, default=False
-        Whether to ask for every bin at once: the curve is then 0 before its largest gap
+        Whether to require all bins at once: the curve is then 0 below the largest gap
         and 1 from there on.
     multiclass : {"auto", "top_label"}, default="auto"
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated rows.
+        Weights, which count as repeated samples.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of
+        Label of the event. None means the greater of two labels, the second column of
         `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.

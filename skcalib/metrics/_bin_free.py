@@ -28,15 +28,15 @@ def kolmogorov_smirnov_calibration_error(
 ) -> float:
     """Kolmogorov-Smirnov calibration error: the largest cumulative difference.
 
-    ``max_t |mean of (y - s) over rows with s <= t, all rows counted|``: tied scores
-    enter as one. Errors of opposite sign cancel along the way, so the error is a lower
-    bound of the l1 error.
+    ``max_t |sum of (y - s) over samples with s <= t| / n``; tied scores enter together.
+    Errors of opposite sign cancel along the way, so it is a lower bound of the l1
+    error.
 
     Parameters
     ----------
     y_true : array-like of shape (n,) or BinStatistics
-        Labels; or the sums of bins with one distinct score each, in place of `y_true`,
-        `y_proba` and all that describes rows.
+        Labels; or bin sums with one distinct score per bin, which replace `y_true`,
+        `y_proba` and all other per-sample arguments.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
@@ -44,9 +44,9 @@ def kolmogorov_smirnov_calibration_error(
     class_weight : array-like of shape (K,) or dict, default=None
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated rows.
+        Weights, which count as repeated samples.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of
+        Label of the event. None means the greater of two labels, the second column of
         `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
@@ -118,14 +118,15 @@ def kuiper_calibration_error(
 
     ``max_{a, b} |sum of (y - s) over rows with a < s <= b| / n``: the range of the
     cumulative differences. The error is at least their largest absolute value
-    (`kolmogorov_smirnov_calibration_error`). It is at most twice as large, and a lower
-    bound of the l1 error. Also known as ECCE-R and as the cutoff calibration error.
+    (`kolmogorov_smirnov_calibration_error`). It is at most twice as large, and is a
+    lower bound of the l1 error. Also known as ECCE-R and as the cutoff calibration
+    error.
 
     Parameters
     ----------
     y_true : array-like of shape (n,) or BinStatistics
-        Labels; or the sums of bins with one distinct score each, in place of `y_true`,
-        `y_proba` and all that describes rows.
+        Labels; or bin sums with one distinct score per bin, which replace `y_true`,
+        `y_proba` and all other per-sample arguments.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
@@ -133,9 +134,9 @@ def kuiper_calibration_error(
     class_weight : array-like of shape (K,) or dict, default=None
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated rows.
+        Weights, which count as repeated samples.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of
+        Label of the event. None means the greater of two labels, the second column of
         `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
@@ -203,12 +204,12 @@ def neighborhood_calibration_error(
     pos_label: float | str | None = None,
     labels: ArrayLike | None = None,
 ) -> float:
-    """Calibration error with event frequencies taken over neighbours in score.
+    """Calibration error with event frequencies estimated from neighbouring scores.
 
-    The neighbours of a row are all rows within the smallest distance that holds
-    `n_neighbors` rows, itself included. Tied scores are neighbours together, so the
-    order of the rows does not matter. Like a plugin error with few rows a bin it is too
-    large for few neighbours.
+    The neighbours of a sample are all samples within the smallest distance that
+    includes `n_neighbors` samples, itself included. Tied scores are always neighbours,
+    so the order of the samples does not matter. Like a plugin error with few samples
+    per bin, it is too large with few neighbours.
 
     Parameters
     ----------
@@ -217,10 +218,10 @@ def neighborhood_calibration_error(
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     n_neighbors : int, default=None
-        Least number of neighbours (total weight), between 1 and n; None means the
+        Minimum number of neighbours (total weight), between 1 and n; None means the
         square root of n, rounded up.
     norm : float or {"l1", "l2", "max"}, default=1
-        p >= 1, or ``np.inf`` for the largest row.
+        p >= 1, or ``np.inf`` for the maximum over samples.
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`.
     class_weight : array-like of shape (K,) or dict, default=None
@@ -229,7 +230,7 @@ def neighborhood_calibration_error(
         Weights. Integers count as repeated samples. Others are relative: a common
         factor changes nothing.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of
+        Label of the event. None means the greater of two labels, the second column of
         `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
@@ -249,7 +250,7 @@ def neighborhood_calibration_error(
     See Also
     --------
     skcalib.metrics.kde_calibration_error : A kernel estimate without bins.
-    skcalib.metrics.calibration_error : The binned error without the bias of few rows.
+    skcalib.metrics.calibration_error : The debiased binned error.
 
     References
     ----------
@@ -269,7 +270,7 @@ def neighborhood_calibration_error(
     >>> round(neighborhood_calibration_error(y_true, y_proba), 3)
     0.105
 
-    With all rows as neighbours the frequency is 1/2 everywhere.
+    With all samples as neighbours the frequency is 1/2 everywhere.
 
     >>> from skcalib.metrics import neighborhood_calibration_error
     >>> round(
@@ -311,8 +312,8 @@ def kde_calibration_error(
 
     Both the density of the scores and the event frequency are kernel estimates
     (triweight kernel, reflected at 0 and at 1, so that no mass leaves [0, 1]). For
-    scores from a continuous model; a model of few distinct scores is blurred, see
-    `calibration_error` with `UniqueScores`.
+    scores from a continuous model. A model with few distinct scores gets blurred; for
+    such models, use `calibration_error` with `UniqueScores`.
 
     Parameters
     ----------
@@ -333,7 +334,7 @@ def kde_calibration_error(
         Weights. Integers count as repeated samples. Others are relative: a common
         factor changes nothing.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of
+        Label of the event. None means the greater of two labels, the second column of
         `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
@@ -353,7 +354,7 @@ def kde_calibration_error(
     See Also
     --------
     skcalib.metrics.smooth_calibration_error : A smoothed error without bins.
-    skcalib.metrics.calibration_error : The binned error without the bias of few rows.
+    skcalib.metrics.calibration_error : The debiased binned error.
 
     Notes
     -----
@@ -411,14 +412,14 @@ def smooth_calibration_error(
     pos_label: float | str | None = None,
     labels: ArrayLike | None = None,
 ) -> float:
-    """Smooth calibration error (smECE): residuals smoothed over a width of its size.
+    """Smooth calibration error (smECE), with a self-consistent kernel width.
 
     ``smECE_sigma`` is the integral of the absolute residual ``y - s``, smoothed by a
-    Gaussian of standard deviation sigma that is reflected at 0 and at 1. It falls as
-    sigma grows; the error is the one sigma that equals it. There is nothing to choose,
-    and a small change of the scores changes it little. It is never above the error of
-    the unsmoothed frequencies, and within a constant factor of the distance to the
-    nearest calibrated forecast.
+    Gaussian of standard deviation sigma that is reflected at 0 and at 1. It decreases
+    as sigma grows; the error is the sigma that equals it. There are no parameters to
+    choose, and small changes of the scores change it little. It never exceeds the error
+    of the unsmoothed frequencies, and is within a constant factor of the distance to
+    the nearest calibrated forecast.
 
     Parameters
     ----------
@@ -427,16 +428,16 @@ def smooth_calibration_error(
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     bandwidth : float, default=None
-        The sigma of the smoothing, in (0, 1), in place of the one that equals the
+        Fixed sigma for the smoothing, in (0, 1), instead of the one that equals the
         error.
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`.
     class_weight : array-like of shape (K,) or dict, default=None
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated rows.
+        Weights, which count as repeated samples.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of
+        Label of the event. None means the greater of two labels, the second column of
         `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
@@ -456,7 +457,7 @@ def smooth_calibration_error(
     See Also
     --------
     skcalib.metrics.kde_calibration_error : A kernel estimate without bins.
-    skcalib.metrics.calibration_error : The binned error without the bias of few rows.
+    skcalib.metrics.calibration_error : The debiased binned error.
 
     Notes
     -----

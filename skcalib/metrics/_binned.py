@@ -34,16 +34,16 @@ def calibration_error(
 ) -> float:
     """Binned calibration error of probabilities.
 
-    The l_p distance between the mean score and the event frequency of the bins. By
-    default the bias of small samples is removed. For a continuous model the binned
-    error is, in the population, a lower bound of the true one. For a model that
-    predicts one value in each bin it is exact.
+    The l_p distance between mean score and event frequency over the bins. By default,
+    small-sample bias is removed. For a continuous model, the binned error is, in the
+    population, a lower bound of the true error. For a model that predicts a single
+    value per bin, it is exact.
 
     Parameters
     ----------
     y_true : array-like of shape (n,) or BinStatistics
-        Labels; or the sums of bins, in place of `y_true`, `y_proba`, `binning` and all
-        that describes rows.
+        Labels; or bin sums, which replace `y_true`, `y_proba`, `binning` and all other
+        per-sample arguments.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1]: of the positive class, or of each class in the sorted
         order of the labels.
@@ -52,41 +52,41 @@ def calibration_error(
         "l2" and "max" are 1, 2 and ``np.inf``. 2, the default, has an
         unbiased estimate.
     binning : BaseBinning, int or None, default=None
-        Strategy; an int is a number of equal-mass bins, None ``EqualMass(15)``.
+        Binning strategy; an int means that many equal-mass bins, None means
+        ``EqualMass(15)``.
     method : {"auto", "plugin", "debiased", "unbiased", "label_binned"}, default="auto"
         "auto" is "unbiased" for norm 2, "plugin" for the largest bin and "debiased" for
-        other norms. "plugin" takes the frequencies at face value and is too large for
-        few rows. "debiased" subtracts the bias of the label noise, as the papers do.
-        Norm 2 follows Definition 5.2 of [1]_, which divides by n_b - 1. Other norms
-        follow Definition G.3, which divides by n_b, with the expectation in closed
-        form. "unbiased" (norm 2) subtracts the residuals' sample variance instead: it
-        is unbiased for the binned square also where scores vary within a bin, whose
-        labels then vary less than "debiased" takes them to. "label_binned" averages
+        other norms. "plugin" takes the frequencies at face value and is too large with
+        few samples. "debiased" subtracts the bias due to label noise, as in the
+        literature. Norm 2 follows Definition 5.2 of [1]_, which divides by n_b - 1.
+        Other norms follow Definition G.3, which divides by n_b, with the expectation in
+        closed form. "unbiased" (norm 2) subtracts the sample variance of the residuals
+        instead: it is unbiased for the binned square even if scores vary within a bin,
+        in which case labels vary less than "debiased" assumes. "label_binned" averages
         ``|s_i - y_b|^p`` over rows [2]_ and is never below "plugin".
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         "auto" is the positive class for one or two columns, "top_label" for more.
         "top_label" asks whether the predicted class is right as often as its score
-        predicts, "marginal" takes every class against the rest. "pooled" takes all n K
-        pairs of a row and a class as one problem ([1]_, Section 2.2); see Notes.
+        predicts; "marginal" considers each class against the rest. "pooled" treats all
+        n K pairs of a sample and a class as one problem ([1]_, Section 2.2); see Notes.
     class_weight : array-like of shape (K,) or dict, default=None
-        Weights w_k of the classes of the marginal error, as they are; None means 1 / K
-        each.
+        Weights w_k of the classes in the marginal error, used without normalisation;
+        None means 1 / K each.
     squared : bool, default=False
-        Norm 2 only: return the signed square, which may be negative, and is what should
-        be averaged over folds.
+        Norm 2 only: return the signed square, which may be negative. Use it for
+        averaging over folds.
     sample_weight : array-like of shape (n,), default=None
-        Weights that count as repeated rows: a weight of 2 is two rows, also in the
-        debiasing.
+        Weights, which count as repeated samples, also in the debiasing.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of
+        Label of the event. None means the greater of two labels, the second column of
         `predict_proba`.
     labels : array-like of shape (K,), default=None
-        The sorted labels of the columns, where not all of them occur in `y_true`.
+        The sorted labels of the columns, needed if not all of them occur in `y_true`.
 
     Returns
     -------
     error : float
-        In [0, 1]; with `squared` the signed square.
+        In [0, 1]; with `squared`, the signed square.
 
     Raises
     ------
@@ -120,8 +120,8 @@ def calibration_error(
 
     Examples
     --------
-    Naive Bayes is sure of rows that it gets wrong. The error of 285 held-out rows, as a
-    root mean square and as a mean:
+    Naive Bayes is sure of samples that it gets wrong. The error of 285 held-out rows,
+    as a root mean square and as a mean:
 
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.model_selection import train_test_split
@@ -182,30 +182,31 @@ def expected_calibration_error(
     pos_label: float | str | None = None,
     labels: ArrayLike | None = None,
 ) -> float:
-    """Expected calibration error (ECE): the plugin error of 15 equal-width bins.
+    """Expected calibration error (ECE): the plugin error with 15 equal-width bins.
 
-    It is widely used, and biased upwards for few samples: prefer `calibration_error`,
-    and see its parameters.
+    It is widely used, but biased upwards with few samples: prefer `calibration_error`,
+    whose parameters it shares.
 
     Parameters
     ----------
     y_true : array-like of shape (n,) or BinStatistics
-        Labels; or the sums of bins, in place of `y_true`, `y_proba`, `binning` and all
-        that describes rows.
+        Labels; or bin sums, which replace `y_true`, `y_proba`, `binning` and all other
+        per-sample arguments.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     norm : float or {"l1", "l2", "max"}, default=1
         p >= 1 or ``np.inf``.
     binning : BaseBinning, int or None, default=None
-        Strategy; an int is a number of equal-width bins, None ``EqualWidth(15)``.
+        Binning strategy; an int means that many equal-width bins, None means
+        ``EqualWidth(15)``.
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`.
     class_weight : array-like of shape (K,) or dict, default=None
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated rows.
+        Weights, which count as repeated samples.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of
+        Label of the event. None means the greater of two labels, the second column of
         `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
@@ -246,7 +247,7 @@ def expected_calibration_error(
     0.098
 
     Right-closed bins: .5 and .5 share the lower of two bins, whose gap of .5 has two
-    thirds of the rows.
+    thirds of the samples.
 
     >>> from skcalib.binning import EqualWidth
     >>> from skcalib.metrics import expected_calibration_error
@@ -283,28 +284,29 @@ def maximum_calibration_error(
     pos_label: float | str | None = None,
     labels: ArrayLike | None = None,
 ) -> float:
-    """Maximum calibration error (MCE): the largest gap of any bin.
+    """Maximum calibration error (MCE): the largest gap in any bin.
 
-    By default there are 15 equal-width bins. Small bins decide the error: with few
-    samples it is mostly noise.
+    By default, there are 15 equal-width bins. The bins with the fewest samples dominate
+    the error: with few samples it is mostly noise.
 
     Parameters
     ----------
     y_true : array-like of shape (n,) or BinStatistics
-        Labels; or the sums of bins, in place of `y_true`, `y_proba`, `binning` and all
-        that describes rows.
+        Labels; or bin sums, which replace `y_true`, `y_proba`, `binning` and all other
+        per-sample arguments.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     binning : BaseBinning, int or None, default=None
-        Strategy; an int is a number of equal-width bins, None ``EqualWidth(15)``.
+        Binning strategy; an int means that many equal-width bins, None means
+        ``EqualWidth(15)``.
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`.
     class_weight : array-like of shape (K,) or dict, default=None
-        Classes of weight zero are left out of the marginal error.
+        Classes with weight zero are excluded from the marginal error.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated rows.
+        Weights, which count as repeated samples.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of
+        Label of the event. None means the greater of two labels, the second column of
         `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
@@ -323,7 +325,7 @@ def maximum_calibration_error(
     See Also
     --------
     skcalib.metrics.calibration_error : The debiased binned error.
-    skcalib.binning.MinimumMass : Merges bins until each holds enough rows.
+    skcalib.binning.MinimumMass : Merges bins until each holds enough samples.
 
     References
     ----------
@@ -379,11 +381,11 @@ def sweep_calibration_error(
     pos_label: float | str | None = None,
     labels: ArrayLike | None = None,
 ) -> float:
-    """Plugin calibration error with the most bins that stay monotone (ECE_SWEEP).
+    """Plugin calibration error with as many bins as stay monotone (ECE_SWEEP).
 
-    The labels choose the number of bins, so the user need not: one more bin is tried as
-    long as the event frequency rises from bin to bin. Of the plugin errors it has the
-    least bias for few rows.
+    The number of bins is chosen from the data: bins are added as long as the event
+    frequency increases from bin to bin. Among plugin errors, it has the least bias with
+    few samples.
 
     Parameters
     ----------
@@ -394,18 +396,18 @@ def sweep_calibration_error(
     norm : float or {"l1", "l2", "max"}, default=1
         p >= 1 or ``np.inf``.
     binning : EqualMass or EqualWidth, default=None
-        Where the bins are cut; None means ``EqualMass()``, which is recommended. Its
-        `n_bins` is not used: the labels choose it.
+        How the bins are cut; None means ``EqualMass()``, which is recommended. Its
+        `n_bins` is not used.
     base : EqualMass or EqualWidth, default=None
-        The former name of `binning`. Give one of the two.
+        The former name of `binning`. Give only one of the two.
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`.
     class_weight : array-like of shape (K,) or dict, default=None
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated rows.
+        Weights, which count as repeated samples.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of
+        Label of the event. None means the greater of two labels, the second column of
         `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
@@ -427,7 +429,7 @@ def sweep_calibration_error(
     See Also
     --------
     skcalib.binning.MonotonicSweep : The most bins whose event frequencies increase.
-    skcalib.metrics.calibration_error : The binned error without the bias of few rows.
+    skcalib.metrics.calibration_error : The debiased binned error.
 
     References
     ----------

@@ -66,7 +66,7 @@ class GroupCalibration(ResultTable):
     group : ndarray
         The groups.
     n : ndarray
-        Number of rows; with weights their sum.
+        Number of samples; with weights their sum.
     mean_score, event_frequency : ndarray of float
         Means of the scores and of the labels.
     bias, bias_low, bias_high : ndarray of float
@@ -245,79 +245,81 @@ def calibration_by_group(
     random_state: int | np.random.RandomState | None = None,
     verbose: bool = False,
 ) -> Any:
-    """Bias, calibration error, intervals and p-values of each group, one row per group.
+    """Bias, calibration error, intervals and p-values of each group.
 
     The bias (mean score minus event frequency) of each group has an interval and a
-    p-value that hold for few rows and for rare events; the p-values are adjusted for
-    the number of groups. The calibration error beside it also sees deviations that
-    cancel in the bias.
+    p-value that are valid for few samples and rare events; the p-values are adjusted
+    for the number of groups. The calibration error also captures deviations that cancel
+    in the bias.
 
     Parameters
     ----------
     y_true : array-like of shape (n,), or dict
-        Labels. A dict from group to `BinStatistics` takes the place of the labels,
-        probabilities and groups.
+        Labels. A dict from group to `BinStatistics` replaces labels, probabilities and
+        groups.
     y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict, default=None
-        Probabilities in [0, 1]. A dict from the names of models to theirs gives a table
-        for each.
+        Probabilities in [0, 1]. A dict of several models by name gives one table per
+        model.
     groups : array-like of shape (n,) or (n, n_columns), or "predicted_class", \
             default="predicted_class"
-        The group of each row: subject, site, month, or the class that is predicted for
-        it. Several columns (``frame[["sex", "age_band"]]``) make a group of each
-        combination, a tuple. An ordered Categorical keeps its order. Missing values are the group "missing". Floats with more than 30 distinct
-        values are measurements, and need `max_bins`.
+        The group of each sample: subject, site, month, or its predicted class. With
+        several columns (``frame[["sex", "age_band"]]``), each combination is a group,
+        named by a tuple. An ordered Categorical keeps its order. Missing values form
+        the group "missing". Floats with more than 30 distinct values are treated as
+        measurements, and need `max_bins`.
     norm : float, default=2
         Norm of the error, as in `calibration_error`: p >= 1, or ``np.inf`` (`method`
         "plugin" only).
     binning : BaseBinning, int or None, default=None
-        Bins of the error, made for each group separately; an int is a number of
-        equal-mass bins, None ``EqualMass("cube_root")``.
+        Bins for the error, made separately for each group. An int means that many
+        equal-mass bins, None means ``EqualMass("cube_root")``.
     method : {"auto", "plugin", "debiased", "unbiased", "label_binned"}, default="auto"
         See `calibration_error`. The plugin error of a small group is mostly noise.
     order : {"sorted", "given", "error"}, default="sorted"
-        Order of the rows: by group, by first appearance, or the largest error first
-        (NaN last).
+        Order of the groups in the table: sorted, by first appearance, or largest error
+        first (NaN last).
     max_bins : int, default=None
-        Groups of numbers or dates with more distinct values are at most so many
+        Numbers or dates with more distinct values are grouped into at most this many
         quantiles, named by their edges: "<= 20", "(20, 35.5]", "> 35.5".
     min_group_size : int, default=None
-        Groups of fewer rows are one group, "other"; None judges the smallest, too.
+        Groups with fewer samples are merged into one group, "other". None keeps even
+        the smallest groups.
     alternative : {"two-sided", "greater", "less"}, default="two-sided"
-        Which side every p-value tests, and every limit of the bias bounds. "greater":
-        more events than the scores say (a default rate above the grade's probability),
-        "less": fewer. With one side, `bias_low` or `bias_high` is what is possible at
-        all.
+        Alternative of the p-values and of the limits of the bias. "greater": more
+        events than predicted (a default rate above the grade's probability); "less":
+        fewer. If one-sided, the other limit (`bias_low` or `bias_high`) is the smallest
+        or largest possible value.
     adjustment : {"holm", "exact"}, default="holm"
-        How `pvalue` is adjusted for the number of groups. Holm's rule holds for any
-        p-values. "exact" uses that the groups are independent and which p-values each
-        can have: it rejects more where groups have few events.
+        How p-values are adjusted for the number of groups. Holm's method is valid for
+        any p-values. "exact" uses the independence of the groups and their discrete
+        p-values: it rejects more often if groups have few events.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     n_resamples : int, default=199
-        Number of draws behind the interval of each error: few, since there are many
-        groups, and no p-value rests on them.
+        Number of draws for the interval of each error. It is small because there may be
+        many groups, and no p-value depends on it.
     multiclass : {"auto", "top_label"}, default="auto"
         "auto" is the positive class for one or two columns, "top_label" for more.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
-        What weights are. "frequency": they count rows, a weight of 2 is two rows.
-        "importance": each row was seen once and stands for more or fewer (a sampling
-        correction, a covariate shift); weights w are worth ``sum(w)**2 / sum(w**2)``
-        rows, which are the `n` of the table. The variance of the events is the sum of
-        w^2 s (1 - s), in each row.
+        Meaning of the weights. "frequency": a weight of 2 means two identical samples.
+        "importance": each sample was observed once and represents more or fewer (a
+        sampling correction, a covariate shift); weights w are worth
+        ``sum(w)**2 / sum(w**2)`` samples, which are the `n` of the table. The variance
+        of the events is the sum of w^2 s (1 - s), in each sample.
     clusters : array-like of shape (n,), default=None
-        The cluster of each row: rows of one cluster (a patient, a match) may depend on
-        each other.
+        Cluster of each sample: samples of one cluster (a patient, a match) may be
+        dependent.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of
+        Label of the event. None means the greater of two labels, the second column of
         `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
     random_state : int, RandomState instance or None, default=None
-        Seed of the draws.
+        Seed for the random draws.
     verbose : bool, default=False
-        Whether the number of groups so far is written to stderr.
+        Whether to write the number of processed groups to standard error.
 
     Returns
     -------
@@ -325,12 +327,12 @@ def calibration_by_group(
         Frozen table of arrays
         (`group, n, mean_score, event_frequency, bias, bias_low, bias_high, error, error_low, error_high, pvalue, adjusted_pvalue, bias_pvalue, adjusted_bias_pvalue, binomial_pvalue, jeffreys_pvalue, reason`)
         with ``len``, ``to_frame()`` and ``differences()``, which compares groups. For a
-        dict of models a dict of these, with ``to_frame()``.
+        dict of models, a dict of such tables, with ``to_frame()``.
 
     Raises
     ------
     ValueError
-        For labels, probabilities, groups or parameters that do not fit together, for
+        If labels, probabilities, groups or parameters are inconsistent, for
         measurements as groups without `max_bins`, and for ``multiclass="marginal"``,
         which is several binary problems.
     TypeError
@@ -339,9 +341,8 @@ def calibration_by_group(
     Warns
     -----
     UserWarning
-        For weights that are not integers with ``weight_type="frequency"``. Where
-        `clusters` are given and a group has fewer than 40 expected events or
-        non-events.
+        If weights are not integers and ``weight_type="frequency"``. Where `clusters`
+        are given and a group has fewer than 40 expected events or non-events.
 
     See Also
     --------
@@ -366,7 +367,7 @@ def calibration_by_group(
     ``adjustment="exact"`` it is .045 to .05 (groups of up to 2,000 rows without
     fractional weights; the p-values of larger ones count as continuous) [1]_.
 
-    With `clusters` a group counts as fewer rows, by its design effect: how much more
+    With `clusters` a group counts as fewer samples, by its design effect: how much more
     the jackknifed sums of its clusters' residuals vary than those of independent rows,
     with Satterthwaite's degrees of freedom. Both p-values and the interval take it, and
     the error draws dependent labels. Clusters that are worth fewer than three of equal

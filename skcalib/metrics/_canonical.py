@@ -22,10 +22,10 @@ def kernel_calibration_error(
 ) -> float:
     """Squared kernel calibration error (SKCE) of whole vectors of probabilities.
 
-    The mean over pairs of different rows i, j of
+    The mean over pairs of different samples i, j of
     ``exp(-TV(p_i, p_j) / bandwidth) <e_yi - p_i, e_yj - p_j>``. e_y is the indicator
-    vector of the label, and TV half the l1 distance of two rows of probabilities. The
-    error is signed. Its mean is 0 exactly for a model whose whole vector of
+    vector of the label, and TV is half the l1 distance of two probability vectors. The
+    error is signed. Its expectation is 0 if and only if the whole vector of
     probabilities is calibrated (canonical calibration).
 
     Parameters
@@ -35,14 +35,14 @@ def kernel_calibration_error(
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1]; two classes are the columns (1 - s, s).
     bandwidth : float or "median", default="median"
-        Distance at which the weight of a pair has fallen to 1/e; "median" is the median
-        distance of the rows (of 512 rows at equal steps in sorted order where there are
-        more different ones; 1 where it is 0).
+        Distance at which the weight of a pair has fallen to 1/e. "median" is the median
+        distance between samples (of 512 samples at equal steps in sorted order if there
+        are more distinct ones), or 1 if that is 0.
     sample_weight : array-like of shape (n,), default=None
-        Weights. Integers count as repeated samples, and copies of a sample are pairs.
-        Others are relative: a common factor changes nothing.
+        Weights. Integers count as repeated samples, and copies of a sample form pairs.
+        Other weights are relative: a common factor changes nothing.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of
+        Label of the event. None means the greater of two labels, the second column of
         `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
@@ -50,12 +50,12 @@ def kernel_calibration_error(
     Returns
     -------
     error : float
-        Unbiased estimate of a square, so that it may be negative; at most 2.
+        Unbiased estimate of a square, which may be negative; at most 2.
 
     Raises
     ------
     ValueError
-        For invalid input, a bandwidth that is not positive, and fewer than two rows.
+        For invalid input, a non-positive bandwidth, and fewer than two samples.
 
     See Also
     --------

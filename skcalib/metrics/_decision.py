@@ -49,35 +49,35 @@ def decision_calibration_error(
     pos_label: float | str | None = None,
     labels: ArrayLike | None = None,
 ) -> Any:
-    """Decision calibration error: the most that trusting the scores can cost.
+    """Decision calibration error: the largest cost of trusting the scores.
 
-    Somebody acts where the score reaches the threshold t at which acting breaks even.
-    With the recalibrated score q in place of s the gain would be larger by the mean of
-    ``(q - t)(1{q >= t} - 1{s >= t})``; the error is the maximum over t. It is at most
-    the mean of ``|q - s|``.
+    Suppose that somebody acts if the score reaches the threshold t at which acting
+    breaks even. With the recalibrated score q instead of s, the gain would be larger by
+    the mean of ``(q - t)(1{q >= t} - 1{s >= t})``; the error is the maximum over t. It
+    is at most the mean of ``|q - s|``.
 
     Parameters
     ----------
     y_true : array-like of shape (n,) or BinStatistics
-        Labels; or the sums of bins with one distinct score each, in place of `y_true`,
-        `y_proba` and all that describes rows.
+        Labels; or bin sums with one distinct score per bin, which replace `y_true`,
+        `y_proba` and all other per-sample arguments.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     binning : BaseBinning, int or None, default=None
-        Where q comes from: the event frequency of the bin of s. None is
+        Bins that define q: the event frequency of the bin of s. None means
         ``PoolAdjacentViolators()``, the isotonic fit; an int is a number of equal-mass
-        bins. With coarse bins a calibrated model has an error above 0: one bin over
-        calibrated uniform scores gives .0625.
+        bins. With coarse bins, a calibrated model has an error above 0: a single bin
+        with calibrated uniform scores gives .0625.
     return_threshold : bool, default=False
-        Whether the threshold at which the error is reached is returned as well.
+        Whether to also return the threshold at which the error is attained.
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`; "marginal" is the mean over classes.
     class_weight : array-like of shape (K,) or dict, default=None
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated rows.
+        Weights, which count as repeated samples.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of
+        Label of the event. None means the greater of two labels, the second column of
         `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
@@ -85,10 +85,10 @@ def decision_calibration_error(
     Returns
     -------
     error : float or WorstThreshold
-        In [0, 1], in units of a false alarm plus a miss: a plugin error, which noise
-        makes larger. With `return_threshold` the `error` and the `threshold`, in this
-        order when unpacked: the first of the worst thresholds, which is a score or the
-        next number above one.
+        In [0, 1], in units of the cost of a false alarm plus that of a miss. It is a
+        plugin error, which noise inflates. With `return_threshold`, the `error` and the
+        `threshold`, in this order when unpacked: the first of the worst thresholds,
+        which is a score or the next larger float.
 
     Raises
     ------
@@ -129,8 +129,8 @@ def decision_calibration_error(
     >>> round(error, 3), round(threshold, 2)
     (0.015, 0.12)
 
-    Nine tenths of the rows have score .2 and event frequency .3: just above .2 each of
-    them loses .3 - .2.
+    Nine tenths of the samples have score .2 and event frequency .3: just above .2 each
+    of them loses .3 - .2.
 
     >>> from skcalib.metrics import decision_calibration_error
     >>> y_true, y_proba = (

@@ -60,27 +60,27 @@ def brier_decomposition(
 ) -> ScoreDecomposition:
     """Brier score as miscalibration - discrimination + uncertainty.
 
-    With the isotonic blocks (CORP, the default) and with `UniqueScores` the parts add
-    up to the Brier score of the forecast itself, with other bins to the Brier score of
-    each bin's mean score.
+    With isotonic blocks (CORP, the default) and with `UniqueScores`, the parts add up
+    to the Brier score of the forecast itself; with other bins, to the Brier score of
+    the bin means.
 
     Parameters
     ----------
     y_true : array-like of shape (n,) or BinStatistics
-        Labels; or the sums of bins, in place of `y_true`, `y_proba`, `binning` and all
-        that describes rows.
+        Labels; or bin sums, which replace `y_true`, `y_proba`, `binning` and all other
+        per-sample arguments.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     binning : BaseBinning, int or None, default=None
-        Strategy; an int is a number of equal-mass bins, None
+        Binning strategy; an int means that many equal-mass bins, None means
         ``PoolAdjacentViolators()``.
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
-        See `calibration_error`. For "marginal" the mean over classes, each against the
-        rest: the Brier score of the K classes is K times it.
+        See `calibration_error`. "marginal" is the mean over classes, each against the
+        rest; the Brier score of the K classes is K times this.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated rows.
+        Weights, which count as repeated samples.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of
+        Label of the event. None means the greater of two labels, the second column of
         `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
@@ -143,25 +143,25 @@ def log_loss_decomposition(
     """Log-loss as miscalibration - discrimination + uncertainty.
 
     Miscalibration is the mean Kullback-Leibler divergence of the forecast from the
-    event frequencies. What the parts add up to is as in `brier_decomposition`.
+    event frequencies. The parts add up as in `brier_decomposition`.
 
     Parameters
     ----------
     y_true : array-like of shape (n,) or BinStatistics
-        Labels; or the sums of bins, in place of `y_true`, `y_proba`, `binning` and all
-        that describes rows.
+        Labels; or bin sums, which replace `y_true`, `y_proba`, `binning` and all other
+        per-sample arguments.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1], clipped to [2^-52, 1 - 2^-52].
     binning : BaseBinning, int or None, default=None
-        Strategy; an int is a number of equal-mass bins, None
+        Binning strategy; an int means that many equal-mass bins, None means
         ``PoolAdjacentViolators()``.
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
-        See `calibration_error`. For "marginal" the mean over classes, each against the
+        See `calibration_error`. "marginal" is the mean over classes, each against the
         rest.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated rows.
+        Weights, which count as repeated samples.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of
+        Label of the event. None means the greater of two labels, the second column of
         `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.

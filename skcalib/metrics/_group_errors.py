@@ -54,7 +54,7 @@ def groupwise_calibration_error(
 ) -> Any:
     """Binned calibration error by group: the largest, the mean, or all of them.
 
-    Errors of opposite sign cancel in a pooled error, and a large group hides the error
+    In a pooled error, errors of opposite sign cancel, and a large group hides the error
     of a small one.
 
     Parameters
@@ -64,28 +64,28 @@ def groupwise_calibration_error(
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     groups : "predicted_class" or array-like of shape (n,), default="predicted_class"
-        The group of each row: subject, site, month, or the class that is predicted for
-        it. Missing values are the group "missing". Floats with more than 30 distinct
-        values are measurements, and refused.
+        The group of each sample: subject, site, month, or its predicted class. Missing
+        values form the group "missing". Floats with more than 30 distinct values are
+        treated as measurements and rejected.
     reduce : {"max", "mean", "weighted", None}, default="max"
-        "max" is Max-ECE, "mean" Avg-ECE (each group counts alike), "weighted" weighs
-        groups by their rows, None returns the error of each group. Groups without a row
-        are left out.
+        "max" is Max-ECE, "mean" is Avg-ECE (groups count equally), "weighted" weights
+        groups by their number of samples, and None returns the error of each group.
+        Groups without samples are ignored.
     norm : float or {"l1", "l2", "max"}, default=1
         p >= 1 or ``np.inf``.
     binning : BaseBinning, int or None, default=None
         Strategy, applied to each group separately; an int is a number of equal-width
         bins, None ``EqualWidth(15)``.
     method : {"plugin", "auto", "debiased", "unbiased", "label_binned"}, default="plugin"
-        See `calibration_error`; "plugin" is how the papers define Max-ECE. The plugin
-        error of a small group is mostly noise: compare groups of unequal size by "auto"
-        with few bins.
+        See `calibration_error`; "plugin" is the published definition of Max-ECE. The
+        plugin error of a small group is mostly noise: to compare groups of unequal
+        size, use "auto" with few bins.
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated rows.
+        Weights, which count as repeated samples.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of
+        Label of the event. None means the greater of two labels, the second column of
         `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
@@ -93,7 +93,7 @@ def groupwise_calibration_error(
     Returns
     -------
     error : float or GroupErrors
-        In [0, 1]; with ``reduce=None`` a dict from group to its error, in sorted order,
+        In [0, 1]; with ``reduce=None``, a dict from group to error, in sorted order,
         with `to_frame`.
 
     Raises

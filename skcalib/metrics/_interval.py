@@ -48,56 +48,57 @@ def calibration_error_interval(
 ) -> IntervalEstimate:
     """Confidence interval of a calibration error.
 
-    The interval excludes 0 exactly where `calibration_test` with the same metric
-    rejects calibration at the level ``(1 - confidence_level) / 2``. It keeps its
-    coverage for a calibrated model, for few bins and for rare events.
+    The interval excludes 0 exactly if `calibration_test` with the same metric rejects
+    calibration at level ``(1 - confidence_level) / 2``. It keeps its coverage for
+    calibrated models, few bins and rare events.
 
     Parameters
     ----------
     y_true : array-like of shape (n,) or BinStatistics
-        Labels; or the sums of bins, in place of `y_true`, `y_proba` and all that
-        describes rows.
+        Labels; or bin sums, which replace `y_true`, `y_proba` and all other per-sample
+        arguments.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     metric : callable, default=None
         A metric of this module, or any ``metric(y_true, y_proba, sample_weight=...)``
         that returns a number; None means `calibration_error`.
     interval : {"auto", "inverted", "basic"}, default="auto"
-        "inverted" inverts a test, see Notes. It is for the errors of this module, and
-        for a metric of your own that is registered (see the guide, "A metric of
-        your own"). "basic" is the bootstrap that mirrors its resamples at the estimate:
-        it is for any other metric, and warns. "auto" is "inverted" where there is one.
+        "inverted" inverts a test, see Notes. It is available for the errors of this
+        module, and for your own registered metrics (see the guide, "Write your own
+        metric"). "basic" is the basic bootstrap, which mirrors resampled values at the
+        estimate: it works for any other metric, and warns. "auto" is "inverted" if
+        available.
     clusters : array-like of shape (n,), default=None
-        Rows that are not independent (of one patient or match) have the same entry.
-        Their labels are drawn with the dependence that the residuals show; in a
-        bootstrap they are resampled together.
+        Cluster of each sample: dependent samples (of one patient or match) share a
+        value. Their labels are drawn with the dependence estimated from the residuals;
+        in a bootstrap, clusters are resampled as a whole.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     n_resamples : int, default=1000
-        Number of draws, or of bootstrap resamples, whose quantiles need no more. With
-        few draws an inverted interval is wide, and still covers.
+        Number of draws or bootstrap resamples. With few draws, an inverted interval is
+        wider, but still covers.
     stratify : bool, default=False
-        For "basic": resample within each class of `y_true`, so that the class
-        frequencies stay fixed.
+        For "basic": resample within each class of `y_true`, so that class frequencies
+        are fixed.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
-        What weights are. "frequency": they count rows, a weight of 2 is two rows.
-        "importance": each row was seen once and stands for more or fewer (a sampling
-        correction, a covariate shift); weights w are worth ``sum(w)**2 / sum(w**2)``
-        rows, in each cell.
+        Meaning of the weights. "frequency": a weight of 2 means two identical samples.
+        "importance": each sample was observed once and represents more or fewer (a
+        sampling correction, a covariate shift); weights w are worth
+        ``sum(w)**2 / sum(w**2)`` samples, in each cell.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of
+        Label of the event. None means the greater of two labels, the second column of
         `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
     n_jobs : int, default=None
-        Threads for a bootstrap of a metric that is computed anew on each resample.
+        Threads for a bootstrap of a metric that must be recomputed on each resample.
     random_state : int, RandomState instance or None, default=None
-        Seed of the draws.
+        Seed for the random draws.
     verbose : bool, default=False
-        Whether progress is written to stderr: how many resamples are done, or at which
-        c of the Notes labels are drawn.
+        Whether to write progress to standard error: the number of completed resamples,
+        or the value of c (see Notes) for which labels are drawn.
     **metric_params : dict
         Parameters of the metric, such as ``norm=1``, ``binning=10`` or, for
         `groupwise_calibration_error`, ``groups=``.
@@ -105,16 +106,16 @@ def calibration_error_interval(
     Returns
     -------
     interval : IntervalEstimate
-        Named tuple (estimate, low, high). The estimate is the metric. The interval is
-        for the error without the noise of the labels. A plugin error contains this
+        Named tuple (estimate, low, high). The estimate is the value of the metric. The
+        interval is for the error without label noise. A plugin error includes this
         noise, and may lie above its interval: the printed form and the attribute
         `reason` say so.
 
     Raises
     ------
     ValueError
-        For invalid input, for `groups` of a metric that has none, for an interval that
-        the metric does not have, and for `stratify` where there is no bootstrap or
+        For invalid input, for `groups` with a metric that has none, for an interval
+        that is not available for the metric, and for `stratify` without a bootstrap or
         together with `clusters`.
     TypeError
         If the metric does not return a number.
@@ -122,14 +123,14 @@ def calibration_error_interval(
     Warns
     -----
     UserWarning
-        For weights that are not integers with ``weight_type="frequency"``. For a basic
-        bootstrap: it need not cover what is biased, such as an error that cannot be
-        negative. Where `clusters` are given and fewer than 40 events or non-events are
-        expected: the level is not held.
+        If weights are not integers and ``weight_type="frequency"``. For a basic
+        bootstrap, which may not cover if the metric is biased, such as an error that
+        cannot be negative. If `clusters` are given and fewer than 40 events or
+        non-events are expected, because the level may not be kept.
 
     See Also
     --------
-    skcalib.metrics.calibration_error : The binned error without the bias of few rows.
+    skcalib.metrics.calibration_error : The debiased binned error.
     skcalib.metrics.calibration_test : Is the error more than noise?
     skcalib.metrics.calibration_by_group : Each group with bias, error and intervals.
 
@@ -235,7 +236,7 @@ class MetricInput:
     data : ScoredLabels or BinnedTask
         The same validated; rows of weight zero are among it.
     cluster : ndarray of int, shape (n,), or None
-        Code of each row's cluster.
+        Code of each sample's cluster.
     """
 
     y_true: object
@@ -294,7 +295,7 @@ class MetricInput:
         return data.at(data.kept)
 
     def error_value(self, error):
-        """Return the value of an error, of the rows that are validated already."""
+        """Return the value of an error, of the samples that are validated already."""
         if error.groups is not None:
             # The groups have an entry for each row that was given.
             return error.value(self.y_true, self.y_proba, **self.described)
@@ -314,8 +315,8 @@ def _checked_number(estimate):
 
 
 def unwrapped_metric(metric, params):
-    """Return the function and the parameters of a metric that may be a partial of
-    one; None is `calibration_error`.
+    """Return the function and the parameters of a metric that may be a partial of one;
+    None means `calibration_error`.
     """
     if metric is None:
         metric = calibration_error

@@ -51,25 +51,25 @@ from skcalib.metrics._two_bin import two_bin_calibration_error
 
 @dataclass(frozen=True, eq=False)
 class Metric:
-    """A row of the table of calibration errors.
+    """A calibration error that is registered by name.
 
     Parameters
     ----------
     function : callable
         The metric, ``function(y_true, y_proba, ...)``; smaller is better.
     error : callable
-        Makes the `CalibrationError` for parameters of the function, which it takes by
-        name and with the same defaults: a subclass of `CalibrationError`, or a function
-        that returns one.
+        Creates the `CalibrationError` from the parameters of the function, with the
+        same names and defaults: a subclass of `CalibrationError`, or a function that
+        returns one.
     limits : tuple of float, default=(0.0, 1.0)
-        The least and the largest value.
+        The smallest and the largest possible value.
     scorers : dict, default=None
-        Options of the function by the name of the scorer; None means ``neg_`` and the
-        name of the function, without options.
+        Options of the function for each scorer name; None means a single scorer,
+        ``neg_`` plus the name of the function, without options.
 
     See Also
     --------
-    skcalib.metrics.register_metric : Adds a row, with an example.
+    skcalib.metrics.register_metric : Adds a sample, with an example.
     skcalib.metrics.CalibrationError : The base of errors.
 
     Examples
@@ -96,12 +96,12 @@ class Metric:
     scorers: dict | None = None
 
     def error_of(self, params: dict[str, Any]) -> CalibrationError:
-        """Return the error for the parameters of a call.
+        """Return the error for given parameters.
 
         Parameters
         ----------
         params : dict
-            Parameters of the function by name, without those that describe the rows.
+            Parameters of the function by name, without per-sample arguments.
 
         Returns
         -------
@@ -153,16 +153,16 @@ _PROPER_SCORES = {"neg_brier_score": (brier_score, {}), "neg_log_loss": (log_los
 
 
 def register_metric(metric: Metric) -> Metric:
-    """Give a metric of your own an interval, a test and a scorer.
+    """Register your own metric, to give it an interval, a test and a scorer.
 
-    `calibration_error_interval` and `calibration_test` then take its function, and
-    `get_scorer` and `compare` know it by name.
+    `calibration_error_interval` and `calibration_test` then accept its function, and
+    `get_scorer` and `compare` accept its name.
 
     Parameters
     ----------
     metric : Metric
-        The row to add. A row whose function has the same name is replaced, unless it is
-        one of this library.
+        The metric to add. It replaces a metric of the same name, unless that is part of
+        this library.
 
     Returns
     -------
@@ -172,7 +172,7 @@ def register_metric(metric: Metric) -> Metric:
     Raises
     ------
     ValueError
-        If a metric of this library has that name.
+        If a metric of this library has the same name.
 
     See Also
     --------
@@ -235,7 +235,7 @@ def scorers():
 
 
 def get_scorer_names() -> list[str]:
-    """Return the names that `get_scorer` knows.
+    """Return the names that `get_scorer` accepts.
 
     Returns
     -------
@@ -261,22 +261,22 @@ def get_scorer(name: str, **options: Any) -> "CalibrationScorer":
     Larger is better.
 
     Unlike ``make_scorer(metric, response_method="predict_proba")`` it takes the classes
-    from the estimator. So it works with labels of any type, on a fold in which a class
-    is missing, and where the estimator has never seen a class of the fold (which then
-    has the probability zero).
+    from the estimator. It therefore works with labels of any type, on folds in which a
+    class is missing, and if the estimator has never seen a class of the fold (whose
+    probability is then zero).
 
     Parameters
     ----------
     name : str
         One of `get_scorer_names()`. "neg_squared_calibration_error" is minus the signed
         unbiased square. Its mean over folds is nearly unbiased and does not tie at
-        zero: recommended for searches. "neg_brier_score" and "neg_log_loss" are the
-        proper scores, which work where scikit-learn's give NaN.
-        "neg_refinement_log_loss" and "neg_refinement_brier_score" are what is left of
-        them after recalibration; see `skcalib.evaluation.refinement_loss`.
+        zero, so it is recommended for searches. "neg_brier_score" and "neg_log_loss"
+        are proper scores, which work even when scikit-learn's return NaN.
+        "neg_refinement_log_loss" and "neg_refinement_brier_score" are the parts that
+        remain after recalibration; see `skcalib.evaluation.refinement_loss`.
     **options : dict
-        Options of the metric, such as ``binning=20`` or ``pos_label="yes"``; two
-        classes have the second one as the positive class by default.
+        Options of the metric, such as ``binning=20`` or ``pos_label="yes"``. By
+        default, the second of two classes is the positive class.
 
     Returns
     -------
@@ -288,8 +288,8 @@ def get_scorer(name: str, **options: Any) -> "CalibrationScorer":
     ValueError
         If there is no scorer of that name.
     TypeError
-        If the metric has no such option; the labels are the estimator's and cannot be
-        one.
+        If the metric has no such option. `labels` is not an option, because it is taken
+        from the estimator.
 
     See Also
     --------

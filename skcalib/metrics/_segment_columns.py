@@ -11,8 +11,8 @@ from skcalib._input.groups import exact_text, quantile_cuts
 
 
 class SplitColumn(NamedTuple):
-    """The part that each row belongs to, and each part in words that select exactly its
-    rows.
+    """The part that each sample belongs to, and each part in words that select exactly
+    its rows.
     """
 
     codes: np.ndarray

@@ -1,4 +1,4 @@
-"""The worst segment: whether any segment of the rows is miscalibrated, adjusted for
+"""The worst segment: whether any segment of the samples is miscalibrated, adjusted for
 having looked at all of them.
 """
 
@@ -43,7 +43,7 @@ class SegmentTable(ResultTable):
     segment : ndarray of str objects
         The segments in words that select exactly their rows.
     n : ndarray of int
-        Number of rows.
+        Number of samples.
     mean_score, event_frequency, bias : ndarray of float
         Means of the scores and of the labels, and their difference: positive where the
         scores are too high.
@@ -132,11 +132,11 @@ def segment_calibration_test(
     random_state: int | np.random.RandomState | None = None,
     verbose: bool = False,
 ) -> SegmentTestResult:
-    """Test whether any segment of the rows is miscalibrated, and find the worst.
+    """Test whether any segment of the data is miscalibrated, and find the worst.
 
-    Segments are all rows, the parts of each column and their crossings. The p-value is
-    the probability that calibrated scores have a worst segment at least as bad. It is
-    valid for any number of segments and rows.
+    Segments are the whole data set, the parts of each column, and their intersections.
+    The p-value is the probability that the worst segment of calibrated scores is at
+    least as bad. It is valid for any number of segments and samples.
 
     Parameters
     ----------
@@ -145,38 +145,38 @@ def segment_calibration_test(
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     X : array-like or DataFrame of shape (n, n_columns)
-        Columns to look for segments in, of any type: numbers and dates are cut at
-        quantiles, of categories the most frequent ones stand for themselves. Missing
-        values are a part of their own.
+        Columns in which to search for segments, of any type: numbers and dates are cut
+        at quantiles; the most frequent categories form their own parts. Missing values
+        form a separate part.
     max_depth : int, default=2
-        Largest number of columns that are crossed.
+        Maximum number of columns to combine.
     max_bins : int, default=8
-        Largest number of parts of a column, beside the missing values; at least 2.
+        Maximum number of parts of a column, not counting missing values; at least 2.
     min_size : int, default=50
-        Segments with fewer rows are left out.
+        Segments with fewer samples are ignored.
     n_resamples : int, default=999
-        Number of label vectors drawn. With the labels themselves there are 1,000: the
-        smallest p-value is ``1 / (n_resamples + 1)``.
+        Number of label vectors drawn. The smallest possible p-value is
+        ``1 / (n_resamples + 1)``.
     multiclass : {"auto", "top_label"}, default="auto"
         "auto" is the positive class for one or two columns, "top_label" for more.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
-        What weights are. "frequency": how often each row is repeated, whole numbers.
-        "importance": each row was seen once and stands for more or fewer (a sampling
-        correction, a covariate shift).
+        Meaning of the weights. "frequency": how often each sample is repeated (whole
+        numbers). "importance": each sample was observed once and represents more or
+        fewer (a sampling correction, a covariate shift).
     clusters : array-like of shape (n,), default=None
-        The cluster of each row: rows of one cluster (a patient, a match) may depend on
-        each other.
+        Cluster of each sample: samples of one cluster (a patient, a match) may be
+        dependent.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of
+        Label of the event. None means the greater of two labels, the second column of
         `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
     random_state : int, RandomState instance or None, default=None
-        Seed of the draws.
+        Seed for the random draws.
     verbose : bool, default=False
-        Whether the number of draws so far is written to stderr.
+        Whether to write the number of completed draws to standard error.
 
     Returns
     -------
@@ -188,12 +188,12 @@ def segment_calibration_test(
     Raises
     ------
     ValueError
-        For labels, probabilities, columns or parameters that do not fit together, and
-        for weights that are not whole numbers with ``weight_type="frequency"``.
+        If labels, probabilities, columns or parameters are inconsistent, and for
+        weights that are not whole numbers with ``weight_type="frequency"``.
 
     See Also
     --------
-    calibration_by_group : One row for each group that is given.
+    calibration_by_group : One sample for each group that is given.
     skcalib.MulticalibratedRecalibrator : Repairs what this test finds.
 
     Notes
@@ -316,7 +316,7 @@ class _LabelDraws:
         self._quantile = ndtri(scores)
 
     def events(self):
-        """Return whether each row has an event, in the next draw."""
+        """Return whether each sample has an event, in the next draw."""
         n_rows = len(self._scores)
         if self._cluster is None:
             return self._rng.random(n_rows) < self._scores
@@ -328,7 +328,7 @@ class _LabelDraws:
 
 
 def _split_columns(X, n_rows, rows, max_bins):
-    """Return the columns as parts, of all rows (None) or of some."""
+    """Return the columns as parts, of all samples (None) or of some."""
     columns = []
     for name, column in table_columns(X).items():
         if len(column) != n_rows:
@@ -343,8 +343,8 @@ def _split_columns(X, n_rows, rows, max_bins):
 
 
 def _repeated_rows(sample_weight, n_rows):
-    """Return the rows that the test is about: each as often as its weight says; all of
-    them without weights.
+    """Return the samples that the test is about: each as often as its weight says; all
+    of them without weights.
     """
     if sample_weight is None:
         return slice(None)
@@ -378,8 +378,8 @@ def _step_down(observed, drawn):
 
 
 class _Segments:
-    """All segments of the rows: the parts of columns and of their crossings that hold
-    enough rows.
+    """All segments of the samples: the parts of columns and of their crossings that
+    hold enough samples.
     """
 
     def __init__(self, columns, scores, weight, max_depth, min_size):
@@ -406,7 +406,7 @@ class _Segments:
             self.total = self._sums(weight).sum(axis=1)
 
     def statistics(self, rows):
-        """Return the statistic of each segment for the rows that have an event."""
+        """Return the statistic of each segment for the samples that have an event."""
         return (
             range_of(np.cumsum(self._counts(rows) - self.expected, axis=1)) / self.scale
         )
@@ -438,7 +438,7 @@ class _Segments:
 
     def _sizes(self, depth, min_size):
         """Return the size of each segment by its key, ((column, part), ...); the key of
-        all rows is empty.
+        all samples is empty.
         """
         sizes = {(): len(self.scores)}
         distinct = dict(sizes)
@@ -466,7 +466,7 @@ class _Segments:
 
     def _tables(self):
         """Yield the slice of the segments of each crossing of columns, and the
-        (segment, score cell) of each row there.
+        (segment, score cell) of each sample there.
 
         The keys stand in the order of their crossings. Rows of no segment are in one
         that is left out, the last.

@@ -63,7 +63,7 @@ def calibration_slope_intercept(
     """Calibration slope and calibration-in-the-large, as in prediction models.
 
     The slope is b in ``logit P(y = 1) = a + b logit(s)``. The intercept is a in
-    ``logit P(y = 1) = a + logit(s)``, where the slope is held at 1.
+    ``logit P(y = 1) = a + logit(s)``, where the slope is fixed at 1.
 
     Parameters
     ----------
@@ -71,21 +71,22 @@ def calibration_slope_intercept(
         Labels.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1], clipped to [2^-52, 1 - 2^-52]: a score of exactly 0 or
-        1 has a lot of leverage where it is wrong.
+        1 has high leverage if it is wrong.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     multiclass : {"auto", "top_label"}, default="auto"
         See `calibration_error`.
     clusters : array-like of shape (n,), default=None
-        Rows that are not independent (of one patient or centre) have the same entry.
+        Cluster of each sample: dependent samples (of one patient or centre) share a
+        value.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
-        What weights are. "frequency": they count rows, a weight of 2 is two rows.
-        "importance": each row was seen once and stands for more or fewer (a sampling
-        correction).
+        Meaning of the weights. "frequency": a weight of 2 means two identical samples.
+        "importance": each sample was observed once and represents more or fewer (a
+        sampling correction).
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of
+        Label of the event. None means the greater of two labels, the second column of
         `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
@@ -94,19 +95,19 @@ def calibration_slope_intercept(
     -------
     result : CalibrationSlopeIntercept
         Named tuple (slope, intercept), each a named tuple (estimate, low, high) with a
-        `reason` where limits are NaN.
+        `reason` if limits are NaN.
 
     Raises
     ------
     ValueError
-        Where there is no finite estimate: one class only, one distinct score, or scores
-        that separate the classes. Also for one cluster only.
+        If there is no finite estimate: only one class, only one distinct score, or
+        scores that separate the classes. Also if there is only one cluster.
 
     Warns
     -----
     UserWarning
-        For weights that are not integers with ``weight_type="frequency"``. For scores
-        of exactly 0 or 1 that move the slope, with the slope of the others.
+        If weights are not integers and ``weight_type="frequency"``. If scores of
+        exactly 0 or 1 affect the slope; the message gives the slope without them.
 
     See Also
     --------
@@ -147,7 +148,7 @@ def calibration_slope_intercept(
     >>> round(result.slope.estimate, 2), round(result.intercept.estimate, 2)
     (0.51, 0.1)
 
-    Events at .2 and .8 in a fifth and four fifths of the rows: slope 1, intercept 0.
+    Events at .2 and .8 in a fifth and four fifths of the samples: slope 1, intercept 0.
 
     >>> from skcalib.metrics import calibration_slope_intercept
     >>> result = calibration_slope_intercept(
@@ -214,8 +215,8 @@ def is_inner(scores):
 
 
 def rows_and_clusters(data, clusters, weight_type):
-    """Return the rows of positive weight as counted rows, and their clusters as codes
-    0 to G - 1, or None.
+    """Return the samples of positive weight as counted rows, and their clusters as
+    codes 0 to G - 1, or None.
     """
     data = counted_rows(data, weight_type)
     cluster = None

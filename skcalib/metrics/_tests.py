@@ -91,59 +91,61 @@ def calibration_test(
     Parameters
     ----------
     y_true : array-like of shape (n,) or BinStatistics
-        Labels; or the sums of bins, in place of `y_true`, `y_proba` and all that
-        describes rows: for "hosmer_lemeshow", for a binned `metric` and, with one
-        distinct score per bin, for the cumulative differences.
+        Labels; or bin sums, which replace `y_true`, `y_proba` and all other per-sample
+        arguments: for "hosmer_lemeshow", for a binned `metric` and, with one distinct
+        score per bin, for the cumulative differences.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     method : {"resampling", "kuiper", "kolmogorov_smirnov", "spiegelhalter", "hosmer_lemeshow"}, default="resampling"
         "resampling" draws labels from the scores themselves (consistency resampling)
-        and compares the metric on them with that on the true labels. "kuiper" and
+        and compares their metric with that of the true labels. "kuiper" and
         "kolmogorov_smirnov" compare the largest cumulative difference of labels and
-        scores with that of Brownian motion: quick, for any number of rows, and a little
-        conservative for few. "spiegelhalter" compares the Brier score with its
-        expectation (two-sided, normal approximation); it is blind to errors that
-        balance there. "hosmer_lemeshow" is the chi-squared test over equal-mass bins;
-        see Notes.
+        scores with that of Brownian motion: fast for any number of samples, and
+        slightly conservative for few. "spiegelhalter" compares the Brier score with its
+        expectation (two-sided, normal approximation); it is blind to errors that cancel
+        there. "hosmer_lemeshow" is the chi-squared test over equal-mass bins; see
+        Notes.
     metric : callable, default=None
         Statistic of the resampling test, large for miscalibrated scores: an error of
         this module, or any ``metric(y_true, y_proba)``, called with ``sample_weight``,
-        ``labels`` and ``multiclass`` only where they are needed. None means
+        ``labels`` and ``multiclass`` only if needed. None means
         `sweep_calibration_error`.
     clusters : array-like of shape (n,), default=None
-        Rows that are not independent (of one patient or match) have the same entry.
-        Labels are drawn from the scores with the dependence within clusters (one
-        correlation of a normal copula) that the residuals ``y - s`` show. For
-        "resampling", "kuiper" and "kolmogorov_smirnov", which are resampled then.
+        Cluster of each sample: dependent samples (of one patient or match) share a
+        value. Labels are drawn from the scores with the within-cluster dependence (a
+        normal copula with one correlation) estimated from the residuals ``y - s``. For
+        "resampling", "kuiper" and "kolmogorov_smirnov", all of which then resample.
     n_resamples : int, default=999
         Number of label vectors drawn. With the labels themselves there are 1,000: the
         smallest p-value is ``1 / (n_resamples + 1)``.
     binning : BaseBinning, int or None, default=None
         Bins of the Hosmer-Lemeshow test; None means ``EqualMass(10)``.
     df : int, default=None
-        Degrees of freedom of the Hosmer-Lemeshow test. None is the number of bins, for
-        scores that were fitted on other rows. For the rows of the fit it is the number
-        of bins less 2.
+        Degrees of freedom of the Hosmer-Lemeshow test. None means the number of bins,
+        which is right for held-out data. For the training samples, use the number of
+        bins minus 2.
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
-        See `calibration_error`; "marginal" and "pooled" have a resampling test only.
+        See `calibration_error`; for "marginal" and "pooled" there is only a resampling
+        test.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
-        What weights are. "frequency": they count rows, a weight of 2 is two rows.
-        "importance": each row was seen once and stands for more or fewer (a sampling
-        correction, a covariate shift); weights w are worth ``sum(w)**2 / sum(w**2)``
-        rows, in each cell.
+        Meaning of the weights. "frequency": a weight of 2 means two identical samples.
+        "importance": each sample was observed once and represents more or fewer (a
+        sampling correction, a covariate shift); weights w are worth
+        ``sum(w)**2 / sum(w**2)`` samples, in each cell.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of
+        Label of the event. None means the greater of two labels, the second column of
         `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
     n_jobs : int, default=None
-        Threads, for a `metric` that is not of this module.
+        Threads, for a `metric` from outside this module.
     random_state : int, RandomState instance or None, default=None
-        Seed of the draws.
+        Seed for the random draws.
     verbose : bool, default=False
-        Whether a resampling test writes to stderr how many label vectors are drawn.
+        Whether a resampling test writes the number of label vectors drawn so far to
+        standard error.
 
     Returns
     -------
@@ -159,9 +161,9 @@ def calibration_test(
     Warns
     -----
     UserWarning
-        For weights that are not integers with ``weight_type="frequency"``. Where the
-        expected counts are too small for the approximation of "spiegelhalter" or
-        "hosmer_lemeshow"; where `clusters` are given and fewer than 40 events or
+        If weights are not integers and ``weight_type="frequency"``. If the expected
+        counts are too small for the approximation of "spiegelhalter" or
+        "hosmer_lemeshow". If `clusters` are given and fewer than 40 events or
         non-events are expected.
 
     See Also
@@ -170,21 +172,21 @@ def calibration_test(
     skcalib.metrics.segment_calibration_test : The worst segment, and whether it is
         noise.
     skcalib.monitoring.CalibrationMonitor : An alarm that may be looked at after every
-        row.
+        sample.
 
     Notes
     -----
-    The resampling test keeps its level for any metric, number of rows and ties, and its
-    cost hardly grows with n for the errors of this module. These are computed from the
-    sums of cells: bins, distinct scores, or 4,096 cells of nearly equal scores where
-    there are more than 8,192 distinct ones. The number of events in a cell has the same
-    mean and variance as with labels drawn row by row. Only higher moments are
+    The resampling test keeps its level for any metric, number of samples and ties, and
+    its cost hardly grows with n for the errors of this module. These are computed from
+    the sums of cells: bins, distinct scores, or 4,096 cells of nearly equal scores
+    where there are more than 8,192 distinct ones. The number of events in a cell has
+    the same mean and variance as with labels drawn row by row. Only higher moments are
     approximated, where scores differ within a cell. With the same `random_state` it
     draws the same labels as `calibration_error_interval`.
 
     The Hosmer-Lemeshow statistic has as many degrees of freedom as there are bins (with
-    a variance). This is right for scores that were fitted on other rows. The usual
-    "bins - 2" is for the rows of the fit, and would reject 8 to 14 % of calibrated
+    a variance). This is right for scores that were fitted on other samples. The usual
+    "bins - 2" is for the samples of the fit, and would reject 8 to 14 % of calibrated
     models at level .05. Its chi-squared approximation is poor where bins expect few
     events. At level .05 it rejects 14.7 % of calibrated models with scores from Beta(1,
     999) and n = 1000, and 11.3 % with Beta(1, 19) and n = 200. With a constant score of

@@ -19,29 +19,29 @@ def two_bin_calibration_error(
     pos_label: float | str | None = None,
     labels: ArrayLike | None = None,
 ) -> float:
-    """Averaged two-bin calibration error: a squared error that no lie can lower.
+    """Averaged two-bin calibration error, which no misreporting can lower.
 
-    A threshold q splits the samples into those with scores below q and those from q on.
-    The error is the mean, over all q in [0, 1], of the squared sums of ``s - y`` on
-    both sides, divided by n squared. A forecaster who reports anything but the
-    probabilities that they believe cannot expect a smaller error. Binned and smooth
-    errors fall in small samples when the base rate is reported in place of the truth.
+    A threshold q splits the samples into those with scores below q and the rest. The
+    error is the mean, over all q in [0, 1], of the squared sums of ``s - y`` on both
+    sides, divided by n squared. A forecaster who reports anything but their true
+    beliefs cannot expect a smaller error. In small samples, binned and smooth errors
+    decrease if the base rate is reported instead of the truth.
 
     Parameters
     ----------
     y_true : array-like of shape (n,) or BinStatistics
-        Labels; or the sums of bins with one distinct score each, in place of `y_true`,
-        `y_proba` and all that describes rows.
+        Labels; or bin sums with one distinct score per bin, which replace `y_true`,
+        `y_proba` and all other per-sample arguments.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
     multiclass : {"auto", "marginal"}, default="auto"
         "auto" is the positive class for one or two columns. For more, and for
-        "marginal", it is the sum of the errors of each class against the rest. There
-        is no top-label form: which label it judges would depend on the report.
+        "marginal", it is the sum of the errors of each class against the rest. There is
+        no top-label form, because the label to be judged would depend on the report.
     sample_weight : array-like of shape (n,), default=None
         Weights w of the residuals; a common factor changes nothing.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of
+        Label of the event. None means the greater of two labels, the second column of
         `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
@@ -49,14 +49,14 @@ def two_bin_calibration_error(
     Returns
     -------
     error : float
-        In [0, 1] for one event, at most 2 for a sum over classes: in units of a
-        squared probability, without a root.
+        In [0, 1] for one event, at most 2 for a sum over classes. It is a squared
+        probability, without a root.
 
     Raises
     ------
     ValueError
         If labels and scores differ in length or are empty, a label is unknown, a score
-        is missing or outside [0, 1], or weights are negative or all zero. For another
+        is missing or outside [0, 1], or weights are negative or all zero. For any other
         `multiclass`.
 
     See Also

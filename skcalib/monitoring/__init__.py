@@ -1,5 +1,5 @@
 """Calibration over time: whether it differs between two samples or has a trend, an
-alarm that may be looked at after every row, and performance before labels are known.
+alarm that may be looked at after every sample, and performance before labels are known.
 """
 
 from skcalib.monitoring._change import calibration_change

@@ -54,7 +54,7 @@ class CalibrationChange(ResultTable):
     Parameters
     ----------
     n_before, n_after : int or float
-        Numbers of rows; with weights what they are worth.
+        Numbers of samples; with weights what they are worth.
     statistic : float
         Range of the cumulative differences of the residuals (label minus score), over
         its standard deviation.
@@ -126,11 +126,11 @@ def calibration_change(
     labels: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> CalibrationChange:
-    """Compare the calibration of two samples, such as last year and this year.
+    """Compare the calibration of two data sets, such as last year and this year.
 
-    The p-value compares the event frequencies at equal scores, so that a change of the
-    scores alone does not count. The intervals show how the mean difference, the bias
-    and the calibration error have changed.
+    The p-value compares event frequencies at equal scores, so that a change in the
+    distribution of scores alone does not matter. The intervals show the mean difference
+    and how the bias and the calibration error have changed.
 
     Parameters
     ----------
@@ -146,35 +146,34 @@ def calibration_change(
     norm : float, default=2
         Norm of the error: see `skcalib.metrics.calibration_error`.
     binning : BaseBinning, int or None, default=None
-        Bins of the error, made for each sample separately; an int is a number of
-        equal-mass bins, None ``EqualMass(15)``.
+        Bins for the error, made separately for each data set. An int means that many
+        equal-mass bins, None means ``EqualMass(15)``.
     method : {"auto", "plugin", "debiased", "unbiased", "label_binned"}, default="auto"
         Method of the error.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     n_resamples : int, default=999
-        Number of draws behind the p-value and the intervals of the errors. With the
-        samples themselves there are 1,000: the smallest p-value is ``1 / (n_resamples +
-        1)``.
+        Number of draws for the p-value and the intervals of the errors. The smallest
+        possible p-value is ``1 / (n_resamples + 1)``.
     multiclass : {"auto", "top_label"}, default="auto"
         "auto" is the positive class for one or two columns, "top_label" for more.
     sample_weight : pair of array-likes, default=None
-        Weights of the rows before and after; see `weight_type`.
+        Weights of the samples before and after; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
-        What weights are. "frequency": they count rows, a weight of 2 is two rows.
-        "importance": each row was seen once and stands for more or fewer (a sampling
-        correction, a covariate shift); the weights w of a sample are worth
-        ``sum(w)**2 / sum(w**2)`` rows.
+        Meaning of the weights. "frequency": a weight of 2 means two identical samples.
+        "importance": each sample was observed once and represents more or fewer (a
+        sampling correction, a covariate shift); the weights w of a data set are worth
+        ``sum(w)**2 / sum(w**2)`` samples.
     clusters : pair of array-likes, default=None
-        The clusters of the rows before and after: rows of one cluster (a patient, a
+        The clusters of the samples before and after: rows of one cluster (a patient, a
         match) may depend on each other, also across the samples.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of
+        Label of the event. None means the greater of two labels, the second column of
         `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
     random_state : int, RandomState instance or None, default=None
-        Seed of the draws.
+        Seed for the random draws.
 
     Returns
     -------
@@ -182,42 +181,42 @@ def calibration_change(
         Frozen object of `n_before, n_after, statistic, pvalue`, and of the intervals
         (named tuples `estimate, low, high`)
         `shift, bias_before, bias_after, bias_difference, error_before, error_after, error_difference`.
-        Differences are after minus before; a positive `shift` means more events than
-        before at equal scores.
+        Differences are after minus before; a positive `shift` means that events are
+        more frequent than before at equal scores.
 
     Raises
     ------
     ValueError
-        For labels, probabilities or parameters that do not fit together, for statistics
-        with other edges, and where a sample is too small for a debiased error.
+        If labels, probabilities or parameters are inconsistent, if statistics have
+        different edges, or if a data set is too small for a debiased error.
 
     Warns
     -----
     UserWarning
-        Where the labels of both samples are equal, row by row: two models on the same
-        rows are for `compare`. For weights that are not integers with
-        ``weight_type="frequency"``. Where `clusters` are given and fewer than 40 events
-        or non-events are expected: the level is not held.
+        If the labels of both data sets are identical: to compare two models on the same
+        samples, use `compare`. If weights are not integers and
+        ``weight_type="frequency"``. If `clusters` are given and fewer than 40 events or
+        non-events are expected: the level is not held.
 
     See Also
     --------
     skcalib.monitoring.CalibrationMonitor : An alarm that may be looked at after every
-        row.
+        sample.
     skcalib.metrics.calibration_test : Is the error more than noise?
 
     Notes
     -----
-    The rows of both samples go into cells of neighbouring scores, of 20 rows and more.
-    In each cell a line is fitted to the residuals y - s of both samples, so that a cell
-    that spans a gap between two groups of scores does not compare the low scores of one
-    sample with the high ones of the other. About it the residuals are exchangeable if
-    the curve is the same, wherever the scores of the two samples lie. The statistic is
-    the range of the cumulative sums of the second sample's excess, in the order of the
-    scores. A permutation is drawn as the number of the second sample's events, which is
-    hypergeometric, and a normal deviate for the rest of the residuals. Bins of
-    `BinStatistics` are taken as cells, and their sums are drawn as normal, with the
-    residual variance of each bin and sample. The same holds for weights that are not
-    integers, and for importance weights.
+    The samples of both samples go into cells of neighbouring scores, of 20 rows and
+    more. In each cell a line is fitted to the residuals y - s of both samples, so that
+    a cell that spans a gap between two groups of scores does not compare the low scores
+    of one sample with the high ones of the other. About it the residuals are
+    exchangeable if the curve is the same, wherever the scores of the two samples lie.
+    The statistic is the range of the cumulative sums of the second sample's excess, in
+    the order of the scores. A permutation is drawn as the number of the second sample's
+    events, which is hypergeometric, and a normal deviate for the rest of the residuals.
+    Bins of `BinStatistics` are taken as cells, and their sums are drawn as normal, with
+    the residual variance of each bin and sample. The same holds for weights that are
+    not integers, and for importance weights.
 
     With `clusters` labels are drawn from the event frequencies of both samples
     together, with the dependence within clusters that the residuals show. The interval
@@ -479,7 +478,7 @@ class _Excess(NamedTuple):
     drawn : ndarray of shape (n_resamples, n_cells)
         Such sums.
     influence : Influence or None
-        That of the rows on the mean difference, where rows come in clusters.
+        That of the samples on the mean difference, where rows come in clusters.
     """
 
     excess: np.ndarray

@@ -142,19 +142,19 @@ def estimated_performance(
 ) -> EstimatedPerformance:
     """Estimate the performance on new samples before their labels are known.
 
-    Labelled samples say how often events happen at each score. If that has not changed,
-    the new scores alone tell accuracy, event frequency, log-loss and Brier score, with
-    intervals that hold the error of both samples. Labels that are known already are
-    added with `y_new`.
+    Labelled samples show how often events happen at each score. If that has not
+    changed, accuracy, event frequency, log-loss and Brier score can be estimated from
+    the new scores alone, with intervals that account for the uncertainty of both
+    samples. Pass the new labels that are already known as `y_new`.
 
     Parameters
     ----------
     y_true : array-like of shape (n,)
         Labels of the labelled samples.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
-        Their probabilities in [0, 1]. For K > 2 classes everything is about the
+        Their probabilities in [0, 1]. For K > 2 classes, everything refers to the
         predicted class: its probability is the score, and the event is that it is
-        right.
+        correct.
     y_proba_new : array-like of shape (m,), (m, 2) or (m, K)
         Probabilities of the new samples.
     metrics : sequence of str and callable, default=("accuracy", "event_frequency", \
@@ -163,30 +163,30 @@ def estimated_performance(
         callables ``metric(scores, labels)`` that return a value for each sample, for
         scores (m,) and labels (m,) of 0 and 1; the estimate is the mean of the values.
     threshold : float, default=0.5
-        Score from which on the event is predicted, for two classes.
+        Score at or above which the event is predicted, for two classes.
     y_new : array-like of shape (m,), default=None
-        Labels of the new samples, NaN or None where not known.
+        Labels of the new samples, with NaN or None for unknown labels.
     sampling_probability : float or array-like of shape (m,), default=None
         Probability in (0, 1] with which the label of each new sample became known; it
-        may depend on the label. Where the label is unknown, NaN will do.
+        may depend on the label. It may be NaN if the label is unknown.
     missing : {"at_random"}, default=None
-        Your word that unknown labels are missing at random: which labels are known does
-        not depend on the labels, given the score.
+        Declares that unknown labels are missing at random: given the score, whether a
+        label is known does not depend on the label.
     binning : BaseBinning, int or None, default=None
-        Bins of the labelled scores in which the mean residual is taken; None is equal
-        mass with ``ceil(2 * n**(1/3))`` bins. The threshold is always an edge.
+        Bins of the labelled scores for the mean residuals; None means
+        ``ceil(2 * n**(1/3))`` equal-mass bins. The threshold is always an edge.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     sample_weight : array-like of shape (n,), default=None
         Weights of the labelled samples; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
-        "frequency": weights count samples. "importance": each sample was seen once and
-        stands for more or fewer.
+        "frequency": weights count samples. "importance": each sample was observed once
+        and represents more or fewer.
     clusters : array-like of shape (n,), default=None
         Clusters of the labelled samples, such as patients, which may depend on each
         other within a cluster.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of
+        Label of the event. None means the greater of two labels, the second column of
         `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
@@ -200,8 +200,8 @@ def estimated_performance(
     Raises
     ------
     ValueError
-        For labels, scores or options that do not fit together, and for unknown labels
-        in `y_new` without `sampling_probability` and without ``missing="at_random"``.
+        If labels, scores or options are inconsistent, and for unknown labels in `y_new`
+        without `sampling_probability` and without ``missing="at_random"``.
 
     See Also
     --------
@@ -292,7 +292,7 @@ def estimated_performance(
 
 
 def _rows_of_metric(name, metric, curve, known, outside, level):
-    """Return the rows (name, estimate, low, high, reason) of one metric."""
+    """Return the samples (name, estimate, low, high, reason) of one metric."""
     if known.are_enough:
         return [(name, *_from_scores_and_labels(name, metric, curve, known, level))]
     rows = [(name, *_from_scores(name, metric, curve, outside, level))]

@@ -40,9 +40,9 @@ class GroupMonitorTable(ResultTable):
         Whether there has been an alarm.
     alarm_row, change_row : ndarray of int or None
         Row of the alarm, and the likely first row after the change, counted from 0
-        among the rows of the group. None without an alarm.
+        among the samples of the group. None without an alarm.
     alarm_time, change_time : ndarray
-        The times of these rows. None without an alarm, or where no times were given.
+        The times of these samples. None without an alarm, or where no times were given.
     """
 
     group: np.ndarray
@@ -56,21 +56,21 @@ class GroupMonitorTable(ResultTable):
 
 
 class GroupMonitors(DefaultObjects, BaseEstimator):
-    """Monitors of the calibration of groups, which may appear at any time.
+    """Calibration monitors for groups, which may appear at any time.
 
-    Each group has a `CalibrationMonitor` of its own. The k-th group to appear gets the
-    share ``6 / (pi k)^2`` of the error probability. These shares add up to 1, so that
-    any alarm at all is false with probability ``1 - confidence_level`` at most, however
-    many groups there will be.
+    Each group has its own `CalibrationMonitor`. The k-th group to appear gets the share
+    ``6 / (pi k)^2`` of the error probability. These shares sum to 1, so that the
+    probability of any false alarm is at most ``1 - confidence_level``, for any number
+    of groups.
 
     Parameters
     ----------
     monitor : CalibrationMonitor, default=None
-        The monitor that is cloned for each group; None for ``CalibrationMonitor()``.
-        One with `average_run_length` has no level and is refused.
+        The monitor that is cloned for each group; None for ``CalibrationMonitor()``. A
+        monitor with `average_run_length` has no level and is rejected.
     confidence_level : float, default=None
-        Probability of no alarm in any group while all are calibrated; None for that of
-        `monitor`.
+        Probability of no alarm in any group as long as all are calibrated; None means
+        that of `monitor`.
 
     Attributes
     ----------
@@ -79,13 +79,13 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
     alarm_ : bool
         Whether any group has had an alarm.
     n_rows_ : int
-        Number of rows seen, of all groups.
+        Number of samples seen, of all groups.
 
     Raises
     ------
     ValueError
-        In `fit` and `partial_fit`, if rows are not valid; nothing of the batch is then
-        seen.
+        In `fit` and `partial_fit`, if samples are invalid; the whole batch is then
+        ignored.
 
     See Also
     --------
@@ -140,7 +140,7 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         groups: ArrayLike | None = None,
         time: ArrayLike | None = None,
     ) -> Self:
-        """Forget everything, and see the first rows.
+        """Reset the monitors and process the first batch.
 
         Parameters
         ----------
@@ -162,22 +162,22 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         groups: ArrayLike | None = None,
         time: ArrayLike | None = None,
     ) -> Self:
-        """Update with the next rows, in the order of time.
+        """Update with the next rows, in time order.
 
         Parameters
         ----------
         scores : array-like of shape (n,), (n, 2) or (n, K), or dict
-            Probabilities; or a dict from group to `BinStatistics`, which holds labels
-            and groups too.
+            Probabilities; or a dict from group to `BinStatistics`, which also contains
+            labels and groups.
         y : array-like of shape (n,), default=None
             Labels.
         groups : array-like of shape (n,), default=None
-            The group of each row. New groups may appear in any batch, and not every
-            group needs to be in each. More than 30 floats that are not whole numbers,
-            in all batches together, are measurements, and refused.
+            The group of each sample. New groups may appear in any batch, and batches
+            need not contain every group. More than 30 distinct non-integer floats, over
+            all batches, are treated as measurements and rejected.
         time : scalar or array-like of shape (n,), default=None
-            When the rows happened: a name or a date for the batch, or one for each row.
-            They date alarms and changes, and nothing is computed from them.
+            Time of the samples: a name or a date for the batch, or one for each sample.
+            It is used only to date alarms and changes.
 
         Returns
         -------
@@ -187,7 +187,7 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         Raises
         ------
         ValueError
-            For rows that are not valid; nothing of the batch is then seen.
+            If samples are invalid; the whole batch is then ignored.
         """
         if not hasattr(self, "monitors_"):
             self._reset()
@@ -215,7 +215,7 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
 
     @property
     def n_rows_(self):
-        """Number of rows seen, of all groups."""
+        """Number of samples seen, of all groups."""
         return sum(monitor.n_rows_ for monitor in self._seen().values())
 
     @property
@@ -252,7 +252,7 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         ImportError
             If pandas is not installed.
         sklearn.exceptions.NotFittedError
-            If no rows were seen.
+            If no samples have been processed.
         """
         return self.table_.to_frame()
 

@@ -41,9 +41,9 @@ class MonitorHistory(ResultTable):
     Parameters
     ----------
     n_rows : ndarray of int
-        Number of rows seen up to the end of each batch.
+        Number of samples seen up to the end of each batch.
     n : ndarray of int
-        Number of rows of the batch.
+        Number of samples of the batch.
     mean_score, event_frequency : ndarray of float
         Means of the scores and of the labels of the batch.
     e_value : ndarray of float
@@ -63,49 +63,50 @@ class MonitorHistory(ResultTable):
 class CalibrationMonitor(BaseEstimator):
     """Monitor that raises an alarm when a model loses its calibration.
 
-    It may be looked at after every sample.
+    You may check it after every sample.
 
-    Each row multiplies twenty likelihood ratios: of scores whose log-odds are shifted
-    or stretched, against the scores. While the scores are calibrated their mean, the
-    e-value, stays below ``1 / (1 - confidence_level)`` forever with probability
-    `confidence_level`. Rows may come one by one or in batches of any size, with the
-    same result.
+    Each sample updates twenty likelihood ratios, of scores with shifted or stretched
+    log-odds against the original scores. As long as the scores are calibrated, their
+    mean, the e-value, stays below ``1 / (1 - confidence_level)`` forever with
+    probability `confidence_level`. Samples may arrive one by one or in batches of any
+    size, with the same result.
 
     Parameters
     ----------
     confidence_level : float, default=0.99
-        Probability of no alarm, ever, while the scores are calibrated: 0.99, since a
-        monitor runs for long and is one of many.
+        Probability of no alarm, ever, as long as the scores are calibrated. The default
+        is 0.99 because a monitor runs for a long time and is often one of many.
     average_run_length : float, default=None
-        Rows to the first false alarm, on average and at least. With it the evidence
-        starts again at every row (an e-detector). It finds a late change sooner, and
-        gives false alarms in the long run. `confidence_level` is then not used.
+        Lower bound on the average number of samples until the first false alarm. The
+        evidence then restarts at every sample (an e-detector), which detects late
+        changes sooner but gives false alarms in the long run. `confidence_level` is
+        then not used.
     restarts : bool, default=False
-        Whether half of the evidence starts at later rows, a little at each of them. The
-        level stays, and a change after thousands of rows is found about twice as soon.
-        Not with `average_run_length`.
+        Whether to reserve half of the evidence for later starts, spread over all later
+        samples. The level is kept, and a change after thousands of samples is detected
+        about twice as fast. Cannot be combined with `average_run_length`.
     classes : array-like, default=None
         The two labels, in sorted order: scores are the probability of the second. For K
-        > 2 labels scores have K columns, and what is watched is the confidence of the
-        predicted class. None means labels 0 and 1 or booleans.
+        > 2 labels, scores have K columns, and the confidence of the predicted class is
+        monitored. None means labels 0 and 1 or booleans.
 
     Attributes
     ----------
     e_value_ : float
         Evidence against calibration: with `average_run_length` the e-detector.
     threshold_ : float
-        The `e_value_` that is an alarm.
+        The `e_value_` that triggers an alarm.
     alarm_ : bool
-        Whether there has been an alarm. It stays until `fit`.
+        Whether there has been an alarm. It persists until `fit`.
     alarm_row_ : int or None
         Row of the alarm, the first row being 0; the last row of its batch for a
         `BinStatistics`.
     change_row_ : int or None
-        Estimate, made at the alarm, of the first row after the change.
+        Estimated first row after the change, computed at the alarm.
     alarm_time_, change_time_ : object or None
         The times of these two rows; None without an alarm, or without `time`.
     n_rows_ : int
-        Number of rows seen.
+        Number of samples processed.
     history_ : MonitorHistory
         Table with one row for each batch: rows seen, mean score, event frequency,
         e-value and alarm.
@@ -123,7 +124,7 @@ class CalibrationMonitor(BaseEstimator):
     Notes
     -----
     A row may only count once its label would be known whatever it is. If events are
-    reported at once and their absence after 30 days, give each row to the monitor 30
+    reported at once and their absence after 30 days, give each sample to the monitor 30
     days after its score. In the order in which labels arrive the early rows are events
     only, which raises a false alarm.
 
@@ -140,7 +141,7 @@ class CalibrationMonitor(BaseEstimator):
     Told the size of the shift the same scheme needs 1,024 or 326 rows.
 
     A batch of `BinStatistics` counts as one step on its bin means, which finds a little
-    less than one step for each row; weights are refused.
+    less than one step for each sample; weights are refused.
 
     References
     ----------
@@ -221,18 +222,18 @@ class CalibrationMonitor(BaseEstimator):
         y: ArrayLike | None = None,
         time: ArrayLike | None = None,
     ) -> Self:
-        """Update with the next rows, in the order of time.
+        """Update with the next rows, in time order.
 
         Parameters
         ----------
         scores : array-like of shape (n,), (n, 2) or (n, K), or BinStatistics
             Probabilities; one row or many. A `BinStatistics` holds the labels too.
         y : array-like of shape (n,), default=None
-            Labels. A batch may hold one class.
+            Labels. A batch may contain only one class.
         time : scalar or array-like of shape (n,), default=None
-            When the samples happened: a name or a date for the batch, or one for each
-            sample. They date the alarm and the change, and nothing is computed from
-            them. Times are not part of a JSON document.
+            Time of the samples: a name or a date for the batch, or one for each sample.
+            It is used only to date the alarm and the change. Times are not part of a
+            JSON document.
 
         Returns
         -------
@@ -462,7 +463,7 @@ def time_of_row(times, row):
 
 
 def log_likelihood_ratios(scores, events):
-    """Return the log likelihood ratio of each bet against the score, in each row.
+    """Return the log likelihood ratio of each bet against the score, in each sample.
 
     Parameters
     ----------

@@ -65,10 +65,10 @@ def calibration_trend(
     clusters: ArrayLike | None = None,
     pos_label: int | float | bool | str | None = None,
 ) -> CalibrationTrend:
-    """Slope of the bias over time, with a test of "no trend".
+    """Slope of the bias over time, with a test for a trend.
 
-    The bias is the mean score minus the event frequency. A slow drift is seen sooner as
-    a trend than by comparing each period with the first one.
+    The bias is the mean score minus the event frequency. A trend test detects a slow
+    drift sooner than comparing each period with the first.
 
     Parameters
     ----------
@@ -84,12 +84,12 @@ def calibration_trend(
     sample_weight : array-like of shape (n,), default=None
         Weights of the samples; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
-        What weights are: "frequency" counts samples, "importance" corrects for how one
-        sample was drawn.
+        Meaning of the weights: "frequency" counts samples, "importance" corrects for
+        the sampling design.
     clusters : array-like of shape (n,), default=None
         Samples of one cluster (a patient, a match, a day) may depend on each other.
     pos_label : int, float, bool or str, default=None
-        The event; None is the greater of two labels, the second column of
+        Label of the event. None means the greater of two labels, the second column of
         `predict_proba`.
 
     Returns
@@ -101,8 +101,8 @@ def calibration_trend(
     Raises
     ------
     ValueError
-        For times that are words or all equal, and for labels, probabilities or weights
-        that do not fit together.
+        If times are not numbers or dates, or are all equal, or if labels, probabilities
+        or weights are inconsistent.
 
     See Also
     --------

@@ -50,7 +50,7 @@ RIDGE = Interval(Real, 0, MAX_MAGNITUDE, closed="both")
 
 
 class BaseRecalibrator(ProbabilityTransformer):
-    """Base of all recalibrators: scores in, probabilities out.
+    """Base class of all recalibrators, which turn scores into probabilities.
 
     A subclass defines ``_fit_scores(scores, codes, sample_weight)`` and
     ``_predict_scores(scores)`` for validated scores (n, C). `codes` (n,) holds the
@@ -60,15 +60,16 @@ class BaseRecalibrator(ProbabilityTransformer):
     Parameters
     ----------
     input : {"probability", "logit"}, default="probability"
-        What the scores are. One column of logits is the log-odds of the positive class.
+        Scale of the scores. A single column of logits is the log-odds of the positive
+        class.
     classes : array-like, default=None
-        Labels of the columns, for a calibration set in which a class is missing.
+        Labels of the columns, needed if a class is missing from the calibration set.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length
-        or only one class, or a parameter is out of its range.
+        In `fit`, if a score is missing or not valid for `input`, `y` has a different
+        length or only one class, or a parameter is out of range.
 
     Examples
     --------
@@ -123,7 +124,7 @@ class BaseRecalibrator(ProbabilityTransformer):
         y : array-like of shape (n,)
             Labels.
         sample_weight : array-like of shape (n,), default=None
-            Weights, which count as repeated rows.
+            Weights, which count as repeated samples.
 
         Returns
         -------
@@ -133,7 +134,7 @@ class BaseRecalibrator(ProbabilityTransformer):
         Raises
         ------
         ValueError
-            For scores or labels that do not fit together, with the reason and the first
+            If scores and labels are inconsistent, with the reason and the first
             offending row.
         """
         self._validate_params()
@@ -246,9 +247,9 @@ class BaseRecalibrator(ProbabilityTransformer):
         Returns
         -------
         labels : ndarray of shape (n,)
-            The first of the classes with the largest probability. Methods that keep
-            decisions (temperatures, and ``multiclass="top_label"``) return the class of
-            the largest score.
+            The first of the classes with the largest probability. Methods that keep the
+            predicted class (temperature scaling, and ``multiclass="top_label"``) return
+            the class with the largest score.
         """
         check_fitted(self)
         if self._keeps_decisions:
@@ -259,8 +260,8 @@ class BaseRecalibrator(ProbabilityTransformer):
     def inverse_transform(self, X: ArrayLike) -> np.ndarray:
         """Return the smallest scores that reach probabilities, for increasing maps.
 
-        A threshold on the calibrated probability becomes one on the raw score:
-        ``score >= inverse_transform([p])`` exactly where
+        This converts a threshold on the calibrated probability into one on the raw
+        score: ``score >= inverse_transform([p])`` exactly where
         ``predict_proba(score)[:, 1] >= p``. At a step it is the first score of the
         step.
 
@@ -272,15 +273,15 @@ class BaseRecalibrator(ProbabilityTransformer):
         Returns
         -------
         scores : ndarray of float64, shape (n,)
-            The positive class's probabilities, or log-odds with ``input="logit"``.
-            Where each score reaches the probability it is 0, or minus infinity.
+            The positive class's probabilities, or log-odds with ``input="logit"``. If
+            every score reaches the probability, it is 0 or minus infinity.
 
         Raises
         ------
         ValueError
-            For more than two classes, a map that falls somewhere or is flat, and a
-            probability that no score reaches. That it does not fall is looked at for
-            about 2,000 scores and on both sides of the knots.
+            For more than two classes, a map that decreases somewhere or is constant,
+            and a probability that no score reaches. Monotonicity is checked at about
+            2,000 scores and on both sides of the knots.
 
         Examples
         --------
@@ -312,8 +313,8 @@ class BaseRecalibrator(ProbabilityTransformer):
 
     @property
     def _has_wide_logits(self):
-        """Whether the rows of the fit showed that logits far below others are no masks:
-        -inf alone is.
+        """Whether the samples of the fit showed that logits far below others are no
+        masks: -inf alone is.
         """
         return getattr(self, "_has_wide_logits_", False)
 
@@ -353,41 +354,42 @@ class BaseRecalibrator(ProbabilityTransformer):
 
 
 class BinaryRecalibrator(BaseRecalibrator):
-    """Base of the methods for one event.
+    """Base class of binary methods.
 
     ``_fit_binary(scores, labels, sample_weight)`` is given scores (n,) on the scale
     named by `_scale`, boolean labels (n,) and positive weights or None, and sets the
     fitted attributes; ``_predict_binary(scores)`` returns the probability of the event.
-    Many classes are fitted one against the rest, or by the predicted class alone.
+    With many classes, each is fitted against the rest, or only the predicted class is.
 
     In place of ``_predict_binary`` it may define ``_map(score)``: the probability as an
-    expression of the nodes in `skcalib.maps`. `predict_proba` then
-    evaluates it, and SQL, ONNX and JavaScript are written from it. A method that has
-    both is quicker by the first, and is tested to agree.
+    expression of the nodes in `skcalib.maps`. `predict_proba` then evaluates it, and
+    SQL, ONNX and JavaScript are written from it. If a method has both, the first is
+    used because it is faster, and a test checks that they agree.
 
     Parameters
     ----------
     multiclass : {"ovr", "top_label"}, default="ovr"
-        K > 2 classes: each against the rest, or the confidence of the predicted class
-        alone.
+        For K > 2 classes: each class against the rest, or only the confidence of the
+        predicted class.
     normalize : bool, default=True
-        Whether the K one-vs-rest probabilities are made to sum to 1.
+        Whether to normalise the K one-vs-rest probabilities to sum to 1.
     input : {"probability", "logit"}, default="probability"
-        What the scores are. One column of logits is the log-odds of the positive class.
+        Scale of the scores. A single column of logits is the log-odds of the positive
+        class.
     classes : array-like, default=None
-        Labels of the columns, for a calibration set in which a class is missing.
+        Labels of the columns, needed if a class is missing from the calibration set.
 
     Attributes
     ----------
     _scale : {"log_odds", "probability", "given"}
-        What the method works on; "given" is the scale of the input: log-odds for
+        Scale on which the method works; "given" is the scale of the input: log-odds for
         ``input="logit"``.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length
-        or only one class, or a parameter is out of its range.
+        In `fit`, if a score is missing or not valid for `input`, `y` has a different
+        length or only one class, or a parameter is out of range.
 
     Examples
     --------
@@ -528,7 +530,7 @@ class BinaryRecalibrator(BaseRecalibrator):
 
     def _scale_of_classes(self, probabilities):
         """Return the function that brings columns of the probabilities, or one of each
-        row, to the method's scale.
+        sample, to the method's scale.
         """
         if self._scale == "log_odds":
             return log_odds_against_rest(probabilities)
@@ -614,7 +616,7 @@ class BinaryRecalibrator(BaseRecalibrator):
 
 
 class LogitRecalibrator(BaseRecalibrator):
-    """Base of the methods for K logits.
+    """Base class of methods for K logits.
 
     ``_fit_logits(logits, codes, sample_weight)`` is given logits (n, K), the column
     index of each label and positive weights or None; ``_predict_logits(logits)``
@@ -624,15 +626,16 @@ class LogitRecalibrator(BaseRecalibrator):
     Parameters
     ----------
     input : {"probability", "logit"}, default="probability"
-        What the scores are. One column of logits is the log-odds of the positive class.
+        Scale of the scores. A single column of logits is the log-odds of the positive
+        class.
     classes : array-like, default=None
-        Labels of the columns, for a calibration set in which a class is missing.
+        Labels of the columns, needed if a class is missing from the calibration set.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length
-        or only one class, or a parameter is out of its range.
+        In `fit`, if a score is missing or not valid for `input`, `y` has a different
+        length or only one class, or a parameter is out of range.
 
     Examples
     --------
@@ -696,7 +699,7 @@ class LogitRecalibrator(BaseRecalibrator):
         return probabilities
 
     def _predict_block(self, scores):
-        """Return the probabilities of a block of rows."""
+        """Return the probabilities of a block of samples."""
         closed = self._closed(scores)
         logits = self._logits(self._inside(scores))
         if closed is None:

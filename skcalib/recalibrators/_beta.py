@@ -20,49 +20,52 @@ class BetaCalibration(PartiallyPooledRecalibrator):
     """Beta calibration: ``sigmoid(a * log(s) - b * log(1 - s) + c)`` with a, b >= 0.
 
     The map is exact if the scores of both classes follow beta distributions. Unlike
-    `PlattScaling` it can change scores near 0 and scores near 1 differently. It never
+    `PlattScaling`, it can change scores near 0 and near 1 differently. It never
     decreases.
 
     Parameters
     ----------
     parameters : {"abm", "am", "ab"}, default="abm"
-        What is fitted: all three, ``a = b`` and the midpoint (`PlattScaling`'s family),
-        or a and b with the midpoint held at 1/2, that is ``c = (a - b) log(2)``.
+        Parameters to fit: all three, ``a = b`` and the midpoint (the family of
+        `PlattScaling`), or a and b with the midpoint fixed at 1/2, that is
+        ``c = (a - b) log(2)``.
     smooth_targets : bool, default=True
-        Whether log-loss is fitted to Platt's targets ``(N+ + 1) / (N+ + 2)`` and
-        ``1 / (N- + 2)`` in place of 1 and 0. It keeps the map moderate where few rows
-        separate the classes, and is what a missing class needs. With `class_pooling`
-        above 0, N+ and N- are the counts of all K problems, and a class may be missing.
+        Whether to minimise the log-loss for Platt's targets ``(N+ + 1) / (N+ + 2)`` and
+        ``1 / (N- + 2)`` instead of 1 and 0. This keeps the map moderate if few samples
+        separate the classes, and is required if a class is missing. With
+        `class_pooling` above 0, N+ and N- are the counts over all K problems, and a
+        class may be missing.
     alpha : float, default=None
         Strength of the ridge, at least 0: ``alpha / 2 * ((a - 1)**2 + (b - 1)**2)`` is
-        added to the log-loss, summed over the rows. It holds the slopes where all
-        scores lie near one end, and matters less with more rows. None is 1 with
-        smoothed targets, and without them 0: the fit of Kull et al.
+        added to the log-loss, summed over the samples. It stabilises the slopes if all
+        scores lie near one end, and matters less with more samples. None means 1 with
+        smoothed targets, and 0 without them (the fit of Kull et al.).
     class_pooling : float or "auto", default="auto"
         For K > 2 classes: the ridge, at least 0, that pulls the map of each class
-        toward a common map, which is fitted with the ridge `alpha` to all K
-        one-vs-rest problems at once.
+        toward a common map, which is fitted with the ridge `alpha` to all K one-vs-rest
+        problems at once.
         ``class_pooling * n_classes / 2 * ((a - a_all)**2 / s**2 + (b - b_all)**2 / s**2 + (m - m_all)**2)``
-        is added to the log-loss of the class, summed over the rows. m is the log-odds
-        at a score of 1/2, s the mean of a_all and b_all. The ridge matters less with
-        more rows. "auto" lowers it from 1 to .3, .1 and .03, as long as left-out rows
-        are predicted better: see `QuadraticScaling`. 0 fits each class alone with the
-        ridge `alpha`, which needs some hundred rows for each class.
+        is added to the log-loss of the class, summed over the samples. m is the
+        log-odds at a score of 1/2, s the mean of a_all and b_all. The ridge matters
+        less with more samples. "auto" lowers it from 1 to .3, .1 and .03, as long as
+        the loss on left-out samples improves: see `QuadraticScaling`. 0 fits each class
+        alone with the ridge `alpha`, which needs several hundred samples per class.
     clip : "auto", float or None, default="auto"
-        What keeps probabilities away from 0 and 1 before they become log-odds. "auto"
-        learns a floor f: a probability p becomes ``(1 - n_classes * f) * p + f``, which
-        keeps the order of the scores. f is 0 unless a larger one, up to .1, gains over
-        half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to
-        [2^-52, 1 - 2^-52].
+        How probabilities are kept away from 0 and 1 before conversion to log-odds.
+        "auto" learns a floor f: a probability p becomes
+        ``(1 - n_classes * f) * p + f``, which preserves the order of the scores. f is 0
+        unless a larger value, up to .1, improves the log-likelihood by more than half a
+        nat. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
     multiclass : {"ovr", "top_label"}, default="ovr"
-        K > 2 classes: each against the rest, or the confidence of the predicted class
-        alone.
+        For K > 2 classes: each class against the rest, or only the confidence of the
+        predicted class.
     normalize : bool, default=True
-        Whether the K one-vs-rest probabilities are made to sum to 1.
+        Whether to normalise the K one-vs-rest probabilities to sum to 1.
     input : {"probability", "logit"}, default="probability"
-        What the scores are. One column of logits is the log-odds of the positive class.
+        Scale of the scores. A single column of logits is the log-odds of the positive
+        class.
     classes : array-like, default=None
-        Labels of the columns, for a calibration set in which a class is missing.
+        Labels of the columns, needed if a class is missing from the calibration set.
 
     Attributes
     ----------
@@ -71,8 +74,8 @@ class BetaCalibration(PartiallyPooledRecalibrator):
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions,
-        and a hash of the rows.
+        Provenance of the fit: method, parameters, number of samples, events per class,
+        versions, and a hash of the samples.
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
@@ -83,8 +86,8 @@ class BetaCalibration(PartiallyPooledRecalibrator):
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length
-        or only one class, or a parameter is out of its range.
+        In `fit`, if a score is missing or not valid for `input`, `y` has a different
+        length or only one class, or a parameter is out of range.
 
     See Also
     --------

@@ -29,9 +29,9 @@ _LEVEL = 0.9
 
 
 class CautiousRecalibrator(BaseRecalibrator):
-    """Recalibrator that is used only if it saves log-loss on held-out samples.
+    """Recalibrator that is used only if it saves log-loss on held-out data.
 
-    Otherwise the scores stay as they are.
+    Otherwise the scores are returned unchanged.
 
     It is the default of `RecalibratedClassifierCV`.
 
@@ -41,46 +41,48 @@ class CautiousRecalibrator(BaseRecalibrator):
         An object with ``fit(scores, y)`` and ``predict_proba(scores)``; None means
         `StackedRecalibrator`. Its `input` and `classes` are set to those below.
     n_standard_errors : float, default=0.5
-        Number of its standard errors that the mean gain must exceed. 0 takes any gain.
-        With a larger number a well calibrated model is changed less often, and a badly
-        calibrated one with few rows is left alone more often. With a negative number
-        the scores are recalibrated unless they are better by as many.
+        Number of standard errors by which the mean gain must exceed 0. With 0, any gain
+        is enough. A larger number changes a well-calibrated model less often, and
+        leaves a badly calibrated one with few samples unchanged more often. With a
+        negative number, the scores are recalibrated unless they are better by that many
+        standard errors.
     cv : int, splitter or iterable of (train, test), default=5
-        Folds that predict every row once. An int makes random folds that depend on the
-        rows alone, not stratified: see `recalibration_gain`. A stack measures its gain
-        itself, with its own folds.
+        Folds in which every sample is predicted once. An int makes random folds that
+        depend only on the samples, not stratified: see `recalibration_gain`. A stack
+        measures its gain itself, with its own folds.
     input : {"probability", "logit"}, default="probability"
-        What the scores are. One column of logits is the log-odds of the positive class.
+        Scale of the scores. A single column of logits is the log-odds of the positive
+        class.
     classes : array-like, default=None
-        Labels of the columns, for a calibration set in which a class is missing.
+        Labels of the columns, needed if a class is missing from the calibration set.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     recalibrator_ : recalibrator
-        Fitted to all rows, whether it is used or not.
+        The recalibrator fitted to all samples, whether or not it is used.
     gain_ : IntervalEstimate
-        Named tuple (estimate, low, high): the log-loss in nats per row that it saves
-        out of fold, with an approximate 90 % interval. It estimates the mean over
-        calibration sets, not the gain of this one fit.
+        Named tuple (estimate, low, high): the out-of-fold log-loss that it saves, in
+        nats per sample, with an approximate 90 % interval. It estimates the mean over
+        calibration sets, not the gain of this particular fit.
     chosen_ : recalibrator
-        What predicts: `recalibrator_`, or ``Uncalibrated()`` for the scores as they
-        are.
+        The recalibrator that predicts: `recalibrator_`, or ``Uncalibrated()``, which
+        returns the scores unchanged.
 
     Notes
     -----
-    The rows may hold no event to which the scores give probability 0, and a new row
+    The samples may hold no event to which the scores give probability 0, and a new row
     may: then the log-loss of the scores as they are is infinite. So the mean gain that
     decides has one row more than `gain_`, in which the class with the smallest score of
     all has happened (the rule of succession). It is left out if the scores predict the
-    right class in every row.
+    right class in every sample.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length
-        or only one class, or a parameter is out of its range.
+        In `fit`, if a score is missing or not valid for `input`, `y` has a different
+        length or only one class, or a parameter is out of range.
 
     See Also
     --------

@@ -41,7 +41,7 @@ class CertifiedMixin:
         interval: Literal["theorem", "clopper_pearson"] = "theorem",
     ) -> "CalibrationCertificate":
         """Return what may be promised about the fitted probabilities, for any
-        distribution of the rows.
+        distribution of the samples.
 
         Parameters
         ----------
@@ -50,10 +50,10 @@ class CertifiedMixin:
             where there is one, else 0.9.
         kind : {"conditional", "marginal"}, default="conditional"
             A promise for all predicted probabilities at once, or for that of one random
-            future row.
+            future sample.
         n_candidates : int or fitted search, default=1
             Number of candidates, fixed beforehand, among which this one was chosen on
-            the same rows; of a fitted search of scikit-learn that of its candidates.
+            the same samples; of a fitted search of scikit-learn that of its candidates.
         interval : {"theorem", "clopper_pearson"}, default="theorem"
             What is known before any label is seen, or the sharper bound from the labels
             at hand.
@@ -63,7 +63,7 @@ class CertifiedMixin:
         certificate : CalibrationCertificate
             Tolerance, level, intervals by bin and assumptions; it prints as sentences.
             Its first assumption cannot be checked here: the scores must come from *one*
-            model that was fitted on other rows.
+            model that was fitted on other samples.
 
         Raises
         ------
@@ -146,7 +146,7 @@ class CertifiedMixin:
 
 
 def certify_independent_bins(problems, edges, *, interval, **promise):
-    """Return the certificate of bins that do not depend on the rows counted in them;
+    """Return the certificate of bins that do not depend on the samples counted in them;
     `edges` says why.
     """
     # which a fit does without
@@ -168,7 +168,7 @@ def certify_groups(recalibrators, level, kind, **promise):
     """Return the certificate of recalibrators of groups that were fixed beforehand.
 
     The promise about all predicted probabilities is the union bound over groups. A
-    random future row is in one group only: each group's own promise is enough there.
+    random future sample is in one group only: each group's own promise is enough there.
     """
     from skcalib.guarantees._uniform_mass import union_level
 

@@ -21,42 +21,45 @@ _TOLERANCE = 1e-11  # relative change of an inverse temperature
 
 
 class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
-    """Class-wise temperature scaling (CTS): one temperature a predicted class.
+    """Class-wise temperature scaling (CTS): one temperature per predicted class.
 
     ``softmax(inverse_temperature[predicted class] * logits)``.
 
-    For models that are too confident for some classes and too modest for others,
-    because the classes differ in label noise or in size. Decisions never change.
+    For models that are overconfident for some classes and underconfident for others,
+    because the classes differ in label noise or in size. Predicted classes never
+    change.
 
     Parameters
     ----------
     max_deviation : float or "auto", default="auto"
-        How far the inverse temperature of a class may be from the shared one (Gamma of
-        [1]_). 0 is `TemperatureScaling`; infinity fits each class alone, which takes a
-        few hundred rows per class: with 20 rows in each of 150 it doubles the log-loss.
-        "auto" allows what the rows show beyond chance: see the Notes.
+        How far the inverse temperature of a class may deviate from the shared one
+        (Gamma in [1]_). 0 is `TemperatureScaling`; infinity fits each class separately,
+        which needs a few hundred samples per class: with 20 samples in each of 150
+        classes it doubles the log-loss. "auto" allows the deviation that the data show
+        beyond chance: see Notes.
     bounds : tuple of two floats, default=(1e-2, 1e2)
-        Limits of every inverse temperature. Without limits, a class with only right
-        rows would have an infinite inverse temperature, and a class with only wrong
-        rows a negative one.
+        Limits of every inverse temperature. Without limits, a class with only correct
+        predictions would have an infinite inverse temperature, and a class with only
+        wrong predictions a negative one.
     clip : "auto", float or None, default="auto"
-        What keeps probabilities away from 0 and 1 before they become log-odds. "auto"
-        learns a floor f: a probability p becomes ``(1 - n_classes * f) * p + f``, which
-        keeps the order of the scores. f is 0 unless a larger one, up to .1, gains over
-        half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to
-        [2^-52, 1 - 2^-52].
+        How probabilities are kept away from 0 and 1 before conversion to log-odds.
+        "auto" learns a floor f: a probability p becomes
+        ``(1 - n_classes * f) * p + f``, which preserves the order of the scores. f is 0
+        unless a larger value, up to .1, improves the log-likelihood by more than half a
+        nat. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
     input : {"probability", "logit"}, default="probability"
-        What the scores are. One column of logits is the log-odds of the positive class.
+        Scale of the scores. A single column of logits is the log-odds of the positive
+        class.
     classes : array-like, default=None
-        Labels of the columns, for a calibration set in which a class is missing.
+        Labels of the columns, needed if a class is missing from the calibration set.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions,
-        and a hash of the rows.
+        Provenance of the fit: method, parameters, number of samples, events per class,
+        versions, and a hash of the samples.
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
@@ -64,17 +67,17 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
     max_deviation_ : float
         The largest deviation allowed.
     inverse_temperature_ : ndarray of shape (n_classes,)
-        By predicted class. A class that the calibration set never predicts takes the
-        shared one.
+        Inverse temperature of each predicted class. A class that is never predicted in
+        the calibration set uses the shared one.
     shared_inverse_temperature_ : float
-        The centre of the deviations. Where several centres are best it is the one
-        nearest to the pooled optimum.
+        The centre of the deviations. If several centres are optimal, the one nearest to
+        the pooled optimum.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length
-        or only one class, or a parameter is out of its range.
+        In `fit`, if a score is missing or not valid for `input`, `y` has a different
+        length or only one class, or a parameter is out of range.
 
     See Also
     --------
@@ -92,13 +95,13 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
     by the method of moments [2]_. It is the scatter of their scores (the slopes of
     their log-losses at the shared value) beyond that of equal classes, and at least 0.
     The standard error belongs to a typical class's own inverse temperature, and comes
-    from the scatter of the rows' slopes. If it is as large as the spread of the
+    from the scatter of the samples' slopes. If it is as large as the spread of the
     classes, they may deviate by half of that spread. With n rows the limit grows like
-    sqrt(n), so that with many rows it limits no class. Classes that do not differ get
-    temperature scaling. For deviations and errors from normal distributions the limit
-    of least squared error is between ``0.8 * variance / standard_error`` (few rows) and
-    ``variance / standard_error`` (many). Half as much is used, because overconfidence
-    costs more log-loss than underconfidence.
+    sqrt(n), so that with many samples it limits no class. Classes that do not differ
+    get temperature scaling. For deviations and errors from normal distributions the
+    limit of least squared error is between ``0.8 * variance / standard_error`` (few
+    rows) and ``variance / standard_error`` (many). Half as much is used, because
+    overconfidence costs more log-loss than underconfidence.
 
     References
     ----------
@@ -200,7 +203,7 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
 
 
 class _PredictedClassSlices:
-    """The log-loss of the rows of each predicted class as a function of its inverse
+    """The log-loss of the samples of each predicted class as a function of its inverse
     temperature.
     """
 
@@ -222,7 +225,7 @@ class _PredictedClassSlices:
         return self.moments(inverse)[:2]
 
     def moments(self, inverse):
-        """Return by class the sums of the rows' slopes, curvatures and squared
+        """Return by class the sums of the samples' slopes, curvatures and squared
         slopes.
         """
         sums = np.zeros((3, len(inverse)))
@@ -239,7 +242,7 @@ class _PredictedClassSlices:
 
 
 def _warranted_deviation(slope, curvature, scatter):
-    """Return the deviation that the rows of the classes, looked at with the shared
+    """Return the deviation that the samples of the classes, looked at with the shared
     inverse temperature, warrant.
 
     A class is off by about slope / curvature, with the variance scatter / curvature^2;
@@ -295,8 +298,8 @@ def _minimise(derivatives, start, bounds):
     """Return the minima of separate convex functions within `bounds`.
 
     A class without errors falls all the way, by Newton steps of one length: the bounds
-    are looked at first. Both derivatives are 0 where every row is right and sure beyond
-    rounding, and the loss still falls.
+    are looked at first. Both derivatives are 0 where every sample is right and sure
+    beyond rounding, and the loss still falls.
     """
 
     def falling(at):

@@ -47,58 +47,58 @@ _NO_CERTIFICATE = (
 class GroupwiseRecalibrator(RecalibratorOfColumns):
     """Any recalibrator, fitted to each group of samples separately.
 
-    A model may be right on average, and too confident for one class, site or month and
-    too modest for another. Groups with few rows use the fit to all rows, or a mixture
-    with it [1]_.
+    A model may be calibrated on average, but overconfident for one class, site or month
+    and underconfident for another. Groups with few samples use the pooled fit to all
+    samples, or a mixture with it [1]_.
 
     Parameters
     ----------
     recalibrator : recalibrator, default=None
         The method, cloned for each group; None means `TemperatureScaling`. Its `input`
-        and `classes` hold for the whole estimator.
+        and `classes` apply to the whole estimator.
     groups : "predicted_class", str, int, callable or None, default="predicted_class"
-        Where the groups come from: the class of the largest score, the column of `X`
-        with this name or position (which is then not a score), or a function of `X`
-        that returns one value for each row. An array may be given to `fit` and
-        `predict_proba` as `groups`; with None it must be given.
+        Source of the groups: the class of the largest score, the column of `X` with
+        this name or position (which is then not a score), or a function of `X` that
+        returns one value per sample. Alternatively, pass an array as `groups` to `fit`
+        and `predict_proba`; with None this is required.
     min_group_size : float, default=50
-        Groups with fewer rows, by weight, use the pooled fit, or are merged.
+        Groups with fewer samples (total weight) use the pooled fit, or are merged.
     shrinkage : float, default=0.0
         Probabilities are a weighted mean: the group's fit has the weight n / (n +
         shrinkage), where n is the weight of its rows, and the pooled fit has the rest.
     merge_small_groups : bool, default=False
-        Whether small groups are merged until they have `min_group_size` rows together.
+        Whether to merge small groups until they have `min_group_size` samples together.
         Groups with similar mean residuals of the pooled fit are merged; the residuals
-        are shrunken toward 0 by `min_group_size` rows. Groups with few rows may look
-        similar by chance, so use a positive `shrinkage` as well.
+        are shrunk toward 0 by `min_group_size` samples. Groups with few samples may
+        look similar by chance, so use a positive `shrinkage` as well.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions,
-        and a hash of the rows.
+        Provenance of the fit: method, parameters, number of samples, events per class,
+        versions, and a hash of the samples.
     groups_ : ndarray of shape (n_groups,)
-        The groups seen, sorted; all classes where the predicted class is the group.
+        The groups seen, sorted; all classes if the predicted class is the group.
     group_sizes_ : ndarray of shape (n_groups,)
-        Weight of the rows of each group.
+        Weight of the samples of each group.
     recalibrators_ : dict
-        From group to the fitted recalibrator that it uses: its own, that of its merged
-        groups or the pooled one.
+        Maps each group to the fitted recalibrator that it uses: its own, that of the
+        merged groups or the pooled one.
     pooled_recalibrator_ : recalibrator
-        Fitted to all rows.
+        Fitted to all samples.
     n_features_in_ : int
-        Number of columns of `X`, the column of the groups included.
+        Number of columns of `X`, including the column of groups.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns of `X`, where they are strings.
+        Names of the columns of `X`, if they are strings.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length
-        or only one class, or a parameter is out of its range. Also if the groups come
-        from nowhere or from two sources, or a column is not there.
+        In `fit`, if a score is missing or not valid for `input`, `y` has a different
+        length or only one class, or a parameter is out of range. Also if no source of
+        groups is given, or two are, or a column does not exist.
 
     See Also
     --------
@@ -209,10 +209,10 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         y : array-like of shape (n,)
             Labels.
         sample_weight : array-like of shape (n,), default=None
-            Weights, which count as repeated rows.
+            Weights, which count as repeated samples.
         groups : array-like of shape (n,), default=None
-            The group of each row, in place of the predicted class; `predict_proba` then
-            needs them too.
+            The group of each sample, in place of the predicted class; `predict_proba`
+            then needs them too.
 
         Returns
         -------
@@ -222,8 +222,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         Raises
         ------
         ValueError
-            For scores, labels or groups that do not fit together, and for a column that
-            is not there.
+            If scores, labels or groups are inconsistent, and for a column that is not
+            there.
         """
         self._validate_params()
         self._check_one_source(groups)
@@ -279,9 +279,9 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         y : array-like of shape (n,)
             Labels.
         sample_weight : array-like of shape (n,), default=None
-            Weights, which count as repeated rows.
+            Weights, which count as repeated samples.
         groups : array-like of shape (n,), default=None
-            The group of each row, in place of the predicted class.
+            The group of each sample, in place of the predicted class.
 
         Returns
         -------
@@ -296,16 +296,16 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         groups: ArrayLike | None = None,
         ids: ArrayLike | None = None,
     ) -> np.ndarray:
-        """Return calibrated probabilities, each row by the map of its group.
+        """Return calibrated probabilities, using the map of each sample's group.
 
         Parameters
         ----------
         X : array-like with as many columns as in `fit`
             Scores, and the column of the groups if there is one.
         groups : array-like of shape (n,), default=None
-            The group of each row, if `fit` was given them.
+            The group of each sample, if `fit` was given them.
         ids : array-like of shape (n,), default=None
-            For `UniformMassBinning(randomize=True)` the ids of the rows, strings or
+            For `UniformMassBinning(randomize=True)` the ids of the samples, strings or
             integers.
 
         Returns
@@ -366,9 +366,9 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         X : array-like with as many columns as in `fit`
             Scores, and the column of the groups if there is one.
         groups : array-like of shape (n,), default=None
-            The group of each row, if `fit` was given them.
+            The group of each sample, if `fit` was given them.
         ids : array-like of shape (n,), default=None
-            For `UniformMassBinning(randomize=True)` the ids of the rows, strings or
+            For `UniformMassBinning(randomize=True)` the ids of the samples, strings or
             integers.
 
         Returns
@@ -391,9 +391,9 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         X : array-like with as many columns as in `fit`
             Scores, and the column of the groups if there is one.
         groups : array-like of shape (n,), default=None
-            The group of each row, if `fit` was given them.
+            The group of each sample, if `fit` was given them.
         ids : array-like of shape (n,), default=None
-            For `UniformMassBinning(randomize=True)` the ids of the rows, strings or
+            For `UniformMassBinning(randomize=True)` the ids of the samples, strings or
             integers.
 
         Returns
@@ -418,22 +418,22 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         *,
         interval: Literal["theorem", "clopper_pearson"] = "theorem",
     ) -> "CalibrationCertificate":
-        """Return one certificate for all groups, if they were fixed beforehand.
+        """Return one certificate for all groups, which must have been fixed beforehand.
 
         Parameters
         ----------
         confidence_level : float, default=None
-            Probability of the promise, in (0, 1); None means that of the recalibrator
-            where it has one, else 0.9.
+            Probability of the guarantee, in (0, 1); None means the level of the
+            recalibrator if it has one, otherwise 0.9.
         kind : {"conditional", "marginal"}, default="conditional"
-            A promise for all predicted probabilities of all groups at once (by the
-            union bound), or for that of one random future row.
+            A guarantee for all predicted probabilities of all groups at once (by the
+            union bound), or for that of one random future sample.
         n_candidates : int or fitted search, default=1
             Number of candidates, fixed beforehand, among which this one was chosen on
-            the same rows.
+            the same samples.
         interval : {"theorem", "clopper_pearson"}, default="theorem"
-            What is known before any label is seen, or the sharper bound from the labels
-            at hand.
+            The bound known before any label is seen, or the tighter bound from the
+            observed labels.
 
         Returns
         -------
@@ -443,8 +443,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         Raises
         ------
         ValueError
-            Where a group has no fit of its own, or fits are mixed, and where the
-            recalibrator has no certificate.
+            If a group has no fit of its own, if fits are mixed, or if the recalibrator
+            has no certificate.
 
         References
         ----------
@@ -572,8 +572,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         self._given_groups = groups is not None
 
     def _scores_and_values(self, X, groups, *, reset):
-        """Return the validated scores and the group of each row; None for groups that
-        the scores decide.
+        """Return the validated scores and the group of each sample; None for groups
+        that the scores decide.
         """
         if self._given_groups and groups is None:
             raise ValueError(
@@ -598,7 +598,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         return scores, groups
 
     def _known_groups(self, values, n_rows):
-        """Return the code of each row's group, -1 where it was not seen in `fit`."""
+        """Return the code of each sample's group, -1 where it was not seen in `fit`."""
         distinct, inverse = check_groups(values, n_rows, scores_name="X")
         codes = {name: code for code, name in enumerate(self.recalibrators_)}
         known = np.array([codes.get(name, -1) for name in distinct.tolist()])
@@ -622,8 +622,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         return (codes == probabilities.argmax(axis=1)) - probabilities.max(axis=1)
 
     def _parts(self, group, residuals, weight):
-        """Return for each group the number of the part of the rows that it is fitted
-        with, -1 for all rows.
+        """Return for each group the number of the part of the samples that it is fitted
+        with, -1 for all samples.
         """
         sizes = self.group_sizes_
         is_large = (sizes >= self.min_group_size) & (sizes > 0)
@@ -642,8 +642,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         return part
 
     def _fit_parts(self, part, fit_part, lacks_class):
-        """Fit each part of the rows; both functions take its number. Rows that lack a
-        class may need the pooled fit.
+        """Fit each part of the samples; both functions take its number. Rows that lack
+        a class may need the pooled fit.
         """
         self.recalibrators_ = dict.fromkeys(
             self.groups_.tolist(), self.pooled_recalibrator_

@@ -109,11 +109,11 @@ def _split_rows(labels, fractions, random_state=None):
     Parameters
     ----------
     labels : ndarray of bool, shape (n,)
-        Labels, to see whether the rows are in an order that a split must not have.
+        Labels, to see whether the samples are in an order that a split must not have.
     fractions : tuple of float
         Shares of the parts, which sum to 1.
     random_state : int, RandomState or None, default=None
-        None takes the rows in the order in which they come.
+        None takes the samples in the order in which they come.
 
     Returns
     -------
@@ -123,7 +123,7 @@ def _split_rows(labels, fractions, random_state=None):
     Raises
     ------
     ValueError
-        If the fractions are not positive or do not sum to 1, or there are fewer rows
+        If the fractions are not positive or do not sum to 1, or there are fewer samples
         than parts.
     """
     n_rows = len(labels)
@@ -178,57 +178,58 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
     Parameters
     ----------
     binning : BaseBinning, int or None, default=None
-        Strategy; an int is a number of equal-mass bins, None ``EqualMass(10)``.
+        Binning strategy; an int means that many equal-mass bins, None means
+        ``EqualMass(10)``.
     sample_split : float, default=None
-        Share of the rows that place the bins; the others give the frequencies. None
-        uses all rows for both. 0.5 with equal-mass bins is uniform-mass binning with
-        sample splitting (UMS).
+        Share of the samples used to place the bins; the others are used to estimate the
+        frequencies. None uses all samples for both. 0.5 with equal-mass bins is
+        uniform-mass binning with sample splitting (UMS).
     smoothing : float, default=0.0
-        Pseudo-counts at the base rate added to each bin, so that log-loss stays finite;
-        1 is a mild choice.
+        Pseudo-counts, at the base rate, added to each bin so that log-loss stays
+        finite; 1 is a mild choice.
     random_state : int, RandomState or None, default=None
-        Shuffles the rows before a split; None takes them in the order in which they
-        come.
+        Seed for shuffling the samples before a split; None keeps their order.
     multiclass : {"ovr", "top_label"}, default="ovr"
-        K > 2 classes: each against the rest, or the confidence of the predicted class
-        alone.
+        For K > 2 classes: each class against the rest, or only the confidence of the
+        predicted class.
     normalize : bool, default=True
-        Whether the K one-vs-rest probabilities are made to sum to 1.
+        Whether to normalise the K one-vs-rest probabilities to sum to 1.
     input : {"probability", "logit"}, default="probability"
-        What the scores are. One column of logits is the log-odds of the positive class.
+        Scale of the scores. A single column of logits is the log-odds of the positive
+        class.
     classes : array-like, default=None
-        Labels of the columns, for a calibration set in which a class is missing.
+        Labels of the columns, needed if a class is missing from the calibration set.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions,
-        and a hash of the rows.
+        Provenance of the fit: method, parameters, number of samples, events per class,
+        versions, and a hash of the samples.
     bin_edges_ : ndarray of shape (n_bins + 1,)
-        Edges, on the scale of the scores. For K > 2 classes these four are lists with
-        one entry per class.
+        Edges, on the scale of the scores. For K > 2 classes, this and the next three
+        attributes are lists with one entry per class.
     bin_values_ : ndarray of shape (n_bins,)
         Probability that each bin predicts; an empty bin predicts its midpoint.
     bin_counts_ : ndarray of int, shape (n_bins,)
-        Rows behind each value.
+        Number of samples behind each value.
     bin_positives_ : ndarray of shape (n_bins,)
-        Events among them (with weights their weight).
+        Number of events among them (with weights, their total weight).
     n_bins_ : int
-        Number of bins, which may be smaller than asked for: see `EqualMass`.
+        Number of bins, which may be smaller than requested: see `EqualMass`.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length
-        or only one class, or a parameter is out of its range.
+        In `fit`, if a score is missing or not valid for `input`, `y` has a different
+        length or only one class, or a parameter is out of range.
 
     See Also
     --------
     skcalib.UniformMassBinning : Bins with a certificate.
     skcalib.ScalingBinning : A smooth map whose values are then binned.
-    skcalib.binning.EqualMass : Bins with equally many rows.
+    skcalib.binning.EqualMass : Bins with equally many samples.
 
     References
     ----------

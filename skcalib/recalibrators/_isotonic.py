@@ -21,26 +21,26 @@ class IsotonicCalibration(BinaryRecalibrator):
     Parameters
     ----------
     centered : bool, default=False
-        Whether each flat stretch shrinks to a point at its mean score (centered
+        Whether to shrink each flat segment to a point at its mean score (centered
         isotonic regression [2]_). The map is then strictly increasing between the outer
-        knots, and makes no ties there.
+        knots, and creates no ties there.
     multiclass : {"ovr", "top_label"}, default="ovr"
-        K > 2 classes: each against the rest, or the confidence of the predicted class
-        alone.
+        For K > 2 classes: each class against the rest, or only the confidence of the
+        predicted class.
     normalize : bool, default=True
-        Whether the K one-vs-rest probabilities are made to sum to 1.
+        Whether to normalise the K one-vs-rest probabilities to sum to 1.
     input : {"probability", "logit"}, default="probability"
-        What the scores are; the knots lie on the same scale.
+        Scale of the scores; the knots are on the same scale.
     classes : array-like, default=None
-        Labels of the columns, for a calibration set in which a class is missing.
+        Labels of the columns, needed if a class is missing from the calibration set.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions,
-        and a hash of the rows.
+        Provenance of the fit: method, parameters, number of samples, events per class,
+        versions, and a hash of the samples.
     score_knots_, probability_knots_ : ndarray of shape (n_knots,)
         The map: linear between the knots, constant beyond them. For K > 2 classes lists
         with one entry per class.
@@ -48,8 +48,8 @@ class IsotonicCalibration(BinaryRecalibrator):
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length
-        or only one class, or a parameter is out of its range.
+        In `fit`, if a score is missing or not valid for `input`, `y` has a different
+        length or only one class, or a parameter is out of range.
 
     See Also
     --------

@@ -163,8 +163,8 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
         return class_probabilities(Affine(Centred(logits), self.coef_, self.intercept_))
 
     def _reference(self, logits):
-        """Return what is taken off each row of logits, so that a constant added to the
-        row changes nothing.
+        """Return what is taken off each sample of logits, so that a constant added to
+        the row changes nothing.
         """
         if logits.min() > -np.inf:
             return logits.mean(axis=1, dtype=np.float64)
@@ -176,50 +176,51 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
 
 
 class VectorScaling(AffineScaling):
-    """Vector scaling: one slope and one intercept per class, in logits.
+    """Vector scaling: one slope and one intercept per class, applied to logits.
 
     ``softmax(coef * logits + intercept)``.
 
-    Fitted by log-loss from temperature scaling on, with a ridge toward it, so that it
-    does not overfit many classes with few rows.
+    Minimises log-loss, starting from temperature scaling and with a ridge toward it, so
+    that it does not overfit many classes with few samples.
 
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the ridge, at least 0. "auto" lowers it from 1 over .3 and .1 down
-        to .02, as long as left-out rows are predicted better. On the log-loss summed
-        over the rows it is
+        Strength of the ridge, at least 0. "auto" lowers it from 1 via .3 and .1 down to
+        .02, as long as the loss on left-out samples improves. The ridge adds to the
+        log-loss, summed over the samples,
         ``alpha * n_classes * ((coef / inverse_temperature - 1)**2 + intercept**2)``,
-        summed over the classes: more classes mean fewer rows for each, and with more
+        summed over the classes: more classes mean fewer samples for each, and with more
         rows the ridge matters less. 0 is the unpenalised fit.
     center : bool, default=True
-        Whether the mean of each row of logits is taken off first. A constant added to a
-        row then changes nothing. False takes the logits as they are, which is eq. 4.5
-        of [3]_ with ``alpha=0``. The ridge pulls to the same temperature scaling either
-        way. With ``input="probability"`` the logits are the logarithms of the
+        Whether the mean of each sample of logits is taken off first. A constant added
+        to a row then changes nothing. False takes the logits as they are, which is eq.
+        4.5 of [3]_ with ``alpha=0``. The ridge pulls to the same temperature scaling
+        either way. With ``input="probability"`` the logits are the logarithms of the
         probabilities, for one column (0, log-odds).
     alpha_intercept : float, default=None
         Ridge of the intercepts; None means `alpha`.
     clip : "auto", float or None, default="auto"
-        What keeps probabilities away from 0 and 1 before they become log-odds. "auto"
-        learns a floor f: a probability p becomes ``(1 - n_classes * f) * p + f``, which
-        keeps the order of the scores. f is 0 unless a larger one, up to .1, gains over
-        half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to
-        [2^-52, 1 - 2^-52].
+        How probabilities are kept away from 0 and 1 before conversion to log-odds.
+        "auto" learns a floor f: a probability p becomes
+        ``(1 - n_classes * f) * p + f``, which preserves the order of the scores. f is 0
+        unless a larger value, up to .1, improves the log-likelihood by more than half a
+        nat. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
     input : {"probability", "logit"}, default="probability"
-        What the scores are. One column of logits is the log-odds of the positive class.
+        Scale of the scores. A single column of logits is the log-odds of the positive
+        class.
     classes : array-like, default=None
-        Labels of the columns, for a calibration set in which a class is missing.
+        Labels of the columns, needed if a class is missing from the calibration set.
 
     Attributes
     ----------
     alpha_ : float
-        The strength of the ridge that was used.
+        Strength of the ridge that was used.
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions,
-        and a hash of the rows.
+        Provenance of the fit: method, parameters, number of samples, events per class,
+        versions, and a hash of the samples.
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
@@ -229,13 +230,13 @@ class VectorScaling(AffineScaling):
     intercept_ : ndarray of shape (n_classes,)
         Intercepts.
     inverse_temperature_ : float
-        The temperature scaling that the fit starts from and that the ridge pulls to.
+        Inverse temperature from which the fit starts and toward which the ridge pulls.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length
-        or only one class, or a parameter is out of its range.
+        In `fit`, if a score is missing or not valid for `input`, `y` has a different
+        length or only one class, or a parameter is out of range.
 
     See Also
     --------
@@ -253,8 +254,8 @@ class VectorScaling(AffineScaling):
 
     Examples
     --------
-    Half the rows are of the third class, but each class is predicted with probability
-    1/3:
+    Half the samples are of the third class, but each class is predicted with
+    probability 1/3:
 
     >>> import numpy as np
     >>> from skcalib import VectorScaling
@@ -321,64 +322,66 @@ class VectorScaling(AffineScaling):
 class MatrixScaling(AffineScaling):
     """Matrix scaling: ``softmax(coef @ logits + intercept)`` with a structured ridge.
 
-    The ridge draws it toward temperature scaling.
+    The ridge pulls the map toward temperature scaling.
 
-    Logits are centred in each row first, because a constant added to a row does not
-    change its probabilities. For two classes the family is the one of `PlattScaling`.
+    Logits are centred in each sample first, because a constant added to a row does not
+    change its probabilities. For two classes, the family is that of `PlattScaling`.
 
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the ridge, at least 0, for the parts that have none of their own.
-        "auto" lowers it from 1 over .3 and .1 down to .02, as long as left-out rows are
-        predicted better: see Notes. With V the matrix ``coef / inverse_temperature``
-        the ridge on the log-loss summed over the rows is the sum of::
+        Strength of the ridge, at least 0, for the parts without their own setting.
+        "auto" lowers it from 1 via .3 and .1 down to .02, as long as the loss on
+        left-out samples improves: see Notes. With V the matrix
+        ``coef / inverse_temperature`` the ridge on the log-loss summed over the samples
+        is the sum of::
 
             alpha_diagonal     * K           * sum_k      (V_kk - 1)^2
             alpha_off_diagonal * K * (K - 1) * sum_{j!=k} V_jk^2
             alpha_intercept    * K           * sum_k      intercept_k^2
 
         for K classes: the K (K - 1) numbers off the diagonal together weigh as much as
-        the K on it would, more classes mean fewer rows for each, and with more rows the
-        ridge matters less. 0 is the unpenalised fit.
+        the K on it would, more classes mean fewer samples for each, and with more
+        samples the ridge matters less. 0 is the unpenalised fit.
     alpha_diagonal, alpha_off_diagonal, alpha_intercept : float, default=None
         Ridges of the parts; None means `alpha`.
     clip : "auto", float or None, default="auto"
-        What keeps probabilities away from 0 and 1 before they become log-odds. "auto"
-        learns a floor f: a probability p becomes ``(1 - n_classes * f) * p + f``, which
-        keeps the order of the scores. f is 0 unless a larger one, up to .1, gains over
-        half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to
-        [2^-52, 1 - 2^-52].
+        How probabilities are kept away from 0 and 1 before conversion to log-odds.
+        "auto" learns a floor f: a probability p becomes
+        ``(1 - n_classes * f) * p + f``, which preserves the order of the scores. f is 0
+        unless a larger value, up to .1, improves the log-likelihood by more than half a
+        nat. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
     input : {"probability", "logit"}, default="probability"
-        What the scores are. One column of logits is the log-odds of the positive class.
+        Scale of the scores. A single column of logits is the log-odds of the positive
+        class.
     classes : array-like, default=None
-        Labels of the columns, for a calibration set in which a class is missing.
+        Labels of the columns, needed if a class is missing from the calibration set.
 
     Attributes
     ----------
     alpha_ : float
-        The strength of the ridge that was used.
+        Strength of the ridge that was used.
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions,
-        and a hash of the rows.
+        Provenance of the fit: method, parameters, number of samples, events per class,
+        versions, and a hash of the samples.
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
         The learned floor, 0 if there is none.
     coef_ : ndarray of shape (n_classes, n_classes)
-        The matrix: row k makes the logit of class k.
+        The matrix: row k gives the logit of class k.
     intercept_ : ndarray of shape (n_classes,)
         Intercepts.
     inverse_temperature_ : float
-        The temperature scaling that the fit starts from and that the ridge pulls to.
+        Inverse temperature from which the fit starts and toward which the ridge pulls.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length
-        or only one class, or a parameter is out of its range.
+        In `fit`, if a score is missing or not valid for `input`, `y` has a different
+        length or only one class, or a parameter is out of range.
 
     See Also
     --------
@@ -388,10 +391,10 @@ class MatrixScaling(AffineScaling):
     Notes
     -----
     ``alpha="auto"`` takes a weaker ridge only if the log-loss summed over left-out rows
-    falls by more than 5 nats, and stops when it rises. With up to 16 classes each row
-    is left out by one Newton step from the fit to all rows; with more classes one fold
-    of five is left out. It costs two to eight fits. With fewer than 30 rows per class
-    it is 1.
+    falls by more than 5 nats, and stops when it rises. With up to 16 classes each
+    sample is left out by one Newton step from the fit to all samples; with more classes
+    one fold of five is left out. It costs two to eight fits. With fewer than 30 rows
+    per class it is 1.
 
     References
     ----------
@@ -455,54 +458,55 @@ class MatrixScaling(AffineScaling):
 class DirichletCalibration(MatrixScaling):
     """Dirichlet calibration: matrix scaling on log-probabilities.
 
-    `MatrixScaling` with the same parameters, solver and attributes, on the logarithms
-    of the probabilities in place of centred logits. So the map also depends on how
-    confident the model is. For two classes the family is the one of `BetaCalibration`.
+    The same parameters, solver and attributes as `MatrixScaling`, applied to the
+    logarithms of the probabilities instead of centred logits. The map therefore also
+    depends on how confident the model is. For two classes, the family is that of
+    `BetaCalibration`.
 
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the ridge, at least 0, for the parts that have none of their own:
-        see `MatrixScaling`. "auto" lowers it from 1 to .1 and .03, as long as left-out
-        rows are predicted better.
+        Strength of the ridge, at least 0, for the parts without their own setting: see
+        `MatrixScaling`. "auto" lowers it from 1 to .1 and .03, as long as the loss on
+        left-out samples improves.
     alpha_diagonal, alpha_off_diagonal, alpha_intercept : float, default=None
         Ridges of the parts; None means `alpha`.
     clip : "auto", float or None, default="auto"
-        What keeps probabilities away from 0 and 1 before they become log-odds. "auto"
-        learns a floor f: a probability p becomes ``(1 - n_classes * f) * p + f``, which
-        keeps the order of the scores. f is 0 unless a larger one, up to .1, gains over
-        half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to
-        [2^-52, 1 - 2^-52].
+        How probabilities are kept away from 0 and 1 before conversion to log-odds.
+        "auto" learns a floor f: a probability p becomes
+        ``(1 - n_classes * f) * p + f``, which preserves the order of the scores. f is 0
+        unless a larger value, up to .1, improves the log-likelihood by more than half a
+        nat. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
     input : {"probability", "logit"}, default="probability"
         What the scores are. Logits are normalised to log-probabilities.
     classes : array-like, default=None
-        Labels of the columns, for a calibration set in which a class is missing.
+        Labels of the columns, needed if a class is missing from the calibration set.
 
     Attributes
     ----------
     alpha_ : float
-        The strength of the ridge that was used.
+        Strength of the ridge that was used.
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions,
-        and a hash of the rows.
+        Provenance of the fit: method, parameters, number of samples, events per class,
+        versions, and a hash of the samples.
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
         The learned floor, 0 if there is none.
     coef_ : ndarray of shape (n_classes, n_classes)
-        The matrix: row k makes the logit of class k from the log-probabilities.
+        The matrix: row k gives the logit of class k from the log-probabilities.
     intercept_ : ndarray of shape (n_classes,)
         Intercepts.
     inverse_temperature_ : float
-        The temperature scaling that the fit starts from and that the ridge pulls to.
+        Inverse temperature from which the fit starts and toward which the ridge pulls.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length
-        or only one class, or a parameter is out of its range.
+        In `fit`, if a score is missing or not valid for `input`, `y` has a different
+        length or only one class, or a parameter is out of range.
 
     See Also
     --------

@@ -47,64 +47,64 @@ _STANDARD_ERRORS = 2.0  # that the gain of a round has to be above 0
 
 
 class MulticalibratedRecalibrator(RecalibratorOfColumns):
-    """Recalibration that also holds within segments, by corrections that gain.
+    """Recalibration that also holds within segments described by features.
 
-    The global map is fitted to the scores alone. Then come rounds of Newton steps:
-    histogram gradient boosting over the features and the score. Cross-validation
-    chooses the number of rounds. It is 0 (the global map itself) unless a larger number
-    is better beyond noise.
+    A global map is fitted to the scores alone. It is then corrected in rounds of Newton
+    steps, by histogram gradient boosting on the features and the score.
+    Cross-validation chooses the number of rounds: 0 (the global map itself) unless a
+    larger number is significantly better.
 
     Parameters
     ----------
     recalibrator : recalibrator, default=None
-        The global map; None means `SplineCalibration`. Its `input` and `classes` hold
-        for the whole estimator.
+        The global map; None means `SplineCalibration`. Its `input` and `classes` apply
+        to the whole estimator.
     features : str, int, list of these, or callable
-        Columns of `X` by name or position, which are taken out of the scores, or a
-        function of `X` that returns a table. Columns may be of any type; of categories
-        the 254 most frequent are used, and the others count as missing.
+        Columns of `X` by name or position, which are then not scores, or a function of
+        `X` that returns a table. Columns may have any type; for categories, the 254
+        most frequent are used, and the others count as missing.
     max_rounds : int, default=20
-        Largest number of rounds; 0 makes the global map.
+        Maximum number of rounds; 0 gives the global map.
     learning_rate : float, default=0.1
-        Share of each Newton step that is taken.
+        Fraction of each Newton step that is applied.
     regularization : float, default=20.0
         Ridge of each leaf's Newton step, in units of ``sum(w * p * (1 - p))``.
     cv : int, splitter or iterable of (train, test), default=5
-        Folds that choose the number of rounds, which must predict every row once. None
-        means 5.
+        Folds that choose the number of rounds, which must predict every sample once.
+        None means 5.
     random_state : int, RandomState instance or None, default=None
-        Seed of histogram gradient boosting, which draws rows where there are more than
+        Seed for histogram gradient boosting, which draws rows where there are more than
         200,000.
     verbose : bool or int, default=False
-        Whether the number of rounds so far is written to stderr.
+        Whether to write the number of completed rounds to standard error.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions,
-        and a hash of the rows.
+        Provenance of the fit: method, parameters, number of samples, events per class,
+        versions, and a hash of the samples.
     recalibrator_ : recalibrator
-        The global map, fitted to all rows.
+        The global map, fitted to all samples.
     n_rounds_ : int
-        Number of rounds used; 0 is exactly the global map.
+        Number of rounds used; 0 means exactly the global map.
     gains_ : ndarray of shape (n_tried,)
-        Cross-validated log-loss of the global map minus the one after each round tried,
-        in nats per row.
+        Cross-validated log-loss of the global map minus that after each round tried, in
+        nats per sample.
     gain_errors_ : ndarray of shape (n_tried,)
         Standard errors of these gains.
     n_features_in_ : int
         Number of columns of `X`, including the features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns of `X`, where they are strings.
+        Names of the columns of `X`, if they are strings.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length
-        or only one class, or a parameter is out of its range. Also if the features do
-        not fit the scores, or a column is not there.
+        In `fit`, if a score is missing or not valid for `input`, `y` has a different
+        length or only one class, or a parameter is out of range. Also if the features
+        do not match the scores, or a column does not exist.
 
     See Also
     --------
@@ -117,7 +117,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
     `RecalibratedClassifierCV` passes scores only. With K > 2 classes each class has its
     own steps on the logits of the softmax. Weights count in the log-loss and in the
     steps, but a leaf needs 20 rows whatever they weigh: a weight of 2 is not exactly
-    two rows. Up to 50,000 rows are fitted by one thread, more rows by the threads of
+    two rows. Up to 50,000 rows are fitted by one thread, more samples by the threads of
     scikit-learn's histogram gradient boosting (``OMP_NUM_THREADS``).
 
     The number of rounds is the one whose mean gain minus two standard errors is
@@ -125,7 +125,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
     two of them.
 
     In 76 fits on 11 tables two standard errors were the best rule: with one the
-    log-loss on new rows rises by up to 1 %, with three a quarter of the useful
+    log-loss on new samples rises by up to 1 %, with three a quarter of the useful
     corrections is lost. Asking that the worst segment of the held-out rows falls as
     well changed nothing.
 
@@ -227,8 +227,8 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         Raises
         ------
         ValueError
-            For scores, labels or features that do not fit together, and for a column
-            that is not there.
+            If scores, labels or features are inconsistent, and for a column that is not
+            there.
         """
         self._validate_params()
         scores, table = self._scores_and_table(X, reset=True)
@@ -439,7 +439,9 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
 
 
 class _FoldRounds:
-    """The rounds of one fold: fitted to its training rows, judged on its test rows."""
+    """The rounds of one fold: fitted to its training samples, judged on its test
+    rows.
+    """
 
     def __init__(self, recalibrator, train, test):
         self.recalibrator = recalibrator
@@ -470,19 +472,19 @@ class _Rows(NamedTuple):
     weight: np.ndarray | None
 
     def at(self, index, weight):
-        """Return some of the rows, with other weights."""
+        """Return some of the samples, with other weights."""
         return _Rows(
             self.scores[index], self.features[index], self.codes[index], weight
         )
 
     def losses(self, logits):
-        """Return the log-loss of each row."""
+        """Return the log-loss of each sample."""
         return -np.log(row_softmax(logits)[np.arange(len(self.codes)), self.codes])
 
 
 def _threads(n_rows):
-    """Return a context in which few rows are boosted by one thread: more would wait for
-    each other.
+    """Return a context in which few samples are boosted by one thread: more would wait
+    for each other.
     """
     if n_rows > _ROWS_FOR_THREADS:
         return nullcontext()

@@ -46,28 +46,29 @@ _MEMBERS = (
 
 
 class OnlineRecalibrator(ProbabilityTransformer):
-    """Recalibrator that goes on learning from each batch of labels.
+    """Recalibrator that keeps learning from each batch of labels.
 
-    It mixes up to four forecasts: the scores as they are, a fixed recalibrator that you
-    give it, Platt scaling that learns from every sample, and the same with forgetting.
-    Each is weighted by how well it has forecast so far, so that the log-loss is never
-    far above that of the best of them, also when another one becomes the best.
+    It mixes up to four forecasts: the original scores, a fixed recalibrator (if given),
+    Platt scaling updated with every sample, and the same with forgetting. Each is
+    weighted by its past performance, so that the log-loss is never far above that of
+    the best of them, even if a different one becomes the best.
 
     Parameters
     ----------
     recalibrator : FrozenEstimator, default=None
-        A fitted recalibrator in a `FrozenEstimator`, which keeps it fitted where the
+        A fitted recalibrator in a `FrozenEstimator`, which keeps it fitted when the
         object is cloned; it takes the same scores.
     half_life : float, default=5000
-        Number of samples after which a sample counts half as much in the member that
-        forgets.
+        Number of samples after which a sample counts half as much in the member with
+        forgetting.
     switching_rate : "auto" or float, default="auto"
-        Share of the weights that is spread evenly after each sample, in [0, 1), so that
-        a member that was bad can return. "auto" is 1 / (t + 1) after t samples, which
-        costs little in the long run. A constant a costs up to about a nats a sample,
-        for ever, and follows frequent changes faster.
+        Share of the weights, in [0, 1), that is redistributed evenly after each sample,
+        so that a member that was bad can recover. "auto" is 1 / (t + 1) after t
+        samples, which costs little in the long run. A constant a costs up to about a
+        nats per sample forever, but follows frequent changes faster.
     input : {"probability", "logit"}, default="probability"
-        What the scores are. One column of logits is the log-odds of the positive class.
+        Scale of the scores. A single column of logits is the log-odds of the positive
+        class.
 
     Attributes
     ----------
@@ -82,13 +83,13 @@ class OnlineRecalibrator(ProbabilityTransformer):
     n_features_in_ : int
         Number of score columns.
     feature_names_in_ : ndarray of str
-        Their names, where the scores had some.
+        Their names, if the scores had names.
 
     Raises
     ------
     ValueError
-        In `fit` and `partial_fit`, for scores and labels that do not fit together, and
-        for a `recalibrator` that is not frozen.
+        In `fit` and `partial_fit`, if scores and labels are inconsistent, and for a
+        `recalibrator` that is not frozen.
 
     See Also
     --------
@@ -176,7 +177,7 @@ class OnlineRecalibrator(ProbabilityTransformer):
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Forget everything learned so far, and learn from a first batch.
+        """Reset the recalibrator and learn from a first batch.
 
         Parameters
         ----------
@@ -224,7 +225,7 @@ class OnlineRecalibrator(ProbabilityTransformer):
         return self._learn(X, y, classes, sample_weight, reset=not self._has_learned)
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
-        """Return the forecasts of the present state.
+        """Return the forecasts of the current state.
 
         Parameters
         ----------
@@ -248,7 +249,7 @@ class OnlineRecalibrator(ProbabilityTransformer):
         return without_impossible(result, self._closed(scores))
 
     def predict(self, X: ArrayLike) -> np.ndarray:
-        """Return the most probable class; for K > 2 that of the largest score.
+        """Return the most probable class; for K > 2, the class with the largest score.
 
         Parameters
         ----------

@@ -23,46 +23,48 @@ _MOST_STEPS, _SETTLED, _NO_CURVATURE, _FALLS = 100, 1e-18, 1e-12, 0.25
 
 
 class PriorShift(LogitRecalibrator):
-    """Correction for class frequencies that differ between training and use.
+    """Correction for class frequencies that differ between training and deployment.
 
     For models trained on resampled or class-weighted data: each probability is
-    multiplied by the ratio of the two frequencies of its class, and the row is made to
-    sum to 1 again. This is exact if the classes look the same in both populations and
-    only their frequencies differ. A frequency that is None is taken from the labels
-    given to `fit`. If both are None, the target frequencies come from the labels, and
-    the training frequencies are estimated: those under which the labels are most
-    likely. The mean probability of each class is then its frequency in the labels.
+    multiplied by the ratio of the two frequencies of its class, and the probabilities
+    of each sample are renormalised. This is exact if the feature distribution within
+    each class is the same in both populations and only the class frequencies differ. A
+    prior that is None is estimated from the labels given to `fit`. If both are None,
+    the target frequencies come from the labels, and the training frequencies are
+    estimated by maximum likelihood. The mean probability of each class then equals its
+    frequency in the labels.
 
     Parameters
     ----------
     train_prior : array-like, dict, float or "balanced", default=None
-        Class frequencies that the model has learned: an array in the order of the
-        sorted classes, a dict from label to frequency, the frequency of the positive
-        class of two, or "balanced" for equal ones, which is what
-        ``class_weight="balanced"`` makes of any data.
+        Class frequencies of the training data: an array in the order of the sorted
+        classes, a dict from label to frequency, the frequency of the positive class of
+        two, or "balanced" for equal frequencies, the effect of
+        ``class_weight="balanced"``.
     target_prior : array-like, dict, float or "balanced", default=None
-        Class frequencies where the model is used, in the same forms; see
+        Class frequencies where the model is used, in the same format; see
         `estimate_target_prior` for unlabelled data.
     input : {"probability", "logit"}, default="probability"
-        What the scores are. One column of logits is the log-odds of the positive class.
+        Scale of the scores. A single column of logits is the log-odds of the positive
+        class.
     classes : array-like, default=None
-        Labels of the columns, for a calibration set in which a class is missing.
+        Labels of the columns, needed if a class is missing from the calibration set.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions,
-        and a hash of the rows.
+        Provenance of the fit: method, parameters, number of samples, events per class,
+        versions, and a hash of the samples.
     train_prior_, target_prior_ : ndarray of shape (n_classes,)
         The frequencies used.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length
-        or only one class, or a parameter is out of its range.
+        In `fit`, if a score is missing or not valid for `input`, `y` has a different
+        length or only one class, or a parameter is out of range.
 
     See Also
     --------
@@ -202,9 +204,9 @@ def estimate_target_prior(
 ) -> np.ndarray:
     """Return the class frequencies that make unlabelled scores most likely.
 
-    It is for a population in which the classes look as they did in training but have
-    other frequencies. The scores must be calibrated for the training frequencies: their
-    error becomes an error of the estimate.
+    For a population in which the features within each class are distributed as in
+    training, but the class frequencies differ. The scores must be calibrated for the
+    training frequencies: any miscalibration biases the estimate.
 
     Parameters
     ----------
@@ -212,11 +214,11 @@ def estimate_target_prior(
         Probabilities of unlabelled rows; one column is the probability of the positive
         class.
     train_prior : array-like of shape (K,), float or "balanced", default="balanced"
-        Class frequencies that the model has learned: in the order of the columns, of
-        the positive class of two, or equal ones. There are no labels to count, as
-        `PriorShift` has in `fit`.
+        Class frequencies of the training data: in the order of the columns, the
+        frequency of the positive class of two, or equal ones. Unlike in
+        `PriorShift.fit`, there are no labels from which to estimate them.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated rows.
+        Weights, which count as repeated samples.
 
     Returns
     -------
@@ -226,7 +228,7 @@ def estimate_target_prior(
     Raises
     ------
     ValueError
-        For scores that are not probabilities, or frequencies that do not fit them.
+        If scores are not probabilities, or the frequencies do not match them.
 
     See Also
     --------
@@ -274,7 +276,7 @@ def estimate_target_prior(
 
 def _prior(prior, classes, counts, name):
     """Return class frequencies (n_classes,) from any form in which they may be given;
-    None stands for the counts.
+    None means the counts.
     """
     if prior is None:
         return counts / counts.sum()

@@ -21,49 +21,50 @@ _SMALLEST_SPREAD = 0.3
 
 
 class QuadraticScaling(PartiallyPooledRecalibrator):
-    """Quadratic scaling: the sigmoid of a parabola in the log-odds.
+    """Quadratic scaling: sigmoid of a parabola in the log-odds.
 
     ``sigmoid(intercept + slope * log_odds + curvature * log_odds**2)``.
 
-    Fitted by log-loss, with a ridge toward temperature scaling. Beyond the log-odds of
-    the calibration set the map continues as a straight line, so that the parabola does
-    not turn around where there were no rows.
+    Minimises log-loss, with a ridge toward temperature scaling. Beyond the range of the
+    calibration set the map continues as a straight line in the log-odds, so that the
+    parabola does not turn around where there are no data.
 
     Parameters
     ----------
     alpha : float, default=1.0
         Strength of the ridge, at least 0: ``alpha / 2`` times the squared distance of
         the coefficients of ``(1, z, z**2 / s)`` from (0, 1, 0) is added to the log-loss
-        summed over the rows. Here z are the temperature-scaled log-odds, and s is their
-        root mean square or .3, whichever is larger. 0 is the unpenalised fit. It is not
-        learned from the rows: for K classes `class_pooling` is.
+        summed over the samples. Here z are the temperature-scaled log-odds, and s is
+        their root mean square or .3, whichever is larger. 0 is the unpenalised fit. It
+        is not learned from the data; for K classes, `class_pooling` is.
     monotone : bool, default=False
-        Whether the slope is kept from being negative anywhere, so that the ranking
-        stays.
+        Whether to constrain the slope to be non-negative everywhere, so that the
+        ranking is preserved.
     class_pooling : float or "auto", default="auto"
         For K > 2 classes: the ridge, at least 0, that pulls the parabola of each class
         toward a common parabola, which is fitted with the ridge `alpha` to all K
         one-vs-rest problems at once. ``class_pooling * n_classes / 2`` times the
         squared distance of the coefficients, in the coordinates of `alpha`, is added to
-        the log-loss of the class, summed over the rows. The ridge matters less with
-        more rows. "auto" lowers it from 1 to .3, .1 and .03, as long as left-out rows
-        are predicted better. 0 fits each class alone with the ridge `alpha`, which
-        needs some hundred rows for each class.
+        the log-loss of the class, summed over the samples. The ridge matters less with
+        more samples. "auto" lowers it from 1 to .3, .1 and .03, as long as the loss on
+        left-out samples improves. 0 fits each class alone with the ridge `alpha`, which
+        needs several hundred samples per class.
     clip : "auto", float or None, default="auto"
-        What keeps probabilities away from 0 and 1 before they become log-odds. "auto"
-        learns a floor f: a probability p becomes ``(1 - n_classes * f) * p + f``, which
-        keeps the order of the scores. f is 0 unless a larger one, up to .1, gains over
-        half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to
-        [2^-52, 1 - 2^-52].
+        How probabilities are kept away from 0 and 1 before conversion to log-odds.
+        "auto" learns a floor f: a probability p becomes
+        ``(1 - n_classes * f) * p + f``, which preserves the order of the scores. f is 0
+        unless a larger value, up to .1, improves the log-likelihood by more than half a
+        nat. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
     multiclass : {"ovr", "top_label"}, default="ovr"
-        K > 2 classes: each against the rest, or the confidence of the predicted class
-        alone.
+        For K > 2 classes: each class against the rest, or only the confidence of the
+        predicted class.
     normalize : bool, default=True
-        Whether the K one-vs-rest probabilities are made to sum to 1.
+        Whether to normalise the K one-vs-rest probabilities to sum to 1.
     input : {"probability", "logit"}, default="probability"
-        What the scores are. One column of logits is the log-odds of the positive class.
+        Scale of the scores. A single column of logits is the log-odds of the positive
+        class.
     classes : array-like, default=None
-        Labels of the columns, for a calibration set in which a class is missing.
+        Labels of the columns, needed if a class is missing from the calibration set.
 
     Attributes
     ----------
@@ -72,8 +73,8 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions,
-        and a hash of the rows.
+        Provenance of the fit: method, parameters, number of samples, events per class,
+        versions, and a hash of the samples.
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
@@ -82,14 +83,14 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         Coefficients of the parabola. For K > 2 classes these and the following are
         lists with one entry per class.
     log_odds_range_ : tuple of two floats
-        Where the parabola holds: the lowest and the highest log-odds of the calibration
-        set, over all classes where `class_pooling` holds them together.
+        Range in which the parabola applies: the lowest and the highest log-odds of the
+        calibration set, over all classes if `class_pooling` pools them.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length
-        or only one class, or a parameter is out of its range.
+        In `fit`, if a score is missing or not valid for `input`, `y` has a different
+        length or only one class, or a parameter is out of range.
 
     See Also
     --------

@@ -26,38 +26,38 @@ class PlattScaling(PartiallyPooledRecalibrator):
     Parameters
     ----------
     loss : {"log", "squared"}, default="log"
-        What is minimised. "squared" is step 1 of scaling-binning as printed by Kumar et
-        al. [2]_.
+        Loss to minimise. "squared" is step 1 of scaling-binning as published by Kumar
+        et al. [2]_.
     smooth_targets : bool, default=True
-        Whether log-loss is fitted to Platt's targets ``(N+ + 1) / (N+ + 2)`` and
-        ``1 / (N- + 2)`` in place of 1 and 0. They keep the slope finite for separable
-        classes. The squared loss takes the labels as they are.
+        Whether to minimise the log-loss for Platt's targets ``(N+ + 1) / (N+ + 2)`` and
+        ``1 / (N- + 2)`` instead of 1 and 0. They keep the slope finite for separable
+        classes. The squared loss uses the original labels.
     class_pooling : float or "auto", default="auto"
         For K > 2 classes: the ridge, at least 0, that pulls the sigmoid of each class
         toward a common sigmoid, which is fitted to all K one-vs-rest problems at once.
         The term
         ``class_pooling * n_classes / 2 * ((slope / slope_all - 1)**2 + (intercept - intercept_all)**2)``
-        is added to the log-loss of the class, summed over the rows. 0 fits each class
-        alone, as Platt's method is usually understood, and needs some hundred rows for
-        each class. "auto" lowers it from 1 to .3, .1 and .03, as long as left-out rows
-        are predicted better: see `QuadraticScaling`. With ``loss="squared"`` "auto" is
-        0, and nothing else is allowed.
+        is added to the log-loss of the class, summed over the samples. 0 fits each
+        class separately, as Platt's method is usually understood, and needs several
+        hundred samples per class. "auto" lowers it from 1 to .3, .1 and .03, as long as
+        the loss on left-out samples improves: see `QuadraticScaling`. With
+        ``loss="squared"`` "auto" is 0, and nothing else is allowed.
     clip : "auto", float or None, default="auto"
-        What keeps probabilities away from 0 and 1 before they become log-odds. "auto"
-        learns a floor f: a probability p becomes ``(1 - n_classes * f) * p + f``, which
-        keeps the order of the scores. f is 0 unless a larger one, up to .1, gains over
-        half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to
-        [2^-52, 1 - 2^-52].
+        How probabilities are kept away from 0 and 1 before conversion to log-odds.
+        "auto" learns a floor f: a probability p becomes
+        ``(1 - n_classes * f) * p + f``, which preserves the order of the scores. f is 0
+        unless a larger value, up to .1, improves the log-likelihood by more than half a
+        nat. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
     multiclass : {"ovr", "top_label"}, default="ovr"
-        K > 2 classes: each against the rest, or the confidence of the predicted class
-        alone.
+        For K > 2 classes: each class against the rest, or only the confidence of the
+        predicted class.
     normalize : bool, default=True
-        Whether the K one-vs-rest probabilities are made to sum to 1.
+        Whether to normalise the K one-vs-rest probabilities to sum to 1.
     input : {"probability", "logit"}, default="probability"
-        What the scores are. One column of logits is the log-odds of the positive class
-        (a `decision_function` works).
+        Scale of the scores. A single column of logits is the log-odds of the positive
+        class (a `decision_function` works).
     classes : array-like, default=None
-        Labels of the columns, for a calibration set in which a class is missing.
+        Labels of the columns, needed if a class is missing from the calibration set.
 
     Attributes
     ----------
@@ -66,8 +66,8 @@ class PlattScaling(PartiallyPooledRecalibrator):
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions,
-        and a hash of the rows.
+        Provenance of the fit: method, parameters, number of samples, events per class,
+        versions, and a hash of the samples.
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
@@ -78,8 +78,8 @@ class PlattScaling(PartiallyPooledRecalibrator):
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length
-        or only one class, or a parameter is out of its range.
+        In `fit`, if a score is missing or not valid for `input`, `y` has a different
+        length or only one class, or a parameter is out of range.
 
     See Also
     --------

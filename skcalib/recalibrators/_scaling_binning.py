@@ -46,43 +46,43 @@ class Verification(ResultRecord):
 
 
 class ScalingBinning(BinnedRecalibrator):
-    """Scaling-binning: fit a smooth map, and predict its mean in each bin.
+    """Scaling-binning: fit a smooth map and predict its mean in each bin.
 
-    It needs hardly more rows than the smooth map. Because it is binned, its error can
-    be measured: see `calibration_error` with ``UniqueScores``.
+    It needs hardly more samples than the smooth map. Because it is binned, its error
+    can be measured: see `calibration_error` with ``UniqueScores``.
 
     Parameters
     ----------
     recalibrator : recalibrator, default=None
-        The scaling family; None means ``PlattScaling()``, which minimises log-loss as
-        the experiments of [1]_ do. ``PlattScaling(loss="squared")`` is step 1 as
-        printed there.
+        The smooth map; None means ``PlattScaling()``, which minimises log-loss as in
+        the experiments of [1]_. ``PlattScaling(loss="squared")`` is step 1 as published
+        there.
     binning : BaseBinning, int or None, default=None
         Strategy for the scaled scores; an int is a number of equal-mass bins, None
         ``EqualMass(10)``.
     sample_split : tuple of three floats, default=None
-        Shares of the rows for the three steps. None uses all rows for each, which works
-        better in practice (Appendix E of [1]_).
+        Shares of the samples for the three steps. None uses all samples for each, which
+        works better in practice (Appendix E of [1]_).
     random_state : int, RandomState or None, default=None
-        Shuffles the rows before a split; None takes them in the order in which they
-        come.
+        Seed for shuffling the samples before a split; None keeps their order.
     multiclass : {"ovr", "top_label"}, default="ovr"
-        K > 2 classes: each against the rest, or the confidence of the predicted class
-        alone.
+        For K > 2 classes: each class against the rest, or only the confidence of the
+        predicted class.
     normalize : bool, default=True
-        Whether the K one-vs-rest probabilities are made to sum to 1.
+        Whether to normalise the K one-vs-rest probabilities to sum to 1.
     input : {"probability", "logit"}, default="probability"
-        What the scores are. One column of logits is the log-odds of the positive class.
+        Scale of the scores. A single column of logits is the log-odds of the positive
+        class.
     classes : array-like, default=None
-        Labels of the columns, for a calibration set in which a class is missing.
+        Labels of the columns, needed if a class is missing from the calibration set.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions,
-        and a hash of the rows.
+        Provenance of the fit: method, parameters, number of samples, events per class,
+        versions, and a hash of the samples.
     recalibrator_ : recalibrator
         The fitted smooth map of the positive class. For K > 2 classes this and the
         following are lists with one entry per class.
@@ -92,15 +92,15 @@ class ScalingBinning(BinnedRecalibrator):
         Probability that each bin predicts: the mean scaled score; an empty bin predicts
         its midpoint.
     bin_counts_ : ndarray of int, shape (n_bins,)
-        Rows behind each value.
+        Number of samples behind each value.
     n_bins_ : int
-        Number of bins, which may be smaller than asked for: see `EqualMass`.
+        Number of bins, which may be smaller than requested: see `EqualMass`.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length
-        or only one class, or a parameter is out of its range.
+        In `fit`, if a score is missing or not valid for `input`, `y` has a different
+        length or only one class, or a parameter is out of range.
 
     See Also
     --------
@@ -180,34 +180,35 @@ class ScalingBinning(BinnedRecalibrator):
         clusters: ArrayLike | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> Verification:
-        """Verify on fresh rows that the calibration error is small enough.
+        """Verify on held-out data that the calibration error is small enough.
 
-        The fit itself comes without a promise, since the scaling family may be wrong.
-        But the squared error of a binned model can be measured without bias.
+        The fit itself carries no guarantee, since the smooth map may be misspecified.
+        But the squared calibration error of a binned model can be measured without
+        bias.
 
         Parameters
         ----------
         scores : array-like with as many columns as in `fit`
-            Scores of rows that were not used to fit, search or choose.
+            Scores of samples that were not used for fitting, searching or selecting.
         y : array-like of shape (n,)
             Their labels.
         max_error : float
-            Largest l2 calibration error that is acceptable, in (0, 1].
+            Largest acceptable l2 calibration error, in (0, 1].
         confidence_level : float, default=0.9
             Level of the upper bound, in (0.5, 1).
         n_resamples : int, default=1000
-            Draws of the labels behind the bound.
+            Number of label draws for the bound.
         sample_weight : array-like of shape (n,), default=None
             Weights; see `weight_type`.
         weight_type : {"frequency", "importance"}, default="frequency"
-            What weights are. "frequency": they count rows, a weight of 2 is two rows.
-            "importance": each row was seen once and stands for more or fewer; weights w
-            are worth ``sum(w)**2 / sum(w**2)`` rows, in each cell.
+            Meaning of the weights. "frequency": a weight of 2 means two identical
+            samples. "importance": each sample was observed once and represents more or
+            fewer; weights w are worth ``sum(w)**2 / sum(w**2)`` samples, in each cell.
         clusters : array-like of shape (n,), default=None
-            The cluster of each row (a patient, a match), whose rows may depend on each
-            other.
+            The cluster of each sample (a patient, a match), whose rows may depend on
+            each other.
         random_state : int, RandomState or None, default=None
-            Seed of the draws.
+            Seed for the random draws.
 
         Returns
         -------
@@ -221,13 +222,13 @@ class ScalingBinning(BinnedRecalibrator):
         ------
         ValueError
             For one-vs-rest probabilities that were made to sum to 1, which are no
-            longer binned, for arguments out of range, and where the rows are too few
+            longer binned, for arguments out of range, and where the samples are too few
             for the bins.
 
         Warns
         -----
         UserWarning
-            For weights that are not integers with ``weight_type="frequency"``.
+            If weights are not integers and ``weight_type="frequency"``.
 
         Notes
         -----

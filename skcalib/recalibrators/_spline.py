@@ -1,4 +1,4 @@
-"""Spline calibration: a smooth curve in the log-odds, as flexible as the rows pay
+"""Spline calibration: a smooth curve in the log-odds, as flexible as the samples pay
 for.
 """
 
@@ -37,54 +37,56 @@ _SMALLEST_GAP = 1e-6  # in units of their range, or of the smallest width
 
 
 class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
-    """Spline calibration: the sigmoid of a natural cubic spline in the log-odds.
+    """Spline calibration: sigmoid of a natural cubic spline in the log-odds.
 
-    The map is more flexible with more calibration rows: the weight of a penalty on the
-    curvature is the one with the least leave-one-out log-loss. Beyond the outer knots
-    the map continues as a straight line in the log-odds.
+    The map becomes more flexible with more calibration samples: the weight of a
+    curvature penalty is chosen by leave-one-out log-loss. Beyond the outer knots, the
+    map continues as a straight line in the log-odds.
 
     Parameters
     ----------
     n_knots : int, default=8
-        Number of knots, at least 2: quantiles of the scores, the lowest and the highest
-        included. Tied knots merge.
+        Number of knots, at least 2: quantiles of the scores, including the lowest and
+        the highest. Tied knots are merged.
     roughness_penalty : float, default=None
         Weight of the curvature penalty
         ``roughness_penalty / 2 * integral(second derivative ** 2)`` on the log-loss
-        summed over the rows. None chooses from {.1, 1, 10, 100, 1e4} by approximate
+        summed over the samples. None chooses from {.1, 1, 10, 100, 1e4} by approximate
         leave-one-out [2]_.
     monotone : bool, default=False
-        Whether the map is kept from falling, so that the ranking stays.
+        Whether to constrain the map to be non-decreasing, so that the ranking is
+        preserved.
     clip : "auto", float or None, default="auto"
-        What keeps probabilities away from 0 and 1 before they become log-odds. "auto"
-        learns a floor f: a probability p becomes ``(1 - n_classes * f) * p + f``, which
-        keeps the order of the scores. f is 0 unless a larger one, up to .1, gains over
-        half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to
-        [2^-52, 1 - 2^-52].
+        How probabilities are kept away from 0 and 1 before conversion to log-odds.
+        "auto" learns a floor f: a probability p becomes
+        ``(1 - n_classes * f) * p + f``, which preserves the order of the scores. f is 0
+        unless a larger value, up to .1, improves the log-likelihood by more than half a
+        nat. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
     multiclass : {"ovr", "top_label"}, default="ovr"
-        K > 2 classes: each against the rest, or the confidence of the predicted class
-        alone.
+        For K > 2 classes: each class against the rest, or only the confidence of the
+        predicted class.
     normalize : bool, default=True
-        Whether the K one-vs-rest probabilities are made to sum to 1.
+        Whether to normalise the K one-vs-rest probabilities to sum to 1.
     input : {"probability", "logit"}, default="probability"
-        What the scores are. One column of logits is the log-odds of the positive class.
+        Scale of the scores. A single column of logits is the log-odds of the positive
+        class.
     classes : array-like, default=None
-        Labels of the columns, for a calibration set in which a class is missing.
+        Labels of the columns, needed if a class is missing from the calibration set.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions,
-        and a hash of the rows.
+        Provenance of the fit: method, parameters, number of samples, events per class,
+        versions, and a hash of the samples.
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
         The learned floor, 0 if there is none.
     knots_ : ndarray of shape (`n_knots_`,)
-        Knots on the log-odds of the scores. For K > 2 classes these four are lists with
-        one entry per class.
+        Knots on the log-odds scale. For K > 2 classes, this and the next three
+        attributes are lists with one entry per class.
     knot_log_odds_ : ndarray of shape (`n_knots_`,)
         Calibrated log-odds at the knots.
     spline_coefficients_ : ndarray of shape (4, `n_knots_` - 1)
@@ -96,8 +98,8 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length
-        or only one class, or a parameter is out of its range.
+        In `fit`, if a score is missing or not valid for `input`, `y` has a different
+        length or only one class, or a parameter is out of range.
 
     See Also
     --------
@@ -407,7 +409,7 @@ def _quantile_knots(log_odds, labels, sample_weight, n_knots):
 
 
 def _leave_one_out_loss(features, targets, sample_weight, coef, penalty):
-    """Return the log-loss, summed over the rows, of the fits without them: each one
+    """Return the log-loss, summed over the samples, of the fits without them: each one
     Newton step from `coef` [2].
 
     The features are those of a row in each column (d, n).

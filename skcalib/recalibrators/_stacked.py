@@ -69,59 +69,60 @@ _HOPELESS_STANDARD_ERRORS, _HOPELESS_WEIGHT, _HOPELESS_SHARE = 3.0, 1e-3, 0.03
 class StackedRecalibrator(BaseRecalibrator):
     """Mixture of recalibrators, weighted by cross-validated likelihood.
 
-    No recalibrator is best everywhere. Each member predicts rows that it was not fitted
-    to. The lower its log-loss there, the larger the weight of its refit on all rows.
-    The uncalibrated scores are a member, too. Take the stack where the best
-    probabilities count and no certificate is needed.
+    No recalibrator is best everywhere. Each member predicts samples that it was not
+    fitted to. The lower its log-loss there, the larger the weight of its refit to all
+    samples. The uncalibrated scores are a member, too. Use the stack if you want the
+    best probabilities and do not need a certificate.
 
     Parameters
     ----------
     recalibrators : list of recalibrators, default=None
-        Members beside the uncalibrated scores. None means, for two classes,
+        Members in addition to the uncalibrated scores. None means, for two classes,
         `TemperatureScaling`, `SplineCalibration` and `VennAbers`; for K classes
         `TemperatureScaling`, `VennAbers` and `DirichletCalibration` with alpha=.3 and
         with .03. Default members on log-odds share the floor that ``clip="auto"``
-        learns from all rows.
+        learns from all samples.
     cv : int, splitter or iterable of (train, test), default=5
         Folds, which must predict every row once. An int makes random folds that depend
         on the rows alone, not on their order, stratified up to 9 classes: see Notes.
         None means 5.
     likelihood_power : float, default=0.3
-        Share of the cross-validated log-likelihood that counts, in [0, 1]: weights are
-        proportional to ``prior * exp(likelihood_power * log_likelihood)``. With 1 the
-        weights are too extreme for few rows.
+        Power of the cross-validated likelihood, in [0, 1]: weights are proportional to
+        ``prior * exp(likelihood_power * log_likelihood)``. With 1, the weights are too
+        extreme with few samples.
     uncalibrated_weight : float, default=0.5
         Prior weight of the uncalibrated scores, in [0, 1); the members share the rest.
-        0 leaves them out.
+        0 excludes them.
     rank_preserving : bool, default=False
-        Whether the default members are monotone, so that no two scores change their
-        order (they may tie). For K > 2 classes it is the order of the classes in each
-        row. `recalibrators` must then be None.
+        Whether to use monotone default members, so that the order of the scores is
+        preserved (up to ties). For K > 2 classes, the order of the classes within each
+        sample is preserved. `recalibrators` must then be None.
     n_jobs : int, default=None
-        Threads that fit the members to the folds; None means 1.
+        Threads for fitting the members in the folds; None means 1.
     verbose : bool, default=False
-        Whether lines on stderr say which member is being fitted to all rows or to a
-        fold, at most one every two seconds and at least one every nine.
+        Whether to report on standard error which member is being fitted, to all samples
+        or to a fold: at most one line every two seconds and at least one every nine.
     input : {"probability", "logit"}, default="probability"
-        What the scores are. One column of logits is the log-odds of the positive class.
+        Scale of the scores. A single column of logits is the log-odds of the positive
+        class.
     classes : array-like, default=None
-        Labels of the columns, for a calibration set in which a class is missing.
+        Labels of the columns, needed if a class is missing from the calibration set.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions,
-        and a hash of the rows.
+        Provenance of the fit: method, parameters, number of samples, events per class,
+        versions, and a hash of the samples.
     recalibrators_ : list of fitted recalibrators
-        The members, refitted on all rows; the uncalibrated scores come first.
+        The members, refitted on all samples; the uncalibrated scores come first.
     weights_ : ndarray of shape (n_members,)
         Weights of the members, which sum to 1. For K > 2 classes they are a quarter of
         those that `likelihood_power` gives, plus three quarters of the mixture weights
         with the greatest cross-validated likelihood.
     cv_log_loss_ : ndarray of shape (n_members,)
-        Cross-validated log-loss of each member, in nats per row. Of a default member
+        Cross-validated log-loss of each member, in nats per sample. Of a default member
         that the first fold rules out, it is estimated from that fold.
     gain_ : IntervalEstimate
         Log-loss that the mixture saves out of fold, in nats per row, with an
@@ -131,17 +132,17 @@ class StackedRecalibrator(BaseRecalibrator):
         classes the interval covered that mean in 87 % of simulated samples, and in 66 %
         of those of CIFAR-100.
     temperature_ : float
-        For K > 2 classes the temperature of the mixture. It is fitted to rows that the
-        members were not fitted to, and shrunken toward 1 if they are few. 1 for two
-        classes.
+        Temperature of the mixture for K > 2 classes; 1 for two classes. It is fitted to
+        samples that the members were not fitted to, and shrunk toward 1 if they are
+        few.
     seconds_ : ndarray of shape (n_members,)
-        Seconds that all the fits of each member took.
+        Total fitting time of each member, in seconds.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length
-        or only one class, or a parameter is out of its range.
+        In `fit`, if a score is missing or not valid for `input`, `y` has a different
+        length or only one class, or a parameter is out of range.
 
     See Also
     --------
@@ -152,17 +153,17 @@ class StackedRecalibrator(BaseRecalibrator):
     Notes
     -----
     Each member is fitted ``cv + 1`` times. In the folds it keeps the strength of a
-    ridge or a penalty that it has chosen from all rows. A default member that is far
+    ridge or penalty that it has chosen from all samples. A default member that is far
     behind in the first fold is not fitted to the others, and has weight 0. With fewer
-    than about 250 rows the mixture can be a little worse than the uncalibrated scores.
-    With more rows it hardly ever is.
+    than about 250 samples, the mixture can be slightly worse than the uncalibrated
+    scores. With more samples it hardly ever is.
 
     Stratified folds repeat the class frequencies of the other folds, and so reward
     fitting their noise. With ten classes or more an int therefore deals rows out
     whatever their class. In a fold each member is fitted to at most about 20,000 rows.
 
-    If a fold's training rows hold one class only, no member can be fitted to them. The
-    rows of this fold are then scored with the uncalibrated probabilities.
+    If a fold's training samples hold one class only, no member can be fitted to them.
+    The samples of this fold are then scored with the uncalibrated probabilities.
 
     References
     ----------
@@ -406,7 +407,7 @@ class StackedRecalibrator(BaseRecalibrator):
 
     def _mixing(self, predicted, losses, codes, sample_weight, prior):
         """Return the weights, and for K > 2 classes the temperature, from probabilities
-        of rows that were left out.
+        of samples that were left out.
 
         `losses` (n, n_members) are those of the rows, `prior` (n_members,) the weights
         of members whose losses are the same.
@@ -518,7 +519,7 @@ def _exceeds_zero(columns, sample_weight):
 
 
 def _losses(probabilities, codes):
-    """Return the log-loss of each row."""
+    """Return the log-loss of each sample."""
     return -log_probability(probabilities[np.arange(len(codes)), codes])
 
 

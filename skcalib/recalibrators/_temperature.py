@@ -37,49 +37,50 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
     Parameters
     ----------
     loss : {"log", "brier"} or callable, default="log"
-        What is minimised. Log-loss is convex in the inverse temperature: Newton steps
-        inside a bracket find it to a relative 1e-8. The Brier score may have several
-        minima: those of a grid are followed by Newton's steps, and the least is taken.
-        A metric ``loss(y_true, y_proba)`` (smaller is better; `sample_weight` is passed
-        on if there is one) is searched on a grid, over at most 40,000 rows, and then by
-        Brent's method (Algorithm 1 of [2]_).
+        Loss to minimise. Log-loss is convex in the inverse temperature, which is found
+        by bracketed Newton steps to a relative accuracy of 1e-8. The Brier score may
+        have several minima: Newton's method starts from those of a grid, and the
+        smallest is used. A metric ``loss(y_true, y_proba)`` (smaller is better;
+        `sample_weight` is passed on if given) is minimised on a grid, over at most
+        40,000 samples, and then by Brent's method (Algorithm 1 of [2]_).
     clip : "auto", float or None, default="auto"
-        What keeps probabilities away from 0 and 1 before they become log-odds. "auto"
-        learns a floor f: a probability p becomes ``(1 - n_classes * f) * p + f``, which
-        keeps the order of the scores. f is 0 unless a larger one, up to .1, gains over
-        half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to
-        [2^-52, 1 - 2^-52].
+        How probabilities are kept away from 0 and 1 before conversion to log-odds.
+        "auto" learns a floor f: a probability p becomes
+        ``(1 - n_classes * f) * p + f``, which preserves the order of the scores. f is 0
+        unless a larger value, up to .1, improves the log-likelihood by more than half a
+        nat. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
     input : {"probability", "logit"}, default="probability"
-        What the scores are. One column of logits is the log-odds of the positive class.
+        Scale of the scores. A single column of logits is the log-odds of the positive
+        class.
     classes : array-like, default=None
-        Labels of the columns, for a calibration set in which a class is missing.
+        Labels of the columns, needed if a class is missing from the calibration set.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions,
-        and a hash of the rows.
+        Provenance of the fit: method, parameters, number of samples, events per class,
+        versions, and a hash of the samples.
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
         The learned floor, 0 if there is none.
     temperature_ : float
-        What divides the logits above the floor. Without a floor (`floor_` is 0) it is
-        the temperature of Guo et al. [1]_: above 1 for an overconfident model, also for
-        two classes.
+        Divisor of the logits above the floor. Without a floor (`floor_` is 0), it is
+        the temperature of Guo et al. [1]_: above 1 for an overconfident model, also
+        with two classes.
     inverse_temperature_ : float
         ``1 / temperature_``.
     plain_temperature_ : float
-        The temperature of Guo et al. whatever the floor: that of the logits as they are
-        given, clipped to 2^-52 alone.
+        The temperature of Guo et al. regardless of the floor: that of the given logits,
+        with probabilities clipped only to 2^-52.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length
-        or only one class, or a parameter is out of its range.
+        In `fit`, if a score is missing or not valid for `input`, `y` has a different
+        length or only one class, or a parameter is out of range.
 
     See Also
     --------
@@ -91,9 +92,9 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
     Notes
     -----
     The inverse temperature stays positive, so that decisions never change. Where every
-    row is right it would be infinite, and the loss of the first wrong row with it:
+    sample is right it would be infinite, and the loss of the first wrong row with it:
     log-loss is then fitted to Platt's targets, by which one more row of each class (for
-    K > 2 one of all rows) is wrong. For a model that is always wrong it would be
+    K > 2 one of all samples) is wrong. For a model that is always wrong it would be
     negative; the fit stops at a bound, a millionth of the value at which the logits
     spread by 1.
 
@@ -253,52 +254,54 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
 
 
 class EnsembleTemperatureScaling(TemperatureScaling):
-    """Temperature scaling, mixed with the uncalibrated and the uniform forecast.
+    """Temperature scaling, mixed with the uncalibrated and uniform predictions.
 
     ``w1 softmax(logits / temperature) + w2 softmax(logits) + w3 / n_classes``.
 
-    As with temperature scaling no decision changes. The third term keeps some
-    probability for every class in every row. The temperature is fitted first, by
-    log-loss, and then the weights.
+    As with temperature scaling, predicted classes do not change. The third term
+    reserves some probability for every class. The temperature is fitted first, by
+    minimising log-loss, then the weights.
 
     Parameters
     ----------
     clip : "auto", float or None, default="auto"
-        What keeps probabilities away from 0 and 1 before they become log-odds. "auto"
-        learns a floor f: a probability p becomes ``(1 - n_classes * f) * p + f``, which
-        keeps the order of the scores. f is 0 unless a larger one, up to .1, gains over
-        half a nat of log-likelihood. A number clips to [clip, 1 - clip], None to
-        [2^-52, 1 - 2^-52].
+        How probabilities are kept away from 0 and 1 before conversion to log-odds.
+        "auto" learns a floor f: a probability p becomes
+        ``(1 - n_classes * f) * p + f``, which preserves the order of the scores. f is 0
+        unless a larger value, up to .1, improves the log-likelihood by more than half a
+        nat. A number clips to [clip, 1 - clip], None to [2^-52, 1 - 2^-52].
     input : {"probability", "logit"}, default="probability"
-        What the scores are. One column of logits is the log-odds of the positive class.
+        Scale of the scores. A single column of logits is the log-odds of the positive
+        class.
     classes : array-like, default=None
-        Labels of the columns, for a calibration set in which a class is missing.
+        Labels of the columns, needed if a class is missing from the calibration set.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions,
-        and a hash of the rows.
+        Provenance of the fit: method, parameters, number of samples, events per class,
+        versions, and a hash of the samples.
     clip_ : float
         The learned floor, or the clipping constant.
     floor_ : float
         The learned floor, 0 if there is none.
     temperature_ : float
-        Of the first part, for the logits above the floor.
+        Temperature of the first term, for the logits above the floor.
     inverse_temperature_ : float
         ``1 / temperature_``.
     plain_temperature_ : float
-        The temperature of the logits as they are given, without a floor.
+        The temperature for the given logits, without a floor.
     weights_ : ndarray of shape (3,)
-        Weights of the tempered, the given and the uniform forecast, which sum to 1.
+        Weights of the temperature-scaled, the given and the uniform predictions, which
+        sum to 1.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length
-        or only one class, or a parameter is out of its range.
+        In `fit`, if a score is missing or not valid for `input`, `y` has a different
+        length or only one class, or a parameter is out of range.
 
     See Also
     --------
@@ -312,7 +315,7 @@ class EnsembleTemperatureScaling(TemperatureScaling):
 
     Examples
     --------
-    A model that is sure in every row, and wrong in a tenth of them whatever the row:
+    A model that is sure in every sample, and wrong in a tenth of them whatever the row:
 
     >>> import numpy as np
     >>> from skcalib import EnsembleTemperatureScaling

@@ -32,72 +32,75 @@ _DEFAULT_N_BINS = 10
 
 
 class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
-    """Uniform-mass binning (UMD): histogram binning with a guaranteed largest error.
+    """Uniform-mass binning (UMD): histogram binning with a guaranteed maximum error.
 
-    The bins are cut at order statistics of the scores, the rows at the cuts are left
-    out, and each bin predicts the event frequency of the rows strictly inside. Given
-    the cuts, these rows are independent, although the cuts come from the same rows. So
-    no rows are lost to a split, and `certificate` promises a tolerance for every
+    The bins are cut at order statistics of the scores, the samples at the cuts are left
+    out, and each bin predicts the event frequency of the samples strictly inside. Given
+    the cuts, these samples are independent, although the cuts come from the same data.
+    No samples are lost to a split, and `certificate` guarantees a tolerance for every
     distribution.
 
     Parameters
     ----------
     n_bins : int, default=None
-        Number of bins B. None with `epsilon` takes the most bins whose certificate
-        meets it; None alone means 10. Fewer than 2 B rows make ``n // 2`` bins.
+        Number of bins B. None with `epsilon` uses the largest number of bins whose
+        certificate meets it; None alone means 10. With fewer than 2 B samples, there
+        are ``n // 2`` bins.
     epsilon : float, default=None
-        Tolerance of the conditional certificate that is wanted, in (0, 1); only with
+        Required tolerance of the conditional certificate, in (0, 1); only with
         ``n_bins=None``.
     confidence_level : float, default=0.9
         Level at which `epsilon` is to hold, and of the certificate.
     randomize : bool, default=False
-        Whether ties between scores are broken by a second, uniform key, at fitting and
-        at prediction: the limit delta -> 0 of Algorithm 2. The probability of a score
-        on a cut is then drawn. Without it, tied rows share their mean label, no
+        Whether to break ties between scores with a second, uniform key, in fitting and
+        in prediction: the limit delta -> 0 of Algorithm 2. The probability of a score
+        on a cut is then random. Without it, tied samples share their mean label, no
         certificate is issued, and `fit` warns.
     keep_boundary : bool, default=False
-        Whether the row at each cut counts as well, in the bin below it: the original of
-        Zadrozny and Elkan [2]_. The promise is then weaker by one row per bin.
+        Whether to count the sample at each cut as well, in the bin below it, as in the
+        original method of Zadrozny and Elkan [2]_. The guarantee is then weaker by one
+        sample per bin.
     random_state : int, RandomState or None, default=None
-        Source of the second key of the rows that are fitted, and of `salt_`.
-        Predictions draw new keys at each call, unless `predict_proba` is given ids.
+        Seed for the second key of the training samples, and of `salt_`. Predictions
+        draw new keys in each call, unless `predict_proba` is given ids.
     multiclass : {"ovr", "top_label"}, default="ovr"
-        K > 2 classes: each against the rest, or the confidence of the predicted class
-        alone.
+        For K > 2 classes: each class against the rest, or only the confidence of the
+        predicted class.
     normalize : bool, default=True
-        Whether the K one-vs-rest probabilities are made to sum to 1. There is then no
-        certificate.
+        Whether to normalise the K one-vs-rest probabilities to sum to 1. If so, there
+        is no certificate.
     input : {"probability", "logit"}, default="probability"
-        What the scores are. One column of logits is the log-odds of the positive class.
+        Scale of the scores. A single column of logits is the log-odds of the positive
+        class.
     classes : array-like, default=None
-        Labels of the columns, for a calibration set in which a class is missing.
+        Labels of the columns, needed if a class is missing from the calibration set.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions,
-        and a hash of the rows.
+        Provenance of the fit: method, parameters, number of samples, events per class,
+        versions, and a hash of the samples.
     bin_edges_ : ndarray of shape (n_bins + 1,)
-        Edges of the bins, closed on the *left* here: the cuts, between the ends of the
-        scale. For K > 2 classes this and the following are lists with one entry per
-        class.
+        Edges of the bins, which are closed on the *left* here: the cuts, between the
+        ends of the scale. For K > 2 classes this and the following are lists with one
+        entry per class.
     bin_values_ : ndarray of shape (n_bins,)
         Probability that each bin predicts.
     bin_positives_, bin_counts_ : ndarray of shape (n_bins,)
-        Events among the rows that give the value, and the number of these rows.
+        Numbers of events and of samples that determine the value.
     n_bins_ : int
         Number of bins.
     salt_ : str
-        What is put before the id of a row to make its key, with ``randomize=True``.
+        Prefix of a row's id from which its key is made, with ``randomize=True``.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length
-        or only one class, or a parameter is out of its range. Also for weights, and for
-        an `epsilon` that so few rows cannot meet.
+        In `fit`, if a score is missing or not valid for `input`, `y` has a different
+        length or only one class, or a parameter is out of range. Also for weights, and
+        if `epsilon` cannot be met with so few samples.
 
     See Also
     --------
@@ -207,7 +210,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         Parameters
         ----------
         X : array-like of shape (n,), (n, 1), (n, 2) or (n, K)
-            Scores of one model that was fitted on other rows.
+            Scores of a single model that was fitted to other data.
         y : array-like of shape (n,)
             Labels.
         sample_weight : None
@@ -221,8 +224,8 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         Raises
         ------
         ValueError
-            For weights, for an `epsilon` that so few rows cannot meet, and for scores
-            or labels that do not fit together.
+            For weights, if `epsilon` cannot be met with so few samples, and if scores
+            and labels are inconsistent.
         """
         if sample_weight is not None:
             raise ValueError(
@@ -328,10 +331,10 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         X : array-like with as many columns as in `fit`
             Scores.
         ids : array-like of shape (n,), default=None
-            With ``randomize=True`` the ids of the rows, strings or integers. A row's
-            key is then a number that its id and `salt_` determine, the same in Python
-            and in SQL, so that a row always gets the same probability. None draws new
-            keys at each call, whatever `random_state` is.
+            With ``randomize=True`` the ids of the samples, strings or integers. A row's
+            key is then determined by its id and `salt_`, identically in Python and SQL,
+            so that a row always gets the same probability. None draws new keys in each
+            call, whatever `random_state` is.
 
         Returns
         -------
@@ -368,7 +371,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         X : array-like with as many columns as in `fit`
             Scores.
         ids : array-like of shape (n,), default=None
-            With ``randomize=True`` the ids of the rows: see `predict_proba`.
+            With ``randomize=True`` the ids of the samples: see `predict_proba`.
 
         Returns
         -------
@@ -385,7 +388,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         X : array-like with as many columns as in `fit`
             Scores.
         ids : array-like of shape (n,), default=None
-            With ``randomize=True`` the ids of the rows: see `predict_proba`.
+            With ``randomize=True`` the ids of the samples: see `predict_proba`.
 
         Returns
         -------
@@ -470,10 +473,10 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
 
 
 def _order_ties(ordered, ordered_labels, cuts, rows):
-    """Put the labels of the rows whose score is a cut in the order of their keys;
+    """Put the labels of the samples whose score is a cut in the order of their keys;
     return the keys at the cuts.
 
-    `ordered` and `ordered_labels` are all rows in the order of their scores, `rows`
+    `ordered` and `ordered_labels` are all samples in the order of their scores, `rows`
     scores, labels and keys as given. Rows elsewhere need no order among equal scores:
     they all lie between the same cuts.
     """
@@ -497,7 +500,7 @@ def _order_ties(ordered, ordered_labels, cuts, rows):
 
 def _share_ties(ordered, labels, cuts):
     """Return labels that tied rows share, and cuts below whole groups of ties: the
-    answer ignores the rows' order.
+    answer ignores the samples' order.
     """
     _, first, inverse, counts = np.unique(
         ordered, return_index=True, return_inverse=True, return_counts=True

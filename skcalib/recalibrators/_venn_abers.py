@@ -23,47 +23,47 @@ from skcalib.recalibrators._base import BinaryRecalibrator
 class VennAbers(BinaryRecalibrator):
     """Inductive Venn-Abers calibration: isotonic regression with both labels added.
 
-    Added as a non-event the score gets the isotonic probability p0, added as an event
-    p1. One of the two is perfectly calibrated, for any distribution [1]_.
-    ``p1 / (1 - p0 + p1)`` is the probability between them with the least regret in
-    log-loss. It is never 0 or 1.
+    If the new score is added as a non-event, isotonic regression gives the probability
+    p0; if it is added as an event, p1. One of the two is perfectly calibrated, for any
+    distribution [1]_. The prediction ``p1 / (1 - p0 + p1)`` lies between them, and has
+    the smallest regret in log-loss. It is never 0 or 1.
 
     Parameters
     ----------
     max_n_knots : int, default=None
-        Pool the scores into this number of groups of equal mass first, for a smaller
+        First pool the scores into this number of groups of equal mass, for a smaller
         model. 300 groups hardly change the predictions. None keeps every distinct
         score, which is exact.
     multiclass : {"ovr", "top_label"}, default="ovr"
-        K > 2 classes: each against the rest, or the confidence of the predicted class
-        alone.
+        For K > 2 classes: each class against the rest, or only the confidence of the
+        predicted class.
     normalize : bool, default=True
-        Whether the K one-vs-rest probabilities are made to sum to 1.
+        Whether to normalise the K one-vs-rest probabilities to sum to 1.
     input : {"probability", "logit"}, default="probability"
-        What the scores are. Their order is all that counts.
+        Scale of the scores. Only their order matters.
     classes : array-like, default=None
-        Labels of the columns, for a calibration set in which a class is missing.
+        Labels of the columns, needed if a class is missing from the calibration set.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
-        Where the fit comes from: method, parameters, rows, events by class, versions,
-        and a hash of the rows.
+        Provenance of the fit: method, parameters, number of samples, events per class,
+        versions, and a hash of the samples.
     score_knots_ : ndarray of shape (n_knots,)
-        Scores at which the map jumps (with `max_n_knots` upper edges of groups). For K
-        > 2 classes these three are lists with one entry per class.
+        Scores at which the map jumps (with `max_n_knots`, the upper edges of the
+        groups). For K > 2 classes these three are lists with one entry per class.
     lower_probability_ : ndarray of shape (n_knots + 1,)
-        p0 of scores below the first knot, then of those from each knot on.
+        p0 for scores below the first knot, then for scores from each knot on.
     upper_probability_ : ndarray of shape (n_knots + 1,)
-        p1 of scores up to each knot, then of those above the last.
+        p1 for scores up to each knot, then for scores above the last knot.
 
     Raises
     ------
     ValueError
-        In `fit`, if a score is missing or not what `input` says, `y` has another length
-        or only one class, or a parameter is out of its range.
+        In `fit`, if a score is missing or not valid for `input`, `y` has a different
+        length or only one class, or a parameter is out of range.
 
     See Also
     --------
@@ -158,8 +158,9 @@ class VennAbers(BinaryRecalibrator):
         Returns
         -------
         lower, upper : ndarray of float64, shape (n,) or (n, n_classes)
-            p0 and p1 of the positive class; for K > 2 classes of each class against the
-            rest, or with ``multiclass="top_label"`` of the predicted class, shape (n,).
+            p0 and p1 of the positive class. For K > 2 classes, those of each class
+            against the rest, or with ``multiclass="top_label"`` those of the predicted
+            class, of shape (n,).
 
         Raises
         ------

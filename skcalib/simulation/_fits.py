@@ -94,10 +94,10 @@ def fit_score_distribution(
 ) -> Any:
     """Fit a Beta distribution to scores by maximum likelihood.
 
-    Scores that are 0 or 1 to float precision have no density. They are censored: they
-    count as "at most `resolution`" and "at least 1 - `resolution`", with the
-    probability of that. Where a sixth of a network's scores rounds to 1 the fit is the
-    one that the exact scores would give, up to their sampling error.
+    Scores that are 0 or 1 to float precision have no density. They are treated as
+    censored: as "at most `resolution`" and "at least 1 - `resolution`". If a sixth of a
+    network's scores round to 1, the fit agrees with that of the exact scores up to
+    sampling error.
 
     Parameters
     ----------
@@ -116,8 +116,8 @@ def fit_score_distribution(
     Raises
     ------
     ValueError
-        If the scores are not numbers in [0, 1], are all the same, or all censored: no
-        Beta distribution is the most likely then.
+        If the scores are not numbers in [0, 1], are all the same, or all censored,
+        because there is then no maximum-likelihood estimate.
 
     See Also
     --------
@@ -187,7 +187,7 @@ def fit_score_distribution(
 
 
 def fit_calibration_curve(scores: ArrayLike, y: ArrayLike) -> CurveFits:
-    """Fit the calibration curves of Roelofs et al. and choose one by AIC.
+    """Fit the calibration curves of Roelofs et al. and select one by AIC.
 
     Parameters
     ----------
@@ -199,8 +199,8 @@ def fit_calibration_curve(scores: ArrayLike, y: ArrayLike) -> CurveFits:
     Returns
     -------
     fits : CurveFits
-        The `curve` of least AIC, a `GlmCurve`, and the `table` of all candidates in
-        increasing order of AIC: the link and transform logit-logit, log-log,
+        The `curve` with the lowest AIC, a `GlmCurve`, and the `table` of all candidates
+        in increasing order of AIC: the link and transform logit-logit, log-log,
         logflip-logflip and logit-logflip, each with slope alone (``_b1``) and with
         intercept and slope (``_b0_b1``), and a constant (``constant_b0``, the same for
         every link). Each has its `name` (as in "logit_log_b0_b1"), `curve`,

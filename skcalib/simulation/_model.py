@@ -35,7 +35,7 @@ class EstimatorBias(ResultRecord):
 
 
 class CalibrationModel:
-    """A forecaster whose error is known: scores and their event probabilities.
+    """Model with known calibration error: scores and their event probabilities.
 
     Parameters
     ----------
@@ -120,9 +120,9 @@ class CalibrationModel:
         Parameters
         ----------
         n : int
-            Number of rows.
+            Number of samples.
         random_state : int, Generator, RandomState or None, default=None
-            Seed of the draws.
+            Seed for the random draws.
 
         Returns
         -------
@@ -210,20 +210,20 @@ class CalibrationModel:
         Parameters
         ----------
         metric : callable or dict of callables
-            ``metric(y_true, y_proba)``, given boolean labels, returns a number. Several
-            in a dict are given the same samples, so that their differences have little
-            noise.
+            ``metric(y_true, y_proba)``, given boolean labels, returns a number. The
+            metrics of a dict are given the same samples, so that their differences have
+            little noise.
         n : int
             Rows of a sample.
         n_simulations : int, default=1000
             Number of samples.
         n_jobs : int, default=None
-            How many jobs run at once; None is 1 unless a `joblib.parallel_config` says
-            otherwise, -1 all processors.
+            Number of parallel jobs. None means 1 unless a `joblib.parallel_config` says
+            otherwise; -1 means all processors.
         verbose : bool, default=False
-            Whether progress is written to stderr.
+            Whether to write progress to standard error.
         random_state : int, Generator, RandomState or None, default=None
-            Seed of the draws.
+            Seed for the random draws.
 
         Returns
         -------
@@ -306,12 +306,12 @@ class CalibrationModel:
             Norm of the true error that the estimates are compared with; 2, as in
             `calibration_error`.
         n_jobs : int, default=None
-            How many jobs run at once; None is 1 unless a `joblib.parallel_config` says
-            otherwise, -1 all processors.
+            Number of parallel jobs. None means 1 unless a `joblib.parallel_config` says
+            otherwise; -1 means all processors.
         verbose : bool, default=False
-            Whether progress is written to stderr.
+            Whether to write progress to standard error.
         random_state : int, Generator, RandomState or None, default=None
-            Seed of the draws.
+            Seed for the random draws.
 
         Returns
         -------
@@ -323,7 +323,7 @@ class CalibrationModel:
         Raises
         ------
         ValueError
-            For fewer than two simulations, besides what `estimates` refuses.
+            For fewer than two simulations, and for invalid input as in `estimates`.
 
         Examples
         --------
@@ -392,11 +392,10 @@ class CalibrationModel:
         verbose: bool = False,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
     ) -> float | dict[str, float]:
-        """Return how often a metric tells the model from a calibrated one.
+        """Return how often a metric distinguishes the model from a calibrated one.
 
-        The metric detects miscalibration where it exceeds the
-        ``1 - significance_level`` quantile of its values on samples of the calibrated
-        model, T(s) = s.
+        The metric detects miscalibration if it exceeds the ``1 - significance_level``
+        quantile of its values on samples of the calibrated model, T(s) = s.
 
         Parameters
         ----------
@@ -405,27 +404,28 @@ class CalibrationModel:
         n : int
             Rows of a sample.
         n_simulations : int, default=1000
-            Number of samples of each of the two models.
+            Number of simulated data sets for each of the two models.
         significance_level : float, default=0.05
             Type I error, in (0, 1).
         n_jobs : int, default=None
-            How many jobs run at once; None is 1 unless a `joblib.parallel_config` says
-            otherwise, -1 all processors.
+            Number of parallel jobs. None means 1 unless a `joblib.parallel_config` says
+            otherwise; -1 means all processors.
         verbose : bool, default=False
-            Whether progress is written to stderr.
+            Whether to write progress to standard error.
         random_state : int, Generator, RandomState or None, default=None
-            Seed of the draws.
+            Seed for the random draws.
 
         Returns
         -------
         rate : float, or a dict of them
-            Share of samples in which miscalibration is detected; for a calibrated model
-            the type I error.
+            Share of simulations in which miscalibration is detected; for a calibrated
+            model, the type I error.
 
         Raises
         ------
         ValueError
-            If `significance_level` is not in (0, 1), besides what `estimates` refuses.
+            If `significance_level` is not in (0, 1), and for invalid input as in
+            `estimates`.
 
         References
         ----------
