@@ -101,6 +101,14 @@ def _library_colors(gallery_conf, path):
     matplotlib.rcParams["axes.prop_cycle"] = matplotlib.cycler(color=colors(7))
 
 
+def _warning_without_path(message, category, *_, **options):
+    return f"{category.__name__}: {message}\n"
+
+
+# Warnings that examples show do not name folders of the machine that built the page.
+warnings.formatwarning = _warning_without_path
+
+
 sphinx_gallery_conf = {
     "examples_dirs": "gallery",
     "gallery_dirs": "auto_gallery",
