@@ -361,13 +361,16 @@ def drawing(files):
 def summary(files):
     """Return the figures of the house, by name."""
     to = arrows(files)
+    names = public_names(files)
+    outside = [name for name in names if not name.startswith("skcalib.maps.")]
     return {
         "rooms": len(to),
         "arrows": sum(map(len, to.values())),
         "rooms in circles": len(in_circles(to)),
         "files": len(files),
         "lines of code": sum(map(lines_of_code, files.values())),
-        "public names": len(public_names(files)),
+        "public names": len(names),
+        "public names outside skcalib.maps": len(outside),
         "comments per 100 lines of code": round(
             100
             * sum(map(comments, files.values()))

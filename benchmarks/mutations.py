@@ -287,7 +287,7 @@ MUTATIONS = [
     ),
     (
         "_solvers/mixture.py",
-        "np.ones(len(likelihoods)) if sample_weight is None else sample_weight",
+        "weights_or_ones(sample_weight, len(likelihoods))",
         "np.ones(len(likelihoods))",
         "mixture",
     ),
@@ -506,7 +506,7 @@ MUTATIONS = [
         "_rows/pooling.py",
         "np.minimum(total * pooled, 1)",
         "total * pooled",
-        "pooling small_rules",
+        "small_rules",
     ),
     (
         "_input/groups.py",

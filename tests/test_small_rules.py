@@ -19,6 +19,7 @@ from skcalib._inference.results import IntervalEstimate
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.scores import checked_scores
 from skcalib._rows.links import filled, impossible
+from skcalib._rows.pooling import geometric_pool
 from skcalib.binning import (
     EqualMass,
     EqualWidth,
@@ -265,3 +266,12 @@ def test_bins_whose_frequencies_tie_do_not_end_the_sweep():
     power = SweepPower(task.cells(None))
     assert power.observed == pytest.approx(0.275)
     assert power.power(np.array([[0.0, 1, 0, 1]])) == pytest.approx(0.275)
+
+
+def test_a_pooled_probability_of_one_class_against_the_rest_is_at_most_one():
+    # cubes of .99, .9 and .9 in proportion, times the sum 2.79: 1.115, .837 and .837
+    forecast = np.array([[0.99, 0.9, 0.9]])
+    found = geometric_pool([forecast, forecast], 3.0)
+    cubes = forecast**3
+    rest = 2.79 * cubes[0, 1] / cubes.sum()
+    np.testing.assert_allclose(found, [[1.0, rest, rest]], rtol=1e-12)
