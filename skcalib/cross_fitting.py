@@ -547,7 +547,7 @@ class ClassifierFits(NamedTuple):
 
     def of_folds_and_all(self, splits, run):
         """Return the models of the folds, the score of each sample from the one that
-        was not fitted on it, and the model fitted on all samples.
+        was not fitted to it, and the model fitted to all samples.
         """
         tasks = [delayed(self.on_all_rows)()]
         tasks += [delayed(self._fold)(*split) for split in splits]

@@ -1,9 +1,9 @@
 """From a log by country to calibrated Parquet, without a row in Python:
 ``python by_country.py [ROWS] [duckdb|spark]``.
 
-A model of clicks is right in France, too sure in Italy and too modest in Poland. Each
-country gets a map of its own, and one that has few rows gets nearly the pooled one. The
-maps are fitted and applied in the engine.
+A click model is calibrated in France, overconfident in Italy and underconfident in
+Poland. Each country gets its own map, and a country with few rows gets nearly the
+pooled map. The maps are fitted and applied in the engine.
 """
 
 import sys

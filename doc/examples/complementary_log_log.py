@@ -1,4 +1,4 @@
-"""A recalibrator of one's own: a calibration map with another link function."""
+"""Your own recalibrator: a calibration map with another link function."""
 
 import numpy as np
 from scipy.optimize import minimize

@@ -1,4 +1,4 @@
-"""A binning strategy of one's own: bins that get finer towards 0, for rare events."""
+"""Your own binning strategy: bins that get finer towards 0, for rare events."""
 
 import numpy as np
 

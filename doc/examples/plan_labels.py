@@ -1,8 +1,8 @@
-"""How many rows must be labelled? A plan before the first label, a rehearsal of it, and
-the promise from counts alone.
+"""How many samples must be labelled? A plan before the first label, a simulation of it,
+and the guarantee from counts alone.
 
-A lender wants to promise that no predicted probability is off by more than .1. Labels
-cost money, and arrive in a warehouse that hands out counts and no rows.
+A lender wants to guarantee that no predicted probability is off by more than .1. Labels
+are expensive, and the warehouse returns only counts, not rows.
 """
 
 import numpy as np

@@ -1,5 +1,5 @@
-"""Which calibration metric can be trusted on this many rows? Its bias and its power,
-for scores like one's own.
+"""Which calibration metric can be trusted with this many samples? Bias and power of
+metrics for scores like yours.
 
 A held-out sample of 1,500 rows says "calibration error .03". Is that the model or the
 metric?
@@ -37,7 +37,7 @@ def main(n_simulations=200):
             name for name in get_scorer_names() if name.endswith("calibration_error")
         ),
     )
-    # It stands for one's own model: its scores and labels are all we see. The numbers
+    # It stands for your own model: its scores and labels are all we see. The numbers
     # are those of a ResNet-110 on CIFAR-10 (Roelofs et al. 2022, Tables 1 and 2).
     network = CalibrationModel(
         stats.beta(2.7752, 0.0478), GlmCurve("logflip", "logflip", -0.24, 0.30)

@@ -1,4 +1,4 @@
-"""Thresholds with a guarantee that holds with a wanted confidence, of one model."""
+"""Thresholds for one model, with a guarantee at a given confidence level."""
 
 from collections.abc import Sequence
 from math import ceil, inf, log, log1p

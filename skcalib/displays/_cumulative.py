@@ -350,7 +350,7 @@ def _band_quantile(confidence_level):
 
 
 def _thinned(at, difference):
-    """Return at most some thousand points of a curve, with its first, last, lowest and
+    """Return at most a few thousand points of a curve, with its first, last, lowest and
     highest one.
     """
     if len(at) <= _MOST_POINTS:

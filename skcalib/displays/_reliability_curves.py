@@ -459,7 +459,7 @@ class CurveMaker:
         models.
 
         Bins that the labels made are made anew on each resample of samples, which are
-        pooled to some hundred scores. Others are resampled as they are, and a
+        pooled to a few hundred scores. Others are resampled as they are, and a
         calibrated model's frequencies in them are binomial: exactly for equal scores in
         a bin, else the limits are a little wide (Hoeffding 1956). Bins of samples in
         clusters count as the number of samples that these are worth.

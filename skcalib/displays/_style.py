@@ -205,7 +205,7 @@ def draw_curve(
     display : object
         Gets the artists: its lists `lines_` and `bands_` grow.
     ax : Axes
-        Where to draw.
+        Axes to draw on.
     x : ndarray of shape (n,)
         Positions of the points.
     values : sequence of ndarray of shape (n,)
@@ -234,7 +234,7 @@ def draw_band(
     Parameters
     ----------
     ax : Axes
-        Where to draw.
+        Axes to draw on.
     x, low, high : ndarray of shape (n,)
         Positions, lower and upper limits.
     color : str
@@ -265,7 +265,7 @@ def error_bars(
     Parameters
     ----------
     ax : Axes
-        Where to draw.
+        Axes to draw on.
     x, value, low, high : ndarray of shape (n,)
         Positions, estimates, lower and upper limits.
     color : str

@@ -1,4 +1,4 @@
-"""What a display of one's own is made from: models, axes, curves and words.
+"""Building blocks for your own displays: models, axes, curves and text.
 
 The how-to page shows a whole display. These names are public and keep their meaning as
 the bases of recalibrators do.

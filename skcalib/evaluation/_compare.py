@@ -256,8 +256,8 @@ def compare(
     ------
     ValueError
         For fewer than two models, an unknown reference or metric, an error without an
-        interval (the kernel error), and labels, probabilities or weights that do not
-        fit together: the message names the model.
+        interval (the kernel error), and inconsistent labels, probabilities or weights:
+        the message names the model.
 
     Warns
     -----

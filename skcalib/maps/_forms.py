@@ -68,7 +68,7 @@ def piecewise_polynomial(
     Raises
     ------
     ValueError
-        If cuts do not increase or the lengths do not fit together.
+        If cuts do not increase or lengths do not match.
 
     See Also
     --------

@@ -162,7 +162,7 @@ class Node:
         self._check()
 
     def _check(self):
-        """Raise a ValueError for numbers that do not fit together."""
+        """Raise a ValueError if numbers are inconsistent."""
 
     def __call__(self, rows: Rows) -> np.ndarray:
         """Return the values of the node for rows (n, width)."""

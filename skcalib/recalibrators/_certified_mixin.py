@@ -81,8 +81,8 @@ class CertifiedMixin:
         problems = getattr(self, "estimators_", [self])
         if len(problems) > 1 and self.normalize:
             raise ValueError(
-                "No certificate for one-vs-rest probabilities that were made to sum to"
-                " 1: it is about each class's own probability. Fit with"
+                "No certificate for one-vs-rest probabilities that were normalised to"
+                " sum to 1: it is about each class's own probability. Fit with"
                 " normalize=False."
             )
         if confidence_level is None:
@@ -244,6 +244,6 @@ def forbid_certificates_of_pairs(pairs, estimator):
         for pair in pairs:
             forbid_certificates(
                 pair.recalibrator,
-                f"{reason} A promise needs one FrozenEstimator and rows that it was not"
-                " fitted on.",
+                f"{reason} A guarantee needs one FrozenEstimator and data that it was"
+                " not fitted to.",
             )

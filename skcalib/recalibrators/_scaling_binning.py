@@ -221,7 +221,7 @@ class ScalingBinning(BinnedRecalibrator):
         Raises
         ------
         ValueError
-            For one-vs-rest probabilities that were made to sum to 1, which are no
+            For one-vs-rest probabilities that were normalised to sum to 1, which are no
             longer binned, for arguments out of range, and where the samples are too few
             for the bins.
 
@@ -328,7 +328,7 @@ class ScalingBinning(BinnedRecalibrator):
             }
         if self.normalize:
             raise ValueError(
-                "One-vs-rest probabilities that were made to sum to 1 are no longer"
+                "One-vs-rest probabilities that were normalised are no longer"
                 " binned, and their squared error cannot be measured without bias. Fit"
                 " with normalize=False."
             )

@@ -83,9 +83,9 @@ class StackedRecalibrator(BaseRecalibrator):
         with .03. Default members on log-odds share the floor that ``clip="auto"``
         learns from all samples.
     cv : int, splitter or iterable of (train, test), default=5
-        Folds, which must predict every row once. An int makes random folds that depend
-        on the rows alone, not on their order, stratified up to 9 classes: see Notes.
-        None means 5.
+        Folds, in which every sample must be predicted once. An int makes random folds
+        that depend only on the samples, not on their order, stratified up to 9 classes:
+        see Notes. None means 5.
     likelihood_power : float, default=0.3
         Power of the cross-validated likelihood, in [0, 1]: weights are proportional to
         ``prior * exp(likelihood_power * log_likelihood)``. With 1, the weights are too
@@ -125,12 +125,12 @@ class StackedRecalibrator(BaseRecalibrator):
         Cross-validated log-loss of each member, in nats per sample. Of a default member
         that the first fold rules out, it is estimated from that fold.
     gain_ : IntervalEstimate
-        Log-loss that the mixture saves out of fold, in nats per row, with an
-        approximate 90 % interval. Each fold is predicted with the weights that the
-        other folds give. It estimates the mean over calibration sets of four fifths of
-        the size, not the gain of this one fit. With 5 to 50 rows of each of 10 to 20
-        classes the interval covered that mean in 87 % of simulated samples, and in 66 %
-        of those of CIFAR-100.
+        Out-of-fold log-loss that the mixture saves, in nats per sample, with an
+        approximate 90 % interval. Each fold is predicted with weights from the other
+        folds. It estimates the mean over calibration sets of four fifths of the size,
+        not the gain of this particular fit. With 5 to 50 samples of each of 10 to 20
+        classes, the interval covered that mean in 87 % of simulated data sets, and in
+        66 % of those of CIFAR-100.
     temperature_ : float
         Temperature of the mixture for K > 2 classes; 1 for two classes. It is fitted to
         samples that the members were not fitted to, and shrunk toward 1 if they are

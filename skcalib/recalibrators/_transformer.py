@@ -65,7 +65,7 @@ class ProbabilityTransformer(
 
     def _check_attributes(self):
         """Raise a ValueError if attributes (of a binary problem, if there are several)
-        do not fit together.
+        are inconsistent.
         """
 
     @property

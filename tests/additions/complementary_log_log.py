@@ -19,7 +19,7 @@ class ComplementaryLogLog(BinaryRecalibrator):
         K > 2 classes: each against the rest, or the confidence of the predicted class
         alone.
     normalize : bool, default=True
-        Whether the K one-vs-rest probabilities are made to sum to 1.
+        Whether to normalise the K one-vs-rest probabilities to sum to 1.
     input : {"probability", "logit"}, default="probability"
         What the scores are. One column of logits is the log-odds of the positive class.
     classes : array-like, default=None
