@@ -160,9 +160,10 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
     pooling also saves log-loss, the default keeps the original model only if `gain_` is
     below 0 by more than half its standard error. If nothing is pooled, it keeps the
     original model unless `gain_` is above 0 by more than that. Use ``ensemble=False``
-    to serve or explain a single classifier, or for a stable model on about a hundred
-    samples, for which a fifth of the samples matters more than the average of several
-    fits.
+    to serve or explain a single classifier. For a stable model on about a hundred
+    samples it can also be slightly better: logistic regression on 100 samples of iris
+    has a log-loss of .105 instead of .111 (10 splits), linear discriminants .057 both
+    ways.
 
     A class that is missing from a fold's training samples has probability 0 in that
     fold's pair. Test rows of that class are left out of the pair's recalibration,

@@ -9,7 +9,10 @@ from skcalib._rows.links import log_probability, row_softmax
 # 1.05 and 1.08 gained a little more. But calibrated models that all agree lose by it:
 # with logits of standard deviation 3, ten classes lose .0011 of log-loss at 1.05 and
 # .0004 at 1.03, a hundred lose .0027 and .0010. On 101 cells of other data 1.03
-# lowered the mean log-loss from .4873 (a mean of the fold models) to .4862.
+# lowered the mean log-loss from .4873 (a mean of the fold models) to .4862. On 169 of
+# the development cells of today's default the arithmetic mean of the same forecasts is
+# .0021 above it, and their power mean of order 1/2 .0009. That mean to the power 1.05
+# is .0010 below it, but by single trees (.0104): forests and AdaBoost lose up to .0045.
 POOLING_EXPONENT = 1.03
 _ROUNDING = 1e-9  # of the sum of a row
 
