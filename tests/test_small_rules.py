@@ -13,13 +13,16 @@ from skcalib._cells.reductions import binary_tasks
 from skcalib._errors.binned import BinnedError
 from skcalib._errors.sweep import SweepPower
 from skcalib._fitting.floor import _quantiles
-from skcalib._fitting.folds import Fold
+from skcalib._fitting.folds import Fold, cross_validation_folds
+from skcalib._fitting.ridge_path import tried
 from skcalib._inference.bias import bias_test, rows_bias_test
 from skcalib._inference.results import IntervalEstimate
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.scores import checked_scores
+from skcalib._intervals.influence import Influence
 from skcalib._rows.links import filled, impossible
 from skcalib._rows.pooling import geometric_pool
+from skcalib._solvers.leave_one_out import left_out_log_odds
 from skcalib.binning import (
     EqualMass,
     EqualWidth,
@@ -275,3 +278,42 @@ def test_a_pooled_probability_of_one_class_against_the_rest_is_at_most_one():
     cubes = forecast**3
     rest = 2.79 * cubes[0, 1] / cubes.sum()
     np.testing.assert_allclose(found, [[1.0, rest, rest]], rtol=1e-12)
+
+
+def test_rows_in_clusters_tell_at_most_what_independent_ones_tell():
+    # Residuals of 1/2 that cancel in each cluster, and weights of 1 and 9: an
+    # independent row is worth (1 + 81) / (1 + 9) = 8.2 of weight.
+    residual = np.tile([-0.5, 0.5], 100)
+    weight = np.repeat([1.0, 9.0], 100)
+    cluster = np.repeat(np.arange(100), 2)
+    effect, reason = Influence(residual, weight, True, cluster).design_effect(0.9)
+    assert not reason
+    assert effect == pytest.approx(8.2)
+
+
+def test_folds_are_the_same_whichever_label_is_the_event():
+    rng = np.random.default_rng(0)
+    logits = rng.standard_normal((30, 1))
+    codes = (np.arange(30) % 3 > 0).astype(int)
+    folds = cross_validation_folds(3, logits, codes, input="logit")
+    turned = cross_validation_folds(3, -logits, 1 - codes, input="logit")
+    for one, other in zip(folds, turned, strict=True):
+        np.testing.assert_array_equal(one.test, other.test)
+
+
+def test_one_of_the_rows_that_a_weight_stands_for_is_left_out():
+    features = np.array([[0.5], [1.0]])
+    coef, inverse = np.array([1.0, 0.2]), np.array([[0.6, 0.1], [0.1, 0.4]])
+    target = np.array([1.0])
+    one = left_out_log_odds(features, target, None, coef, inverse)
+    three = left_out_log_odds(features, target, np.array([3.0]), coef, inverse)
+    part = left_out_log_odds(features, target, np.array([0.1]), coef, inverse)
+    assert three == one < part < coef @ features
+
+
+def test_fewer_than_thirty_rows_a_class_try_the_strongest_ridge_alone():
+    ridges = [1.0, 0.3, 0.1]
+    codes = np.arange(90) % 3
+    assert tried(ridges, codes, None, 3) == ridges
+    assert tried(ridges, codes[1:], None, 3) == [1.0]
+    assert tried(ridges, codes, np.full(90, 0.9), 3) == [1.0]
