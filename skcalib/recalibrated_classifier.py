@@ -575,8 +575,10 @@ def _describe_scores(recalibrator, description):
     if isinstance(recalibrator, Pipeline):
         for step in _steps(recalibrator).values():
             _describe_scores(step, description)
+            # for the steps after the first one
             description = {"classes": description["classes"]}
         return
+    # What the recalibrator takes itself, and what is for the one inside it.
     params = recalibrator.get_params(deep=False)
     outer = {}
     inner = {}

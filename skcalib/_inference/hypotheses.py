@@ -172,9 +172,11 @@ class _JoinedPowers:
         """
         if self._error.groups is None:
             return self._classes.combine(powers)
-        by_group = *powers.shape[:-1], len(self._weights), self._classes.n_tasks
+        # the classes of each group first, then the groups: (..., n_groups, n_classes)
+        by_group = (*powers.shape[:-1], len(self._weights), self._classes.n_tasks)
         powers = self._classes.combine(powers.reshape(by_group))
         if self._error.norm != np.inf:
+            # groups are combined as errors, of which powers are the p-th power
             powers = np.maximum(powers, 0) ** (1 / self._error.norm)
         return reduced(powers, self._weights, self._error.reduce)
 

@@ -217,10 +217,12 @@ def quantile_cuts(values, max_bins):
     ordered = np.sort(values)
     starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
     if len(starts) <= max_bins:
-        below = ordered[starts[:-1]]
+        below = ordered[starts[:-1]]  # a bin for each value
     else:
-        below = ordered[-(-np.arange(1, max_bins) * len(ordered) // max_bins) - 1]
-        below = np.unique(np.minimum(below, ordered[starts[-1] - 1]))
+        # i n / max_bins rows, rounded up; never the largest value
+        n_rows = -(-np.arange(1, max_bins) * len(ordered) // max_bins)
+        second_largest = ordered[starts[-1] - 1]
+        below = np.unique(np.minimum(ordered[n_rows - 1], second_largest))
     # The words may name any number from a cut up to the next value: the shortest.
     above = ordered[np.searchsorted(ordered, below, side="right")]
     cuts = []

@@ -328,20 +328,26 @@ def _tried(loss):
     """Return the best of the constant and, for each slope, of the sigmoids of that
     slope.
     """
+    # Middles of the sigmoids: between two neighbouring positions, at some of these
+    # places.
     distinct = np.unique(loss.position)
-    between = (distinct[1:] + distinct[:-1]) / 2 if len(distinct) > 1 else distinct
-    between = between[np.unique(np.linspace(0, len(between) - 1, _PLACES).astype(int))]
+    middles = distinct
+    if len(distinct) > 1:
+        middles = (distinct[1:] + distinct[:-1]) / 2
+    places = np.linspace(0, len(middles) - 1, _PLACES).astype(int)
+    middles = middles[np.unique(places)]
     # The constant first, then for each slope the sigmoid with the best middle.
     base_rate = np.clip(np.average(loss.labels, weights=loss.weight), 1e-12, 1 - 1e-12)
     tried = [np.array([0.0, np.log(base_rate / (1 - base_rate))])]
     losses = [loss.weight @ (base_rate - loss.labels) ** 2]
     for slope in (*_SLOPES, *-_SLOPES):
-        probability = expit(slope * (loss.position - between[:, None]))
-        of_place = (probability - loss.labels) ** 2 @ loss.weight
-        best = np.argmin(of_place)
-        tried.append(np.array([slope, -slope * between[best]]))
-        losses.append(of_place[best])
-    return [tried[k] for k in np.argsort(losses, kind="stable")[:_MOST_CANDIDATES]]
+        probability = expit(slope * (loss.position - middles[:, None]))
+        loss_of_middle = (probability - loss.labels) ** 2 @ loss.weight
+        best = np.argmin(loss_of_middle)
+        tried.append(np.array([slope, -slope * middles[best]]))
+        losses.append(loss_of_middle[best])
+    best_first = np.argsort(losses, kind="stable")
+    return [tried[k] for k in best_first[:_MOST_CANDIDATES]]
 
 
 class _SquaredLoss:

@@ -175,14 +175,17 @@ def cell_sums(events, places, weight, n_thresholds):
     model, reference = places
     both = np.minimum(model, reference)
     sums = np.empty((n_thresholds, 2, 3))
-    for label, of_label in enumerate((events, ~events)):
-        own = weight * of_label
-        treated, otherwise, by_both = (
-            reached(place, own, n_thresholds)[0] for place in (model, reference, both)
-        )
-        sums[:, label, 0] = treated - by_both
-        sums[:, label, 1] = otherwise - by_both
-        sums[:, label, 2] = own.sum() - sums[:, label, :2].sum(axis=1)
+    for label, has_label in enumerate((events, ~events)):
+        weight_of_label = weight * has_label
+        # the weight that is treated at each threshold: by the model, the reference, and
+        # both
+        by_model, _ = reached(model, weight_of_label, n_thresholds)
+        by_reference, _ = reached(reference, weight_of_label, n_thresholds)
+        by_both, _ = reached(both, weight_of_label, n_thresholds)
+        # treated by the model alone, by the reference alone, and alike by both
+        sums[:, label, 0] = by_model - by_both
+        sums[:, label, 1] = by_reference - by_both
+        sums[:, label, 2] = weight_of_label.sum() - sums[:, label, :2].sum(axis=1)
     # differences of sums of weights that are no integers may miss 0 by rounding
     return np.where(sums > 1e-12 * weight.sum(), sums, 0.0)
 

@@ -555,12 +555,14 @@ class _Lines(NamedTuple):
         spread = np.where(has_line, spread, 1.0)
         product = residual_score.sum(axis=0) - size * centre * mean
         slope = np.where(has_line, product / spread, 0.0)
+        # how far the scores of the second sample lie from the common mean
         moved = score[1] - n[1] * centre
         tilt = np.where(has_line, moved / spread, 0.0)
         share = n[0] * n[1] / size
         weight = share - tilt * moved
         # what is left of a share that the scores explain is rounding
         weight = np.where(weight > _NO_SPREAD * np.maximum(share, 1.0), weight, 0.0)
+        # what the residuals of the second sample sum to beyond the common line
         excess = residual[1] - n[1] * mean - slope * moved
         return cls(mean, slope, centre, weight, np.where(weight > 0, excess, 0), tilt)
 

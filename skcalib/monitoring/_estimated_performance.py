@@ -335,6 +335,8 @@ def _from_scores_and_labels(name, metric, curve, known, level):
     if reason:
         return metric.value(guess), np.nan, np.nan, reason
     constant, slope = metric.linearised(guess)
+    # Known labels, each for 1 / probability rows; and what the curve says of the same
+    # rows beyond their share, whose mean is 0 and which takes noise off.
     by_label = slope * known.label * known.is_known / known.probability
     by_curve = slope * curve.frequency * (known.is_known / known.probability - 1)
     share = _best_share(by_label, by_curve)
