@@ -77,8 +77,10 @@ class ScoreGrid(NamedTuple):
 
 
 def _summed(cell, values, n_cells):
-    """Return the sums of values by cell: long runs at once, where a count would wait
-    for each sum.
+    """Return the sums (n_cells,) of values by cell.
+
+    Long runs of values in one cell are summed at once: `np.bincount` would wait for
+    each addition before the next one.
     """
     starts = first_rows(cell) if in_order(cell) else cell
     if len(starts) * _LONG_RUNS > len(cell):

@@ -437,6 +437,7 @@ class ClusterDraws:
                 probability *= factor[self._cell]
             probability = np.cumsum(probability, axis=1)
             probability /= probability[:, -1:]
+        # A label is an event where the row's normal deviate is below its threshold.
         threshold = ndtri(probability)
         for k in range(len(self._sizes)):
             if self._kept is None:

@@ -138,7 +138,9 @@ class TreatmentCells(NamedTuple):
         )
 
     def _stratified_limits(self, counts, size, possible, z, cautious):
-        """Join the limits of both labels by "square and add" (Zou and Donner 2008)."""
+        """Return the limits of a net benefit at a given prevalence: those of the mean
+        difference in each label, joined by "square and add" (Zou and Donner 2008).
+        """
         below, above = 0.0, 0.0
         for label in (0, 1):
             k = size[:, label]
@@ -167,7 +169,10 @@ def reached(place, weight, n_thresholds, unit=None, n_units=1):
         unit = np.zeros(len(place), dtype=np.intp)
     width = n_thresholds + 1
     table = np.bincount(unit * width + place, weight, n_units * width)
-    return table.reshape(n_units, width)[:, :0:-1].cumsum(axis=1)[:, ::-1]
+    by_number = table.reshape(n_units, width)
+    # Who reaches k thresholds reaches the first k: sums from the right.
+    reaches_more = by_number[:, ::-1].cumsum(axis=1)[:, ::-1]
+    return reaches_more[:, 1:]
 
 
 def cell_sums(events, places, weight, n_thresholds):
@@ -179,9 +184,9 @@ def cell_sums(events, places, weight, n_thresholds):
         weight_of_label = weight * has_label
         # the weight that is treated at each threshold: by the model, the reference, and
         # both
-        by_model, _ = reached(model, weight_of_label, n_thresholds)
-        by_reference, _ = reached(reference, weight_of_label, n_thresholds)
-        by_both, _ = reached(both, weight_of_label, n_thresholds)
+        (by_model,) = reached(model, weight_of_label, n_thresholds)
+        (by_reference,) = reached(reference, weight_of_label, n_thresholds)
+        (by_both,) = reached(both, weight_of_label, n_thresholds)
         # treated by the model alone, by the reference alone, and alike by both
         sums[:, label, 0] = by_model - by_both
         sums[:, label, 1] = by_reference - by_both

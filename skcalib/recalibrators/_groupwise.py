@@ -493,9 +493,9 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         one.
         """
         cases, pooled = self._maps_of_groups(scores)
-        if self._given_groups or (
-            isinstance(self.groups, str) and self.groups != _PREDICTED_CLASS
-        ):
+        # 1. Groups from a column, or given as an array.
+        is_column = isinstance(self.groups, str) and self.groups != _PREDICTED_CLASS
+        if self._given_groups or is_column:
             column = self.groups
             if self._given_groups:
                 # A fit to a table knows the name of its column.
@@ -507,6 +507,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
                 f"GroupwiseRecalibrator(groups={self.groups!r}) cannot be written"
                 " outside Python: give the column of the groups by its name."
             )
+        # 2. The predicted class: that of the largest score, or of one score the second
+        # class above the tie.
         if scores.width > 1:
             return Choice(Largest(scores), cases)
         tie = np.array([0.0 if self.input == "logit" else 0.5])

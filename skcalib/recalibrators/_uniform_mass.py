@@ -423,6 +423,8 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         key = RowKey(self.salt_)
         distinct, first = np.unique(cuts, return_index=True)
         ends = np.append(first[1:], len(cuts))
+        # The cases in the order of the scores: below the first cut, on it, between it
+        # and the next one, and so on.
         cases = [step_function(score, [], values[:1])]
         for start, end in zip(first, ends, strict=True):
             on_cut = step_function(
