@@ -75,10 +75,10 @@ class CalibrationCertificate:
     ... )
     >>> print(certificate)
     Calibration certificate: conditional, by Clopper-Pearson, from 400 calibration
-    samples in 2 bins. With 90 % confidence (right for at least 90 % of calibration
+    rows in 2 bins. With 90 % confidence (right for at least 90 % of calibration
     samples), every predicted probability differs by at most 0.0503 from the event
-    frequency among the samples that receive it. This holds provided that:
-    - The scores come from one model that was fitted on other samples; ...
+    frequency among the rows that receive it. This holds provided that:
+    - The scores come from one model that was fitted on other rows; ...
     """  # noqa: E501
 
     epsilon: float
