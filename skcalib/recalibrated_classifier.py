@@ -276,8 +276,8 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         Raises
         ------
         ValueError
-            If `y` has one class only, `cv` trains a fold on rows that it tests, or,
-            with ``ensemble=False``, tests a row twice.
+            If `y` has only one class, if `cv` tests a fold on its own training samples,
+            or, with ``ensemble=False``, tests a sample twice.
         TypeError
             If `estimator` has neither `decision_function` nor `predict_proba`, or
             `recalibrator` lacks a method.

@@ -167,8 +167,8 @@ class PredictionTable:
         Raises
         ------
         ValueError
-            For columns that are not there or of a wrong type, and for `classes` that
-            are not one per column.
+            If columns are missing or have a wrong type, or if `classes`
+            does not have one entry per column.
 
         Examples
         --------
@@ -215,8 +215,7 @@ class PredictionTable:
         by: str | Sequence[str] | None = None,
         on_invalid: Literal["raise", "drop"] = "raise",
     ) -> "dict[Any, PredictionTable]":
-        """Return the tables of each class against the rest, from one score column per
-        class.
+        """Return one table per class against the rest, from one score column per class.
 
         Parameters
         ----------
@@ -240,8 +239,8 @@ class PredictionTable:
         Raises
         ------
         ValueError
-            For columns that are not there or of a wrong type, and for `classes` that
-            are not one per column.
+            If columns are missing or have a wrong type, or if `classes`
+            does not have one entry per column.
         """
         columns = marginal_columns(
             data,

@@ -58,11 +58,12 @@ def to_onnx(
     model : onnx.ModelProto
         With the input ``scores`` (as many columns as in `fit`) and the output
         ``calibrated`` (one column per class). A `GroupwiseRecalibrator` whose groups
-        are given or in a column has a second input ``group``: strings (n, 1), the text
-        of other groups; unknown ones use the pooled fit. A dict of maps has it, too,
-        and NaN for unknown segments. A `CertifiedThresholdClassifier` has a second
-        output ``decision`` (n,), the label that `predict` gives. The properties
-        ``classes`` and ``provenance`` are JSON.
+        are given or in a column has a second input ``group``, strings of shape (n, 1)
+        (other types as strings); unknown groups use the pooled fit. A dict of maps also
+        has this input, and gives NaN for unknown segments. A
+        `CertifiedThresholdClassifier` has a second output ``decision`` of shape (n,),
+        the label that `predict` returns. The properties ``classes`` and ``provenance``
+        are JSON.
 
     Raises
     ------

@@ -211,7 +211,7 @@ def uniform_mass_certificate(
         *are* the bin boundaries never count. A list has one entry for each binary
         problem of a one-vs-rest recalibrator.
     counts : array-like of int, shape (n_bins,), or list of such
-        Rows strictly inside each bin.
+        Number of samples strictly inside each bin.
     predictions : array-like of shape (n_bins,), or list of such
         Probability that the recalibrator predicts in each bin: ``positives / counts``,
         or with `keep_boundary` the mean that includes a boundary row.
@@ -220,7 +220,7 @@ def uniform_mass_certificate(
     confidence_level : float, default=0.9
         Probability of the guarantee, in (0, 1).
     kind : {"conditional", "marginal"}, default="conditional"
-        Promise for all bins at once, or for the bin of one random future sample.
+        Guarantee for all bins at once, or for the bin of one random future sample.
     keep_boundary : bool, default=False
         Whether `predictions` include the samples at the boundaries.
     n_candidates : int, default=1
@@ -234,7 +234,7 @@ def uniform_mass_certificate(
     Returns
     -------
     certificate : CalibrationCertificate
-        The promise, for all problems and candidates together.
+        The guarantee, for all problems and candidates together.
 
     Raises
     ------
@@ -340,11 +340,11 @@ def independent_bins_certificate(
     Parameters
     ----------
     positives : array-like of int, shape (n_bins,), or list of such
-        Events among the samples of each bin, of the samples that estimate the
+        Number of events in each bin, among the samples used to estimate the
         frequencies. A list has one entry for each binary problem of a one-vs-rest
         recalibrator.
     counts : array-like of int, shape (n_bins,), or list of such
-        Rows of each bin.
+        Number of samples in each bin.
     predictions : array-like of shape (n_bins,), or list of such
         Probability that the recalibrator predicts in each bin.
     edges : {"split", "fixed"}
@@ -352,7 +352,7 @@ def independent_bins_certificate(
     confidence_level : float, default=0.9
         Probability of the guarantee, in (0, 1).
     kind : {"conditional", "marginal"}, default="conditional"
-        Promise for all bins at once, or for the bin of one random future sample.
+        Guarantee for all bins at once, or for the bin of one random future sample.
     n_candidates : int, default=1
         Number of candidates, fixed beforehand, among which this recalibrator was chosen
         on the same samples.
@@ -363,7 +363,7 @@ def independent_bins_certificate(
     Returns
     -------
     certificate : CalibrationCertificate
-        The promise, for all problems and candidates together.
+        The guarantee, for all problems and candidates together.
 
     Raises
     ------

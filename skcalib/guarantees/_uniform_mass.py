@@ -45,7 +45,7 @@ def conditional_epsilon(
     Returns
     -------
     epsilon : float
-        The tolerance. At 1 or above nothing is promised.
+        The tolerance. At 1 or above, nothing is guaranteed.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def marginal_epsilon(
     Returns
     -------
     epsilon : float
-        The tolerance. At 1 or above nothing is promised.
+        The tolerance. At 1 or above, nothing is guaranteed.
 
     Raises
     ------

@@ -133,7 +133,7 @@ def calibration_map(
 def map_of(recalibrator: Any, scores: nodes.Node) -> nodes.Node:
     """Return the node of a fitted recalibrator's probabilities.
 
-    A recalibrator that holds others puts its own map together of theirs.
+    A recalibrator that contains others builds its map from theirs.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def map_of(recalibrator: Any, scores: nodes.Node) -> nodes.Node:
 
 
 def has_map(kind: type) -> bool:
-    """Return whether a class has a map that tells what it predicts.
+    """Return whether a class of recalibrators defines its map.
 
     Parameters
     ----------
@@ -187,13 +187,13 @@ def has_map(kind: type) -> bool:
     Returns
     -------
     has_map : bool
-        False also where a subclass redefines the prediction alone: the map that it
-        inherits is then another one.
+        Also False if a subclass overrides only the prediction, which the inherited map
+        then no longer describes.
 
     Raises
     ------
     TypeError
-        If `kind` is no class.
+        If `kind` is not a class.
 
     See Also
     --------

@@ -47,7 +47,7 @@ def piecewise_polynomial(
     origins: ArrayLike,
     coefficients: Sequence[ArrayLike],
 ) -> nodes.Pieces:
-    """Return continuous pieces, each given by as many coefficients as it has.
+    """Return continuous pieces with different numbers of coefficients.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def piecewise_polynomial(
     origins : array-like of shape (n_pieces,)
         Where each polynomial has its origin.
     coefficients : sequence of n_pieces array-likes
-        Coefficients of each piece, from the constant on.
+        Coefficients of each piece, starting with the constant.
 
     Returns
     -------
@@ -96,9 +96,9 @@ def piecewise_polynomial(
 def step_function(
     score: nodes.Node, cuts: ArrayLike, values: ArrayLike
 ) -> nodes.Pieces:
-    """Return a step function without steps that change nothing.
+    """Return a step function without redundant steps.
 
-    Steps that no score reaches, and those as high as the one before, are left out.
+    Steps that no score reaches, and steps equal to the previous one, are omitted.
 
     Parameters
     ----------
@@ -294,7 +294,7 @@ def log_probabilities(logits: nodes.Node) -> nodes.Node:
 
 
 def normalized_rows(probabilities: nodes.Node) -> nodes.Node:
-    """Return rows that sum to 1; one probability of two classes stays as it is.
+    """Return normalised rows; a single probability of two classes is unchanged.
 
     Parameters
     ----------
@@ -322,7 +322,7 @@ def normalized_rows(probabilities: nodes.Node) -> nodes.Node:
 
 
 def predicted_class(logits: nodes.Node) -> nodes.Largest | nodes.Place:
-    """Return the key that tells the predicted class.
+    """Return the key of the predicted class.
 
     Parameters
     ----------
@@ -374,11 +374,11 @@ def linear_form(node: nodes.Node) -> tuple[nodes.Node, np.ndarray, np.ndarray]:
     Returns
     -------
     base : Node
-        What the linear nodes end at, which is none of them.
+        The node to which the linear nodes are applied.
     matrix : ndarray of shape (width, width of the base)
-        The product of all their matrices.
+        The product of their matrices.
     constants : ndarray of shape (width,)
-        What they add.
+        The constants they add.
 
     See Also
     --------

@@ -113,7 +113,7 @@ class Rows:
 
 
 class Node:
-    """Base of the nodes: a subclass is a frozen dataclass, and names its fields.
+    """Base class of nodes; a subclass is a frozen dataclass with named fields.
 
     The fields are checked when a node is made: numbers must be finite, and ``_check``
     of the subclass says what must fit together. Two nodes are equal only if they are
@@ -122,7 +122,7 @@ class Node:
     Attributes
     ----------
     width : int
-        Number of values that the node gives.
+        Number of values that the node returns.
 
     See Also
     --------
@@ -258,7 +258,7 @@ class OneColumn(_OneValueOf):
 
 @dataclass(frozen=True, eq=False)
 class Columns(Node):
-    """The values of several nodes, one beside the other.
+    """The values of several nodes, side by side.
 
     Parameters
     ----------
@@ -289,7 +289,7 @@ class Columns(Node):
 
 @dataclass(frozen=True, eq=False)
 class Clip(_NodeOf):
-    """Each value, kept in [low, high].
+    """Each value, clipped to [low, high].
 
     Parameters
     ----------
@@ -578,7 +578,7 @@ class Pieces(_OneValueOf):
     origins : ndarray of shape (n_pieces,)
         Where each polynomial has its origin.
     coefficients : ndarray of shape (n_pieces, n_coefficients)
-        The coefficients, from the constant on.
+        The coefficients, starting with the constant.
     continuous : bool, default=False
         Whether neighbours agree at their cut, up to rounding, so that it does not
         matter on which side of it a value falls.
@@ -821,7 +821,7 @@ class RowMax(_OneValueOf):
 
 @dataclass(frozen=True, eq=False)
 class Spread(_NodeOf):
-    """Another confidence for the predicted class; the other classes share the rest.
+    """New confidence for the predicted class; the other classes share the rest.
 
     The first of the largest values is replaced by the confidence. The others share the
     rest in proportion; if they are all 0, they share it equally.
@@ -946,7 +946,7 @@ class RowKey(Node):
 
 
 class Largest(_NodeOf):
-    """Key of a `Choice`: the column of the first of the largest values.
+    """Key of a `Choice`: the column of the largest value, the first if tied.
 
     Parameters
     ----------
@@ -1026,16 +1026,16 @@ class Place(_NodeOf):
 
 @dataclass(frozen=True, eq=False)
 class GroupOf(Node):
-    """Key of a `Choice`: the number that belongs to the row's group.
+    """Key of a `Choice`: the number assigned to the row's group.
 
     Parameters
     ----------
     column : str or None
-        Name of the column of groups, None where groups come with the call.
+        Name of the column of groups; None if groups are passed in the call.
     cases : dict
         The number of each group (a string, an integer, a boolean or a float).
     otherwise : int
-        The number of groups that are not named.
+        The number for all other groups.
 
     See Also
     --------
@@ -1073,12 +1073,12 @@ class GroupOf(Node):
 
 @dataclass(frozen=True, eq=False)
 class Choice(Node):
-    """The values of one of several nodes of one width, by the number that a key gives.
+    """The values of one of several nodes of equal width, selected by a key.
 
     Parameters
     ----------
     key : Largest, Place or GroupOf
-        Which node a row takes.
+        The key that selects the node for each row.
     cases : tuple of Node
         The nodes.
 

@@ -63,7 +63,7 @@ def calibration_error(
         closed form. "unbiased" (norm 2) subtracts the sample variance of the residuals
         instead: it is unbiased for the binned square even if scores vary within a bin,
         in which case labels vary less than "debiased" assumes. "label_binned" averages
-        ``|s_i - y_b|^p`` over rows [2]_ and is never below "plugin".
+        ``|s_i - y_b|^p`` over samples [2]_ and is never below "plugin".
     multiclass : {"auto", "top_label", "marginal", "pooled"}, default="auto"
         "auto" is the positive class for one or two columns, "top_label" for more.
         "top_label" asks whether the predicted class is right as often as its score

@@ -165,8 +165,8 @@ def calibration_change(
         sampling correction, a covariate shift); the weights w of a data set are worth
         ``sum(w)**2 / sum(w**2)`` samples.
     clusters : pair of array-likes, default=None
-        The clusters of the samples before and after: rows of one cluster (a patient, a
-        match) may depend on each other, also across the samples.
+        The clusters of the samples before and after: samples of one cluster (a patient,
+        a match) may be dependent, even across the two data sets.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of two labels, the second column of
         `predict_proba`.
@@ -196,7 +196,7 @@ def calibration_change(
         If the labels of both data sets are identical: to compare two models on the same
         samples, use `compare`. If weights are not integers and
         ``weight_type="frequency"``. If `clusters` are given and fewer than 40 events or
-        non-events are expected: the level is not held.
+        non-events are expected, because the level may not be kept.
 
     See Also
     --------
