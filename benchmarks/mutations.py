@@ -596,7 +596,7 @@ MUTATIONS = [
         "recalibrators/_groupwise.py",
         "sizes[small] + self.min_group_size)",
         "sizes[small])",
-        "groupwise_recalibrator groupwise",
+        "small_rules",
     ),
     (
         "recalibrators/_stacked.py",
@@ -606,15 +606,15 @@ MUTATIONS = [
     ),
     (
         "maps/_inverse.py",
-        "values = np.maximum.accumulate(values)",
-        "values = values",
-        "inverse",
+        "np.where(end == 0, lowest, _score(high))",
+        "_score(high)",
+        "small_rules",
     ),
     (
         "export/_json_values.py",
         "unknown = data.keys() - wanted - optional",
         "unknown = set()",
-        "json",
+        "small_rules",
     ),
     (
         "guarantees/_frequencies.py",
@@ -644,7 +644,7 @@ MUTATIONS = [
         "binning/_pool_adjacent_violators.py",
         "edges_above(table.scores, blocks[1:-1] - 1)",
         "edges_above(table.scores, blocks[1:-1])",
-        "binning isotonic",
+        "small_rules",
     ),
 ]
 

@@ -8,7 +8,13 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
 
-from skcalib import CautiousRecalibrator, HistogramBinning, PlattScaling
+from skcalib import (
+    CautiousRecalibrator,
+    GroupwiseRecalibrator,
+    HistogramBinning,
+    IsotonicCalibration,
+    PlattScaling,
+)
 from skcalib._cells.reductions import binary_tasks
 from skcalib._errors.binned import BinnedError
 from skcalib._errors.sweep import SweepPower
@@ -28,6 +34,7 @@ from skcalib.binning import (
     EqualWidth,
     FixedEdges,
     MinimumMass,
+    PoolAdjacentViolators,
     UniqueScores,
 )
 from skcalib.decisions import ExpectedCostClassifier, net_benefit
@@ -38,6 +45,7 @@ from skcalib.decisions._routing import (
 )
 from skcalib.evaluation._gain import recalibrated_by_fold
 from skcalib.evaluation._paired_differences import mean_over_pairs
+from skcalib.export._json_values import Defect, check_keys
 from skcalib.metrics import (
     calibration_error,
     calibration_error_interval,
@@ -317,3 +325,31 @@ def test_fewer_than_thirty_rows_a_class_try_the_strongest_ridge_alone():
     assert tried(ridges, codes, None, 3) == ridges
     assert tried(ridges, codes[1:], None, 3) == [1.0]
     assert tried(ridges, codes, np.full(90, 0.9), 3) == [1.0]
+
+
+def test_a_document_has_no_key_that_nobody_knows():
+    check_keys({"a": 1, "b": 2}, {"a"}, {"b"}, "the document")
+    with refused(Defect, "the document", "has the unknown key 'c'"):
+        check_keys({"a": 1, "c": 2}, {"a"}, {"b"}, "the document")
+
+
+def test_blocks_of_pooled_violators_end_between_their_scores():
+    edges = PoolAdjacentViolators().bin_edges([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1])
+    assert edges.tolist() == [0, 0.5, 1]
+
+
+def test_small_groups_are_merged_by_shrunken_residuals():
+    # Mean residuals .5, .3, .1 and .9 of 2, 8, 9 and 5 rows are, with ten rows more
+    # that have none, 1 / 12, 2.4 / 18, .9 / 19 and 4.5 / 15: the third group is next to
+    # the first one.
+    sizes = np.array([2, 8, 9, 5])
+    group = np.repeat(np.arange(4), sizes)
+    model = GroupwiseRecalibrator(min_group_size=10)
+    model.group_sizes_ = sizes.astype(float)
+    part = model._parts(group, np.array([0.5, 0.3, 0.1, 0.9])[group], None)
+    assert part.tolist() == [0, 1, 0, 1]
+
+
+def test_a_probability_that_each_logit_reaches_belongs_to_minus_infinity():
+    steps = IsotonicCalibration(input="logit").fit([-1.0, 0, 1, 2], [0, 1, 0, 1])
+    assert np.ravel(steps.inverse_transform([0.0])).tolist() == [-np.inf]
