@@ -169,6 +169,17 @@ def clusters(rng, n):
     )
 
 
+def repeated_keys(rng, n):
+    """Return weekly forecasts of candidates: twenty of each, with one outcome. Halves
+    have other candidates.
+    """
+    key = np.arange(n) // 20
+    odds = rng.normal(0, 1.3, key[-1] + 1)
+    outcome = rng.random(len(odds)) < expit(0.7 * odds)
+    scores = expit(odds[key] + rng.normal(0, 0.25, n))
+    return Table(outcome[key], scores, clusters=key)
+
+
 def calibrated_with_parts(rng, n):
     """Return calibrated scores with segments and months."""
     segments, periods = _parts(rng, n)
@@ -190,6 +201,7 @@ SIMULATED = {
     "few rows": lambda rng, n: _binary(rng, n // 10, slope=0.5),
     "rare events": lambda rng, n: _binary(rng, n, centre=-6.0, shift=0.7),
     "clusters": clusters,
+    "repeated keys": repeated_keys,
     "one segment off": one_segment,
     "shape by segment": shape_by_segment,
     "many small segments": many_small_segments,

@@ -27,7 +27,8 @@ class Verdict:
     tolerance : float
         The size that does not matter.
     n_needed : int or None
-        The number of samples that would tell, where the verdict is "cannot tell".
+        The number of samples below which a quantity of 0 is never told to be fine,
+        where the verdict is "cannot tell".
     """
 
     kind: str
@@ -69,24 +70,24 @@ class Verdict:
         words : str
             Without a subject and without a full stop.
         """
-        unit = unit and f" {unit}"
         if self.kind == "cannot tell":
             words = f"cannot tell with {count_words(self.n)} {samples}"
             if self.n_needed is None:
                 return words
-            return f"{words}; about {rounded_up(self.n_needed)} would tell"
+            return f"{words}; at least {rounded_up(self.n_needed)} are needed"
         if self.kind == "mixed":
             return "mixed"
         digits = decimals(scale * self.low, scale * self.high)
         if self.kind == "fine":
-            return f"fine to within {self._limit_words(scale, digits)}{unit}"
+            limit = self._limit_words(scale, digits)
+            return f"fine to within {limit}{_after(limit, unit)}"
         side = high if self.estimate > 0 else low
         near, far = sorted((abs(self.low), abs(self.high)))
         between = f"{fixed(scale * near, digits)} to {fixed(scale * far, digits)}"
         if self.kind == "off":
             size = fixed(abs(scale * self.estimate), digits)
-            return f"{size}{unit} {side} ({between})"
-        return f"{side} by {between}{unit}"
+            return f"{size}{_after(size, unit)} {side} ({between})"
+        return f"{side} by {between}{_after(between, unit)}"
 
     def _limit_words(self, scale, digits):
         """Return the larger limit, rounded up but not beyond the tolerance."""
@@ -131,7 +132,7 @@ def verdict(estimate, interval, n, tolerance, *, reference=0.0):
     >>> verdict(0.002, (-0.01, 0.014), 900, 0.02).words(scale=100, unit="points")
     'fine to within 1.4 points'
     >>> verdict(0.01, (-0.09, 0.11), 48, 0.02).words(scale=100, unit="points")
-    'cannot tell with 48 samples; about 1,200 would tell'
+    'cannot tell with 48 samples; at least 1,200 are needed'
     """
     estimate = float(estimate) - reference
     low, high = (float(limit) - reference for limit in interval)
@@ -334,7 +335,7 @@ def interval_words(
         if signed and value > 0:
             text = f"+{text}"
         shown.append(text)
-    unit = unit and f" {unit}"
+    unit = _after(shown[0], unit)
     level = level and f"{level}: "
     return f"{shown[0]}{unit} ({level}{shown[1]} to {shown[2]})"
 
@@ -399,12 +400,22 @@ def pvalue_words(pvalue, smallest=0.0):
     return f"p {relation} " + f"{pvalue:.{digits}f}".removeprefix("0")
 
 
+def _after(number, unit):
+    """Return the unit behind a number: of 1 in the singular, "1 point"."""
+    if not unit:
+        return ""
+    if number.lstrip("+-") == "1":
+        unit = unit.removesuffix("s")
+    return f" {unit}"
+
+
 def _samples_that_tell(estimate, low, high, n, tolerance):
-    """Return the number of samples with which the interval would tell.
+    """Return the number of samples that it takes at least to tell.
 
     At a bias of 0 the interval fits into the tolerance once its half-width is that of
-    the tolerance. Where it has that already, the estimate lies between 0 and the
-    tolerance, and the interval must become shorter than the way to the farther of them.
+    the tolerance; 1.8 times as many have even odds, as the estimate is not quite 0.
+    Where it fits already, the estimate lies between 0 and the tolerance, and the
+    interval must become shorter than the way to the farther of them.
     """
     half_width = (high - low) / 2
     needed = ceil(n * (half_width / tolerance) ** 2)

@@ -233,7 +233,7 @@ def test_table_sentences_and_holm():
         [min(2 * smaller, 1), max(2 * smaller, larger)]
     )
     text = str(found)
-    assert "good has a lower log_loss than sure: difference -0." in text
+    assert "good has a lower log_loss than sure by 0." in text
     assert len(text.split("\n")) == 6  # one line for each challenger and metric
     assert "(90 % interval: -" in text
     assert "sure has" not in text

@@ -25,6 +25,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skcalib import PlattScaling, RecalibratedClassifierCV
+from skcalib._verdicts import rounded_up
 from skcalib.decisions import (
     CertifiedThresholdClassifier,
     ExpectedCostClassifier,
@@ -586,7 +587,9 @@ def test_nothing_found_says_what_is_needed():
     )
     assert (found.found, found.threshold, found.n_accepted) == (False, inf, 0)
     assert found.n_needed > 40
-    assert f"About {found.n_needed:,} calibration rows are needed" in str(found)
+    assert f"About {rounded_up(found.n_needed)} calibration rows are needed" in str(
+        found
+    )
     assert not found.accepts([0.0, 1.0]).any()
     noise = RNG.random(600) < 0.5
     hopeless = certified_threshold(

@@ -430,10 +430,10 @@ def test_the_headline_names_what_to_check_and_asks_for_clusters():
     ]
     headline = _said(FINE, rows=rows, needs_cluster="match")[-1]
     assert headline == (
-        "Do not use the scores of law as they are: 5.0 points too high (3.0 to 7.0)."
-        " Check math (too high by 0.5 to 3.5 points) before use. The other segment is"
-        " fine to within 1.0 points. This holds only if samples of the same match are"
-        " independent; if they are not, say --cluster match."
+        "Say --cluster match first: its values repeat, and what follows holds only if"
+        " samples of the same match are independent. Do not use the scores of law as"
+        " they are: 5.0 points too high (3.0 to 7.0). Check math (too high by 0.5 to"
+        " 3.5 points) before use. The other segment is fine to within 1.0 points."
     )
 
 

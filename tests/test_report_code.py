@@ -179,6 +179,23 @@ def test_only_the_segments_that_need_it_are_fitted(path, monkeypatch, own, weigh
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
 
 
+def test_new_rows_may_have_none_of_the_segments(path, monkeypatch):
+    frame = _frame()
+    frame.to_csv(path, index=False)
+    table = read_table(
+        path, label="y", scores=["score"], positive="yes", segment="site"
+    )
+    advice = {**ADVICE, "recalibrator": "GroupwiseRecalibrator(PriorShift())"}
+    advice |= {"segments": ["a"], "others": "unchanged", "column": "site"}
+    rows = [{"column": "site"}] * 4
+    code = advice_code(table, {"name": "score", "advice": advice, "segments": rows})
+    monkeypatch.chdir(path.parent)
+    frame[frame["site"] != "a"].to_csv("new_scores.csv", index=False)
+    exec(code, {})
+    found = pd.read_csv("calibrated.csv")
+    assert (found["calibrated"] == found["score"]).all()
+
+
 def test_segments_that_are_numbers_missing_or_crossed(path, monkeypatch):
     frame = _frame()
     frame["number"] = frame["number"].where(frame["number"] != 3)

@@ -26,6 +26,7 @@ _SHAPED = dict.fromkeys(
 )
 _SHAPED["BetaCalibration"] = "BetaCalibration"
 _BEYOND_DOUBT = 0.001  # an adjusted p-value
+_CLOSE = (0.01, 0.2)  # p-values of a step that is decided on more divisions into folds
 _FEWEST_SINCE = 200  # rows, that a change of the advice takes
 _FEWEST_SIDE = 30  # rows of a segment on either side of its change
 _TINY, _RIDGE = 1e-12, 1e-9
@@ -88,11 +89,20 @@ def _since(rows, chosen, changes, order):
     if len(later.codes) < _FEWEST_SINCE or later.folds is None:
         return None
     path, _ = _path(later, later.maps())
-    gain = rows.by_row(chosen)[is_later] - later.by_row(path[-1])
-    if later.rows.mean(gain)[3] >= SIGNIFICANCE_LEVEL:
+    pvalue = _pvalue_since(rows, chosen, later, path[-1], is_later)
+    if _CLOSE[0] < pvalue < _CLOSE[1]:
+        trials = rows.closely(chosen), later.closely(path[-1])
+        pvalue = _pvalue_since(rows, trials[0], later, trials[1], is_later)
+    if pvalue >= SIGNIFICANCE_LEVEL:
         return None
     kind = "none" if len(path) == 1 else "map_since"
     return {**_described(later, path), "kind": kind, "since": since}
+
+
+def _pvalue_since(rows, chosen, later, after, is_later):
+    """Return the p-value of the gain on later rows of a map that is fitted to these."""
+    gain = rows.by_row(chosen)[is_later] - later.by_row(after)
+    return later.rows.mean(gain)[3]
 
 
 def _described(rows, path):
@@ -168,10 +178,21 @@ def _stepwise(rows, trials):
         if loss >= lowest:
             continue
         lowest = loss
-        _, _, _, pvalue = rows.gain(path[-1], trial)
-        if pvalue < SIGNIFICANCE_LEVEL:
+        if _is_better(rows, path[-1], trial):
             path.append(trial)
     return path
+
+
+def _is_better(rows, before, after):
+    """Return whether a trial's loss is lower than that of another beyond chance.
+
+    A p-value near the level, which depends on who shares a fold with whom, is that of
+    more divisions into folds.
+    """
+    pvalue = rows.gain(before, after)[3]
+    if _CLOSE[0] < pvalue < _CLOSE[1]:
+        pvalue = rows.gain(rows.closely(before), rows.closely(after))[3]
+    return pvalue < SIGNIFICANCE_LEVEL
 
 
 def _path(rows, trials):

@@ -74,9 +74,13 @@ def advice_code(table, model):
                 options = groups = ""
     if table.is_weighted:
         options = f", sample_weight=df[{_quoted(table.weight_name)}]{options}"
+    apply = f"{applied} = fitted.predict_proba({rows}[{scores}]{groups}){result}"
+    if rows != "new":
+        # New rows may have none of these segments.
+        apply = f"if rows.any():\n    {apply}"
     lines += [
         f"fitted = {recalibrator}.fit(df[{scores}], {_labels(table)}{options})",
-        f"{applied} = fitted.predict_proba({rows}[{scores}]{groups}){result}",
+        apply,
         'new.to_csv("calibrated.csv", index=False)',
     ]
     return "\n".join(lines)

@@ -1,11 +1,13 @@
-"""The sentences of a summary, by name.
+"""The sentences of a report, by name.
 
-The numbers of a report list the names of those that it prints.
-`tests/test_report_claims.py` has for each of them worlds in which it is true and worlds
-in which it is false.
+The numbers of a report list the names of those that its summary prints.
+`benchmarks.sentence_truth` simulates worlds in which each of them is true and worlds in
+which it is false.
 """
 
-from typing import NamedTuple
+import re
+
+_ONE_POINT = re.compile(r"(?<![\d.,])1 points")
 
 CLAIMS = {
     # What is worst, and what to do.
@@ -46,16 +48,15 @@ CLAIMS = {
     ),
     "cannot tell": (
         "{n} samples cannot tell whether the {subject} are right on average to within"
-        " {tolerance} points: the bias lies between {low} and {high} points. Keep the"
-        " {subject} until {needed} samples are at hand."
+        " {tolerance} points: the bias lies between {low} and {high} points. {then}."
     ),
     "repeated key": (
-        "This holds only if samples of the same {column} are independent; if they are"
-        " not, say --cluster {column}."
+        "Say --cluster {column} first: its values repeat, and what follows holds only"
+        " if samples of the same {column} are independent."
     ),
     "tolerance too large": (
-        "Events are rarer ({frequency}) than this tolerance can judge: say --tolerance"
-        " {smaller}."
+        "The {subject} are right on average to within {limit} points, which says little"
+        " about events as rare as {frequency}: say --tolerance {smaller}."
     ),
     # The evidence.
     "means": "{What} is {mean}, and {frequency} {of}{bias}.",
@@ -81,14 +82,13 @@ CLAIMS = {
     ),
     "no class off": "No class of {n} has an error that chance does not explain.",
     "segments off": "By {column}, {share} segments {are} off{names}.",
-    "average hides": (
-        "The average of all samples ({bias} points) hides how they differ."
-    ),
+    "average hides": ("The average of all samples ({bias}) hides how they differ."),
     "changed": (
         "Since {since} {whose} are {after} on average; before, they were {before}."
     ),
     "trend": (
-        "From {first} to {last} the bias has moved by {size} ({pvalue} for no trend)."
+        "From {first} to {last} a straight line through the bias {rises} by {size};"
+        " without a trend {pvalue}."
     ),
     "dependent": (
         "The errors of samples that follow each other in time are alike"
@@ -131,17 +131,73 @@ CLAIMS = {
         "It takes about {number} labelled samples to keep nine tenths of what it gains"
         " over {simpler}."
     ),
+    # The sections of the page.
+    "not told apart": (
+        "{name}: not told apart from {first} by its Brier score, difference {size}."
+    ),
+    "worse than the first": (
+        "{name}: its Brier score is higher (worse) than that of {first} by {size}."
+    ),
+    "better than the first": (
+        "{name}: its Brier score is lower (better) than that of {first} by {size}."
+    ),
+    "one segment": "There is one segment only.",
+    "segments": (
+        "Of {n} segments {off} off{names}, {fine} fine to within the tolerance, and for"
+        " {unclear} the samples cannot tell."
+    ),
+    "other classes": (
+        "The other {n} classes{between}; {off} more than chance explains."
+    ),
+    "better than both": (
+        "At {threshold} % the scores are better than treating all samples and than"
+        " treating none{cost}."
+    ),
+    "worse than one": (
+        "At {threshold} % treating {other} would be better than following the"
+        " scores{cost}."
+    ),
+    "not better than one": (
+        "At {threshold} % the samples do not show that the scores are better than"
+        " treating {other}{cost}."
+    ),
+    "nothing to gain": (
+        "None of {n} recalibrators is measurably better. The best, {name}, would save"
+        " {size} of the log-loss."
+    ),
+    "guarantee": (
+        "For example, with {n_bins} bins each recalibrated probability lies within"
+        " {epsilon} percentage points of {event} in its bin."
+    ),
+    "no alarm": "No monitor raised an alarm.",
+    "alarm": "{off} of {n} monitors raised an alarm: {names}.",
 }
 
 
-class Claim(NamedTuple):
-    """A sentence, and its name in `CLAIMS`."""
+class Claim(str):
+    """A sentence that knows its name in `CLAIMS` and the words that were put into it.
 
-    name: str
-    text: str
+    Attributes
+    ----------
+    name : str
+        The key in `CLAIMS`.
+    words : dict of str
+        What stands in its gaps.
+    """
+
+    __slots__ = ("name", "words")
+
+    @property
+    def text(self):
+        """The sentence alone."""
+        return str(self)
 
 
 def claim(name, /, **words):
     """Return a sentence with these words in it."""
     text = CLAIMS[name].format(**words)
-    return Claim(name, text[0].upper() + text[1:])
+    if not CLAIMS[name].startswith("{name}"):  # which is spelled as the user does
+        text = text[0].upper() + text[1:]
+    found = Claim(_ONE_POINT.sub("1 point", text))
+    found.name, found.words = name, words
+    return found

@@ -143,16 +143,19 @@ def segments_off(words):
             )
         )
     if _are_hidden(verdicts_off, words.bias.estimate):
-        bias = fixed(100 * words.bias.estimate, points_digits(words.bias))
-        claims.append(claim("average hides", bias=bias))
+        size = fixed(abs(100 * words.bias.estimate), points_digits(words.bias))
+        side = "high" if words.bias.estimate > 0 else "low"
+        claims.append(claim("average hides", bias=f"{size} points too {side}"))
     return claims
 
 
 def _are_hidden(verdicts, overall):
-    """Return whether the bias of all samples says little of segments that are off:
-    one is off by much more, or on the other side.
+    """Return whether the bias of all samples says little of segments that are off: it
+    is outside the interval of one that is off by much more, or on the other side.
     """
     for verdict in verdicts:
+        if verdict.low <= overall <= verdict.high:
+            continue
         if abs(verdict.estimate) > _HIDDEN * abs(overall):
             return True
         if verdict.estimate * overall < 0:
@@ -188,16 +191,15 @@ def over_time(model):
     found = []
     trend = model.get("trend")
     if trend is not None and trend["pvalue"] < SIGNIFICANCE_LEVEL:
-        size = interval_words(
-            *(trend[key] for key in ("moved", "moved_low", "moved_high")),
-            scale=100,
-            unit="points",
-        )
+        limits = (trend["moved_low"], trend["moved_high"])
+        low, high = sorted(map(abs, limits))
+        size = interval_words(abs(trend["moved"]), low, high, scale=100, unit="points")
         found.append(
             claim(
                 "trend",
                 first=trend["first"],
                 last=trend["last"],
+                rises="rises" if trend["moved"] > 0 else "falls",
                 size=size,
                 pvalue=pvalue_words(trend["pvalue"]),
             )

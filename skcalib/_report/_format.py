@@ -12,6 +12,7 @@ _KINDS = {
     "percent": (100, _PERCENT, ""),
     "number": (1, "", ""),
     "points": (100, "", "+"),
+    "size": (100, "", ""),
     "gained": (100, _PERCENT, "+"),
 }
 
@@ -37,11 +38,18 @@ def limits(values, kind):
 
 def bias(row):
     """Return the bias of a group with its simultaneous limits in points, or why there
-    are none.
+    are none: with a sign, or as too high or too low where it is off.
     """
     found = row["verdict"]
     if found["low"] is None:
         return estimate(found, "points"), "no interval"
+    if is_off(row):
+        side = "too high" if found["estimate"] > 0 else "too low"
+        low, high = sorted((abs(found["low"]), abs(found["high"])))
+        size = {"estimate": abs(found["estimate"]), "low": low, "high": high}
+        return f"{estimate(size, 'size')} {side}", f"{limits(size, 'size')} points"
+    if found["kind"] == "fine":
+        return f"{estimate(found, 'points')} fine", f"{limits(found, 'points')} points"
     return estimate(found, "points"), f"{limits(found, 'points')} points"
 
 
@@ -79,8 +87,12 @@ def pvalue(value):
 
 
 def evidence(e_value):
-    """Return an e-value: beyond a million its size says nothing more."""
-    return "> 1,000,000" if e_value > 1e6 else rounded(e_value, 2)
+    """Return an e-value: beyond a million, and far below 1, its size says nothing
+    more.
+    """
+    if e_value > 1e6:
+        return "> 1,000,000"
+    return "< 0.01" if e_value < 0.01 else rounded(e_value, 2)
 
 
 def n_shown(classes):

@@ -92,7 +92,11 @@ def headline(words):
         _, worst, _ = off[0]
         is_beyond = overall.kind != "off" or least(worst) > overall.limit
         is_worse_in_segments = worst.kind == "off" and is_beyond
+    # Single scores are off by more than their average can be.
+    is_worse_alone = words.error.kind == "off" and words.error.low > overall.limit
     if overall.is_off and not (off and (is_mixed or is_worse_in_segments)):
+        if is_worse_alone and since is None:
+            return [_error_off(words)]
         return _all_off(words, overall, since)
     if off:
         return _segments_worst(words, off)
@@ -188,13 +192,13 @@ def _other_segments(words):
 
 
 def _each_needs(verdicts):
-    """Return how many samples of each segment would tell, for the one that needs the
-    most.
+    """Return how many samples of each segment it takes at least, for the one that
+    needs the most.
     """
     needed = [each.n_needed for each in verdicts if each.n_needed is not None]
     if not needed:
         return ""
-    return f"; about {rounded_up(max(needed))} samples of each would"
+    return f"; at least {rounded_up(max(needed))} of each are needed"
 
 
 def _nothing_found(words):
@@ -205,7 +209,11 @@ def _nothing_found(words):
         digits = points_digits(bias)
         needed = "more"
         if bias.n_needed is not None:
-            needed = f"about {rounded_up(bias.n_needed)}"
+            needed = f"at least {rounded_up(bias.n_needed)}"
+        then = f"Keep the {words.subject} until {needed} samples are at hand"
+        if words.model["advice"].get("recalibrator") is not None:
+            # What is advised is not to keep them.
+            then = f"{needed[0].upper()}{needed[1:]} samples are needed to tell"
         return [
             claim(
                 "cannot tell",
@@ -214,10 +222,22 @@ def _nothing_found(words):
                 tolerance=words.tolerance_words,
                 low=fixed(100 * bias.low, digits),
                 high=fixed(100 * bias.high, digits),
-                needed=needed,
+                then=then,
             )
         ]
-    if error.kind == "fine":
+    frequency = words.model["event_frequency"]
+    rarer = min(frequency, 1 - frequency)
+    if words.tolerance > rarer / _RARE and not words.is_of_classes and rarer > 0:
+        claims = [
+            claim(
+                "tolerance too large",
+                subject=words.subject,
+                limit=limit_words(bias),
+                frequency=percent_words(rarer, bias.n),
+                smaller=rounded(100 * rarer / (2 * _RARE), 1),
+            )
+        ]
+    elif error.kind == "fine":
         claims = [
             claim(
                 "usable",
@@ -229,7 +249,7 @@ def _nothing_found(words):
     else:
         needed = ""
         if error.n_needed is not None:
-            needed = f"; about {rounded_up(error.n_needed)} would tell"
+            needed = f"; at least {rounded_up(error.n_needed)} are needed"
         claims = [
             claim(
                 "right on average",
@@ -240,16 +260,6 @@ def _nothing_found(words):
                 needed=needed,
             )
         ]
-    frequency = words.model["event_frequency"]
-    rarer = min(frequency, 1 - frequency)
-    if words.tolerance > rarer / _RARE and not words.is_of_classes and rarer > 0:
-        claims.append(
-            claim(
-                "tolerance too large",
-                frequency=percent_words(rarer),
-                smaller=rounded(100 * rarer / (2 * _RARE), 1),
-            )
-        )
     verdicts = [verdict for _, verdict, _ in words.segments]
     unclear = [verdict for verdict in verdicts if verdict.kind == "cannot tell"]
     if unclear:

@@ -3,7 +3,6 @@ draws or writes.
 """
 
 import warnings
-from functools import partial
 from math import isfinite
 
 import numpy as np
@@ -13,52 +12,32 @@ from skcalib._report._advice import advised
 from skcalib._report._advice_code import advice_code
 from skcalib._report._decisions import decision_rows
 from skcalib._report._expected import expected_performance
-from skcalib._report._judged import judge_groups, judged_model
+from skcalib._report._groups import class_rows, rows_by_column
+from skcalib._report._judged import judged_model
+from skcalib._report._measures import (
+    bias_numbers,
+    bin_rows,
+    error_rows,
+    tested_calibration,
+)
 from skcalib._report._over_time import autocorrelation, trend_numbers
 from skcalib._report._periods import monitor_rows, period_rows
 from skcalib._report._sentences import summary
-from skcalib._report._statistics import (
-    CONFIDENCE_LEVEL,
-    MEAN_ABSOLUTE,
-    REPORT_BINNING,
-    SIGNIFICANCE_LEVEL,
-    adjust,
-    group_records,
-    mean,
-    records,
-)
-from skcalib._rows.blocks import total_weight
+from skcalib._report._statistics import CONFIDENCE_LEVEL
 from skcalib._verdicts import (
     interval_words,
     level_words,
     percent_words,
     pvalue_words,
 )
-from skcalib.binning import EqualWidth, MinimumMass
 from skcalib.evaluation import calibration_summary
 from skcalib.guarantees import (
     conditional_epsilon,
     expected_error_bound,
     marginal_epsilon,
 )
-from skcalib.metrics import (
-    calibration_error,
-    calibration_error_interval,
-    calibration_slope_intercept,
-    calibration_test,
-    expected_calibration_error,
-    maximum_calibration_error,
-    reliability_curve,
-)
 
-# rows below which the place of a segment in the table may well be chance
-SMALL_SEGMENT = 100
-SMALL_CLASS = 30  # rows of a class, the same
 TOLERANCE = 0.02
-_N_RESAMPLES = 999  # of the test
-_N_DRAWS = 1000  # behind each interval of an error
-_N_CLUSTER_DRAWS = 199  # of dependent labels, which take 50 times as long
-_FEWEST_IN_BIN = 50  # rows of a bin that may have the largest gap
 _BIN_COUNTS = (2, 3, 5, 10, 15, 20, 30, 50, 100)
 
 
@@ -155,8 +134,8 @@ def _model_numbers(table, name, baseline, thresholds, seed, step, tolerance):
     losses = table.losses(name)
     model = {
         "name": name,
-        **_bias(task, table.classes),
-        "errors": _errors(task, seed, table.classes),
+        **bias_numbers(task, table.classes),
+        "errors": error_rows(task, seed, table.classes),
     }
     model["proper_scores"] = [
         {"name": "Brier score", **losses["brier"]},
@@ -165,8 +144,8 @@ def _model_numbers(table, name, baseline, thresholds, seed, step, tolerance):
     is_binary = table.classes is None
     model["verdicts"] = judged_model(task, model, tolerance, is_binary)
     step(f"test of {name}")
-    model["test"] = _test(task, seed)
-    model["bins"] = _bins(task)
+    model["test"] = tested_calibration(task, seed)
+    model["bins"] = bin_rows(task)
     step(f"segments and periods of {name}")
     model["segments"] = rows_by_column(task, table.segmentations, seed, tolerance)
     model["periods"] = period_rows(table, name, baseline, seed, tolerance)
@@ -215,186 +194,6 @@ def _few_events(table):
         f"With fewer than {FEW_EVENTS} expected events or non-events, intervals of"
         " clusters may be too short."
     ]
-
-
-def _bias(task, classes):
-    """Return how far the scores are off on average: of the event, and of the decision
-    they stand for.
-    """
-    means = {"mean_score": mean(task.scores, task.sample_weight)}
-    means["event_frequency"] = mean(task.labels, task.sample_weight)
-    bias = sure = task.interval(task.scores - task.labels)
-    if classes is None:
-        right = (task.scores > 0.5) == task.labels
-        sure = task.interval(np.maximum(task.scores, 1 - task.scores) - right)
-    return {**means, "score_minus_frequency": bias, "over_confidence": sure}
-
-
-def _errors(task, seed, classes):
-    """Return calibration errors with their intervals; the first is the one of the
-    summary.
-    """
-    of_rows = {"confidence_level": CONFIDENCE_LEVEL, **task.dependence}
-    options = {
-        "random_state": seed,
-        "n_resamples": _N_DRAWS if task.clusters is None else _N_CLUSTER_DRAWS,
-        **of_rows,
-    }
-    # One cell with a few rows would decide the largest gap: bins are merged until each
-    # holds enough of the weight.
-    enough = _FEWEST_IN_BIN
-    if task.weight_type == "importance":
-        enough = _FEWEST_IN_BIN * task.sample_weight.mean()
-    total = total_weight(task.sample_weight, len(task.labels))
-    kinds = {
-        "mean absolute calibration error": MEAN_ABSOLUTE,
-        "root mean square calibration error": {"norm": 2, "binning": REPORT_BINNING},
-        "expected calibration error": {"metric": expected_calibration_error},
-    }
-    if total >= 2 * enough:
-        metric = partial(
-            maximum_calibration_error,
-            binning=MinimumMass(EqualWidth(15), min_weight=enough),
-        )
-        kinds["maximum calibration error"] = {"metric": metric}
-    errors = []
-    for name, kind in kinds.items():
-        interval = calibration_error_interval(
-            task.labels, task.scores, **kind, **options
-        )
-        errors.append(
-            {
-                "name": name,
-                **interval._asdict(),
-                "reason": _reason(*interval, interval.reason),
-            }
-        )
-    if classes is not None:  # a slope is one of the log-odds of an event
-        return errors
-    try:
-        with warnings.catch_warnings():
-            # of scores of exactly 0 and 1: the paragraph to cite says it
-            warnings.filterwarnings("ignore", ".*exactly 0 or 1", UserWarning)
-            slope = calibration_slope_intercept(task.labels, task.scores, **of_rows)
-    except ValueError:
-        # one class only, separated classes, or equal scores: no slope is the most
-        # likely
-        return errors
-    named = {
-        "calibration slope": slope.slope,
-        "calibration in the large": slope.intercept,
-    }
-    return errors + [{"name": name, **found._asdict()} for name, found in named.items()]
-
-
-def _reason(estimate, low, high, known=""):
-    """Return why an estimate lies outside of its interval, if it does."""
-    if estimate < low:
-        return "the noise that is taken away from the estimate is uncertain itself"
-    return (known or "the estimate includes label noise") if estimate > high else None
-
-
-def _test(task, seed):
-    """Return the test of the first error: it rejects exactly where the interval of that
-    error excludes 0.
-    """
-    n_resamples = _N_RESAMPLES if task.clusters is None else _N_CLUSTER_DRAWS
-    metric = partial(calibration_error, **MEAN_ABSOLUTE)
-    options = {
-        "metric": metric,
-        "n_resamples": n_resamples,
-        "random_state": seed,
-        **task.dependence,
-    }
-    result = calibration_test(task.labels, task.scores, **options)
-    found = {"name": "resampling test of the calibration error", **result._asdict()}
-    return {
-        **found,
-        "smallest_pvalue": 1 / (n_resamples + 1),
-        "rejects": result.pvalue < SIGNIFICANCE_LEVEL,
-    }
-
-
-def _bins(task):
-    bins = reliability_curve(
-        task.labels, task.scores, binning=REPORT_BINNING, **task.given
-    )
-    low, high = bins.interval(CONFIDENCE_LEVEL)
-    means = {
-        "mean_score": bins.mean_score,
-        "event_frequency": bins.event_frequency,
-        "low": low,
-        "high": high,
-    }
-    return records(
-        {"from": bins.edges[:-1], "to": bins.edges[1:], **means, "weight": bins.weight}
-    )
-
-
-def segment_rows(task, groups, seed, kind="segment"):
-    """Return a row for each segment or class, those whose bias is least likely to be
-    noise first.
-    """
-    if groups is None:
-        return []
-    rows = group_records(task, groups, kind, seed)
-    for row in rows:
-        row["n_events"] = row["n_rows"] * row["event_frequency"]
-        row["reason"] = _reason(row["estimate"], row["low"], row["high"])
-        if kind == "segment":
-            row["is_small"] = row["n_rows"] < SMALL_SEGMENT
-        else:
-            row["is_small"] = row["n_events"] < SMALL_CLASS
-    return sorted(rows, key=_least_likely_first)
-
-
-def rows_by_column(task, segmentations, seed, tolerance=TOLERANCE):
-    """Return the rows of the segments of all columns, adjusted for their number."""
-    rows = []
-    n_segments = sum(len(np.unique(groups)) for groups in segmentations.values())
-    for column, groups in segmentations.items():
-        of_column = segment_rows(task, groups, seed)
-        judge_groups(of_column, "segment", task, groups, tolerance, n_segments)
-        rows += [{**row, "column": column} for row in of_column]
-    if len(segmentations) > 1:
-        adjust(rows, "pvalue", "adjusted_pvalue")
-        rows.sort(key=_least_likely_first)
-    return rows
-
-
-def _least_likely_first(row):
-    return row["pvalue"], -abs(row["bias"])
-
-
-def class_rows(task, names, seed, tolerance=TOLERANCE):
-    """Return a row for each class against the rest: those whose error is more than
-    noise first, the largest ahead.
-
-    The test of the error sees deviations that cancel in the bias. With clusters, whose
-    draws take long for each class, it is that of the bias.
-    """
-    rows = segment_rows(task, names, seed, kind="class")
-    judge_groups(rows, "class", task, names, tolerance)
-    for row in rows:
-        row["error_pvalue"] = row["pvalue"]
-        if task.clusters is None:
-            of_class = task.at(names == row["class"])
-            tested = calibration_test(
-                of_class.labels,
-                of_class.scores,
-                method="kuiper",
-                weight_type=of_class.weight_type,
-                **of_class.given,
-            )
-            row["error_pvalue"] = tested.pvalue
-    adjust(rows, "error_pvalue", "adjusted_error_pvalue")
-
-    def place(row):
-        if row["adjusted_error_pvalue"] < SIGNIFICANCE_LEVEL:
-            return 0, -np.nan_to_num(row["estimate"])
-        return 1, row["error_pvalue"]
-
-    return sorted(rows, key=place)
 
 
 def _paper(table, task, model, seed):

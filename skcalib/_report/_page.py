@@ -5,7 +5,7 @@ from base64 import b64encode
 import skcalib._report._format as show
 import skcalib._report._sections as say
 from skcalib import __version__
-from skcalib._report._numbers import SMALL_CLASS, SMALL_SEGMENT
+from skcalib._report._groups import SMALL_CLASS, SMALL_SEGMENT
 from skcalib._report._phrases import listed
 from skcalib._report._recalibration import N_FOLDS, most_rows
 from skcalib._report._statistics import SIGNIFICANCE_LEVEL

@@ -79,5 +79,6 @@ def bias_words(record):
     found = read_verdict(record)
     if found.is_off or found.kind == "fine":
         return found.words(scale=100, unit="points")
-    low, high = limits_words(found)
-    return f"off by an unclear amount (bias {low} to {high} points)"
+    digits = points_digits(found)
+    low, high = (fixed(abs(100 * limit), digits) for limit in (found.low, found.high))
+    return f"between {low} points too low and {high} too high"

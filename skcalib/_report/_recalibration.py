@@ -1,6 +1,6 @@
 """What each recalibrator would gain on the rows of a report, by cross-validation."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 
@@ -19,6 +19,7 @@ N_FOLDS = 5
 # A few rows are divided into folds several times: which rows share a fold would
 # decide the advice otherwise.
 _MOST_DIVISIONS, _MOST_ROWS_DIVIDED = 3, 15_000
+_CLOSE_DIVISIONS = 12  # where a decision is close
 # of which a random sample is taken: the gains are known well enough from it
 _MOST_ROWS = 20_000
 _MOST_SCORES, _FEWEST_ROWS = 200_000, 4000  # of many classes
@@ -66,6 +67,12 @@ class Trial:
     column: str | None = None
     groups: tuple = ()
     others: str | None = None
+    recalibrator: object | None = None
+
+    @property
+    def n_divisions(self):
+        """Number of divisions into folds that it was fitted on."""
+        return len(self.losses["log"]) // N_FOLDS
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,8 +132,8 @@ class TrialRows:
 
     @cached_property
     def divisions(self):
-        """Divisions into folds that keep clusters whole; None where a class (of
-        several: all but one) has fewer rows than folds.
+        """The first divisions into folds that keep clusters whole; None where a class
+        (of several: all but one) has fewer rows than folds.
         """
         counts = np.sort(np.bincount(self.codes, minlength=2))
         if counts[-2] < N_FOLDS:
@@ -137,8 +144,17 @@ class TrialRows:
                 return None
         return [self._division(k) for k in range(self.n_divisions)]
 
+    @cached_property
+    def _known_divisions(self):
+        return {}
+
     def _division(self, k):
         """Return the folds of a division; the first one has the seed of the report."""
+        if k not in self._known_divisions:
+            self._known_divisions[k] = self._new_division(k)
+        return self._known_divisions[k]
+
+    def _new_division(self, k):
         seed = self.seed
         if k > 0:
             seed = int(np.random.default_rng([self.seed, k]).integers(2**31))
@@ -204,23 +220,45 @@ class TrialRows:
         map of their own.
         """
         name = type(recalibrator).__name__
+        if column is not None:
+            name = f"GroupwiseRecalibrator({name}())"
+            recalibrator = catalogue.GroupwiseRecalibrator(recalibrator)
+        own, others = tuple(own), None if column is None else others
+        predicted = self._predictions(recalibrator, self.all_folds, column, own, others)
+        trial = self._trial(name, predicted, column, own, others)
+        return replace(trial, recalibrator=recalibrator)
+
+    def closely(self, trial):
+        """Return a trial on more divisions into folds, for a decision that is close;
+        on those that it has where the rows are divided once.
+        """
+        if self.n_divisions == 1 or trial.n_divisions >= _CLOSE_DIVISIONS:
+            return trial
+        divisions = range(trial.n_divisions, _CLOSE_DIVISIONS)
+        folds = [fold for k in divisions for fold in self._division(k)]
+        predicted = [self.rows.scores] * len(folds)
+        if trial.recalibrator is not None:
+            predicted = self._predictions(
+                trial.recalibrator, folds, trial.column, trial.groups, trial.others
+            )
+        losses = {
+            name: np.concatenate((trial.losses[name], more))
+            for name, more in self._losses(predicted).items()
+        }
+        return replace(trial, losses=losses)
+
+    def _predictions(self, recalibrator, folds, column, own, others):
+        """Return what each fold predicts for all rows."""
         if column is None:
-            predicted = [self._predicted(recalibrator, fold) for fold in self.all_folds]
-            return self._trial(name, predicted)
+            return [self._predicted(recalibrator, fold) for fold in folds]
         segments = self.segmentations[column]
         is_own = np.isin(segments, own)
         groups = np.where(is_own, segments, "")
-        recalibrator = catalogue.GroupwiseRecalibrator(recalibrator)
         if others == "shared":
-            predicted = [
-                self._predicted(recalibrator, fold, groups) for fold in self.all_folds
-            ]
-        else:
-            predicted = self._predicted_for(is_own, recalibrator, groups)
-        name = f"GroupwiseRecalibrator({name}())"
-        return self._trial(name, predicted, column, tuple(own), others)
+            return [self._predicted(recalibrator, fold, groups) for fold in folds]
+        return self._predicted_for(is_own, recalibrator, groups, folds)
 
-    def _predicted_for(self, is_own, recalibrator, groups):
+    def _predicted_for(self, is_own, recalibrator, groups, folds):
         """Return what each fold predicts where only some of the rows are fitted to and
         recalibrated.
         """
@@ -228,7 +266,7 @@ class TrialRows:
         codes = self.codes[is_own]
         place = np.cumsum(is_own) - 1
         predicted = []
-        for fold in self.all_folds:
+        for fold in folds:
             is_seen = is_own[fold.train]
             weight = fold.train_weight
             own_fold = fold._replace(
@@ -250,10 +288,7 @@ class TrialRows:
 
     def _trial(self, name, predicted, column=None, groups=(), others=None):
         """Return a `Trial` of the scores that each fold's fit gives all rows."""
-        losses = {}
-        for loss, function in LOSSES.items():
-            by_fold = [function(scores, self.rows.labels) for scores in predicted]
-            losses[loss] = np.array(by_fold)
+        losses = self._losses(predicted)
         # the forecasts of rows by the fit that has not seen them, fold after fold
         held_out = []
         for scores, fold in zip(predicted, self.folds, strict=False):
@@ -261,12 +296,21 @@ class TrialRows:
         probabilities = np.concatenate(held_out)
         return Trial(name, losses, probabilities, column, groups, others)
 
+    def _losses(self, predicted):
+        """Return the losses of the predictions of each fold, by name."""
+        losses = {}
+        for loss, function in LOSSES.items():
+            by_fold = [function(scores, self.rows.labels) for scores in predicted]
+            losses[loss] = np.array(by_fold)
+        return losses
+
     def out_of_fold(self, losses):
         """Return of losses (folds of all divisions, rows) those of the fits without the
         row, on average over the divisions, in the order of the first one.
         """
         found = []
-        for k, folds in enumerate(self.divisions):
+        for k in range(len(losses) // N_FOLDS):
+            folds = self._division(k)
             of_division = losses[k * N_FOLDS : (k + 1) * N_FOLDS]
             tested = np.concatenate(
                 [loss[fold.test] for loss, fold in zip(of_division, folds, strict=True)]
@@ -283,7 +327,9 @@ class TrialRows:
         """Return how much lower the loss of one trial is than that of another, as
         `Rows.mean` does.
         """
-        gains = before.losses[loss] - after.losses[loss]
+        # Trials on more divisions than the other are compared on those of both.
+        n_folds = N_FOLDS * min(before.n_divisions, after.n_divisions)
+        gains = before.losses[loss][:n_folds] - after.losses[loss][:n_folds]
         weight = self.rows.sample_weight
         total = total_weight(weight, len(self.codes))
         # By fold and independent unit, a row or a cluster.

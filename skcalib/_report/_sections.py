@@ -1,9 +1,12 @@
 """Sentences of the sections of a report's page."""
 
+from skcalib._report._claims import claim
 from skcalib._report._evidence import classes_off
 from skcalib._report._phrases import MOST_WORST, best_of, gains, listed, series
 from skcalib._report._statistics import SIGNIFICANCE_LEVEL
 from skcalib._verdicts import interval_words, rounded
+
+_WIDEST_GUARANTEE = 0.2  # of an example
 
 
 def comparisons(models):
@@ -13,25 +16,18 @@ def comparisons(models):
     first = models[0]["name"]
     lines = []
     for model in models[1:]:
-        name = model["name"]
         difference = model["brier_difference"]
         estimate = difference["estimate"]
         low = difference["low"]
         high = difference["high"]
-        if low <= 0 <= high:
-            shown = interval_words(estimate, low, high)
-            lines.append(
-                f"{name}: not told apart from {first} by its Brier score, difference"
-                f" {shown}."
-            )
-            continue
-        side = "higher (worse)" if estimate > 0 else "lower (better)"
-        # without the sign, which the side tells
-        low, high = sorted((abs(low), abs(high)))
-        shown = interval_words(abs(estimate), low, high)
-        lines.append(
-            f"{name}: its Brier score is {side} than that of {first} by {shown}."
-        )
+        name = "not told apart"
+        if not low <= 0 <= high:
+            name = "worse than the first" if estimate > 0 else "better than the first"
+            # without the sign, which the side tells
+            low, high = sorted((abs(low), abs(high)))
+            estimate = abs(estimate)
+        size = interval_words(estimate, low, high)
+        lines.append(claim(name, name=model["name"], first=first, size=size))
     return lines
 
 
@@ -39,7 +35,7 @@ def segment_sentence(rows):
     """Return how many segments are off, with limits that hold for all together."""
     n = len(rows)
     if n == 1:
-        return "There is one segment only."
+        return claim("one segment")
     off = []
     n_fine = 0
     n_unclear = 0
@@ -49,19 +45,25 @@ def segment_sentence(rows):
             off.append(row["segment"])
         n_fine += kind == "fine"
         n_unclear += kind == "cannot tell"
-    named = f" ({listed(off)})" if off else ""
-    are_off = "is" if len(off) == 1 else "are"
-    are_fine = "is" if n_fine == 1 else "are"
-    return (
-        f"Of {n} segments {len(off) or 'none'} {are_off} off{named}, {n_fine or 'none'}"
-        f" {are_fine} fine to within the tolerance, and for {n_unclear or 'none'} the"
-        " samples cannot tell."
+    names = f" ({listed(off)})" if off else ""
+    return claim(
+        "segments",
+        n=f"{n}",
+        off=_counted(len(off)),
+        names=names,
+        fine=_counted(n_fine),
+        unclear=f"{n_unclear or 'none'}",
     )
 
 
+def _counted(number):
+    """Return a number with its verb."""
+    return f"{number or 'none'} {'is' if number == 1 else 'are'}"
+
+
 def class_sentence(rows):
-    """Return the sentence on the classes as text."""
-    return classes_off(rows).text
+    """Return the sentence on the classes."""
+    return classes_off(rows)
 
 
 def rest_sentence(rows):
@@ -73,11 +75,8 @@ def rest_sentence(rows):
         low = rounded(100 * min(errors), 2)
         high = rounded(100 * max(errors), 2)
         between = f" have errors from {low} to {high} points"
-    verb = "is" if off == 1 else "are"
-    return (
-        f"The other {len(rows)} classes{between}; {off or 'none'} of these {verb} more"
-        " than chance explains."
-    )
+    of_these = f"{off or 'none'} of these {'is' if off == 1 else 'are'}"
+    return claim("other classes", n=f"{len(rows)}", between=between, off=of_these)
 
 
 def decision_sentence(row):
@@ -88,21 +87,19 @@ def decision_sentence(row):
     against = row["against_treating_all"]
     cost = row["cost_of_miscalibration"]
     other = "none" if benefit["estimate"] < against["estimate"] else "all samples"
+    name = "not better than one"
     if _is_above(benefit) and _is_above(against):
-        words = "the scores are better than treating all samples and than treating none"
+        name = "better than both"
     elif _is_below(benefit) or _is_below(against):
-        words = f"treating {other} would be better than following the scores"
-    else:
-        words = (
-            f"the samples do not show that the scores are better than treating {other}"
-        )
-    words = f"At {rounded(100 * row['threshold'])} % {words}"
-    if cost is None:
-        return f"{words}."
-    if not _is_above(cost):
-        return f"{words}; no cost of miscalibration is measurable there."
-    loss = interval_words(cost["estimate"], cost["low"], cost["high"], scale=100)
-    return f"{words}; miscalibration costs {loss} true positives in 100 samples."
+        name = "worse than one"
+    costs = ""
+    if cost is not None and not _is_above(cost):
+        costs = "; no cost of miscalibration is measurable there"
+    elif cost is not None:
+        loss = interval_words(cost["estimate"], cost["low"], cost["high"], scale=100)
+        costs = f"; miscalibration costs {loss} true positives in 100 samples"
+    threshold = rounded(100 * row["threshold"])
+    return claim(name, threshold=threshold, other=other, cost=costs)
 
 
 def _is_above(interval):
@@ -118,28 +115,27 @@ def nothing_to_gain(rows):
     """Return that no recalibrator helps, and what the best of them would save."""
     before, best = best_of(rows)
     saved = interval_words(*gains(best, before["log_loss"]), unit="%")
-    return (
-        f"None of {len(rows) - 1} recalibrators is measurably better. The best,"
-        f" {best['name']}, would save {saved} of the log-loss."
-    )
+    n = f"{len(rows) - 1}"
+    return claim("nothing to gain", n=n, name=best["name"], size=saved)
 
 
 def certificate_sentence(rows, of_classes):
-    """Return one row of the guarantees as a sentence, that of 10 bins if there is
-    one.
+    """Return one row of the guarantees as a sentence: that of 10 bins, or of fewer
+    where 10 guarantee too little.
     """
     rows = [row for row in rows if row["conditional"] < 1]
     if not rows:
         return None
-    row = next((row for row in rows if row["n_bins"] == 10), rows[-1])
+    useful = [row for row in rows if row["conditional"] <= _WIDEST_GUARANTEE]
+    if useful:
+        row = next((row for row in useful if row["n_bins"] == 10), useful[-1])
+    else:
+        row = min(rows, key=lambda row: row["conditional"])
     event = "the frequency of the event"
     if of_classes:
         event = "the frequency with which the predicted class is right"
-    return (
-        f"For example, with {row['n_bins']} bins each recalibrated probability lies"
-        f" within {rounded(100 * row['conditional'])} percentage points of {event} in"
-        " its bin."
-    )
+    epsilon = rounded(100 * row["conditional"])
+    return claim("guarantee", n_bins=f"{row['n_bins']}", epsilon=epsilon, event=event)
 
 
 def monitor_sentence(rows):
@@ -148,14 +144,12 @@ def monitor_sentence(rows):
     """
     off = [row for row in rows if row["alarm"]]
     if not off:
-        return "No monitor raised an alarm."
+        return claim("no alarm")
     named = []
     for row in off[:MOST_WORST]:
         named.append(
             f"{row['group']} in {row['alarm_time']}, the change at about"
             f" {row['change_time']}"
         )
-    return (
-        f"{len(off)} of {len(rows)} monitors raised an alarm:"
-        f" {series(named, len(off), '; ')}."
-    )
+    names = series(named, len(off), "; ")
+    return claim("alarm", off=f"{len(off)}", n=f"{len(rows)}", names=names)

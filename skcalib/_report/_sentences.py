@@ -20,13 +20,14 @@ def summary(model, table):
     """
     words = ModelWords(model, table)
     worst = headline(words)
+    first = worst[0].name
+    is_usable = first in ("usable", "right on average")
     repeated = model["advice"]["needs_cluster"]
     if repeated is not None:
-        worst = [*worst, claim("repeated key", column=repeated)]
-    is_usable = worst[0].name in ("usable", "right on average")
+        worst = [claim("repeated key", column=repeated), *worst]
     paragraphs = [
         worst,
-        evidence(words, worst[0].name),
+        evidence(words, first),
         [*segments_off(words), *changes(words), *over_time(model)],
         advice(words, is_usable),
     ]

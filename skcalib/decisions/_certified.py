@@ -17,7 +17,13 @@ from skcalib._input.scalars import (
     invalid,
 )
 from skcalib._input.scores import check_scores, checked_scores
-from skcalib._verdicts import fixed, level_words, percent_words, rounded
+from skcalib._verdicts import (
+    fixed,
+    level_words,
+    percent_words,
+    rounded,
+    rounded_up,
+)
 from skcalib.guarantees._certificate import sentences_html
 
 _ANSWER = (
@@ -318,7 +324,7 @@ class CertifiedThreshold(ResultTable):
         if self.n_needed is None:
             return reason or _REASONS["rates"]
         unit = "calibration rows are needed, if the rates stay as they are here."
-        return f"{reason} About {self.n_needed:,} {unit}".lstrip()
+        return f"{reason} About {rounded_up(self.n_needed)} {unit}".lstrip()
 
     def _repr_html_(self):
         return sentences_html(str(self))

@@ -173,16 +173,16 @@ class ModelComparison(ResultTable):
                     f" (difference {rounded(difference)}) cannot be said: {reason}."
                 )
                 continue
-            verdict = "lower" if difference < 0 else "higher"
-            if pvalue <= 0.05:
-                seen = f"has a {verdict} {metric} than"
-            else:
-                seen = f"is not seen to differ in {metric} from"
+            seen = f"is not seen to differ in {metric} from {self.reference}:"
+            seen += " difference"
+            if pvalue <= 0.05 and not low <= 0 <= high:
+                # The side stands in words, so that the size has no sign.
+                side = "lower" if difference < 0 else "higher"
+                seen = f"has a {side} {metric} than {self.reference} by"
+                low, high = sorted((abs(low), abs(high)))
+                difference = abs(difference)
             size = interval_words(difference, low, high, level=level)
-            said.append(
-                f"{model} {seen} {self.reference}: difference {size}, adjusted"
-                f" {pvalue_words(pvalue)}."
-            )
+            said.append(f"{model} {seen} {size}, adjusted {pvalue_words(pvalue)}.")
         return "\n".join(said)
 
 

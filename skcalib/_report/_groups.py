@@ -1,0 +1,78 @@
+"""Rows of the tables of segments and of classes."""
+
+import numpy as np
+
+from skcalib._report._judged import judge_groups
+from skcalib._report._measures import reason_outside
+from skcalib._report._statistics import SIGNIFICANCE_LEVEL, adjust, group_records
+from skcalib.metrics import calibration_test
+
+# rows below which the place of a segment in the table may well be chance
+SMALL_SEGMENT = 100
+SMALL_CLASS = 30  # rows of a class, the same
+
+
+def segment_rows(task, groups, seed, kind="segment"):
+    """Return a row for each segment or class, those whose bias is least likely to be
+    noise first.
+    """
+    if groups is None:
+        return []
+    rows = group_records(task, groups, kind, seed)
+    for row in rows:
+        row["n_events"] = row["n_rows"] * row["event_frequency"]
+        row["reason"] = reason_outside(row["estimate"], row["low"], row["high"])
+        if kind == "segment":
+            row["is_small"] = row["n_rows"] < SMALL_SEGMENT
+        else:
+            row["is_small"] = row["n_events"] < SMALL_CLASS
+    return sorted(rows, key=_least_likely_first)
+
+
+def rows_by_column(task, segmentations, seed, tolerance):
+    """Return the rows of the segments of all columns, adjusted for their number."""
+    rows = []
+    n_segments = sum(len(np.unique(groups)) for groups in segmentations.values())
+    for column, groups in segmentations.items():
+        of_column = segment_rows(task, groups, seed)
+        judge_groups(of_column, "segment", task, groups, tolerance, n_segments)
+        rows += [{**row, "column": column} for row in of_column]
+    if len(segmentations) > 1:
+        adjust(rows, "pvalue", "adjusted_pvalue")
+        rows.sort(key=_least_likely_first)
+    return rows
+
+
+def _least_likely_first(row):
+    return row["pvalue"], -abs(row["bias"])
+
+
+def class_rows(task, names, seed, tolerance):
+    """Return a row for each class against the rest: those whose error is more than
+    noise first, the largest ahead.
+
+    The test of the error sees deviations that cancel in the bias. With clusters, whose
+    draws take long for each class, it is that of the bias.
+    """
+    rows = segment_rows(task, names, seed, kind="class")
+    judge_groups(rows, "class", task, names, tolerance)
+    for row in rows:
+        row["error_pvalue"] = row["pvalue"]
+        if task.clusters is None:
+            of_class = task.at(names == row["class"])
+            tested = calibration_test(
+                of_class.labels,
+                of_class.scores,
+                method="kuiper",
+                weight_type=of_class.weight_type,
+                **of_class.given,
+            )
+            row["error_pvalue"] = tested.pvalue
+    adjust(rows, "error_pvalue", "adjusted_error_pvalue")
+
+    def place(row):
+        if row["adjusted_error_pvalue"] < SIGNIFICANCE_LEVEL:
+            return 0, -np.nan_to_num(row["estimate"])
+        return 1, row["error_pvalue"]
+
+    return sorted(rows, key=place)

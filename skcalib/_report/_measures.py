@@ -1,0 +1,146 @@
+"""What a report measures on all rows of a model: bias, errors, the test, and bins."""
+
+import warnings
+from functools import partial
+
+import numpy as np
+
+from skcalib._report._statistics import (
+    CONFIDENCE_LEVEL,
+    MEAN_ABSOLUTE,
+    REPORT_BINNING,
+    SIGNIFICANCE_LEVEL,
+    mean,
+    records,
+)
+from skcalib._rows.blocks import total_weight
+from skcalib.binning import EqualWidth, MinimumMass
+from skcalib.metrics import (
+    calibration_error,
+    calibration_error_interval,
+    calibration_slope_intercept,
+    calibration_test,
+    expected_calibration_error,
+    maximum_calibration_error,
+    reliability_curve,
+)
+
+_N_RESAMPLES = 999  # of the test
+_N_DRAWS = 1000  # behind each interval of an error
+_N_CLUSTER_DRAWS = 199  # of dependent labels, which take 50 times as long
+_FEWEST_IN_BIN = 50  # rows of a bin that may have the largest gap
+
+
+def bias_numbers(task, classes):
+    """Return how far the scores are off on average: of the event, and of the decision
+    they stand for.
+    """
+    means = {"mean_score": mean(task.scores, task.sample_weight)}
+    means["event_frequency"] = mean(task.labels, task.sample_weight)
+    bias = sure = task.interval(task.scores - task.labels)
+    if classes is None:
+        right = (task.scores > 0.5) == task.labels
+        sure = task.interval(np.maximum(task.scores, 1 - task.scores) - right)
+    return {**means, "score_minus_frequency": bias, "over_confidence": sure}
+
+
+def error_rows(task, seed, classes):
+    """Return calibration errors with their intervals; the first is the one of the
+    summary.
+    """
+    of_rows = {"confidence_level": CONFIDENCE_LEVEL, **task.dependence}
+    options = {
+        "random_state": seed,
+        "n_resamples": _N_DRAWS if task.clusters is None else _N_CLUSTER_DRAWS,
+        **of_rows,
+    }
+    # One cell with a few rows would decide the largest gap: bins are merged until each
+    # holds enough of the weight.
+    enough = _FEWEST_IN_BIN
+    if task.weight_type == "importance":
+        enough = _FEWEST_IN_BIN * task.sample_weight.mean()
+    total = total_weight(task.sample_weight, len(task.labels))
+    kinds = {
+        "mean absolute calibration error": MEAN_ABSOLUTE,
+        "root mean square calibration error": {"norm": 2, "binning": REPORT_BINNING},
+        "expected calibration error": {"metric": expected_calibration_error},
+    }
+    if total >= 2 * enough:
+        metric = partial(
+            maximum_calibration_error,
+            binning=MinimumMass(EqualWidth(15), min_weight=enough),
+        )
+        kinds["maximum calibration error"] = {"metric": metric}
+    errors = []
+    for name, kind in kinds.items():
+        interval = calibration_error_interval(
+            task.labels, task.scores, **kind, **options
+        )
+        errors.append(
+            {
+                "name": name,
+                **interval._asdict(),
+                "reason": reason_outside(*interval, interval.reason),
+            }
+        )
+    if classes is not None:  # a slope is one of the log-odds of an event
+        return errors
+    try:
+        with warnings.catch_warnings():
+            # of scores of exactly 0 and 1: the paragraph to cite says it
+            warnings.filterwarnings("ignore", ".*exactly 0 or 1", UserWarning)
+            slope = calibration_slope_intercept(task.labels, task.scores, **of_rows)
+    except ValueError:
+        # one class only, separated classes, or equal scores: no slope is the most
+        # likely
+        return errors
+    named = {
+        "calibration slope": slope.slope,
+        "calibration in the large": slope.intercept,
+    }
+    return errors + [{"name": name, **found._asdict()} for name, found in named.items()]
+
+
+def reason_outside(estimate, low, high, known=""):
+    """Return why an estimate lies outside of its interval, if it does."""
+    if estimate < low:
+        return "the noise that is taken away from the estimate is uncertain itself"
+    return (known or "the estimate includes label noise") if estimate > high else None
+
+
+def tested_calibration(task, seed):
+    """Return the test of the first error: it rejects exactly where the interval of that
+    error excludes 0.
+    """
+    n_resamples = _N_RESAMPLES if task.clusters is None else _N_CLUSTER_DRAWS
+    metric = partial(calibration_error, **MEAN_ABSOLUTE)
+    options = {
+        "metric": metric,
+        "n_resamples": n_resamples,
+        "random_state": seed,
+        **task.dependence,
+    }
+    result = calibration_test(task.labels, task.scores, **options)
+    found = {"name": "resampling test of the calibration error", **result._asdict()}
+    return {
+        **found,
+        "smallest_pvalue": 1 / (n_resamples + 1),
+        "rejects": result.pvalue < SIGNIFICANCE_LEVEL,
+    }
+
+
+def bin_rows(task):
+    """Return the bins of the reliability diagram as rows of a table."""
+    bins = reliability_curve(
+        task.labels, task.scores, binning=REPORT_BINNING, **task.given
+    )
+    low, high = bins.interval(CONFIDENCE_LEVEL)
+    means = {
+        "mean_score": bins.mean_score,
+        "event_frequency": bins.event_frequency,
+        "low": low,
+        "high": high,
+    }
+    return records(
+        {"from": bins.edges[:-1], "to": bins.edges[1:], **means, "weight": bins.weight}
+    )
