@@ -473,8 +473,7 @@ class Judge:
         return self.truth.gain > 1e-6
 
     def _samples_needed(self, words, text):
-        # `benchmarks.report_advice --needed` fits maps to so many rows.
-        return None
+        return None  # a range over folds
 
     # The sections.
 
@@ -709,8 +708,9 @@ def main(arguments=None):
     parser.add_argument("--only", default="", help="worlds whose name contains this")
     parser.add_argument("--rows", type=int, nargs="*", default=list(SIZES))
     parser.add_argument("--again", action="store_true", help="also what the file has")
+    parser.add_argument("--output", type=Path, default=FILE)
     given = parser.parse_args(arguments)
-    rows = read() if FILE.exists() else []
+    rows = read(given.output) if given.output.exists() else []
     for n in given.rows:
         for name in (*WORLDS, *CLASS_WORLDS):
             is_known = any(row[1:3] == (name, n) for row in rows)
@@ -719,7 +719,7 @@ def main(arguments=None):
             rows = [row for row in rows if row[1:3] != (name, n)]
             rows += simulated(name, n, SIZES[n])
             rows.sort(key=lambda row: (row[2], row[1], row[0]))
-            with FILE.open("w", newline="", encoding="utf-8") as file:
+            with given.output.open("w", newline="", encoding="utf-8") as file:
                 out = csv.writer(file, lineterminator="\n")
                 out.writerow("sentence world rows tables true false open".split())
                 out.writerows(rows)

@@ -46,7 +46,9 @@ def evidence(words, first):
     any_segment_off = any(verdict.is_off for _, verdict, _ in words.segments)
     if bias.is_off and not (test["rejects"] or any_segment_off or model["changes"]):
         claims.append(claim("nothing but the shift"))
-    if bias.is_off and error.estimate < abs(bias.estimate):
+    # After a change the bias that the headline has is another one.
+    _, since = words.overall
+    if bias.is_off and since is None and error.estimate < abs(bias.estimate):
         claims.append(claim("below the bias"))
     confidence = words.over_confidence
     if not words.is_of_classes and not bias.is_off and confidence.is_off:
