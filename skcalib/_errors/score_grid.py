@@ -62,18 +62,21 @@ class ScoreGrid(NamedTuple):
         n_points = self.n_cells + 1
         for rows in row_blocks(len(scores), at_least=2 * self.n_cells):
             cell, share = self.shares(scores[rows])
-            totals = []
-            totals_above = []
-            for mass in masses(rows):
-                totals.append(_summed(cell, mass, n_points))
-                totals_above.append(_summed(cell, mass * share, n_points))
-            below = below + np.stack(totals)
-            above = above + np.stack(totals_above)
+            of_rows = list(masses(rows))
+            below = below + _stacked_sums(cell, of_rows, n_points)
+            # one product at a time: the memory of the last one serves the next
+            shared = (mass * share for mass in of_rows)
+            above = above + _stacked_sums(cell, shared, n_points)
         # A row gives `share` of its mass to the point above its cell, the rest to the
         # one below.
         below -= above
         below[:, 1:] += above[:, :-1]
         return below
+
+
+def _stacked_sums(cell, arrays, n_cells):
+    """Return the sums of several arrays of values by cell, (n_arrays, n_cells)."""
+    return np.stack([_summed(cell, values, n_cells) for values in arrays])
 
 
 def _summed(cell, values, n_cells):
