@@ -510,8 +510,8 @@ MUTATIONS = [
     ),
     (
         "_input/groups.py",
-        "ordered[-(-np.arange(1, max_bins) * len(ordered) // max_bins) - 1]",
-        "ordered[np.arange(1, max_bins) * len(ordered) // max_bins]",
+        "np.minimum(ordered[n_rows - 1], second_largest)",
+        "np.minimum(ordered[n_rows], second_largest)",
         "named_groups by_group",
     ),
     (
