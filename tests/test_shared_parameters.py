@@ -14,40 +14,44 @@ from _signatures import public_modules
 # wherever it has that default. A parameter that is required has no default.
 OTHER_DEFAULTS = {
     "alpha": {
-        "None": ["None is 1 with smoothed targets"],
-        "1.0": ["It is not learned from the rows"],
+        "None": ["1 with smoothed targets"],
+        "1.0": ["It is not learned"],
     },
-    "bandwidth": {"'median'": ["the median distance of the rows"]},
+    "bandwidth": {"'median'": ["is the median distance"]},
     "confidence_level": {
-        "0.95": ["what reports of prediction models have"],
-        "0.99": ["a monitor runs for long"],
-        "None": ["that of the recalibrator", "the constructor's", "that of `monitor`"],
+        "0.95": ["0.95 is usual in reports"],
+        "0.99": ["a monitor runs for a long time"],
+        "None": [
+            "the level of the recalibrator",
+            "the constructor's",
+            "that of `monitor`",
+        ],
     },
-    "cv": {"None": ["None is 5 stratified folds"]},
+    "cv": {"None": ["5 stratified folds"]},
     "groups": {
         "'predicted_class'": [
-            "The group of each row",
-            "Where the groups come from",
+            "The group of each sample",
+            "Source of the groups",
         ]
     },
     "interval": {
         "'theorem'": ["known before any label"],
         "'clopper_pearson'": [
             "never the wider of the two",
-            "known from the counts alone",
+            "depends only on the counts",
             "known before any label",
             "Kind of the interval",
         ],
     },
     "kind": {
         "'heatmap'": ["A cell for each estimator"],
-        "'binary'": ["the labels of the axes"],
-        "'marginal'": ["hare of the rows"],
+        "'binary'": ["Type of event"],
+        "'marginal'": ["hare of the samples"],
     },
     "max_bins": {"8": ["parts of a column"]},
     "method": {
         "'resampling'": ["draws labels from the scores themselves"],
-        "'plugin'": ["how the papers define Max-ECE"],
+        "'plugin'": ["published definition of Max-ECE"],
     },
     "metric": {"'auto'": ["The error in the title"]},
     "metrics": {
@@ -55,17 +59,21 @@ OTHER_DEFAULTS = {
         "('accuracy', 'event_frequency', 'log_loss', 'brier_score')": ['Also "precis'],
     },
     "min_group_size": {"50": ["use the pooled fit, or are merged"]},
-    "multiclass": {"'ovr'": ["each against the rest, or the confidence"]},
+    "multiclass": {"'ovr'": ["each class against the rest"]},
     "n_bins": {
         "15": ["Number of bins, or a rule for it"],
-        "(2, 4, 8, 16, 32, 64)": ["where `metrics` is None"],
+        "(2, 4, 8, 16, 32, 64)": ["if `metrics` is None"],
     },
     "n_resamples": {
-        "199": ["few, since"],
-        "999": ["there are 1,000", "as many as `calibration_test` draws"],
+        "199": ["It is small because"],
+        "999": [
+            "smallest p-value",
+            "smallest possible p-value",
+            "the same as in `calibration_test`",
+        ],
     },
-    "n_samples": {"None": ["whose guarantee is then drawn"]},
-    "n_simulations": {"200": ["few, since each cell"]},
+    "n_samples": {"None": ["whose guarantee is then also drawn"]},
+    "n_simulations": {"200": ["It is small because"]},
     "n_standard_errors": {"1.0": ["plus this many standard errors"]},
     "name": {"'calibrate'": ["Name of the function"]},
     "norm": {
@@ -75,13 +83,13 @@ OTHER_DEFAULTS = {
             "see `skcalib.metrics.calibration_error`",
         ]
     },
-    "reference": {"None": ["None is the first"]},
-    "simultaneous": {"True": ["all intervals cover at once"]},
-    "statistics": {"None": ["Sums per bin"]},
+    "reference": {"None": ["None means the first"]},
+    "simultaneous": {"True": ["all intervals cover simultaneously"]},
+    "statistics": {"None": ["Bin sums"]},
     "target": {"0.05": ["at most this share of errors"]},
-    "threshold": {"0.5": ["Score from which on the event is predicted"]},
-    "train_prior": {"'balanced'": ["There are no labels to count"]},
-    "weight_type": {"None": ["None takes what `reliability_curve` was told"]},
+    "threshold": {"0.5": ["which the event is predicted"]},
+    "train_prior": {"'balanced'": ["there are no labels"]},
+    "weight_type": {"None": ["given to `reliability_curve`"]},
 }
 # Parameters that some names take by position and others by keyword alone: what comes
 # first in one is an option of another. All others are the one or the other everywhere.

@@ -147,8 +147,8 @@ def calibration_by_cluster(
         independent given the cluster. More than 30 distinct non-integer floats are
         treated as measurements and rejected.
     confidence_level : float, default=0.95
-        Coverage of each interval, in (0, 1); 0.95 is what reports of prediction models
-        have.
+        Coverage of each interval, in (0, 1); 0.95 is usual in reports on prediction
+        models.
     sample_weight : array-like of shape (n,), default=None
         Weights, which count as repeated samples.
     pos_label : int, float, bool or str, default=None

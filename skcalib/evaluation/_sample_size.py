@@ -112,8 +112,8 @@ def validation_sample_size(
         Desired width of the interval of the standardised net benefit, which is 1 for a
         perfect model.
     confidence_level : float, default=0.95
-        Coverage of each interval, in (0, 1); 0.95 is what reports of prediction models
-        have.
+        Coverage of each interval, in (0, 1); 0.95 is usual in reports on prediction
+        models.
 
     Returns
     -------
