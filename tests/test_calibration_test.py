@@ -17,7 +17,7 @@ from skcalib._cells.cells import Cells
 from skcalib._cells.reductions import BinaryTask
 from skcalib._inference.closed_form import maximum_pvalue, range_pvalue
 from skcalib._inference.count_draws import ClusterDraws, RowsInCells
-from skcalib.binning import EqualWidth, UniqueScores
+from skcalib.binning import EqualMass, EqualWidth, UniqueScores
 from skcalib.metrics import (
     calibration_error,
     calibration_test,
@@ -281,6 +281,29 @@ def test_dependent_draws_have_the_scores_as_margins_and_the_squares_of_the_clust
     observed = np.sum(np.bincount(clusters, labels - scores) ** 2) * 40 / 39
     assert np.mean(squares) == pytest.approx(observed, rel=0.06)
     assert np.std(drawn @ cells.weight) == pytest.approx(np.std(totals), rel=0.06)
+
+
+@pytest.mark.parametrize("frequency", [0.0, 0.03, 0.4, 0.9, 1.0])
+def test_dependent_draws_of_a_bin_with_scores_of_0_and_1_have_its_frequency(frequency):
+    """Scores that are clipped at 0 or 1 leave their shift to the others of the bin."""
+    scores = np.tile([0.0, 0.1, 0.5, 0.95, 1.0], 60)
+    labels = np.arange(300) % 3 == 0
+    cells = Cells.of_bins(BinaryTask(scores, labels, None).statistics(EqualMass(1)))
+    rows = RowsInCells(
+        np.zeros((300, 1), dtype=int), scores[:, None], labels[:, None], None
+    )
+    draws = ClusterDraws(
+        cells,
+        rows,
+        cells.deviation,
+        np.arange(300) // 5,
+        2000,
+        np.random.RandomState(0),
+    )
+    drawn = np.concatenate(list(draws(np.array([frequency]), 1)))
+    assert drawn.mean() == pytest.approx(frequency, abs=0.005)
+    if frequency in (0, 1):
+        assert drawn == pytest.approx(frequency, abs=1e-12)
 
 
 def test_few_events_in_clusters_warn():

@@ -367,6 +367,25 @@ def test_few_rows_and_extreme_scores(metric, labels, scores):
     assert 0 <= found.low <= found.high <= 1
 
 
+@pytest.mark.filterwarnings("ignore:clusters=")
+def test_events_alone_in_clusters_leave_an_interval_a_width():
+    """Rows of score 0 among the others of a bin can be events where the bin is off."""
+    scores = np.tile([0.0, 0.1, 0.5, 0.9], 7)
+    found = calibration_error_interval(
+        np.ones(28, dtype=int),
+        scores,
+        norm=1,
+        method="plugin",
+        binning=EqualMass(2),
+        clusters=np.arange(28) // 4,
+        labels=[0, 1],
+        n_resamples=99,
+        random_state=0,
+    )
+    assert found.estimate == pytest.approx(1 - scores.mean())
+    assert found.low < found.estimate - 0.02
+
+
 def test_segments_are_not_clusters():
     labels, scores = sample(300)
     subject = np.arange(300) % 5

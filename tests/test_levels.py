@@ -29,6 +29,7 @@ from benchmarks.levels.search import (
 )
 from benchmarks.levels.shapes import SHAPES, Sample
 from benchmarks.levels.summary import SUMMARY
+from benchmarks.levels.widths import CHECKS, faults
 from skcalib import ScalingBinning
 from skcalib.binning import EqualMass
 from skcalib.decisions import certified_routing, certified_threshold
@@ -167,6 +168,13 @@ def test_worlds_that_were_found_are_shapes(tmp_path, monkeypatch):
     assert 0 <= row.measured <= 1
     del SHAPES[promise.shapes[0]]
     assert json.loads((tmp_path / "worlds.jsonl").read_text())["world"] == world
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CHECKS)
+def test_intervals_of_small_tables_have_a_width(name):
+    """10,000 tables of each: ``python -m benchmarks.levels.widths``."""
+    assert [fault for _, fault, _ in faults(name, 150, seed=1)] == []
 
 
 ROWS = read_rows(ROOT / "benchmarks/levels/rows.jsonl")

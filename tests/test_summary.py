@@ -409,6 +409,23 @@ def test_no_interval_of_zero_width():
                 assert low <= estimate <= high
 
 
+def test_weights_do_not_make_two_classes_of_one():
+    """The weighted mean of labels of 1 is not always 1 in floats."""
+    weight = np.array([1.933, 0.268, 0.757, 2.603, 11.098, 0.75, 6.073, 7.325, 3.237])
+    for factor in (1, 1 / 3, 0.7, 1.1):
+        found = calibration_summary(
+            np.ones(9, dtype=int),
+            np.full(9, 0.99),
+            sample_weight=factor * weight,
+            weight_type="importance",
+            labels=[0, 1],
+            **QUICK,
+        )
+        assert np.isnan(found.auc.estimate)
+        assert np.isnan(found.scaled_brier_score.estimate)
+        assert "class" in found.reasons["auc"]
+
+
 def test_numbers_of_val_prob():
     """Six rows, with the logistic regression by R: slope 1.7415, U:Chi-sq .38903,
     U:p .8232; the likelihood ratio of the probabilities themselves is that of

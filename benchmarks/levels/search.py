@@ -124,10 +124,14 @@ class Family(NamedTuple):
 def _scores(world, rng, n, share):
     """Return scores in two modes, and whether each is of the high one."""
     is_high = rng.random(n) < share
+    return _scores_of_modes(world, rng, is_high), is_high
+
+
+def _scores_of_modes(world, rng, is_high):
     center = expit(np.where(is_high, world["high mode"], world["low mode"]))
     size = world["concentration"]
     scores = rng.beta(center * size, (1 - center) * size)
-    return np.clip(scores, 1e-6, 1 - 1e-6), is_high
+    return np.clip(scores, 1e-6, 1 - 1e-6)
 
 
 def _truth(world, scores):
@@ -159,6 +163,35 @@ def _population(items):
     return scores, _truth(world, scores)
 
 
+def _in_clusters(world, rng):
+    """Rows in clusters of unequal size, which share the mode of their scores and a part
+    of what decides their labels.
+    """
+    code = _cluster_codes(world)
+    n = len(code)
+    n_clusters = code[-1] + 1
+    rho = world["correlation"]
+    mode, chance = (
+        ndtr(
+            np.sqrt(rho) * rng.normal(size=n_clusters)[code]
+            + np.sqrt(1 - rho) * rng.normal(size=n)
+        )
+        for _ in range(2)
+    )
+    is_high = mode < world["share of high"]
+    scores = _scores_of_modes(world, rng, is_high)
+    population = partial(_population, tuple(world.items()))
+    return Sample(scores, scores, chance < scores, clusters=code, population=population)
+
+
+def _cluster_codes(world):
+    n_large = round(world["large clusters"])
+    n_small = round(world["small clusters"])
+    sizes = [round(world["size of large"])] * n_large
+    sizes += [max(round(world["size of small"]), 1)] * n_small
+    return np.repeat(np.arange(len(sizes)), sizes)
+
+
 def _two_samples(world, rng):
     """The rows before, and as many after, of which other shares are high."""
     n = round(world["n"])
@@ -171,15 +204,11 @@ def _two_samples(world, rng):
 
 def _two_models(world, rng):
     """Two equally good models of rows in clusters of unequal size."""
-    n_small = round(world["small clusters"])
-    n_large = round(world["large clusters"])
-    sizes = [round(world["size of large"])] * n_large
-    sizes += [max(round(world["size of small"]), 1)] * n_small
-    code = np.repeat(np.arange(len(sizes)), sizes)
+    code = _cluster_codes(world)
     n = len(code)
     first, second, noise = rng.normal(size=(3, n))
     # Rows of a cluster share what the second model knows, or what the first does.
-    shared = rng.normal(size=(2, len(sizes)))
+    shared = rng.normal(size=(2, code[-1] + 1))
     rho = world["correlation"]
     first = np.sqrt(rho) * shared[0][code] + np.sqrt(1 - rho) * first
     second = np.sqrt(rho) * shared[1][code] + np.sqrt(1 - rho) * second
@@ -257,15 +286,34 @@ def _shift_holds(world, sample, seed):
     return not (shift.low > 0 or shift.high < 0)
 
 
+@lru_cache(maxsize=64)
+def _true_net_benefit(items, threshold):
+    """Return the mean over the rows of both modes, which weights may count unequally.
+
+    The noise of weights has the same mean everywhere, so that it cancels.
+    """
+    world = dict(items)
+    rng = np.random.default_rng(12345)
+    scores, is_high = _scores(world, rng, _POPULATION, world["share of high"])
+    truth = _truth(world, scores)
+    weight = np.where(is_high, world.get("weight of high", 1.0), 1.0)
+    price = threshold / (1 - threshold)
+    gain = (scores >= threshold) * (truth - (1 - truth) * price)
+    return np.average(gain, weights=weight)
+
+
 def _net_benefit_holds(world, sample, seed):
     threshold = float(expit(world["threshold"]))
-    price = threshold / (1 - threshold)
-    scores, truth = sample.population()
-    treated = scores >= threshold
-    true_value = np.mean(treated * (truth - (1 - truth) * price))
     found = net_benefit(
-        sample.labels, sample.scores, thresholds=[threshold], labels=[0, 1]
+        sample.labels,
+        sample.scores,
+        thresholds=[threshold],
+        labels=[0, 1],
+        sample_weight=sample.sample_weight,
+        weight_type="frequency" if sample.sample_weight is None else "importance",
+        clusters=sample.clusters,
     )
+    true_value = _true_net_benefit(tuple(world.items()), threshold)
     # No limits are no promise.
     is_outside = (found.low[0] > true_value) | (found.high[0] < true_value)
     return not is_outside
@@ -366,6 +414,22 @@ FAMILIES = [
         0.9,
         (*_MIXTURE, "threshold"),
         _mixture,
+        _net_benefit_holds,
+    ),
+    Family(
+        "net benefit with weights of the score",
+        "coverage",
+        0.9,
+        (*_WEIGHTED, "threshold"),
+        _mixture,
+        _net_benefit_holds,
+    ),
+    Family(
+        "net benefit in clusters at a threshold",
+        "coverage",
+        0.9,
+        (*_MIXTURE[1:], *_CLUSTERS, "threshold"),
+        _in_clusters,
         _net_benefit_holds,
     ),
     *(

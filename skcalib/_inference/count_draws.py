@@ -424,10 +424,11 @@ class ClusterDraws:
         n_tasks = self._scores.shape[1]
         # Each row's scores, shifted by what their cells' frequencies differ from the
         # scores.
-        least = 0 if n_tasks == 1 else _LEAST
-        shift = (frequency - self._mean_score)[self._cell]
-        probability = np.clip(self._scores + shift, least, 1)
-        if n_tasks > 1:
+        shift = frequency - self._mean_score
+        if n_tasks == 1:
+            probability = self._shifted(frequency, shift)
+        else:
+            probability = np.clip(self._scores + shift[self._cell], _LEAST, 1)
             # Rows that are scaled to sum to 1 no longer have the frequencies as means
             # of the cells: fit both in turn.
             for _ in range(_ROUNDS):
@@ -451,6 +452,26 @@ class ClusterDraws:
             # (rows and tasks, draws)
             columns = labels.reshape(len(labels), -1).T.astype(np.float64)
             yield (self._means @ columns).T
+
+    def _shifted(self, frequency, shift):
+        """Return the scores, shifted in each cell so that they have these means.
+
+        Scores beyond 0 or 1 are clipped, and the others of the cell go as much farther.
+        The mean is concave (upwards) or convex in the shift, so that Newton's steps do
+        not overshoot.
+        """
+        # The ends are reached by all rows, not in the limit.
+        shift = np.where(frequency >= 1, 1.0, np.where(frequency <= 0, -1.0, shift))
+        for _ in range(_ROUNDS):
+            probability = np.clip(self._scores + shift[self._cell], 0, 1)
+            gap = frequency - self._means @ probability.ravel()
+            if np.abs(gap).max() < _LEAST:
+                break
+            upwards = gap[self._cell] > 0
+            has_room = np.where(upwards, probability < 1, probability > 0)
+            room = self._means @ has_room.ravel().astype(np.float64)
+            shift = shift + np.divide(gap, room, out=np.zeros_like(gap), where=room > 0)
+        return probability
 
     def _latent(self, k):
         """Return normal deviates (n_draws, n_rows) of a block, correlated within

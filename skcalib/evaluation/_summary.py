@@ -538,6 +538,13 @@ class SummaryRows(NamedTuple):
         """Whether rows are independent and weights count them."""
         return self.cluster is None and not self.is_importance
 
+    @property
+    def is_one_class(self):
+        """Whether all labels are equal: their weighted mean is 1 only up to
+        rounding.
+        """
+        return bool(self.labels.min() == self.labels.max())
+
     def at(self, chosen):
         """Return the chosen rows."""
         cluster = self.cluster
@@ -584,7 +591,7 @@ def _observed_expected(rows):
     ratio = events / expected
     residual = rows.labels - ratio * rows.scores
     effect, reason = rows.influence(residual).design_effect(rows.level)
-    if rows.cluster is not None and events in (0, 1):
+    if rows.cluster is not None and rows.is_one_class:
         reason = ONE_CLASS_IN_CLUSTERS
     if reason:
         return IntervalEstimate(ratio, np.nan, np.nan, reason=reason)
@@ -612,9 +619,9 @@ def _brier_score(rows):
 
 def _scaled_brier_score(rows):
     """Return 1 - Brier / (f (1 - f)), f the event frequency, with its interval."""
-    frequency = rows.mean(rows.labels)
-    if not 0 < frequency < 1:
+    if rows.is_one_class:
         return _ONE_CLASS
+    frequency = rows.mean(rows.labels)
     loss = (rows.scores - rows.labels) ** 2
     brier = rows.mean(loss)
     spread = frequency * (1 - frequency)
@@ -633,7 +640,7 @@ def _auc(rows):
     """Return the area under the ROC curve: Newcombe's interval, or DeLong's on the
     scale of log-odds with weights of importance and clusters.
     """
-    if not 0 < rows.mean(rows.labels) < 1:
+    if rows.is_one_class:
         return _ONE_CLASS
     area, influence = _area_and_influence(rows.scores, rows.labels == 1, rows.weight)
     error, degrees, reason = rows.influence(influence).spread()
