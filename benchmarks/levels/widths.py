@@ -45,38 +45,30 @@ class Table(NamedTuple):
 def random_table(rng, fewest=1, most=30):
     """Return a table whose scores, labels, weights and clusters are of a random kind."""
     n = int(rng.integers(fewest, most + 1))
-    kinds = (
-        lambda: rng.choice([0.01, 0.2, 0.5, 0.99], n),
-        lambda: rng.choice([0.0, 0.1, 0.5, 0.9, 1.0], n),
-        lambda: np.full(n, rng.choice([0.0, 0.01, 0.5, 0.99, 1.0])),
-        lambda: rng.random(n),
-        lambda: rng.beta(0.2, 0.2, n),
-    )
-    scores = kinds[rng.integers(len(kinds))]()
-    labels = (
-        lambda: rng.integers(0, 2, n),
-        lambda: np.zeros(n, dtype=int),
-        lambda: np.ones(n, dtype=int),
-        lambda: (scores >= 0.5).astype(int),
-        lambda: (rng.random(n) < scores).astype(int),
-    )
-    weights = (
-        lambda: (None, "frequency"),
-        lambda: (None, "frequency"),
-        lambda: (rng.integers(1, 4, n).astype(float), "frequency"),
-        lambda: (np.exp(rng.normal(size=n)), "importance"),
-    )
-    weight, weight_type = weights[rng.integers(len(weights))]()
+    scores = [
+        rng.choice([0.01, 0.2, 0.5, 0.99], n),
+        rng.choice([0.0, 0.1, 0.5, 0.9, 1.0], n),
+        np.full(n, rng.choice([0.0, 0.01, 0.5, 0.99, 1.0])),
+        rng.random(n),
+        rng.beta(0.2, 0.2, n),
+    ][rng.integers(5)]
+    labels = [
+        rng.integers(0, 2, n),
+        np.zeros(n, dtype=int),
+        np.ones(n, dtype=int),
+        (scores >= 0.5).astype(int),
+        (rng.random(n) < scores).astype(int),
+    ][rng.integers(5)]
+    weight, weight_type = [
+        (None, "frequency"),
+        (None, "frequency"),
+        (rng.integers(1, 4, n).astype(float), "frequency"),
+        (np.exp(rng.normal(size=n)), "importance"),
+    ][rng.integers(4)]
     clusters = None
     if n >= 4 and rng.random() < 0.3:
         clusters = np.arange(n) // int(rng.integers(1, n // 2 + 1))
-    return Table(
-        scores,
-        labels[rng.integers(len(labels))](),
-        weight,
-        weight_type,
-        clusters,
-    )
+    return Table(scores, labels, weight, weight_type, clusters)
 
 
 def _of(table):
