@@ -17,6 +17,7 @@ from benchmarks.levels.__main__ import main, measure
 from benchmarks.levels.decisions import BANDS, BROKEN
 from benchmarks.levels.hard import HARD
 from benchmarks.levels.page import Row, read_rows, reason_of, with_tables
+from benchmarks.levels.performance import PERFORMANCE
 from benchmarks.levels.promises import INTERVALS, TESTS, Promise, without_noise
 from benchmarks.levels.search import (
     FAMILIES,
@@ -227,7 +228,7 @@ def test_data_that_broke_a_promise_have_rows():
 def _every_promise():
     found = [promise for promises in FOUND.values() for promise in promises]
     hard = [promise for promises in HARD.values() for promise in promises]
-    return INTERVALS + BANDS + SUMMARY + TESTS + BROKEN + hard + found
+    return INTERVALS + BANDS + SUMMARY + PERFORMANCE + TESTS + BROKEN + hard + found
 
 
 def _share(promise, shape):

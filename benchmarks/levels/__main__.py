@@ -17,6 +17,7 @@ from benchmarks.levels.decisions import BANDS, BROKEN
 from benchmarks.levels.hard import HARD
 from benchmarks.levels.page import Row, read_rows, with_tables
 from benchmarks.levels.peers import peer_promises
+from benchmarks.levels.performance import PERFORMANCE
 from benchmarks.levels.promises import INTERVALS, TESTS
 from benchmarks.levels.search import FOUND, run
 from benchmarks.levels.shapes import SHAPES
@@ -90,6 +91,7 @@ def main(argv=None):
         "coverage": INTERVALS
         + BANDS
         + SUMMARY
+        + PERFORMANCE
         + HARD["coverage"]
         + FOUND["coverage"]
         + intervals,

@@ -488,8 +488,19 @@ SHAPES |= {
     "Beta(1, 999), calibrated, 1,000 rows": of_shape(
         1000, lambda rng, n: rng.beta(1, 999, n)
     ),
-    "Beta(.5, 5), events at 1/11, 500 rows": of_shape(
-        500, lambda rng, n: rng.beta(0.5, 5, n), lambda s: np.full(len(s), 1 / 11)
+    **{
+        f"Beta(.5, 5), events at 1/11, {n} rows": of_shape(
+            n, lambda rng, n: rng.beta(0.5, 5, n), lambda s: np.full(len(s), 1 / 11)
+        )
+        for n in (200, 500)
+    },
+    "Beta(1, 19), events at .05, 400 rows": of_shape(
+        400, lambda rng, n: rng.beta(1, 19, n), lambda s: np.full(len(s), 0.05)
+    ),
+    "log-odds 2.5 times too large, 250 rows": of_shape(
+        250,
+        lambda rng, n: expit(3 * rng.normal(size=n)),
+        lambda s: expit(0.4 * logit(s)),
     ),
 }
 _NUMBERS = {
@@ -501,7 +512,12 @@ _NUMBERS = {
         "constant .99, 100 rows",
         "Beta(1, 999), calibrated, 1,000 rows",
     ),
-    "intercept": ("Beta(.5, 5), events at 1/11, 500 rows",),
+    "intercept": (
+        "Beta(.5, 5), events at 1/11, 500 rows",
+        "Beta(.5, 5), events at 1/11, 200 rows",
+        "Beta(1, 19), events at .05, 400 rows",
+        "log-odds 2.5 times too large, 250 rows",
+    ),
 }
 for _name, _shapes in _NUMBERS.items():
     _words = f"summary: {_name.replace('_', ' ')}"
@@ -511,16 +527,16 @@ for _name, _shapes in _NUMBERS.items():
 # --- Two samples ----------------------------------------------------------------------
 
 
-def _two_groups(before, after):
-    """Scores near 0 and near 1, of which the upper are too high by .5 in both samples;
-    the shares of these change.
+def _two_groups(before, after, n=300):
+    """Scores near 0 and near 1, of which the upper are too high by .5 in both samples
+    of n rows; the shares of these change.
     """
 
     def sample(rng):
-        is_high = rng.random(600) < np.repeat([before, after], 300)
-        scores = np.where(is_high, rng.beta(150, 2, 600), rng.beta(2, 150, 600))
+        is_high = rng.random(2 * n) < np.repeat([before, after], n)
+        scores = np.where(is_high, rng.beta(150, 2, 2 * n), rng.beta(2, 150, 2 * n))
         truth = scores - 0.5 * is_high
-        return Sample(scores, truth, rng.random(600) < truth)
+        return Sample(scores, truth, rng.random(2 * n) < truth)
 
     return sample
 
@@ -557,10 +573,18 @@ def _covers_no_shift(sample, seed):
 
 _SHARES = tuple(
     f"two groups, the upper too high, shares {name}"
-    for name in (".10 to .88", ".95 to .05")
+    for name in (".10 to .88", ".95 to .05", ".95 to .05, 150 + 150 rows")
 )
 SHAPES |= dict(
-    zip(_SHARES, (_two_groups(0.1, 0.88), _two_groups(0.95, 0.05)), strict=True)
+    zip(
+        _SHARES,
+        (
+            _two_groups(0.1, 0.88),
+            _two_groups(0.95, 0.05),
+            _two_groups(0.95, 0.05, n=150),
+        ),
+        strict=True,
+    )
 )
 
 

@@ -81,6 +81,17 @@ _REASONS = [
     ),
     ("^(shift|change).*unequal", "one of the two samples consists of two clusters"),
     (
+        "^estimated .*(another mix of features$|known twice as early)",
+        (
+            "the event frequency at a score has changed, or labels are not missing at"
+            " random: what is assumed does not hold"
+        ),
+    ),
+    (
+        "^estimated .*few of both",
+        "200 labelled samples: the curve of the bins is not known well",
+    ),
+    (
         "^recalibration gain, .*1 % events",
         "ten events: gains of the rows are skewed; its docstring says so",
     ),
@@ -114,6 +125,7 @@ _FAMILIES = [  # name, kind, and expression of "promise, shape", the first that 
         "^(calibration slope|summary|recalibration gain)",
     ),
     ("net benefit", "coverage", "net benefit"),
+    ("performance without labels", "coverage", "^estimated"),
     ("tests by resampling", "size", "^resampled"),
     (
         "tests in closed form",

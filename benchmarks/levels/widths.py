@@ -43,7 +43,7 @@ class Table(NamedTuple):
 
 
 def random_table(rng, fewest=1, most=30):
-    """Return a table whose scores, labels, weights and clusters are of a random kind."""
+    """Return a table with a random kind of scores, labels, weights and clusters."""
     n = int(rng.integers(fewest, most + 1))
     scores = [
         rng.choice([0.01, 0.2, 0.5, 0.99], n),
