@@ -334,6 +334,50 @@ def test_figures_of_rows_in_time_are_those_of_the_rows():
     assert f"as clusters, they reject {100 * blocks.measured:.0f} %" in guide
 
 
+def test_figures_without_labels_are_those_of_the_rows():
+    page = " ".join((ROOT / "doc/after_release.md").read_text().split())
+    rows = [row for row in ROWS.values() if row.promise.startswith("estimated")]
+    known = [row for row in rows if row.shape.endswith("200 labels known")]
+    mix = [row for row in rows if row.shape.endswith("another mix of features")]
+    early = [row for row in rows if row.shape.endswith("twice as early")]
+    right = [row for row in rows if row not in known + mix + early]
+    assert len(right) == 4 * 9
+    assert f"covered {_span(right)} % ({{doc}}`levels`); coverage was lowest" in page
+    assert "lowest with 300 labelled samples" in page
+    assert min(right, key=lambda row: row.measured).shape.endswith("few labelled")
+    assert max(row.measured for row in mix) < 0.01
+    assert "covered the true value in less than 1 % of the runs" in page
+    assert f"2,000 new samples, they covered {_span(known)} %" in page
+    assert f"twice as early, a 90 % interval covered {_span(early)} %" in page
+
+
+def test_figures_of_the_changelog_are_those_of_the_rows():
+    changes = " ".join((ROOT / "CHANGELOG.md").read_text().split())
+    area = ROWS["summary: auc", "3 events, 997 others, area .99"].measured
+    assert f"covered .39 of .95, and covers .{100 * area:.0f})" in changes
+    high = ROWS["net benefit at .95", "uniform, calibrated, 500 rows"].measured
+    assert f"covered .59, and covers .{100 * high:.0f})" in changes
+
+
+def test_figures_of_families_of_groups_are_those_of_the_page():
+    guide = " ".join((ROOT / "doc/which_groups.md").read_text().split())
+    page = (ROOT / "doc/levels.md").read_text()
+    table = page.split("## Families of groups")[1].split("##")[0]
+    holm, exact = np.array(
+        re.findall(r"\| (\.\d+) \| (\.\d+) \|$", table, re.M), dtype=float
+    ).T
+    low, high = f"{100 * holm.min():.0f}", f"{100 * holm.max():.0f}"
+    assert f"is cautious if groups are small: {low} to {high} % of cases" in guide
+    assert exact.min() > 0.045
+    assert "and is close to 5 %" in guide
+
+
+def _span(rows):
+    shares = [row.measured for row in rows]
+    low, high = (f"{100 * end(shares):.0f}" for end in (min, max))
+    return low if low == high else f"{low} to {high}"
+
+
 def test_figures_of_a_verified_model_are_those_of_the_rows():
     text = " ".join(ScalingBinning.verify.__doc__.split())
     shares = [

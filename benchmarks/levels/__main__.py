@@ -8,6 +8,7 @@ import re
 import sys
 import warnings
 from dataclasses import asdict
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -179,7 +180,8 @@ def measure(kind, promise, shape, runs):
         error,
         runs,
         verdict,
-        *accepted,
+        *(accepted or [None]),
+        date=date.today().isoformat(),
     )
 
 

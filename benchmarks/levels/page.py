@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from dataclasses import dataclass
 
 __all__ = ["Row", "read_rows", "reason_of", "with_tables"]
@@ -21,6 +22,7 @@ class Row:
     test rejects, or the share of samples whose certified threshold breaks its promise
     on new rows; `accepted` is then the mean share of new rows at or above it. The
     verdict is "holds" unless the promise is missed by more than two standard errors.
+    `date` is the day of the simulation.
     """
 
     kind: str
@@ -32,6 +34,7 @@ class Row:
     runs: int
     verdict: str
     accepted: float | None = None
+    date: str = ""
 
 
 # Why a promise is missed: the first of these expressions that fits "promise, shape".
@@ -107,7 +110,11 @@ _FAMILIES = [  # name, kind, and expression of "promise, shape", the first that 
         "basic|^naive|without clusters",
     ),
     ("other libraries", "", "^(uncertainty-calibration|MAPIE|MCGrad|statsmodels)"),
-    ("errors with bins", "coverage", "^(l1|l2|ECE, 15 bins,|maximum|worst class)"),
+    (
+        "bins, and errors with bins",
+        "coverage",
+        "^(interval of the|l1|l2|ECE, 15 bins,|maximum|worst class)",
+    ),
     (
         "errors without bins",
         "coverage",
@@ -250,14 +257,16 @@ def _summary(rows):
             held = sum(row.verdict == "holds" for row in some)
             lines.append(
                 f"| {name} | {promised} | {_spread(some)} | {len(some)} | {held} |"
+                f" {_days(some)} |"
             )
     order = lines[2:] + lines[:2]  # what is ours stands first
     text = (
         "An interval is measured by its coverage, a test and a threshold by how often"
-        " they are wrong.\n\n"
+        " they are wrong. Rows\nthat were simulated on an earlier day were simulated"
+        " with the code of that day.\n\n"
     )
     return f"## In ten lines\n\n{text}" + _table(
-        ("what", "promised", "measured", "rows", "hold"), order
+        ("what", "promised", "measured", "rows", "hold", "simulated"), order
     )
 
 
@@ -271,6 +280,14 @@ def _few(shapes, most=3):
 def _spread(rows):
     low, high = (f"{end(row.measured for row in rows):.3f}" for end in (min, max))
     return low if low == high else f"{low} to {high}"
+
+
+def _days(rows):
+    """Return the days on which rows were simulated, with the number of rows of each."""
+    days = Counter(row.date for row in rows if row.date)
+    if len(days) == 1:
+        return next(iter(days))
+    return ", ".join(f"{day} ({days[day]})" for day in sorted(days))
 
 
 def _of_kind(rows, kind):

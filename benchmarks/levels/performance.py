@@ -1,5 +1,5 @@
-"""Promises of `estimated_performance`: its intervals hold the figures that the labels of
-the new samples give, where what it assumes is so, and where it is not.
+"""Promises of `estimated_performance`: its intervals hold the figures that the labels
+of the new samples give, where what it assumes is so, and where it is not.
 """
 
 from functools import partial

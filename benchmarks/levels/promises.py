@@ -183,12 +183,12 @@ def _bias_by_group(sample, seed):
     truth = np.array(
         [np.mean((sample.scores - sample.truth)[groups == group]) for group in range(5)]
     )
-    return float(
-        np.mean(
-            (np.asarray(table.bias_low) <= truth)
-            & (truth <= np.asarray(table.bias_high))
-        )
-    )
+    low = np.asarray(table.bias_low)
+    has_limits = ~np.isnan(low)
+    if not has_limits.any():
+        return np.nan  # no limits, which is said
+    held = (low <= truth) & (truth <= np.asarray(table.bias_high))
+    return float(np.mean(held[has_limits]))
 
 
 def _change(sample, seed):
@@ -219,6 +219,8 @@ def _change(sample, seed):
 
 def _shift(sample, seed):
     shift = _change(sample, seed).shift
+    if np.isnan(shift.low):
+        return np.nan  # no limits, which is said
     return shift.low <= 0 <= shift.high
 
 
@@ -284,8 +286,8 @@ INTERVALS = [
     Promise("smooth", 0.9, partial(covers, smooth_calibration_error), _SOME),
     Promise("KDE", 0.9, partial(covers, kde_calibration_error), _SOME),
     Promise("neighborhood", 0.9, partial(covers, neighborhood_calibration_error), _SOME),  # noqa: E501
-    Promise("Kolmogorov-Smirnov", 0.9, partial(covers, kolmogorov_smirnov_calibration_error), _SOME + _CLUSTERED),  # noqa: E501
-    Promise("Kuiper", 0.9, partial(covers, kuiper_calibration_error), _SOME),
+    Promise("Kolmogorov-Smirnov error", 0.9, partial(covers, kolmogorov_smirnov_calibration_error), _SOME + _CLUSTERED),  # noqa: E501
+    Promise("Kuiper error", 0.9, partial(covers, kuiper_calibration_error), _SOME),
     Promise("verify, 2 bins", 0.9, partial(_verified, 2), ("s^1.6, n = 200", "s^1.6, n = 1500")),  # noqa: E501
     Promise("verify, 10 bins", 0.9, partial(_verified, 10),
             ("s^1.6, n = 200", "s^1.6, n = 1500", *_CLUSTERED[1:], *_IMPORTANCE)),

@@ -118,9 +118,10 @@ def calibration_slope_intercept(
     Wald intervals from the information, as R's ``glm`` gives them. Where the residuals
     vary more than the fitted probabilities say, the variance is that of the residuals
     (the sandwich): the event frequencies may not follow the fitted line in log-odds
-    then, and the intervals of ``glm`` are too short. With clusters or weights of importance the variance is that of the sums of
-    the score function over the clusters, or rows (the sandwich), with a quantile of
-    Student's distribution; see `skcalib.decisions.net_benefit` for the form. Clusters
+    then, and the intervals of ``glm`` are too short. With clusters or weights of
+    importance the variance is that of the sums of the score function over the clusters,
+    or rows (the sandwich), with a quantile of Student's distribution; see
+    `skcalib.decisions.net_benefit` for the form. Clusters
     that are worth fewer than three of equal size have NaN limits, and `reason` says so.
 
     References
@@ -319,8 +320,7 @@ def _excess_variance(direction, residual, probability, weight):
     the information, and at least 1.
 
     Where the model holds the information is the better estimate, with few events by
-    far. A sandwich that exceeds it by chance alone costs little: 1,500 calibrated
-    samples were covered in .959 by intervals of .95.
+    far. A sandwich that exceeds it by chance alone makes an interval a little longer.
     """
     expected = np.sum(weight * direction**2 * probability * (1 - probability))
     observed = np.sum(weight * direction**2 * residual**2)

@@ -191,7 +191,7 @@ def calibration_test(
     events. At level .05 it rejects 14.7 % of calibrated models with scores from Beta(1,
     999) and n = 1000, and 11.3 % with Beta(1, 19) and n = 200. With a constant score of
     .01 and n = 100 it rejects 7.5 %, and with 20 uniform scores 8.0 %. Spiegelhalter's
-    test rejects 7.5 % with a constant score of .01 and n = 100. Both warn where so few
+    test rejects 8.2 % with a constant score of .01 and n = 100. Both warn where so few
     events or non-events are expected. Prefer the resampling test.
 
     With importance weights w the closed forms take the variance under calibration, the

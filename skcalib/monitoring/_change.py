@@ -686,14 +686,15 @@ def _dependent_draws(rows, n, share, mean, cluster, n_resamples, rng):
     """
     deviation = np.tile(mean, 2)
     legacy = np.random.RandomState(rng.integers(2**32))
-    cells = Cells.of_scores(np.zeros(n.size), n.ravel(), np.zeros(n.size))
-    draws = ClusterDraws(cells, rows, deviation, cluster, n_resamples, legacy)
     cell = rows.cell[:, 0]
-    probability = np.clip(rows.scores[:, 0] + deviation[cell], 0, 1)
-    total = np.bincount(cell, rows.sample_weight * probability, n.size)
-    expected = total / np.maximum(n.ravel(), _NO_SPREAD)
+    count = n.ravel()
+    total = np.bincount(cell, rows.sample_weight * rows.scores[:, 0], n.size)
+    mean_score = total / np.maximum(count, _NO_SPREAD)
+    cells = Cells.of_scores(mean_score, count, np.zeros(n.size))
+    draws = ClusterDraws(cells, rows, deviation, cluster, n_resamples, legacy)
+    frequency = np.where(count > 0, np.clip(mean_score + deviation, 0, 1), 0.0)
     # frequencies less their expectation, by draw, sample and cell
-    drawn = np.concatenate(list(draws(deviation))) - expected
+    drawn = np.concatenate(list(draws(frequency))) - frequency
     drawn = drawn.reshape(n_resamples, *n.shape)
     return share * np.diff(drawn, axis=1)[:, 0]
 
