@@ -184,6 +184,24 @@ def test_what_the_rows_do_not_determine_has_a_reason():
     assert "rows are worth" in few.reason[0]
 
 
+def test_light_rows_do_not_speak_for_heavy_ones():
+    """All 200 heavy rows are events, and 5 of 20 light rows are not. The upper limit of
+    the share of heavy non-events, by Clopper and Pearson, is 1 - .05^(1/200) = .0149;
+    each costs 2 at .5.
+    """
+    labels = np.r_[np.ones(215), np.zeros(5)].astype(int)
+    weight = np.r_[np.full(200, 80.0), np.ones(20)]
+    found = net_benefit(
+        labels,
+        np.full(220, 0.9),
+        thresholds=[0.5],
+        sample_weight=weight,
+        weight_type="importance",
+    )
+    assert found.low[0] == pytest.approx(1 - 2 * 0.0149, abs=0.006)
+    assert found.low[0] < found.net_benefit[0] < found.high[0]
+
+
 def test_no_interval_of_zero_width():
     """10,000 thresholds of random small tables, rows that repeat, few and no events."""
     rng = np.random.default_rng(3)

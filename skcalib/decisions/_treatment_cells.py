@@ -112,6 +112,9 @@ class TreatmentCells(NamedTuple):
         sum w^2 / sum w each, so that n k and n k^2 are the sums of w and w^2. An empty
         cell takes the k of its label. The numbers of samples are divided by the design
         effect of clusters.
+
+        A cell that holds light rows alone could hold a heavy one: beside it stands an
+        empty cell with the k of all rows of its difference, whatever their label.
         """
         weight = self.weight
         squares = self.squares
@@ -123,10 +126,16 @@ class TreatmentCells(NamedTuple):
         np.divide(squares, weight, out=size, where=weight > 0)
         counts = weight / size / design_effect[:, None, None]
         possible = np.broadcast_to(self.possible[:, None], weight.shape)
+        heavy = np.broadcast_to(average[:, None], (len(average), 3)).copy()
+        both_labels = weight.sum(axis=1)
+        np.divide(squares.sum(axis=1), both_labels, out=heavy, where=both_labels > 0)
+        counts = np.concatenate((counts, np.zeros_like(counts)), axis=2)
+        size = np.concatenate((size, np.maximum(size, heavy[:, None])), axis=2)
+        possible = np.concatenate((possible, possible), axis=2)
         if self.is_stratified:
             return self._stratified_limits(counts, size, possible, z, cautious)
-        shape = (len(z), 6)
-        values = self.factor[..., None] * _DIFFERENCE * size
+        shape = (len(z), 12)
+        values = self.factor[..., None] * np.tile(_DIFFERENCE, 2) * size
         base = self.base[:, None] * size
         return score_limits(
             counts.reshape(shape),
@@ -146,7 +155,7 @@ class TreatmentCells(NamedTuple):
             k = size[:, label]
             low, high = score_limits(
                 counts[:, label],
-                _DIFFERENCE * k,
+                np.tile(_DIFFERENCE, 2) * k,
                 k,
                 possible[:, label],
                 z,
