@@ -33,7 +33,7 @@ from benchmarks.levels.summary import SUMMARY
 from benchmarks.levels.widths import CHECKS, faults
 from skcalib import ScalingBinning
 from skcalib.binning import EqualMass
-from skcalib.decisions import certified_routing, certified_threshold
+from skcalib.decisions import certified_routing, certified_threshold, net_benefit
 from skcalib.metrics import (
     calibration_error,
     calibration_error_interval,
@@ -349,6 +349,13 @@ def test_figures_without_labels_are_those_of_the_rows():
     assert "covered the true value in less than 1 % of the runs" in page
     assert f"2,000 new samples, they covered {_span(known)} %" in page
     assert f"twice as early, a 90 % interval covered {_span(early)} %" in page
+
+
+def test_figures_of_net_benefit_in_clusters_are_those_of_the_rows():
+    text = " ".join(net_benefit.__doc__.split())
+    name = "net benefit in clusters at a threshold"
+    worst = min(row.measured for (promise, _), row in ROWS.items() if promise == name)
+    assert f"an interval of .9 covered .{100 * worst:.0f} in a simulation" in text
 
 
 def test_figures_of_the_changelog_are_those_of_the_rows():
