@@ -374,9 +374,9 @@ def test_figures_of_families_of_groups_are_those_of_the_page():
         re.findall(r"\| (\.\d+) \| (\.\d+) \|$", table, re.M), dtype=float
     ).T
     low, high = f"{100 * holm.min():.0f}", f"{100 * holm.max():.0f}"
-    assert f"is cautious if groups are small: {low} to {high} % of cases" in guide
+    assert f"conservative for small groups: {low} to {high} % of cases" in guide
     assert exact.min() > 0.045
-    assert "and is close to 5 %" in guide
+    assert "comes close to 5 %" in guide
 
 
 def _span(rows):

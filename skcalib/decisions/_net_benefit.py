@@ -235,10 +235,10 @@ def net_benefit(
     variance of the clusters' sums (jackknifed, CR3) over that of independent rows, and
     quantiles are Student's with Satterthwaite's degrees of freedom. Clusters that are
     worth fewer than three of equal size give NaN. Few clusters cannot show what happens
-    to one cluster in many: where 16 clusters are worth 4.5 of equal size and one in 29
-    is treated as a whole, an interval of .9 covered .73 in a simulation. The difference of two models is NaN
-    where one of them does better on fewer than 10 rows. With a given `prevalence` the
-    limits of both labels are joined by "square and add".
+    to one cluster in many: where 16 clusters are worth 5 of equal size and one in 29 is
+    treated as a whole, an interval of .9 covered .73 in a simulation. The difference of
+    two models is NaN where one of them does better on fewer than 10 rows. With a given
+    `prevalence` the limits of both labels are joined by "square and add".
 
     A band draws a normal factor per row, or per cluster, and takes the quantile of the
     largest deviation over thresholds, in units of its standard error, in place of the
