@@ -195,17 +195,22 @@ def _change(table, rng):
     for name in ("sample_weight", "clusters"):
         if options[name] is not None:
             options[name] = (options[name][:half], options[name][half:])
-    found = calibration_change(
-        table.labels[:half],
-        table.scores[:half],
-        table.labels[half:],
-        table.scores[half:],
-        norm=1,
-        method="plugin",
-        n_resamples=19,
-        random_state=0,
-        **options,
-    )
+    try:
+        found = calibration_change(
+            table.labels[:half],
+            table.scores[:half],
+            table.labels[half:],
+            table.scores[half:],
+            norm=1,
+            method="plugin",
+            n_resamples=19,
+            random_state=0,
+            **options,
+        )
+    except ValueError as error:
+        if "no scores in common" in str(error):
+            return  # refused, with a reason
+        raise
     for name in ("shift", "bias_before", "bias_after", "bias_difference"):
         yield from _wrong(name, *getattr(found, name))
 
