@@ -29,6 +29,7 @@ _BEYOND_DOUBT = 0.001  # an adjusted p-value
 _CLOSE = (0.01, 0.2)  # p-values of a step that is decided on more divisions into folds
 _FEWEST_SINCE = 200  # rows, that a change of the advice takes
 _FEWEST_SIDE = 30  # rows of a segment on either side of its change
+_FEWEST_EVENTS_OF_SIDE = 10  # expected there, as the sum of p (1 - p)
 _TINY, _RIDGE = 1e-12, 1e-9
 _FEWEST_ROWS = 50  # of a fit
 _LOST = 0.1  # share of the gain that the noise of a fit may cost
@@ -392,7 +393,7 @@ def _changes(rows, chosen, order, tolerance):
 
 def _clearest_change(score, information, period, n_periods):
     """Return the period from which on scores differ most clearly from those before,
-    and its p-value: 1 where either side has few rows.
+    and its p-value: 1 where either side has few rows or events.
 
     `score` (n, 2) and `information` (n, 2, 2) are those of `_score`.
     """
@@ -408,5 +409,9 @@ def _clearest_change(score, information, period, n_periods):
     pvalues = chdtrc(2, _statistics(left, covariance))
     smaller_side = np.minimum(number, number[0] - number)
     pvalues[smaller_side < _FEWEST_SIDE] = 1.0
+    # With a few rare events on a side the statistic has no chi-square distribution.
+    events = information_after[:, 0, 0]
+    smaller_events = np.minimum(events, events[0] - events)
+    pvalues[smaller_events < _FEWEST_EVENTS_OF_SIDE] = 1.0
     at = int(pvalues.argmin())
     return at, pvalues[at]
