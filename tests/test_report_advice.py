@@ -389,7 +389,7 @@ def test_advice_in_words():
         "There are too few samples of one class to recalibrate."
     )
     assert _said(needs_cluster="match")[0].startswith(
-        "No recalibration is advised before --cluster match is given: its values repeat"
+        "No recalibration is advised without --cluster match: the values of match"
     )
     assert _said(kind="map", recalibrator="PlattScaling", **GAIN)[0] == (
         "Recalibrate with PlattScaling(). On held-out samples this lowers the log-loss"
@@ -430,9 +430,9 @@ def test_the_headline_names_what_to_check_and_asks_for_clusters():
     ]
     headline = _said(FINE, rows=rows, needs_cluster="match")[-1]
     assert headline == (
-        "Say --cluster match first: its values repeat, and what follows holds only if"
-        " samples of the same match are independent. Do not use the scores of law as"
-        " they are: 5.0 points too high (3.0 to 7.0). Check math (too high by 0.5 to"
+        "Run the report again with --cluster match: the values of match repeat, and"
+        " what follows holds only if samples of the same match are independent. Do not"
+        " use the scores of law as they are: 5.0 points too high (3.0 to 7.0). Check math (too high by 0.5 to"
         " 3.5 points) before use. The other segment is fine to within 1.0 points."
     )
 

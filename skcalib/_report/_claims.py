@@ -51,8 +51,8 @@ CLAIMS = {
         " {tolerance} points: the bias lies between {low} and {high} points. {then}."
     ),
     "repeated key": (
-        "Say --cluster {column} first: its values repeat, and what follows holds only"
-        " if samples of the same {column} are independent."
+        "Run the report again with --cluster {column}: the values of {column} repeat,"
+        " and what follows holds only if samples of the same {column} are independent."
     ),
     "tolerance too large": (
         "The {subject} are right on average to within {limit} points, which says little"
@@ -100,9 +100,9 @@ CLAIMS = {
         "There are too few samples of one class to recalibrate."
     ),
     "cluster first": (
-        "No recalibration is advised before --cluster {column} is given: its values"
-        " repeat, so that a map would be judged on samples of the same {column} that it"
-        " was fitted to."
+        "No recalibration is advised without --cluster {column}: the values of"
+        " {column} repeat, so that a recalibrator would be judged on samples of the"
+        " same {column} that it was fitted on."
     ),
     "leave": (
         "Leave the {subject} unchanged: no recalibrator is measurably better{since}"

@@ -212,8 +212,11 @@ def _nothing_found(words):
             needed = f"at least {rounded_up(bias.n_needed)}"
         then = f"Keep the {words.subject} until {needed} samples are at hand"
         if words.model["advice"].get("recalibrator") is not None:
-            # What is advised is not to keep them.
-            then = f"{needed[0].upper()}{needed[1:]} samples are needed to tell"
+            # What is advised is not to keep them, and does not wait.
+            then = (
+                f"{needed[0].upper()}{needed[1:]} samples are needed to tell, but the"
+                " recalibration below helps already"
+            )
         return [
             claim(
                 "cannot tell",

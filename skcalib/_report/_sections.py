@@ -111,6 +111,11 @@ def _is_below(interval):
     return interval["high"] is not None and interval["high"] < 0
 
 
+def cluster_first(advice):
+    """Return why no recalibrator was judged on rows whose key repeats."""
+    return claim("cluster first", column=advice["needs_cluster"])
+
+
 def nothing_to_gain(rows):
     """Return that no recalibrator helps, and what the best of them would save."""
     before, best = best_of(rows)
