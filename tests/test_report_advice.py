@@ -433,7 +433,8 @@ def test_the_headline_names_what_to_check_and_asks_for_clusters():
         "Run the report again with --cluster match: the values of match repeat, and"
         " what follows holds only if samples of the same match are independent. Do not"
         " use the scores of law as they are: 5.0 points too high (3.0 to 7.0). Check"
-        " math (too high by 0.5 to 3.5 points) before use. The other segment is fine to within 1.0 points."
+        " math (too high by 0.5 to 3.5 points) before use. The other segment is fine to"
+        " within 1.0 points."
     )
 
 
