@@ -72,7 +72,7 @@ VOTES = np.repeat([0.0, 1.0], 50)
 VOTED = np.r_[np.zeros(49), 1, np.ones(50)].astype(int)
 
 _ON_EDGES = "6 scores on the edges of 10 bins, ECE"
-_RIGHT_CLOSED = "bins here are (a, b], there [a, b)"
+_RIGHT_CLOSED = "skcalib's bins are (a, b], the other library's [a, b)"
 
 
 def _largest_difference(theirs, recalibrator, scores=S, y=Y):
@@ -271,8 +271,8 @@ DIFFERENCES = [
         "naive Bayes, sigmoid, log-loss on new rows",
         lambda: _our_log_loss(skcalib.PlattScaling()),
         lambda: _sklearn_log_loss("sigmoid"),
-        "Platt scaling works on log-odds here, and on the probabilities themselves"
-        " there",
+        "Platt scaling works on log-odds in skcalib, and on the probabilities"
+        " themselves in scikit-learn",
     ),
     Difference(
         "scikit-learn",
@@ -286,21 +286,21 @@ DIFFERENCES = [
         "naive Bayes, temperature, log-loss on new rows",
         lambda: _our_log_loss(skcalib.TemperatureScaling()),
         lambda: _sklearn_log_loss("temperature"),
-        'a learned floor for scores of 0 and 1 here (`clip="auto"`)',
+        'skcalib learns a floor for scores of 0 and 1 (`clip="auto"`)',
     ),
     Difference(
         "scikit-learn",
         "temperature, labels 1 and 2: range of the predictions",
         _our_labels_one_and_two,
         _sklearn_labels_one_and_two,
-        "there integer labels are taken for positions: the prediction is constant",
+        "scikit-learn takes integer labels for positions: the prediction is constant",
     ),
     Difference(
         "scikit-learn",
         'Brier score of a cross-validation, labels "no" and "yes"',
         lambda: -_string_labels(skcalib.metrics.get_scorer("neg_brier_score")),
         lambda: -_string_labels("neg_brier_score"),
-        "the scorer there does not know which label is the event",
+        "scikit-learn's scorer does not know which label is the event",
     ),
     Difference(
         "netcal",
@@ -321,7 +321,7 @@ DIFFERENCES = [
         "1,000 scores, ECE of 15 equal-mass bins",
         lambda: expected_calibration_error(Y, S, binning=EqualMass(15)),
         lambda: _netcal_ece(S, Y, equal_intervals=False),
-        "edges are halfway between two scores here, and at quantiles there",
+        "edges are halfway between two scores in skcalib, and at quantiles in netcal",
     ),
     Difference(
         "netcal",
@@ -336,8 +336,8 @@ DIFFERENCES = [
         "temperature of float32 scores: how far it moves a score",
         lambda: _moves(skcalib.TemperatureScaling(), S.astype(np.float32)),
         lambda: _netcal_temperature(np.float32),
-        "there finite differences vanish in single precision, and the scores come back"
-        " as they were",
+        "in netcal, finite differences vanish in single precision, and the scores come"
+        " back as they were",
     ),
     Difference(
         "netcal",
@@ -349,8 +349,8 @@ DIFFERENCES = [
             - EDGE_Y
         ).max(),
         _netcal_histogram,
-        "one rule assigns a score to a bin here; there `fit` and `transform` use"
-        " different ones",
+        "skcalib has one rule that assigns a score to a bin; in netcal, `fit` and"
+        " `transform` use different ones",
     ),
     Difference(
         "uncertainty-calibration",
@@ -364,7 +364,8 @@ DIFFERENCES = [
         "two columns, ECE",
         lambda: expected_calibration_error(Y, TWO),
         _of("calibration", "get_ece", TWO, Y),
-        "two columns are the positive class here, and the top label there;"
+        "two columns mean the positive class in skcalib, and the top label in"
+        " uncertainty-calibration;"
         ' `multiclass="top_label"` gives their number',
     ),
     Difference(
@@ -372,24 +373,24 @@ DIFFERENCES = [
         "1,000 scores, debiased l2 error, 15 equal-mass bins",
         lambda: calibration_error(Y, S, method="debiased"),
         _of("calibration", "get_calibration_error", S, Y),
-        "the same estimator; a cut at row i n / B is rounded up here, and the first"
-        " bins get the spare rows there",
+        "the same estimator; skcalib rounds a cut at row i n / B up, and"
+        " uncertainty-calibration gives the spare rows to the first bins",
     ),
     Difference(
         "uncertainty-calibration",
         "3 calibrated classes, marginal debiased l2 error",
         lambda: calibration_error(Y3, P3, multiclass="marginal", method="debiased"),
         _of("calibration", "get_calibration_error", P3, Y3),
-        "signed squares are averaged here and cut at 0 once; there each class is cut at"
-        " 0 first",
+        "skcalib averages signed squares and clips the mean at 0;"
+        " uncertainty-calibration first clips each class at 0",
     ),
     Difference(
         "uncertainty-calibration",
         "calibrated scores, 90 % interval of the l2 error, lower limit",
         lambda: calibration_error_interval(Y_CALIBRATED, S, **_INTERVAL).low,
         _uncertainty_calibration_low,
-        "a test is inverted here; there 100 resamples of the plugin error. Coverage:"
-        " {doc}`levels`",
+        "skcalib inverts a test; uncertainty-calibration takes 100 resamples of the"
+        " plugin error. Coverage: {doc}`levels`",
     ),
     Difference(
         "mapie",
@@ -402,7 +403,7 @@ DIFFERENCES = [
             FOUR_S,
             num_bins=2,
         ),
-        "`num_bins=k` makes k - 1 bins there",
+        "in MAPIE, `num_bins=k` makes k - 1 bins",
     ),
     Difference(
         "mapie",
@@ -418,14 +419,15 @@ DIFFERENCES = [
         "3 classes, `top_label_ece`, `num_bins=16`",
         lambda: groupwise_calibration_error(Y3, P3, reduce="mean"),
         _of("mapie.metrics.calibration", "top_label_ece", Y3, P3, num_bins=16),
-        'the same: there "top-label" is the mean over predicted classes',
+        'the same: in MAPIE, "top-label" is the mean over predicted classes',
     ),
     Difference(
         "mapie",
         "calibrated scores, Spiegelhalter's p-value",
         lambda: calibration_test(Y_CALIBRATED, S, method="spiegelhalter").pvalue,
         _of("mapie.metrics.calibration", "spiegelhalter_p_value", Y_CALIBRATED, S),
-        "two-sided here, one-sided there: scores that are too modest pass there",
+        "two-sided in skcalib, one-sided in MAPIE: underconfident scores pass that"
+        " test",
     ),
     Difference(
         "mapie",
@@ -436,24 +438,24 @@ DIFFERENCES = [
     ),
     Difference(
         "betacal",
-        "1,000 scores: largest difference of the predictions",
+        "1,000 scores: largest difference between predictions",
         lambda: 0.0,
         lambda: _largest_difference(
             _betacal(S, Y).predict(S[:, None]),
             skcalib.BetaCalibration(alpha=0, smooth_targets=False),
         ),
-        "the same maximum of the likelihood; the solver there stops a little earlier",
+        "the same maximum of the likelihood; betacal's solver stops earlier",
     ),
     Difference(
         "venn-abers",
-        "1,000 scores: largest difference of the probabilities",
+        "1,000 scores: largest difference between probabilities",
         lambda: 0.0,
         lambda: _venn_abers("probability"),
         "the same",
     ),
     Difference(
         "venn-abers",
-        "1,000 scores: largest difference of the limits p0 and p1",
+        "1,000 scores: largest difference in the limits p0 and p1",
         lambda: 0.0,
         lambda: _venn_abers("interval"),
         "the same",
@@ -463,14 +465,14 @@ DIFFERENCES = [
         "1,000 scores, smooth ECE",
         lambda: smooth_calibration_error(Y, S),
         _of("relplot", "smECE", S, Y),
-        "the fixed point exactly here, within .001 there",
+        "the fixed point: exact in skcalib, within .001 in relplot",
     ),
     Difference(
         "relplot",
         "scores 1 and .95, labels 0 and 1, ECE of 10 bins",
         lambda: expected_calibration_error(ONE_Y, ONE_S, binning=EqualWidth(10)),
         _of("relplot.metrics", "binnedECE", ONE_S, ONE_Y, 10),
-        "a score of 1 is in the last bin here, and in a bin of its own there",
+        "a score of 1 is in the last bin in skcalib, and in its own bin in relplot",
     ),
     Difference(
         "model-diagnostics",
@@ -491,8 +493,8 @@ DIFFERENCES = [
         "1,000 scores, debiased error of 15 equal-mass bins, norm 1",
         lambda: calibration_error(Y, S, norm=1),
         _of("probcal.metrics", "ece_debiased", Y, S),
-        "there each bin is debiased and cut at 0 before the mean: bins that are only a"
-        " little off count as 0",
+        "probcal debiases each bin and clips it at 0 before the mean: bins that are"
+        " only slightly off count as 0",
     ),
     Difference(
         "probcal",
@@ -506,7 +508,8 @@ DIFFERENCES = [
         "1,000 scores, smooth ECE",
         lambda: smooth_calibration_error(Y, S),
         _of("probcal.metrics", "smooth_ece", Y, S),
-        "the kernel is on [0, 1] here, as in the paper, and on log-odds there",
+        "the kernel is on [0, 1] in skcalib, as in the paper, and on log-odds in"
+        " probcal",
     ),
     Difference(
         "probcal",
@@ -532,8 +535,8 @@ DIFFERENCES = [
             .min()
         ),
         _probcal_histogram,
-        "event frequencies here, shrunk toward 1/2 there (Jeffreys); `smoothing=1`"
-        " shrinks here, toward the base rate",
+        "event frequencies in skcalib, shrunk toward 1/2 in probcal (Jeffreys);"
+        " skcalib's `smoothing=1` shrinks them toward the base rate",
     ),
     Difference(
         "calibre",
@@ -547,7 +550,8 @@ DIFFERENCES = [
         '1,000 scores, "mean calibration error"',
         lambda: calibration_error(Y, S, norm=1),
         _of("calibre", "mean_calibration_error", Y, S),
-        "there it is the mean of |y - s|, which is large for calibrated scores, too",
+        "in calibre, it is the mean of |y - s|, which is also large for calibrated"
+        " scores",
     ),
     Difference(
         "mcgrad",
@@ -577,33 +581,34 @@ DIFFERENCES = [
         "5,000 calibrated rows, 5 columns without effect: p-value of the worst segment",
         lambda: segment_calibration_test(MANY_Y, MANY_S, MANY_X, random_state=0).pvalue,
         _mcgrad_segments,
-        "adjusted for the number of segments here, and not there",
+        "adjusted for the number of segments in skcalib, but not in mcgrad",
     ),
     Difference(
         "probmetrics",
-        "temperature scaling: largest difference of the predictions",
+        "temperature scaling: largest difference between predictions",
         lambda: 0.0,
         lambda: _probmetrics("temp-scaling", skcalib.TemperatureScaling()),
         "the same",
     ),
     Difference(
         "probmetrics",
-        "temperature scaling with a mixture (`ts-mix`): largest difference to"
+        "temperature scaling with a mixture (`ts-mix`): largest difference from"
         " `TemperatureScaling`",
         lambda: 0.0,
         lambda: _probmetrics("ts-mix", skcalib.TemperatureScaling()),
-        "there the map is mixed with equal probabilities, at a weight of about 1 / n",
+        "probmetrics mixes the map with the uniform distribution, with a weight of"
+        " about 1 / n",
     ),
     Difference(
         "probmetrics",
-        "isotonic: largest difference of the predictions",
+        "isotonic: largest difference between predictions",
         lambda: 0.0,
         lambda: _probmetrics("isotonic", skcalib.IsotonicCalibration()),
         "the same",
     ),
     Difference(
         "probmetrics",
-        "Venn-Abers (`ivap`): largest difference of the predictions",
+        "Venn-Abers (`ivap`): largest difference between predictions",
         lambda: 0.0,
         lambda: _probmetrics("ivap", skcalib.VennAbers()),
         "the same",

@@ -98,17 +98,17 @@ def newest(known, library):
 
 
 def assertions(known, _):
-    """What the test suites of other libraries ask for that does not hold here."""
+    """What the test suites of other libraries ask for that does not hold in skcalib."""
     rows = [[one["package"], one["asks"], one["here"]] for one in known["assertion"]]
-    return table(["package", "asks for", "here"], rows)
+    return table(["package", "asks for", "skcalib"], rows)
 
 
 def sources(known, _):
     """The versions of scikit-learn that were run, and the date of its plans."""
     about = known["scikit_learn"]
     return (
-        f"What was run for this page: scikit-learn {listed(about['run'])}. What is said"
-        " about later versions comes from\npublic pull requests"
+        f"The code on this page was run with scikit-learn {listed(about['run'])}."
+        " Statements about later versions are based on\npublic pull requests"
         f" ({about['read_in']}) and may change."
     )
 
@@ -123,7 +123,7 @@ def changes(known, _):
         found = {states[number] for number in change.get("threads", ())}
         suffix = f" ({', '.join([*cited, *sorted(found)])})" if cited else ""
         rows.append([change["version"], change["new"] + suffix, change["here"]])
-    return table(["scikit-learn", "new", "here"], rows)
+    return table(["scikit-learn", "new", "skcalib"], rows)
 
 
 def planned(known, _):
@@ -132,7 +132,7 @@ def planned(known, _):
     (thread,) = (one for one in about["thread"] if one["number"] == 34261)
     proposed = _peer(known, "scikit-learn")["planned"]
     return (
-        "Calibration errors are scorers here. scikit-learn plans other names"
+        "Calibration errors are scorers in skcalib. scikit-learn plans other names"
         f" ({_link(thread)}, {thread['state']} in {about['read_in']}):\n"
         f"{listed([f'`{name}`' for name in proposed])}.\n"
         "They will be taken over when it is merged."

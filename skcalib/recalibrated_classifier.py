@@ -263,7 +263,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
             Labels: numbers, booleans or strings.
 
         sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights of the samples; None weighs them equally.
+            Non-negative weights of the samples; None weights them equally.
 
         **fit_params : dict
             Metadata for the classifier's `fit`, and `groups` for the splitter.

@@ -88,7 +88,7 @@ def test_everything_public_is_exported():
 SENTENCES = {
     "confidence_level": (
         "Coverage of each interval, in (0, 1)",
-        "Probability of the guarantee, in (0, 1)",
+        "Probability with which the guarantee holds, in (0, 1)",
         "Probability that the bound holds, in (0, 1)",
         "Probability that a calibrated model stays inside the band",
         "Probability of no alarm",

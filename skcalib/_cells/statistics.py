@@ -125,25 +125,25 @@ class BinStatistics(CellSums):
         input: Literal["probability", "logit"] = "probability",
         ignore_label: int | str | None = None,
     ) -> Any:
-        """Sum samples by bin; chunks can be combined by ``+`` or `merge`.
+        """Sum samples by bin; chunks can be combined with ``+`` or `merge`.
 
         Parameters
         ----------
         y_true : array-like of shape (n,)
-            Whether the event happened: 0 and 1, or booleans. For more columns, or with
-            `labels`, the labels.
+            Whether the event happened: 0 and 1, or booleans. If there are several
+            columns, or if `labels` is given, the labels themselves.
         y_proba : array-like of shape (n,), (n, 2) or (n, K)
-            Probabilities in [0, 1]; tensors are read, too.
+            Probabilities in [0, 1]; tensors are also accepted.
         edges : array-like of shape (n_bins + 1,)
-            Increasing edges in [0, 1], for instance of
+            Increasing edges in [0, 1], for instance from
             ``EqualMass(15).bin_edges(y_proba)``. Scores beyond the outer edges belong
             to the outer bins.
         sample_weight : array-like of shape (n,), default=None
-            Weights, which count as repeated samples.
+            Frequency weights: a weight of 2 counts a sample twice.
         multiclass : {"auto", "top_label", "marginal"}, default="auto"
-            What to sum if there are several columns: the positive class of two or the
-            predicted class of more ("auto"), the predicted class, or each class against
-            the rest.
+            What to sum if there are several columns: with "auto", the positive class if
+            there are two, otherwise the predicted class; or else the predicted class,
+            or each class against the rest.
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns. Required if a label is missing from a
             batch.

@@ -134,7 +134,7 @@ class CalibrationError:
         return self.multiclass
 
     def class_weights(self, classes: np.ndarray) -> np.ndarray:
-        """Return the weights of the classes of a marginal error.
+        """Return the class weights of a marginal error.
 
         Parameters
         ----------
@@ -271,7 +271,7 @@ class ClassPowers(NamedTuple):
 
 
 def check_class_weight(class_weight, classes):
-    """Return the weights of the classes of a marginal error: 1 / K each, or as given
+    """Return the class weights of a marginal error: 1 / K each, or as given
     (an array by sorted label).
     """
     n_classes = len(classes)

@@ -34,8 +34,8 @@ class BaseBinning(DefaultObjects, BaseEstimator):
         Whether the edges are meaningful only on [0, 1]. If so, log-odds are first
         mapped to this interval.
     needs_labels : bool
-        Whether the edges depend on `y`. A metric binned by its own labels is biased:
-        see the strategy.
+        Whether the edges depend on `y`. A metric whose bins depend on the labels it
+        uses is biased: see the individual strategies.
 
     See Also
     --------
@@ -76,7 +76,7 @@ class BaseBinning(DefaultObjects, BaseEstimator):
             Whether the event happened, 0 and 1 or booleans; for strategies with
             `needs_labels`.
         sample_weight : array-like of shape (n,), optional
-            Weights, which count as repeated samples.
+            Frequency weights: a weight of 2 counts a sample twice.
 
         Returns
         -------

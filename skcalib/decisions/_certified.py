@@ -142,7 +142,7 @@ class CertifiedThreshold(ResultTable):
         The limit: at least this precision, recall or accuracy, or at most this share of
         anything else. One per guarantee.
     confidence_level : float
-        Probability of the guarantee, in (0, 1).
+        Probability with which the guarantee holds, in (0, 1).
     n_samples : int
         Calibration samples.
     n_accepted : int

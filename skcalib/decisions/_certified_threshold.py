@@ -138,7 +138,8 @@ def certified_threshold(
     target : float or sequence of float
         The limit, strictly between 0 and 1; one per guarantee.
     confidence_level : float, default=0.9
-        Probability of the guarantee, in (0, 1), or of all guarantees together.
+        Probability with which the guarantee holds, in (0, 1), or of all guarantees
+        together.
     thresholds : array-like of float, default=None
         The thresholds to choose from, fixed beforehand. None means a fixed grid: 0, 1,
         all values with three digits from .1 to .9, and all values of p (below) and 1 -
@@ -369,7 +370,7 @@ def certified_abstention(
     max_error : float
         Largest share of errors among the given answers, strictly between 0 and 1.
     confidence_level : float, default=0.9
-        Probability of the guarantee, in (0, 1).
+        Probability with which the guarantee holds, in (0, 1).
     thresholds : array-like of float, default=None
         The thresholds to choose from, fixed beforehand; None means the grid of
         `certified_threshold`.

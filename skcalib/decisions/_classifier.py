@@ -41,7 +41,7 @@ class CertifiedThresholdClassifier(WrappedClassifier):
         accuracy.
 
     confidence_level : float, default=0.9
-        Probability of the guarantee, in (0, 1).
+        Probability with which the guarantee holds, in (0, 1).
 
     abstain_label : object, default=None
         Label that `predict` returns for unanswered samples. None means "abstain" for
@@ -139,7 +139,7 @@ class CertifiedThresholdClassifier(WrappedClassifier):
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike, **fit_params: Any) -> Self:
-        """Fit the classifier on one part of the data, find the threshold on the rest.
+        """Fit the classifier on part of the data and find the threshold on the rest.
 
         Parameters
         ----------

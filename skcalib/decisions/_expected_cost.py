@@ -277,7 +277,7 @@ def mean_cost(
     labels : array-like of shape (n_classes,), default=None
         The sorted labels of the rows, needed if a class does not occur in `y_true`.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated samples.
+        Frequency weights: a weight of 2 counts a sample twice.
 
     Returns
     -------

@@ -182,8 +182,8 @@ def net_benefit(
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
-        "importance": each sample was observed once and represents more or fewer (a
-        sampling correction, such as the inverse probability of selection).
+        "importance": each sample was observed once and represents more or fewer than
+        one (a sampling correction, such as the inverse probability of selection).
     clusters : array-like of shape (n,), default=None
         Cluster of each sample: samples of one cluster (a patient, a centre) may be
         dependent.

@@ -66,7 +66,7 @@ def certified_routing(
         Largest loss of accuracy compared with the large model alone, strictly between 0
         and 1.
     confidence_level : float, default=0.9
-        Probability of the guarantee, in (0, 1).
+        Probability with which the guarantee holds, in (0, 1).
     thresholds : array-like of float, default=None
         The thresholds to choose from, fixed beforehand; None means the grid of
         `certified_threshold`.

@@ -172,7 +172,7 @@ class BinCountDisplay(FromEstimator):
             Required tolerance. The largest number of bins that meets it is marked, if
             there is one.
         confidence_level : float, default=0.9
-            Probability of the guarantee, in (0, 1).
+            Probability with which the guarantee holds, in (0, 1).
         kind : {"conditional", "marginal"}, default="conditional"
             Guarantee for all bins at once, or for the bin of one random sample.
         n_bins : array-like of int, default=None
@@ -242,8 +242,8 @@ class BinCountDisplay(FromEstimator):
             See `calibration_error`; "marginal" averages over the classes, each against
             the rest.
         pos_label : int, float, bool or str, default=None
-            Label of the event. None means the greater of two labels, the second column
-            of `predict_proba`.
+            Label of the event. None means the greater of the two labels, which
+            corresponds to the second column of `predict_proba`.
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         n_jobs : int, default=None

@@ -164,19 +164,19 @@ class ChangeDisplay:
         plot_options: dict[str, Any] | None = None,
         **options: Any,
     ) -> Self:
-        """Compare two samples and draw the change.
+        """Compare two data sets and draw the change.
 
         Parameters
         ----------
         y_before : array-like of shape (n,), or BinStatistics
-            Labels of the first sample. Two `BinStatistics` with equal edges may be
+            Labels of the first data set. Two `BinStatistics` with equal edges may be
             given as the first two arguments.
         y_proba_before : array-like of shape (n,), (n, 2) or (n, K), default=None
             Probabilities of the first sample, in [0, 1].
         y_after : array-like of shape (n,), or BinStatistics, default=None
-            Labels of the second sample.
+            Labels of the second data set.
         y_proba_after : array-like of shape (n,), (n, 2) or (n, K), default=None
-            Probabilities of the second sample, in [0, 1].
+            Probabilities of the second data set, in [0, 1].
         binning : BaseBinning, int or None, default=None
             Bins of the curve, made for both data sets together. An int means that many
             equal-mass bins, None means 10.
@@ -185,8 +185,8 @@ class ChangeDisplay:
         multiclass : {"auto", "top_label"}, default="auto"
             See `calibration_change`.
         pos_label : int, float, bool or str, default=None
-            Label of the event. None means the greater of two labels, the second column
-            of `predict_proba`.
+            Label of the event. None means the greater of the two labels, which
+            corresponds to the second column of `predict_proba`.
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         ax : Axes, default=None
@@ -205,7 +205,7 @@ class ChangeDisplay:
         Raises
         ------
         ValueError
-            If labels or probabilities are inconsistent, and for statistics with other
+            If labels or probabilities are inconsistent, or if statistics have different
             edges.
         """
         level = check_confidence_level(confidence_level)

@@ -40,8 +40,8 @@ class ComparisonDisplay:
     figure_ : Figure
         The figure.
     intervals_ : list of ErrorbarContainer
-        Intervals and markers: those of models that differ, then the others. Empty kinds
-        are omitted.
+        Intervals and markers: those of models that differ, then the others. A kind with
+        no models is omitted.
     legend_ : Legend or None
         The legend.
 

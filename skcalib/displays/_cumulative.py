@@ -179,10 +179,10 @@ class CumulativeDifferenceDisplay(FromEstimator):
         multiclass : {"auto", "top_label"}, default="auto"
             See `calibration_error`.
         sample_weight : array-like of shape (n,), default=None
-            Weights, which count as repeated samples.
+            Frequency weights: a weight of 2 counts a sample twice.
         pos_label : int, float, bool or str, default=None
-            Label of the event. None means the greater of two labels, the second column
-            of `predict_proba`.
+            Label of the event. None means the greater of the two labels, which
+            corresponds to the second column of `predict_proba`.
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         name : str, default=None
@@ -239,7 +239,7 @@ class CumulativeDifferenceDisplay(FromEstimator):
             The horizontal axis: the share of the samples, in the order of their scores,
             or the score.
         legend : bool, default=True
-            Whether the band and the marks are explained.
+            Whether to show a legend for the band and the marks.
         line_kw, band_kw, mark_kw, legend_kw : dict, default=None
             Keywords of the artists (`Axes.plot`, `Axes.axhspan`, `Axes.plot` and
             `legend`) that replace the defaults.
@@ -252,7 +252,7 @@ class CumulativeDifferenceDisplay(FromEstimator):
         Raises
         ------
         ValueError
-            If `x` is something else.
+            If `x` is neither of these.
         """
         check_option(x, "x", ("share", "score"))
         frame = pair_frame(ax)

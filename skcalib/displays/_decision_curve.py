@@ -170,8 +170,8 @@ class DecisionCurveDisplay(FromEstimator):
         ax : Axes, default=None
             Axes to draw on; None creates a figure.
         legend : bool, default=True
-            Whether bands and reference lines are explained. Names of models are written
-            in any case.
+            Whether the legend lists bands and reference lines. Model names are always
+            shown.
         line_kw, band_kw, reference_kw, legend_kw : dict, default=None
             Keywords of the artists (`Axes.plot`, `Axes.fill_between`, `Axes.plot` and
             `legend`) that replace the defaults.

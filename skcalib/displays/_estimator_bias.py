@@ -247,8 +247,8 @@ class EstimatorBiasDisplay(FromEstimator):
         multiclass : {"auto", "top_label"}, default="auto"
             See `calibration_error`.
         pos_label : int, float, bool or str, default=None
-            Label of the event. None means the greater of two labels, the second column
-            of `predict_proba`.
+            Label of the event. None means the greater of the two labels, which
+            corresponds to the second column of `predict_proba`.
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         **options : dict

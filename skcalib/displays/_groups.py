@@ -54,7 +54,7 @@ class GroupDisplay(FromEstimator):
         The figure.
     intervals_ : list of ErrorbarContainer
         Intervals and markers, model by model: those of significant groups, then the
-        others. Empty kinds are omitted.
+        others. A kind with no groups is omitted.
     legend_ : Legend or None
         The legend.
 

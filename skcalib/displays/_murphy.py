@@ -148,10 +148,10 @@ class MurphyDisplay(FromEstimator):
         multiclass : {"auto", "top_label"}, default="auto"
             See `calibration_error`.
         sample_weight : array-like of shape (n,), default=None
-            Weights, which count as repeated samples.
+            Frequency weights: a weight of 2 counts a sample twice.
         pos_label : int, float, bool or str, default=None
-            Label of the event. None means the greater of two labels, the second column
-            of `predict_proba`.
+            Label of the event. None means the greater of the two labels, which
+            corresponds to the second column of `predict_proba`.
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         name : str, default=None

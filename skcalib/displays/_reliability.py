@@ -225,14 +225,14 @@ class ReliabilityDisplay(FromEstimator):
             ``("intercept", "slope", "auc")``. With several models in the same axes,
             they are shown in the legend, without intervals.
         sample_weight : array-like of shape (n,), default=None
-            Weights, which count as repeated samples.
+            Frequency weights: a weight of 2 counts a sample twice.
         clusters : array-like of shape (n,), default=None
             Cluster of each sample, such as a hospital or a patient. The dependence
             within clusters is taken into account in the intervals of the bins, the
             consistency band, the error and the `statistics`; see Notes.
         pos_label : int, float, bool or str, default=None
-            Label of the event. None means the greater of two labels, the second column
-            of `predict_proba`.
+            Label of the event. None means the greater of the two labels, which
+            corresponds to the second column of `predict_proba`.
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         name : str, default=None
@@ -379,10 +379,10 @@ class ReliabilityDisplay(FromEstimator):
         statistics : str or sequence of str, default=()
             Statistics of `calibration_summary` to show in a corner.
         sample_weight : array-like of shape (n,), default=None
-            Weights, which count as repeated samples.
+            Frequency weights: a weight of 2 counts a sample twice.
         pos_label : int, float, bool or str, default=None
-            Label of the event. None means the greater of two labels, the second column
-            of `predict_proba`.
+            Label of the event. None means the greater of the two labels, which
+            corresponds to the second column of `predict_proba`.
         name : str, default=None
             Name of the model in the title; None means the name of its class.
         random_state : int, RandomState or None, default=None

@@ -75,9 +75,10 @@ class RiskCoverageDisplay(FromEstimator):
     The most confident samples are answered first.
 
     A curve that starts near 0 and rises belongs to a model that knows what it does not
-    know. The point marks the threshold of `certified_threshold`, which keeps the target
+    know. The point marks the threshold of `certified_threshold`, which meets the target
     at the confidence level, while the intervals of the curve hold only pointwise. A
-    point read off where the curve meets the target would break it in every second case.
+    point read off where the curve meets the target would miss the target about half the
+    time.
 
     Parameters
     ----------

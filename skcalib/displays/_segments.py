@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 class SegmentDisplay:
     """Forest plot of the worst segments: bias of each with its interval.
 
-    The segment with the largest statistic is at the top. Filled markers are significant
-    after adjustment for all segments tested. Several models, such as a global map and a
-    multicalibrated one, are compared on the worst segments of the first. Create it with
-    `from_predictions`, `from_estimator` or `from_result`.
+    The segment with the largest statistic is at the top. Filled markers show segments
+    that are significant after adjustment for all segments tested. Several models, such
+    as a global map and a multicalibrated one, are compared on the worst segments of the
+    first. Create it with `from_predictions`, `from_estimator` or `from_result`.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class SegmentDisplay:
         The figure.
     intervals_ : list of ErrorbarContainer
         Intervals and markers, model by model: those of significant segments, then the
-        others. Empty kinds are omitted.
+        others. A kind with no segments is omitted.
     legend_ : Legend or None
         The legend.
 

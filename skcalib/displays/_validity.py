@@ -55,9 +55,9 @@ class ValidityCurve(NamedTuple):
         Tolerances, validity, and the standard deviation of the mean over repeats, which
         is 0 for a single sample.
     n_rows : float
-        Rows of a sample.
+        Number of rows in each simulated data set.
     n_repeats : int
-        Number of samples.
+        Number of simulated data sets.
     """
 
     model: str
@@ -215,13 +215,13 @@ class ValidityDisplay(FromEstimator):
             name.
         kind : {"marginal", "conditional", "both"}, default="marginal"
             Mean share of the samples within the tolerance, share of the repeats in
-            which every bin is, or a panel for each.
+            which every bin is within it, or one panel for each of these.
         epsilons : array-like, default=None
             Tolerances in increasing order; None means 0 to 0.2, and the exact steps for
             a single repeat.
         n_samples, n_bins : int, default=None
-            Calibration samples and bins of uniform-mass binning, whose guarantee is
-            then also drawn.
+            Numbers of calibration samples and bins in uniform-mass binning, whose
+            guarantee is then also drawn.
         name : str, default=None
             Name of the model in the legend.
         binning : BaseBinning, int or None, default=None
@@ -230,12 +230,12 @@ class ValidityDisplay(FromEstimator):
         multiclass : {"auto", "top_label"}, default="auto"
             See `calibration_error`.
         pos_label : int, float, bool or str, default=None
-            Label of the event. None means the greater of two labels, the second column
-            of `predict_proba`.
+            Label of the event. None means the greater of the two labels, which
+            corresponds to the second column of `predict_proba`.
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns.
         sample_weight : array-like of shape (n,), default=None
-            Weights, which count as repeated samples; for a single repeat.
+            Frequency weights: a weight of 2 counts a sample twice; for a single repeat.
         ax : Axes or array of Axes, default=None
             Axes to draw on; None creates a figure.
         **plot_options : dict

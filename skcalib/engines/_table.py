@@ -79,7 +79,7 @@ class PredictionTable:
     TypeError
         If `data` is not a table that Narwhals supports.
     ValueError
-        If a column does not exist or has a wrong type.
+        If a column does not exist or has the wrong type.
 
     See Also
     --------

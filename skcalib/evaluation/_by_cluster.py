@@ -150,10 +150,10 @@ def calibration_by_cluster(
         Coverage of each interval, in (0, 1); 0.95 is usual in reports on prediction
         models.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated samples.
+        Frequency weights: a weight of 2 counts a sample twice.
     pos_label : int, float, bool or str, default=None
-        Label of the event. None means the greater of two labels, the second column of
-        `predict_proba`.
+        Label of the event. None means the greater of the two labels, which corresponds
+        to the second column of `predict_proba`.
 
     Returns
     -------

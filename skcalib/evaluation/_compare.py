@@ -230,14 +230,14 @@ def compare(
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
-        "importance": each sample was observed once and represents more or fewer (a
-        sampling correction).
+        "importance": each sample was observed once and represents more or fewer than
+        one (a sampling correction).
     clusters : array-like of shape (n,), default=None
         Cluster of each sample: dependent samples (of one patient or match) share a
         value.
     pos_label : int, float, bool or str, default=None
-        Label of the event. None means the greater of two labels, the second column of
-        `predict_proba`.
+        Label of the event. None means the greater of the two labels, which corresponds
+        to the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
     random_state : int, RandomState instance or None, default=None

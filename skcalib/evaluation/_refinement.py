@@ -55,10 +55,10 @@ def refinement_loss(
         one parameter, such as ``TemperatureScaling``, for comparing epochs: the
         optimism is the same for each epoch, and folds would only add noise.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated samples.
+        Frequency weights: a weight of 2 counts a sample twice.
     pos_label : int, float, bool or str, default=None
-        Label of the event. None means the greater of two labels, the second column of
-        `predict_proba`.
+        Label of the event. None means the greater of the two labels, which corresponds
+        to the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 

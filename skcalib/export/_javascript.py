@@ -103,12 +103,12 @@ _TEXTS = {
 def to_javascript(
     recalibrator: BaseEstimator | Mapping | Any, *, name: str = "calibrate"
 ) -> str:
-    """Return a fitted recalibrator as a function in JavaScript.
+    """Return a fitted recalibrator as a JavaScript function.
 
     Parameters
     ----------
     recalibrator : recalibrator
-        A fitted recalibrator that has a map: any of this package except a
+        A fitted recalibrator that has a map: any in this package except a
         `MulticalibratedRecalibrator` with rounds, a `UniformMassBinning` with
         ``randomize=True``, and a `GroupwiseRecalibrator` whose groups are computed by a
         function. Or a `CertifiedThresholdClassifier` around one in a `FrozenEstimator`.

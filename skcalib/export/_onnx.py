@@ -42,7 +42,7 @@ def to_onnx(
     Parameters
     ----------
     recalibrator : recalibrator
-        A fitted recalibrator that has a map: any of this package except a
+        A fitted recalibrator that has a map: any in this package except a
         `MulticalibratedRecalibrator` with rounds, a `UniformMassBinning` with
         ``randomize=True``, and a `GroupwiseRecalibrator` whose groups are computed by a
         function. Or a `CertifiedThresholdClassifier` around one in a `FrozenEstimator`,
@@ -58,12 +58,12 @@ def to_onnx(
     model : onnx.ModelProto
         With the input ``scores`` (as many columns as in `fit`) and the output
         ``calibrated`` (one column per class). A `GroupwiseRecalibrator` whose groups
-        are given or in a column has a second input ``group``, strings of shape (n, 1)
-        (other types as strings); unknown groups use the pooled fit. A dict of maps also
-        has this input, and gives NaN for unknown segments. A
-        `CertifiedThresholdClassifier` has a second output ``decision`` of shape (n,),
-        the label that `predict` returns. The properties ``classes`` and ``provenance``
-        are JSON.
+        are passed directly or taken from a column has a second input ``group``: strings
+        of shape (n, 1) (other types are converted to strings); unknown groups use the
+        pooled fit. A dict of maps also has this input, and returns NaN for unknown
+        segments. A `CertifiedThresholdClassifier` has a second output ``decision`` of
+        shape (n,), the label that `predict` returns. The properties ``classes`` and
+        ``provenance`` are JSON.
 
     Raises
     ------

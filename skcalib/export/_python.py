@@ -186,7 +186,7 @@ def to_python(
 
     See Also
     --------
-    skcalib.export.to_javascript : The same as a function in JavaScript.
+    skcalib.export.to_javascript : The same as a JavaScript function.
     skcalib.export.to_dict : Keeps the recalibrator for this package.
 
     Notes

@@ -45,7 +45,7 @@ def to_sql(
     Parameters
     ----------
     recalibrator : recalibrator
-        A fitted recalibrator that has a map: any of this package except a
+        A fitted recalibrator that has a map: any in this package except a
         `MulticalibratedRecalibrator` with rounds, and a `GroupwiseRecalibrator` whose
         `groups` is neither the name of a column nor ``"predicted_class"``. Or a
         `CertifiedThresholdClassifier` around one in a `FrozenEstimator`.

@@ -38,7 +38,7 @@ class CalibrationCertificate:
         Tolerance: largest difference between a predicted probability and the true event
         frequency.
     confidence_level : float
-        Probability of the guarantee, in (0, 1).
+        Probability with which the guarantee holds, in (0, 1).
     kind : {"conditional", "marginal"}
         Whether the guarantee is about all predicted probabilities at once, or about
         that of one random future sample.
@@ -218,7 +218,7 @@ def uniform_mass_certificate(
     n_samples : int
         Number of calibration samples, at least two per bin.
     confidence_level : float, default=0.9
-        Probability of the guarantee, in (0, 1).
+        Probability with which the guarantee holds, in (0, 1).
     kind : {"conditional", "marginal"}, default="conditional"
         Guarantee for all bins at once, or for the bin of one random future sample.
     keep_boundary : bool, default=False
@@ -350,7 +350,7 @@ def independent_bins_certificate(
     edges : {"split", "fixed"}
         Source of the edges: other samples (a sample split), or no data at all.
     confidence_level : float, default=0.9
-        Probability of the guarantee, in (0, 1).
+        Probability with which the guarantee holds, in (0, 1).
     kind : {"conditional", "marginal"}, default="conditional"
         Guarantee for all bins at once, or for the bin of one random future sample.
     n_candidates : int, default=1

@@ -91,7 +91,7 @@ def sample_split_epsilon(
 
 
 def binning_mse_bound(n_bins: int, *, balance: float = 2.0) -> float:
-    r"""Largest increase of the Brier score that binning can cause.
+    r"""Largest increase in the Brier score that binning can cause.
 
     Parameters
     ----------

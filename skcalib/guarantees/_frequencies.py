@@ -90,7 +90,8 @@ def well_balanced_alpha(counts: ArrayLike) -> float:
     Parameters
     ----------
     counts : array-like of shape (n_bins,)
-        Rows (or weight) of each bin, of samples that did *not* form the bins.
+        Number of rows (or total weight) in each bin, for samples that were *not* used
+        to form the bins.
 
     Returns
     -------
@@ -174,9 +175,9 @@ def grade_upper_limits(
     Parameters
     ----------
     n_events : array-like of int, shape (n_grades,)
-        Events of each grade, the best grade first.
+        Number of events in each grade, best grade first.
     n_samples : array-like of int, shape (n_grades,)
-        Samples of each grade, at least one.
+        Number of samples in each grade, at least one.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1): the limits are one-sided.
 

@@ -37,10 +37,10 @@ def conditional_epsilon(
     n_bins : int
         Number of bins, fixed beforehand.
     confidence_level : float, default=0.9
-        Probability of the guarantee, in (0, 1).
+        Probability with which the guarantee holds, in (0, 1).
     keep_boundary : bool, default=False
-        Whether the samples on the bin boundaries count in the bin means (the original
-        of Zadrozny and Elkan).
+        Whether the samples on the bin boundaries count in the bin means (as in the
+        original method of Zadrozny and Elkan).
 
     Returns
     -------
@@ -103,7 +103,7 @@ def marginal_epsilon(
     n_bins : int
         Number of bins, fixed beforehand.
     confidence_level : float, default=0.9
-        Probability of the guarantee, in (0, 1).
+        Probability with which the guarantee holds, in (0, 1).
     keep_boundary : bool, default=False
         Whether the samples on the bin boundaries count in the bin means; adds
         ``1 / floor(n / B)`` as in Corollary 1.
@@ -216,7 +216,7 @@ def max_n_bins(
     epsilon : float
         Required tolerance, positive.
     confidence_level : float, default=0.9
-        Probability of the guarantee, in (0, 1).
+        Probability with which the guarantee holds, in (0, 1).
     kind : {"conditional", "marginal"}, default="conditional"
         Type of guarantee: `conditional_epsilon` or `marginal_epsilon`.
     keep_boundary : bool, default=False
@@ -302,7 +302,7 @@ def min_n_samples(
     epsilon : float
         Required tolerance, positive.
     confidence_level : float, default=0.9
-        Probability of the guarantee, in (0, 1).
+        Probability with which the guarantee holds, in (0, 1).
     kind : {"conditional", "marginal"}, default="conditional"
         Type of guarantee: `conditional_epsilon` or `marginal_epsilon`.
     keep_boundary : bool, default=False

@@ -304,7 +304,7 @@ def normalized_rows(probabilities: nodes.Node) -> nodes.Node:
     Returns
     -------
     probabilities : Node
-        As many values.
+        The same number of values.
 
     See Also
     --------
@@ -364,7 +364,7 @@ def _log_odds(logits):
 
 
 def linear_form(node: nodes.Node) -> tuple[nodes.Node, np.ndarray, np.ndarray]:
-    """Return a node as ``matrix @ base + constants`` of a base that is not linear.
+    """Rewrite a node as ``matrix @ base + constants`` with a base that is not linear.
 
     Parameters
     ----------

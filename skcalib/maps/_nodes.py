@@ -401,7 +401,7 @@ class Affine(_NodeOf):
 
 
 class Exp(_NodeOf):
-    """``exp(value)`` of values kept in [-700, 700].
+    """``exp(value)`` of values clipped to [-700, 700].
 
     Parameters
     ----------
@@ -566,7 +566,7 @@ class Pieces(_OneValueOf):
     Piece i holds for ``cuts[i - 1] < x <= cuts[i]``; the first piece has no lower end
     and the last no upper one. Its value is the sum over j of
     ``coefficients[i, j] * (x - origins[i])**j``. Steps (bins) have one coefficient,
-    broken lines two, cubic splines four.
+    piecewise-linear functions two, cubic splines four.
 
     Parameters
     ----------
@@ -862,7 +862,7 @@ class Spread(_NodeOf):
 
 @dataclass(frozen=True, eq=False)
 class Mixture(Node):
-    """The weighted sum of the values of several nodes of one width, plus a constant.
+    """The weighted sum of the values of several nodes of equal width, plus a constant.
 
     Parameters
     ----------

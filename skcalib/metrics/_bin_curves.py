@@ -60,7 +60,7 @@ def reliability_curve(
     Parameters
     ----------
     y_true : array-like of shape (n,) or BinStatistics
-        Labels; or bin sums, which replace `y_true`, `y_proba`, `binning` and all other
+        Labels, or bin sums, which replace `y_true`, `y_proba`, `binning` and all other
         per-sample arguments.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
@@ -77,8 +77,8 @@ def reliability_curve(
         weights are scaled to sum to ``sum(w)**2 / sum(w**2)``, the effective sample
         size, which determines the width of the intervals.
     pos_label : int, float, bool or str, default=None
-        Label of the event. None means the greater of two labels, the second column of
-        `predict_proba`.
+        Label of the event. None means the greater of the two labels, which corresponds
+        to the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 
@@ -157,7 +157,7 @@ def validity_curve(
     Parameters
     ----------
     y_true : array-like of shape (n,) or BinStatistics
-        Labels; or bin sums, which replace `y_true`, `y_proba`, `binning` and all other
+        Labels, or bin sums, which replace `y_true`, `y_proba`, `binning` and all other
         per-sample arguments.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
@@ -173,10 +173,10 @@ def validity_curve(
     multiclass : {"auto", "top_label"}, default="auto"
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated samples.
+        Frequency weights: a weight of 2 counts a sample twice.
     pos_label : int, float, bool or str, default=None
-        Label of the event. None means the greater of two labels, the second column of
-        `predict_proba`.
+        Label of the event. None means the greater of the two labels, which corresponds
+        to the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 

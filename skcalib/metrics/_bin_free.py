@@ -35,7 +35,7 @@ def kolmogorov_smirnov_calibration_error(
     Parameters
     ----------
     y_true : array-like of shape (n,) or BinStatistics
-        Labels; or bin sums with one distinct score per bin, which replace `y_true`,
+        Labels, or bin sums with one distinct score per bin, which replace `y_true`,
         `y_proba` and all other per-sample arguments.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
@@ -44,10 +44,10 @@ def kolmogorov_smirnov_calibration_error(
     class_weight : array-like of shape (K,) or dict, default=None
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated samples.
+        Frequency weights: a weight of 2 counts a sample twice.
     pos_label : int, float, bool or str, default=None
-        Label of the event. None means the greater of two labels, the second column of
-        `predict_proba`.
+        Label of the event. None means the greater of the two labels, which corresponds
+        to the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 
@@ -125,7 +125,7 @@ def kuiper_calibration_error(
     Parameters
     ----------
     y_true : array-like of shape (n,) or BinStatistics
-        Labels; or bin sums with one distinct score per bin, which replace `y_true`,
+        Labels, or bin sums with one distinct score per bin, which replace `y_true`,
         `y_proba` and all other per-sample arguments.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
@@ -134,10 +134,10 @@ def kuiper_calibration_error(
     class_weight : array-like of shape (K,) or dict, default=None
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated samples.
+        Frequency weights: a weight of 2 counts a sample twice.
     pos_label : int, float, bool or str, default=None
-        Label of the event. None means the greater of two labels, the second column of
-        `predict_proba`.
+        Label of the event. None means the greater of the two labels, which corresponds
+        to the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 
@@ -230,8 +230,8 @@ def neighborhood_calibration_error(
         Weights. Integers count as repeated samples. Others are relative: a common
         factor changes nothing.
     pos_label : int, float, bool or str, default=None
-        Label of the event. None means the greater of two labels, the second column of
-        `predict_proba`.
+        Label of the event. None means the greater of the two labels, which corresponds
+        to the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 
@@ -334,8 +334,8 @@ def kde_calibration_error(
         Weights. Integers count as repeated samples. Others are relative: a common
         factor changes nothing.
     pos_label : int, float, bool or str, default=None
-        Label of the event. None means the greater of two labels, the second column of
-        `predict_proba`.
+        Label of the event. None means the greater of the two labels, which corresponds
+        to the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 
@@ -435,10 +435,10 @@ def smooth_calibration_error(
     class_weight : array-like of shape (K,) or dict, default=None
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated samples.
+        Frequency weights: a weight of 2 counts a sample twice.
     pos_label : int, float, bool or str, default=None
-        Label of the event. None means the greater of two labels, the second column of
-        `predict_proba`.
+        Label of the event. None means the greater of the two labels, which corresponds
+        to the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 

@@ -36,13 +36,13 @@ def calibration_error(
 
     The l_p distance between mean score and event frequency over the bins. By default,
     small-sample bias is removed. For a continuous model, the binned error is, in the
-    population, a lower bound of the true error. For a model that predicts a single
+    population, a lower bound on the true error. For a model that predicts a single
     value per bin, it is exact.
 
     Parameters
     ----------
     y_true : array-like of shape (n,) or BinStatistics
-        Labels; or bin sums, which replace `y_true`, `y_proba`, `binning` and all other
+        Labels, or bin sums, which replace `y_true`, `y_proba`, `binning` and all other
         per-sample arguments.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1]: of the positive class, or of each class in the sorted
@@ -76,10 +76,11 @@ def calibration_error(
         Norm 2 only: return the signed square, which may be negative. Use it for
         averaging over folds.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated samples, also in the debiasing.
+        Frequency weights: a weight of 2 counts a sample twice, including in the
+        debiasing.
     pos_label : int, float, bool or str, default=None
-        Label of the event. None means the greater of two labels, the second column of
-        `predict_proba`.
+        Label of the event. None means the greater of the two labels, which corresponds
+        to the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns, needed if not all of them occur in `y_true`.
 
@@ -92,9 +93,9 @@ def calibration_error(
     ------
     ValueError
         If labels and scores differ in length or are empty, a label is unknown, a score
-        is missing or outside [0, 1], or weights are negative or all zero. For a
-        debiased or unbiased error also if more than 5 % of the weight lies in bins with
-        fewer than two rows.
+        is missing or outside [0, 1], or weights are negative or all zero. Also raised,
+        for a debiased or unbiased error, if more than 5 % of the weight lies in bins
+        with fewer than two rows.
 
     See Also
     --------
@@ -190,7 +191,7 @@ def expected_calibration_error(
     Parameters
     ----------
     y_true : array-like of shape (n,) or BinStatistics
-        Labels; or bin sums, which replace `y_true`, `y_proba`, `binning` and all other
+        Labels, or bin sums, which replace `y_true`, `y_proba`, `binning` and all other
         per-sample arguments.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
@@ -204,10 +205,10 @@ def expected_calibration_error(
     class_weight : array-like of shape (K,) or dict, default=None
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated samples.
+        Frequency weights: a weight of 2 counts a sample twice.
     pos_label : int, float, bool or str, default=None
-        Label of the event. None means the greater of two labels, the second column of
-        `predict_proba`.
+        Label of the event. None means the greater of the two labels, which corresponds
+        to the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 
@@ -292,7 +293,7 @@ def maximum_calibration_error(
     Parameters
     ----------
     y_true : array-like of shape (n,) or BinStatistics
-        Labels; or bin sums, which replace `y_true`, `y_proba`, `binning` and all other
+        Labels, or bin sums, which replace `y_true`, `y_proba`, `binning` and all other
         per-sample arguments.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
@@ -304,10 +305,10 @@ def maximum_calibration_error(
     class_weight : array-like of shape (K,) or dict, default=None
         Classes with weight zero are excluded from the marginal error.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated samples.
+        Frequency weights: a weight of 2 counts a sample twice.
     pos_label : int, float, bool or str, default=None
-        Label of the event. None means the greater of two labels, the second column of
-        `predict_proba`.
+        Label of the event. None means the greater of the two labels, which corresponds
+        to the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 
@@ -381,7 +382,7 @@ def sweep_calibration_error(
     pos_label: float | str | None = None,
     labels: ArrayLike | None = None,
 ) -> float:
-    """Plugin calibration error with as many bins as stay monotone (ECE_SWEEP).
+    """Plugin calibration error with the most bins that stay monotone (ECE_SWEEP).
 
     The number of bins is chosen from the data: bins are added as long as the event
     frequency increases from bin to bin. Among plugin errors, it has the least bias with
@@ -405,10 +406,10 @@ def sweep_calibration_error(
     class_weight : array-like of shape (K,) or dict, default=None
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated samples.
+        Frequency weights: a weight of 2 counts a sample twice.
     pos_label : int, float, bool or str, default=None
-        Label of the event. None means the greater of two labels, the second column of
-        `predict_proba`.
+        Label of the event. None means the greater of the two labels, which corresponds
+        to the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 

@@ -304,16 +304,16 @@ def calibration_by_group(
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
-        "importance": each sample was observed once and represents more or fewer (a
-        sampling correction, a covariate shift); weights w are worth
-        ``sum(w)**2 / sum(w**2)`` samples, which are the `n` of the table. The variance
-        of the events is the sum of w^2 s (1 - s), in each sample.
+        "importance": each sample was observed once and represents more or fewer than
+        one (a sampling correction, a covariate shift); weights w are worth ``sum(w)**2
+        / sum(w**2)`` samples, which are the `n` of the table. The variance of the
+        events is the sum of w^2 s (1 - s), in each sample.
     clusters : array-like of shape (n,), default=None
         Cluster of each sample: samples of one cluster (a patient, a match) may be
         dependent.
     pos_label : int, float, bool or str, default=None
-        Label of the event. None means the greater of two labels, the second column of
-        `predict_proba`.
+        Label of the event. None means the greater of the two labels, which corresponds
+        to the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
     random_state : int, RandomState instance or None, default=None

@@ -42,8 +42,8 @@ def kernel_calibration_error(
         Weights. Integers count as repeated samples, and copies of a sample form pairs.
         Other weights are relative: a common factor changes nothing.
     pos_label : int, float, bool or str, default=None
-        Label of the event. None means the greater of two labels, the second column of
-        `predict_proba`.
+        Label of the event. None means the greater of the two labels, which corresponds
+        to the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 

@@ -59,7 +59,7 @@ def decision_calibration_error(
     Parameters
     ----------
     y_true : array-like of shape (n,) or BinStatistics
-        Labels; or bin sums with one distinct score per bin, which replace `y_true`,
+        Labels, or bin sums with one distinct score per bin, which replace `y_true`,
         `y_proba` and all other per-sample arguments.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
@@ -75,10 +75,10 @@ def decision_calibration_error(
     class_weight : array-like of shape (K,) or dict, default=None
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated samples.
+        Frequency weights: a weight of 2 counts a sample twice.
     pos_label : int, float, bool or str, default=None
-        Label of the event. None means the greater of two labels, the second column of
-        `predict_proba`.
+        Label of the event. None means the greater of the two labels, which corresponds
+        to the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 
@@ -87,15 +87,15 @@ def decision_calibration_error(
     error : float or WorstThreshold
         In [0, 1], in units of the cost of a false alarm plus that of a miss. It is a
         plugin error, which noise inflates. With `return_threshold`, the `error` and the
-        `threshold`, in this order when unpacked: the first of the worst thresholds,
-        which is a score or the next larger float.
+        `threshold`, in this order when unpacked. The threshold is the first of the
+        worst thresholds, which is a score or the next larger float.
 
     Raises
     ------
     ValueError
         If labels and scores differ in length or are empty, a label is unknown, a score
-        is missing or outside [0, 1], or weights are negative or all zero. For
-        `return_threshold` with ``multiclass="marginal"``.
+        is missing or outside [0, 1], or weights are negative or all zero. Also raised
+        if `return_threshold` is used with ``multiclass="marginal"``.
 
     See Also
     --------

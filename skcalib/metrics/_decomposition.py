@@ -67,7 +67,7 @@ def brier_decomposition(
     Parameters
     ----------
     y_true : array-like of shape (n,) or BinStatistics
-        Labels; or bin sums, which replace `y_true`, `y_proba`, `binning` and all other
+        Labels, or bin sums, which replace `y_true`, `y_proba`, `binning` and all other
         per-sample arguments.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
@@ -78,10 +78,10 @@ def brier_decomposition(
         See `calibration_error`. "marginal" is the mean over classes, each against the
         rest; the Brier score of the K classes is K times this.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated samples.
+        Frequency weights: a weight of 2 counts a sample twice.
     pos_label : int, float, bool or str, default=None
-        Label of the event. None means the greater of two labels, the second column of
-        `predict_proba`.
+        Label of the event. None means the greater of the two labels, which corresponds
+        to the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 
@@ -148,7 +148,7 @@ def log_loss_decomposition(
     Parameters
     ----------
     y_true : array-like of shape (n,) or BinStatistics
-        Labels; or bin sums, which replace `y_true`, `y_proba`, `binning` and all other
+        Labels, or bin sums, which replace `y_true`, `y_proba`, `binning` and all other
         per-sample arguments.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1], clipped to [2^-52, 1 - 2^-52].
@@ -159,10 +159,10 @@ def log_loss_decomposition(
         See `calibration_error`. "marginal" is the mean over classes, each against the
         rest.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated samples.
+        Frequency weights: a weight of 2 counts a sample twice.
     pos_label : int, float, bool or str, default=None
-        Label of the event. None means the greater of two labels, the second column of
-        `predict_proba`.
+        Label of the event. None means the greater of the two labels, which corresponds
+        to the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 

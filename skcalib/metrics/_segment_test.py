@@ -164,13 +164,13 @@ def segment_calibration_test(
     weight_type : {"frequency", "importance"}, default="frequency"
         Meaning of the weights. "frequency": how often each sample is repeated (whole
         numbers). "importance": each sample was observed once and represents more or
-        fewer (a sampling correction, a covariate shift).
+        fewer than one (a sampling correction, a covariate shift).
     clusters : array-like of shape (n,), default=None
         Cluster of each sample: samples of one cluster (a patient, a match) may be
         dependent.
     pos_label : int, float, bool or str, default=None
-        Label of the event. None means the greater of two labels, the second column of
-        `predict_proba`.
+        Label of the event. None means the greater of the two labels, which corresponds
+        to the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
     random_state : int, RandomState instance or None, default=None

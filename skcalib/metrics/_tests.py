@@ -91,7 +91,7 @@ def calibration_test(
     Parameters
     ----------
     y_true : array-like of shape (n,) or BinStatistics
-        Labels; or bin sums, which replace `y_true`, `y_proba` and all other per-sample
+        Labels, or bin sums, which replace `y_true`, `y_proba` and all other per-sample
         arguments: for "hosmer_lemeshow", for a binned `metric` and, with one distinct
         score per bin, for the cumulative differences.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
@@ -131,12 +131,12 @@ def calibration_test(
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
-        "importance": each sample was observed once and represents more or fewer (a
-        sampling correction, a covariate shift); weights w are worth
-        ``sum(w)**2 / sum(w**2)`` samples, in each cell.
+        "importance": each sample was observed once and represents more or fewer than
+        one (a sampling correction, a covariate shift); weights w are worth ``sum(w)**2
+        / sum(w**2)`` samples, in each cell.
     pos_label : int, float, bool or str, default=None
-        Label of the event. None means the greater of two labels, the second column of
-        `predict_proba`.
+        Label of the event. None means the greater of the two labels, which corresponds
+        to the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
     n_jobs : int, default=None

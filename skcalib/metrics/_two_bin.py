@@ -30,7 +30,7 @@ def two_bin_calibration_error(
     Parameters
     ----------
     y_true : array-like of shape (n,) or BinStatistics
-        Labels; or bin sums with one distinct score per bin, which replace `y_true`,
+        Labels, or bin sums with one distinct score per bin, which replace `y_true`,
         `y_proba` and all other per-sample arguments.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1].
@@ -41,8 +41,8 @@ def two_bin_calibration_error(
     sample_weight : array-like of shape (n,), default=None
         Weights w of the residuals; a common factor changes nothing.
     pos_label : int, float, bool or str, default=None
-        Label of the event. None means the greater of two labels, the second column of
-        `predict_proba`.
+        Label of the event. None means the greater of the two labels, which corresponds
+        to the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 

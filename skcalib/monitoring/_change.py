@@ -135,21 +135,21 @@ def calibration_change(
     Parameters
     ----------
     y_before : array-like of shape (n,), or BinStatistics
-        Labels of the first sample. Two `BinStatistics` with equal edges may be given as
-        the first two arguments.
+        Labels of the first data set. Two `BinStatistics` with equal edges may be given
+        as the first two arguments.
     y_proba_before : array-like of shape (n,), (n, 2) or (n, K), default=None
         Probabilities of the first sample, in [0, 1].
     y_after : array-like of shape (n,), or BinStatistics, default=None
-        Labels of the second sample.
+        Labels of the second data set.
     y_proba_after : array-like of shape (n,), (n, 2) or (n, K), default=None
-        Probabilities of the second sample.
+        Probabilities of the second data set.
     norm : float, default=2
         Norm of the error: see `skcalib.metrics.calibration_error`.
     binning : BaseBinning, int or None, default=None
         Bins for the error, made separately for each data set. An int means that many
         equal-mass bins, None means ``EqualMass(15)``.
     method : {"auto", "plugin", "debiased", "unbiased", "label_binned"}, default="auto"
-        Method of the error.
+        Method for computing the error.
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1).
     n_resamples : int, default=999
@@ -161,15 +161,15 @@ def calibration_change(
         Weights of the samples before and after; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
-        "importance": each sample was observed once and represents more or fewer (a
-        sampling correction, a covariate shift); the weights w of a data set are worth
-        ``sum(w)**2 / sum(w**2)`` samples.
+        "importance": each sample was observed once and represents more or fewer than
+        one (a sampling correction, a covariate shift); the weights w of a data set are
+        worth ``sum(w)**2 / sum(w**2)`` samples.
     clusters : pair of array-likes, default=None
         The clusters of the samples before and after: samples of one cluster (a patient,
         a match) may be dependent, even across the two data sets.
     pos_label : int, float, bool or str, default=None
-        Label of the event. None means the greater of two labels, the second column of
-        `predict_proba`.
+        Label of the event. None means the greater of the two labels, which corresponds
+        to the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
     random_state : int, RandomState instance or None, default=None
@@ -211,12 +211,12 @@ def calibration_change(
     a cell that spans a gap between two groups of scores does not compare the low scores
     of one sample with the high ones of the other. About it the residuals are
     exchangeable if the curve is the same, wherever the scores of the two samples lie.
-    The statistic is the range of the cumulative sums of the second sample's excess, in
-    the order of the scores. A permutation is drawn as the number of the second sample's
-    events, which is hypergeometric, and a normal deviate for the rest of the residuals.
-    Bins of `BinStatistics` are taken as cells, and their sums are drawn as normal, with
-    the residual variance of each bin and sample. The same holds for weights that are
-    not integers, and for importance weights.
+    The statistic is the range of the cumulative sums of the second data set's excess,
+    in the order of the scores. A permutation is drawn as the number of the second data
+    set's events, which is hypergeometric, and a normal deviate for the rest of the
+    residuals. Bins of `BinStatistics` are taken as cells, and their sums are drawn as
+    normal, with the residual variance of each bin and sample. The same holds for
+    weights that are not integers, and for importance weights.
 
     With `clusters` labels are drawn from the event frequencies of both samples
     together, with the dependence within clusters that the residuals show. The interval
@@ -470,7 +470,7 @@ class _Excess(NamedTuple):
     Parameters
     ----------
     excess : ndarray of shape (n_cells,)
-        Sum of the second sample's residuals about a line that is fitted to both.
+        Sum of the second data set's residuals about a line that is fitted to both.
     weight : ndarray of shape (n_cells,)
         What one more unit of each of its residuals would add to that.
     variance : ndarray of shape (n_cells,) or None
@@ -647,8 +647,8 @@ def _draws_of_rows(before, after, weight_type, n_resamples, rng):
 
 
 def _hypergeometric_draws(n, events, covariance, spread, n_resamples, rng):
-    """Return drawn excesses (n_resamples, n_cells) of the second sample, whose rows in
-    each cell are drawn from those of both.
+    """Return drawn excesses (n_resamples, n_cells) of the second data set, whose rows
+    in each cell are drawn from those of both.
 
     The number of its events is hypergeometric, the rest of the residuals normal.
 

@@ -186,8 +186,8 @@ def estimated_performance(
         Clusters of the labelled samples, such as patients, which may depend on each
         other within a cluster.
     pos_label : int, float, bool or str, default=None
-        Label of the event. None means the greater of two labels, the second column of
-        `predict_proba`.
+        Label of the event. None means the greater of the two labels, which corresponds
+        to the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
         The sorted labels of the columns.
 

@@ -79,7 +79,7 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
     alarm_ : bool
         Whether any group has had an alarm.
     n_rows_ : int
-        Number of samples seen, of all groups.
+        Number of samples seen, across all groups.
 
     Raises
     ------
@@ -215,7 +215,7 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
 
     @property
     def n_rows_(self):
-        """Number of samples seen, of all groups."""
+        """Number of samples seen, across all groups."""
         return sum(monitor.n_rows_ for monitor in self._seen().values())
 
     @property

@@ -65,11 +65,11 @@ class CalibrationMonitor(BaseEstimator):
 
     You may check it after every sample.
 
-    Each sample updates twenty likelihood ratios, of scores with shifted or stretched
-    log-odds against the original scores. As long as the scores are calibrated, their
-    mean, the e-value, stays below ``1 / (1 - confidence_level)`` forever with
-    probability `confidence_level`. Samples may arrive one by one or in batches of any
-    size, with the same result.
+    Each sample updates twenty likelihood ratios, each comparing scores with shifted or
+    stretched log-odds to the original scores. As long as the scores are calibrated, the
+    mean of these ratios, the e-value, stays below ``1 / (1 - confidence_level)``
+    forever with probability `confidence_level`. Samples may arrive one by one or in
+    batches of any size, with the same result.
 
     Parameters
     ----------
@@ -83,8 +83,8 @@ class CalibrationMonitor(BaseEstimator):
         then not used.
     restarts : bool, default=False
         Whether to reserve half of the evidence for later starts, spread over all later
-        samples. The level is kept, and a change after thousands of samples is detected
-        about twice as fast. Cannot be combined with `average_run_length`.
+        samples. The level is maintained, and a change after thousands of samples is
+        detected about twice as fast. Cannot be combined with `average_run_length`.
     classes : array-like, default=None
         The two labels, in sorted order: scores are the probability of the second. For K
         > 2 labels, scores have K columns, and the confidence of the predicted class is
@@ -93,7 +93,7 @@ class CalibrationMonitor(BaseEstimator):
     Attributes
     ----------
     e_value_ : float
-        Evidence against calibration: with `average_run_length` the e-detector.
+        Evidence against calibration; with `average_run_length`, this is the e-detector.
     threshold_ : float
         The `e_value_` that triggers an alarm.
     alarm_ : bool
@@ -232,8 +232,8 @@ class CalibrationMonitor(BaseEstimator):
             Labels. A batch may contain only one class.
         time : scalar or array-like of shape (n,), default=None
             Time of the samples: a name or a date for the batch, or one for each sample.
-            It is used only to date the alarm and the change. Times are not part of a
-            JSON document.
+            It is used only to date the alarm and the change. Times are not saved when
+            the monitor is written to JSON.
 
         Returns
         -------

@@ -89,8 +89,8 @@ def calibration_trend(
     clusters : array-like of shape (n,), default=None
         Samples of one cluster (a patient, a match, a day) may depend on each other.
     pos_label : int, float, bool or str, default=None
-        Label of the event. None means the greater of two labels, the second column of
-        `predict_proba`.
+        Label of the event. None means the greater of the two labels, which corresponds
+        to the second column of `predict_proba`.
 
     Returns
     -------

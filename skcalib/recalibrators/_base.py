@@ -124,7 +124,7 @@ class BaseRecalibrator(ProbabilityTransformer):
         y : array-like of shape (n,)
             Labels.
         sample_weight : array-like of shape (n,), default=None
-            Weights, which count as repeated samples.
+            Frequency weights: a weight of 2 counts a sample twice.
 
         Returns
         -------
@@ -184,7 +184,8 @@ class BaseRecalibrator(ProbabilityTransformer):
         Raises
         ------
         ValueError
-            For scores that are not valid, or of another width than those of `fit`.
+            If scores are not valid or have a different number of columns from those
+            passed to `fit`.
         """
         check_fitted(self)
         scores, closed = self._possible_scores(X)
@@ -674,7 +675,8 @@ class LogitRecalibrator(BaseRecalibrator):
         Raises
         ------
         ValueError
-            For scores that are not valid, or of another width than those of `fit`.
+            If scores are not valid or have a different number of columns from those
+            passed to `fit`.
         """
         return as_given(super().predict_proba(X), X)
 

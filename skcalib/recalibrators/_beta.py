@@ -49,7 +49,8 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         log-odds at a score of 1/2, s the mean of a_all and b_all. The ridge matters
         less with more samples. "auto" lowers it from 1 to .3, .1 and .03, as long as
         the loss on left-out samples improves: see `QuadraticScaling`. 0 fits each class
-        alone with the ridge `alpha`, which needs several hundred samples per class.
+        separately with the ridge `alpha`, which needs several hundred samples per
+        class.
     clip : "auto", float or None, default="auto"
         How probabilities are kept away from 0 and 1 before conversion to log-odds.
         "auto" learns a floor f: a probability p becomes

@@ -209,7 +209,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         y : array-like of shape (n,)
             Labels.
         sample_weight : array-like of shape (n,), default=None
-            Weights, which count as repeated samples.
+            Frequency weights: a weight of 2 counts a sample twice.
         groups : array-like of shape (n,), default=None
             The group of each sample, in place of the predicted class; `predict_proba`
             then needs them too.
@@ -222,8 +222,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         Raises
         ------
         ValueError
-            If scores, labels or groups are inconsistent, and for a column that is not
-            there.
+            If scores, labels or groups are inconsistent, or if a column is missing.
         """
         self._validate_params()
         self._check_one_source(groups)
@@ -279,7 +278,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         y : array-like of shape (n,)
             Labels.
         sample_weight : array-like of shape (n,), default=None
-            Weights, which count as repeated samples.
+            Frequency weights: a weight of 2 counts a sample twice.
         groups : array-like of shape (n,), default=None
             The group of each sample, in place of the predicted class.
 
@@ -305,8 +304,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         groups : array-like of shape (n,), default=None
             The group of each sample, if `fit` was given them.
         ids : array-like of shape (n,), default=None
-            For `UniformMassBinning(randomize=True)` the ids of the samples, strings or
-            integers.
+            For `UniformMassBinning(randomize=True)`: the ids of the samples (strings or
+            integers).
 
         Returns
         -------
@@ -316,10 +315,10 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         Raises
         ------
         ValueError
-            For groups that are missing, and for scores that are not valid or of another
-            width than those of `fit`.
+            If groups are missing, or if scores are not valid or have a different number
+            of columns from those passed to `fit`.
         TypeError
-            For ids of a recalibrator that takes none.
+            If ids are passed to a recalibrator that takes none.
         """
         check_fitted(self)
         if ids is not None and not isinstance(
@@ -368,8 +367,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         groups : array-like of shape (n,), default=None
             The group of each sample, if `fit` was given them.
         ids : array-like of shape (n,), default=None
-            For `UniformMassBinning(randomize=True)` the ids of the samples, strings or
-            integers.
+            For `UniformMassBinning(randomize=True)`: the ids of the samples (strings or
+            integers).
 
         Returns
         -------
@@ -384,7 +383,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         groups: ArrayLike | None = None,
         ids: ArrayLike | None = None,
     ) -> np.ndarray:
-        """Return the most probable class, or that of the largest score.
+        """Return the most probable class or, for top-label, that of the largest score.
 
         Parameters
         ----------
@@ -393,8 +392,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         groups : array-like of shape (n,), default=None
             The group of each sample, if `fit` was given them.
         ids : array-like of shape (n,), default=None
-            For `UniformMassBinning(randomize=True)` the ids of the samples, strings or
-            integers.
+            For `UniformMassBinning(randomize=True)`: the ids of the samples (strings or
+            integers).
 
         Returns
         -------
@@ -423,8 +422,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         Parameters
         ----------
         confidence_level : float, default=None
-            Probability of the guarantee, in (0, 1); None means the level of the
-            recalibrator if it has one, otherwise 0.9.
+            Probability with which the guarantee holds, in (0, 1); None means the level
+            of the recalibrator if it has one, otherwise 0.9.
         kind : {"conditional", "marginal"}, default="conditional"
             A guarantee for all predicted probabilities of all groups at once (by the
             union bound), or for that of one random future sample.

@@ -186,12 +186,12 @@ class VectorScaling(AffineScaling):
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the ridge, at least 0. "auto" lowers it from 1 via .3 and .1 down to
-        .02, as long as the loss on left-out samples improves. The ridge adds to the
-        log-loss, summed over the samples,
-        ``alpha * n_classes * ((coef / inverse_temperature - 1)**2 + intercept**2)``,
-        summed over the classes: more classes mean fewer samples for each, and with more
-        rows the ridge matters less. 0 is the unpenalised fit.
+        Strength of the ridge, at least 0. "auto" lowers it from 1 to .3, .1 and .02, as
+        long as the loss on left-out samples improves. The ridge adds to the log-loss,
+        summed over the samples, ``alpha * n_classes * ((coef / inverse_temperature -
+        1)**2 + intercept**2)``, summed over the classes: more classes mean fewer
+        samples for each, and with more rows the ridge matters less. 0 is the
+        unpenalised fit.
     center : bool, default=True
         Whether the mean of each sample of logits is taken off first. A constant added
         to a row then changes nothing. False takes the logits as they are, which is eq.
@@ -331,18 +331,19 @@ class MatrixScaling(AffineScaling):
     ----------
     alpha : float or "auto", default="auto"
         Strength of the ridge, at least 0, for the parts without their own setting.
-        "auto" lowers it from 1 via .3 and .1 down to .02, as long as the loss on
-        left-out samples improves: see Notes. With V the matrix
-        ``coef / inverse_temperature`` the ridge on the log-loss summed over the samples
-        is the sum of::
+        "auto" lowers it from 1 to .3, .1 and .02, as long as the loss on
+        left-out samples improves: see Notes. Let V be the matrix ``coef /
+        inverse_temperature``. The ridge added to the log-loss, which is summed over the
+        samples, is the sum of::
 
             alpha_diagonal     * K           * sum_k      (V_kk - 1)^2
             alpha_off_diagonal * K * (K - 1) * sum_{j!=k} V_jk^2
             alpha_intercept    * K           * sum_k      intercept_k^2
 
-        for K classes: the K (K - 1) numbers off the diagonal together weigh as much as
-        the K on it would, more classes mean fewer samples for each, and with more
-        samples the ridge matters less. 0 is the unpenalised fit.
+        for K classes. The factors give the K (K - 1) off-diagonal elements together as
+        much weight as K elements would have, and allow for fewer samples per class when
+        there are more classes. With more samples, the ridge matters less. 0 is the
+        unpenalised fit.
     alpha_diagonal, alpha_off_diagonal, alpha_intercept : float, default=None
         Ridges of the parts; None means `alpha`.
     clip : "auto", float or None, default="auto"

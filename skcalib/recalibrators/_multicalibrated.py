@@ -227,8 +227,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         Raises
         ------
         ValueError
-            If scores, labels or features are inconsistent, and for a column that is not
-            there.
+            If scores, labels or features are inconsistent, or if a column is missing.
         """
         self._validate_params()
         scores, table = self._scores_and_table(X, reset=True)

@@ -225,7 +225,7 @@ class OnlineRecalibrator(ProbabilityTransformer):
         return self._learn(X, y, classes, sample_weight, reset=not self._has_learned)
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
-        """Return the forecasts of the current state.
+        """Return the forecasts from the current state.
 
         Parameters
         ----------

@@ -214,11 +214,12 @@ def estimate_target_prior(
         Probabilities of unlabelled rows; one column is the probability of the positive
         class.
     train_prior : array-like of shape (K,), float or "balanced", default="balanced"
-        Class frequencies of the training data: in the order of the columns, the
-        frequency of the positive class of two, or equal ones. Unlike in
-        `PriorShift.fit`, there are no labels from which to estimate them.
+        Class frequencies of the training data: an array in the order of the columns,
+        the frequency of the positive class if there are two classes, or "balanced" for
+        equal frequencies. Unlike in `PriorShift.fit`, there are no labels from which to
+        estimate them.
     sample_weight : array-like of shape (n,), default=None
-        Weights, which count as repeated samples.
+        Frequency weights: a weight of 2 counts a sample twice.
 
     Returns
     -------

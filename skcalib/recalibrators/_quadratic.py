@@ -26,7 +26,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
     ``sigmoid(intercept + slope * log_odds + curvature * log_odds**2)``.
 
     Minimises log-loss, with a ridge toward temperature scaling. Beyond the range of the
-    calibration set the map continues as a straight line in the log-odds, so that the
+    calibration set, the map continues as a straight line in the log-odds, so that the
     parabola does not turn around where there are no data.
 
     Parameters
@@ -47,8 +47,8 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         squared distance of the coefficients, in the coordinates of `alpha`, is added to
         the log-loss of the class, summed over the samples. The ridge matters less with
         more samples. "auto" lowers it from 1 to .3, .1 and .03, as long as the loss on
-        left-out samples improves. 0 fits each class alone with the ridge `alpha`, which
-        needs several hundred samples per class.
+        left-out samples improves. 0 fits each class separately with the ridge `alpha`,
+        which needs several hundred samples per class.
     clip : "auto", float or None, default="auto"
         How probabilities are kept away from 0 and 1 before conversion to log-odds.
         "auto" learns a floor f: a probability p becomes

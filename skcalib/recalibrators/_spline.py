@@ -46,13 +46,13 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
     Parameters
     ----------
     n_knots : int, default=8
-        Number of knots, at least 2: quantiles of the scores, including the lowest and
-        the highest. Tied knots are merged.
+        Number of knots, at least 2. They are placed at quantiles of the scores,
+        including the lowest and the highest. Tied knots are merged.
     roughness_penalty : float, default=None
         Weight of the curvature penalty
-        ``roughness_penalty / 2 * integral(second derivative ** 2)`` on the log-loss
-        summed over the samples. None chooses from {.1, 1, 10, 100, 1e4} by approximate
-        leave-one-out [2]_.
+        ``roughness_penalty / 2 * integral(second derivative ** 2)`` added to the
+        log-loss summed over the samples. None chooses from {.1, 1, 10, 100, 1e4} by
+        approximate leave-one-out cross-validation [2]_.
     monotone : bool, default=False
         Whether to constrain the map to be non-decreasing, so that the ranking is
         preserved.
@@ -90,8 +90,8 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
     knot_log_odds_ : ndarray of shape (`n_knots_`,)
         Calibrated log-odds at the knots.
     spline_coefficients_ : ndarray of shape (4, `n_knots_` - 1)
-        The natural cubic spline through them: coefficients of each piece above its left
-        knot, the cubic one first.
+        The natural cubic spline through them: coefficients of each piece, in powers of
+        the distance from its left knot, the cubic one first.
     roughness_penalty_ : float
         Weight of the curvature penalty that was used.
 

@@ -224,8 +224,8 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         Raises
         ------
         ValueError
-            For weights, if `epsilon` cannot be met with so few samples, and if scores
-            and labels are inconsistent.
+            If weights are given, if `epsilon` cannot be met with so few samples, or if
+            scores and labels are inconsistent.
         """
         if sample_weight is not None:
             raise ValueError(
@@ -331,10 +331,10 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         X : array-like with as many columns as in `fit`
             Scores.
         ids : array-like of shape (n,), default=None
-            With ``randomize=True`` the ids of the samples, strings or integers. A row's
-            key is then determined by its id and `salt_`, identically in Python and SQL,
-            so that a row always gets the same probability. None draws new keys in each
-            call, whatever `random_state` is.
+            With ``randomize=True``, the ids of the samples (strings or integers). A
+            row's key is then determined by its id and `salt_`, identically in Python
+            and SQL, so that a row always gets the same probability. None draws new keys
+            in each call, whatever `random_state` is.
 
         Returns
         -------
@@ -344,8 +344,8 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         Raises
         ------
         ValueError
-            For scores that are not valid, or of another width than those of `fit`, and
-            for ids of other types.
+            If scores are not valid or have a different number of columns from those
+            passed to `fit`, or if ids have another type.
         """
         if not self.randomize:
             return super().predict_proba(X)
@@ -371,7 +371,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         X : array-like with as many columns as in `fit`
             Scores.
         ids : array-like of shape (n,), default=None
-            With ``randomize=True`` the ids of the samples: see `predict_proba`.
+            With ``randomize=True``, the ids of the samples: see `predict_proba`.
 
         Returns
         -------
@@ -381,14 +381,14 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         return self.predict_proba(X, ids)
 
     def predict(self, X: ArrayLike, ids: ArrayLike | None = None) -> np.ndarray:
-        """Return the most probable class, or that of the largest score.
+        """Return the most probable class or, for top-label, that of the largest score.
 
         Parameters
         ----------
         X : array-like with as many columns as in `fit`
             Scores.
         ids : array-like of shape (n,), default=None
-            With ``randomize=True`` the ids of the samples: see `predict_proba`.
+            With ``randomize=True``, the ids of the samples: see `predict_proba`.
 
         Returns
         -------

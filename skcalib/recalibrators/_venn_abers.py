@@ -165,7 +165,8 @@ class VennAbers(BinaryRecalibrator):
         Raises
         ------
         ValueError
-            For scores that are not valid, or of another width than those of `fit`.
+            If scores are not valid or have a different number of columns from those
+            passed to `fit`.
         """
         check_fitted(self)
         scores, _ = self._possible_scores(X)

@@ -13,7 +13,7 @@ _SCALES = ("logit", "log", "logflip")
 
 @dataclass(frozen=True)
 class GlmCurve:
-    """Curve of a generalised linear model of the event on the score.
+    """Calibration curve of a generalised linear model of the event given the score.
 
     ``link(T(s)) = intercept + slope * transform(s)``.
 
@@ -27,7 +27,7 @@ class GlmCurve:
     Raises
     ------
     ValueError
-        For another link or transform, or coefficients that are not finite.
+        For any other link or transform, or coefficients that are not finite.
 
     See Also
     --------

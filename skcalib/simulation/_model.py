@@ -39,22 +39,22 @@ class CalibrationModel:
 
     Parameters
     ----------
-    score_distribution : frozen distribution of scipy.stats
+    score_distribution : frozen distribution from scipy.stats
         Distribution of the scores, with support inside [0, 1]; a discrete one stands
         for a binned model.
     calibration_curve : callable
         Vectorised function T of scores (n,) that returns the event probabilities E[Y |
         s]. If it has an attribute ``accepts_complement = True``, it is called with a
-        second argument: 1 - s without cancellation. An attribute `breakpoints` gives
-        the scores at which it jumps, where those are many.
+        second argument: 1 - s without cancellation. An attribute `breakpoints` can give
+        the scores at which it jumps, if there are many.
 
     Raises
     ------
     TypeError
         If `score_distribution` cannot be sampled and inverted, or `calibration_curve`
-        not called.
+        is not callable.
     ValueError
-        If the support leaves [0, 1], and later if the curve does.
+        If the support extends beyond [0, 1]. Raised later if the curve does.
 
     See Also
     --------
@@ -120,7 +120,7 @@ class CalibrationModel:
         Parameters
         ----------
         n : int
-            Number of samples.
+            Number of simulated data sets.
         random_state : int, Generator, RandomState or None, default=None
             Seed for the random draws.
 
@@ -214,9 +214,9 @@ class CalibrationModel:
             metrics of a dict are given the same samples, so that their differences have
             little noise.
         n : int
-            Rows of a sample.
+            Number of rows in each simulated data set.
         n_simulations : int, default=1000
-            Number of samples.
+            Number of simulated data sets.
         n_jobs : int, default=None
             Number of parallel jobs. None means 1 unless a `joblib.parallel_config` says
             otherwise; -1 means all processors.
@@ -299,9 +299,9 @@ class CalibrationModel:
         metric : callable or dict of callables
             ``metric(y_true, y_proba)``, which estimates the error of this `norm`.
         n : int
-            Rows of a sample.
+            Number of rows in each simulated data set.
         n_simulations : int, default=1000
-            Number of samples.
+            Number of simulated data sets.
         norm : float, default=2
             Norm of the true error that the estimates are compared with; 2, as in
             `calibration_error`.
@@ -402,7 +402,7 @@ class CalibrationModel:
         metric : callable or dict of callables
             ``metric(y_true, y_proba)``, larger for worse.
         n : int
-            Rows of a sample.
+            Number of rows in each simulated data set.
         n_simulations : int, default=1000
             Number of simulated data sets for each of the two models.
         significance_level : float, default=0.05

@@ -29,7 +29,7 @@ class ScoreLaw:
 
     Parameters
     ----------
-    distribution : frozen distribution of scipy.stats
+    distribution : frozen distribution from scipy.stats
         With support inside [0, 1].
     """
 
