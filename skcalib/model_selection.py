@@ -63,7 +63,7 @@ def sharpest_within(
     --------
     skcalib.metrics.get_scorer : A scorer by name.
     skcalib.ScalingBinning : A smooth map whose values are then binned.
-    skcalib.displays.BinCountDisplay : The picture.
+    skcalib.displays.BinCountDisplay : Draws the result.
 
     Notes
     -----

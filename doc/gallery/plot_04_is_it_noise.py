@@ -2,7 +2,7 @@
 Is it noise? Intervals and tests
 ================================
 
-A calibrated model has a calibration error above 0 in every sample, by chance. The
+A calibrated model has a calibration error above 0 in every data set, by chance. The
 interval and the test show whether there is more than chance. Here, the same model is
 evaluated on 200 samples and on 20,000 samples.
 """
@@ -25,7 +25,7 @@ samples = {f"{n:,} rows": sample(n) for n in (200, 20_000)}
 
 # %%
 # The usual error (ECE) is larger with 200 samples, although the model is the same: it
-# includes the noise. The debiased error subtracts most of the noise. With 200 samples
+# includes the noise. The debiased error subtracts most of the noise. With 200 samples,
 # its interval includes 0, and the test does not reject: there are too few samples to
 # tell.
 from functools import partial
@@ -48,7 +48,7 @@ for name, (y, scores) in samples.items():
 
 # %%
 # Each diagram shows this error above the panel. The grey band is where the points of a
-# calibrated model would lie. With 200 samples it is wide.
+# calibrated model would lie. With 200 samples, it is wide.
 from skcalib.displays import ReliabilityDisplay
 
 y, scores = (np.concatenate(parts) for parts in zip(*samples.values(), strict=True))

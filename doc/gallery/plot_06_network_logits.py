@@ -3,8 +3,8 @@ Logits of a neural network with ten classes
 ===========================================
 
 Networks that are trained for long become overconfident. With ``input="logit"``,
-recalibrators take their logits directly. Temperature scaling divides all logits by one
-number; the predicted classes stay the same.
+recalibrators take their logits directly. Temperature scaling divides all logits by a
+single number; the predicted classes stay the same.
 """
 
 # %%

@@ -9,8 +9,8 @@ alarms stay rare, however often you look.
 """
 
 # %%
-# Sixty days of scores. From day 40 on, events become more frequent, but the scores do
-# not reflect this.
+# Sixty days of scores. From day 40 onward, events become more frequent, but the scores
+# do not reflect this.
 import numpy as np
 from scipy.special import expit, logit
 

@@ -13,7 +13,7 @@ prints the numbers instead.
 # sphinx_gallery_thumbnail_path = 'pictures/report.png'
 
 # %%
-# A table of 2,500 rows. In one country the scores are too high.
+# A table of 2,500 rows. In one country, the scores are too high.
 from pathlib import Path
 from tempfile import TemporaryDirectory
 

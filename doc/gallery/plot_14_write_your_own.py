@@ -66,7 +66,8 @@ def relative_excess(y_true, y_proba, sample_weight=None):
 
 
 # %%
-# All three in use on scores for fraud, a rare event. The scores are twice too high.
+# All three in use on scores for fraud, a rare event. The scores are twice as high as
+# they should be.
 from skcalib.displays import ReliabilityDisplay
 from skcalib.metrics import calibration_error_interval
 

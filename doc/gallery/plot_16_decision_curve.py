@@ -4,7 +4,7 @@ Is the model worth using?
 
 A decision curve shows the net benefit of acting on a model's predictions, compared with
 treating everybody and treating nobody. The threshold expresses the cost of errors:
-acting from a probability of .1 means accepting 9 false alarms per event.
+acting at a probability of .1 or above means accepting 9 false alarms per event.
 """
 
 # %%

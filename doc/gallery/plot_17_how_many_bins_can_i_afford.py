@@ -10,7 +10,7 @@ are seen, and the error and sharpness on data.
 # %%
 # Before any data: `UniformMassBinning` guarantees a tolerance for all bins at once,
 # with 90 % confidence. The circles mark the largest number of bins with a tolerance of
-# at most .05. With 300 samples there is none.
+# at most .05. With 300 samples, there is none.
 from skcalib.displays import BinCountDisplay
 
 promised = BinCountDisplay.from_guarantee([300, 1_000, 5_000, 20_000], epsilon=0.05)

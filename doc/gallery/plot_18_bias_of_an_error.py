@@ -20,7 +20,7 @@ print(f"true error {model.true_calibration_error():.3f}")
 
 # %%
 # The error with equal-width bins, averaged over 200 simulated data sets of each size.
-# With 200 samples and 64 bins it is far from 0, although nothing is wrong with the
+# With 200 samples and 64 bins, it is far from 0, although nothing is wrong with the
 # model.
 from skcalib.displays import EstimatorBiasDisplay
 

@@ -9,7 +9,7 @@ labels come in.
 """
 
 # %%
-# Twelve months of scores. From the seventh month on, events become more frequent at
+# Twelve months of scores. From the seventh month onward, events become more frequent at
 # every score.
 import numpy as np
 from scipy.special import expit, logit

@@ -8,7 +8,7 @@ model will be recalibrated anyway, stop training where the refinement loss is sm
 """
 
 # %%
-# Gradient boosting on a noisy problem. After a few dozen trees it becomes
+# Gradient boosting on a noisy problem. After a few dozen trees, it becomes
 # overconfident, while its ranking still improves.
 import numpy as np
 from sklearn.datasets import make_classification

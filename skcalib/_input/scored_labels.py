@@ -285,7 +285,8 @@ def expand_soft_labels(
     Raises
     ------
     ValueError
-        For distributions that do not sum to 1, or of another shape than the scores.
+        If distributions do not sum to 1, or have a shape different from that of the
+        scores.
 
     See Also
     --------

@@ -130,7 +130,7 @@ def check_binning(
     Raises
     ------
     TypeError
-        If `binning` is something else.
+        If `binning` is none of these.
 
     See Also
     --------

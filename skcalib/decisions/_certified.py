@@ -144,9 +144,9 @@ class CertifiedThreshold(ResultTable):
     confidence_level : float
         Probability with which the guarantee holds, in (0, 1).
     n_samples : int
-        Calibration samples.
+        Number of calibration samples.
     n_accepted : int
-        Calibration samples at or above the threshold.
+        Number of calibration samples at or above the threshold.
     n_wrong : int or tuple of int
         Number of errors that count against each guarantee: accepted samples that are
         wrong; for recall, events that are not accepted; for accuracy, all wrong

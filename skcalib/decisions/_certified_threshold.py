@@ -125,7 +125,7 @@ def certified_threshold(
         Labels.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1] of a model that was fitted to other data. They need not
-        be calibrated: the guarantee holds in any case, but calibrated ones accept more
+        be calibrated: the guarantee always holds, but calibrated ones accept more
         samples.
     promise : {"error_when_answered", "answered_and_wrong", "precision", "recall", "false_positive_rate", "accuracy"} or sequence of such
         "error_when_answered": the predicted class is returned if its probability
@@ -165,7 +165,7 @@ def certified_threshold(
     -------
     certified : CertifiedThreshold
         The `threshold` and the evidence; ``print`` explains it, and
-        ``accepts(y_proba)`` tells which samples it accepts. If no threshold keeps the
+        ``accepts(y_proba)`` says which samples it accepts. If no threshold keeps the
         guarantee, `found` is False and ``print`` says why, and, if too few samples are
         the reason, how many are needed.
 
@@ -192,7 +192,7 @@ def certified_threshold(
     skcalib.decisions.CertifiedThresholdClassifier : The same as a classifier.
     skcalib.decisions.certified_routing : When a small model may answer instead of a
         large one.
-    skcalib.displays.RiskCoverageDisplay : The picture.
+    skcalib.displays.RiskCoverageDisplay : Draws the result.
 
     Notes
     -----
@@ -383,7 +383,7 @@ def certified_abstention(
     Returns
     -------
     certified : CertifiedThreshold
-        With the promise "abstention"; ``accepts(confidence)`` tells which answers are
+        With the promise "abstention"; ``accepts(confidence)`` says which answers are
         given.
 
     Raises

@@ -49,7 +49,7 @@ class NetBenefit(ResultTable):
         Net interventions avoided per 100 rows against treating everybody: the net
         benefit over that of treating everybody, times ``100 (1 - t) / t``. NaN at 0.
     n_treated : ndarray of shape (n_thresholds,)
-        Rows at or above each threshold; with weights their sum.
+        Number of rows at or above each threshold; with weights, their sum.
     reason : ndarray of str, shape (n_thresholds,)
         Why limits are NaN; empty where they are not.
     n_samples : float
@@ -215,7 +215,7 @@ def net_benefit(
 
     See Also
     --------
-    skcalib.displays.DecisionCurveDisplay : The picture.
+    skcalib.displays.DecisionCurveDisplay : Draws the result.
     skcalib.decisions.ExpectedCostClassifier : Decisions for more than two classes or
         actions.
     skcalib.displays.MurphyDisplay : The same losses on another scale.
@@ -236,9 +236,9 @@ def net_benefit(
     quantiles are Student's with Satterthwaite's degrees of freedom. Clusters that are
     worth fewer than three of equal size give NaN. Few clusters cannot show what happens
     to one cluster in many: where 16 clusters are worth 5 of equal size and one in 29 is
-    treated as a whole, an interval of .9 covered .73 in a simulation. The difference of
-    two models is NaN where one of them does better on fewer than 10 rows. With a given
-    `prevalence` the limits of both labels are joined by "square and add".
+    treated as a whole, an interval of .9 covered .73 in a simulation. The difference
+    between two models is NaN where one of them does better on fewer than 10 rows. With
+    a given `prevalence` the limits of both labels are joined by "square and add".
 
     A band draws a normal factor per row, or per cluster, and takes the quantile of the
     largest deviation over thresholds, in units of its standard error, in place of the

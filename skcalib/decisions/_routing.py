@@ -79,7 +79,7 @@ def certified_routing(
     certified : CertifiedThreshold
         With the promise "routing": `accepted` is the share of samples that the small
         model answers, `n_wrong` the net number of answers lost, and
-        ``accepts(confidence)`` tells which samples it answers.
+        ``accepts(confidence)`` says which samples it answers.
 
     Raises
     ------

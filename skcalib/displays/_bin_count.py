@@ -1,4 +1,4 @@
-"""How many bins: what theory promises for each number, and what they cost and gain on
+"""How many bins: what theory guarantees for each number, and what they cost and gain on
 data.
 """
 
@@ -167,7 +167,7 @@ class BinCountDisplay(FromEstimator):
         Parameters
         ----------
         n_samples : int or sequence of int
-            Calibration samples.
+            Number of calibration samples.
         epsilon : float, default=None
             Required tolerance. The largest number of bins that meets it is marked, if
             there is one.

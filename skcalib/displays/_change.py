@@ -1,4 +1,4 @@
-"""What has changed between two samples: the difference of the event frequencies, score
+"""What has changed between two data sets: the difference in event frequency, score
 by score.
 """
 
@@ -44,7 +44,7 @@ _HISTOGRAM_HEIGHT = 0.25  # in units of the height of the diagram
 
 
 class ChangeDisplay:
-    """Change of the event frequency at each score between two samples.
+    """Change in event frequency at each score between two data sets.
 
     At points above 0, events have become more frequent. If scores merely became higher
     or lower, the histogram below moves and the points stay at 0. Create it with
@@ -85,10 +85,11 @@ class ChangeDisplay:
 
     Notes
     -----
-    The change of a bin is the difference of the means of y - s, after minus before: at
-    equal scores that is the difference of the event frequencies. Its interval joins
-    Wilson's limits of both frequencies by "square and add" [1]_. Each interval stands
-    for itself; the p-value in the title is for the whole curve and uses no bins.
+    The change in a bin is the difference between the means of y - s, after minus
+    before: at equal scores, that is the difference between the event frequencies. Its
+    interval joins Wilson's limits of both frequencies by "square and add" [1]_. Each
+    interval stands for itself; the p-value in the title is for the whole curve and uses
+    no bins.
 
     References
     ----------
@@ -172,7 +173,7 @@ class ChangeDisplay:
             Labels of the first data set. Two `BinStatistics` with equal edges may be
             given as the first two arguments.
         y_proba_before : array-like of shape (n,), (n, 2) or (n, K), default=None
-            Probabilities of the first sample, in [0, 1].
+            Probabilities of the first data set, in [0, 1].
         y_after : array-like of shape (n,), or BinStatistics, default=None
             Labels of the second data set.
         y_proba_after : array-like of shape (n,), (n, 2) or (n, K), default=None

@@ -200,7 +200,7 @@ class CumulativeDifferenceDisplay(FromEstimator):
         Raises
         ------
         ValueError
-            If labels and probabilities are inconsistent, and for
+            If labels and probabilities are inconsistent, or with
             ``multiclass="marginal"``.
         """
         level = check_confidence_level(confidence_level)

@@ -65,7 +65,7 @@ class DecisionCurveDisplay(FromEstimator):
 
     See Also
     --------
-    skcalib.decisions.net_benefit : The numbers, and the difference of two models.
+    skcalib.decisions.net_benefit : The numbers, and the difference between two models.
     skcalib.displays.MurphyDisplay : The same losses, where both errors count.
 
     References
@@ -141,7 +141,8 @@ class DecisionCurveDisplay(FromEstimator):
         Raises
         ------
         ValueError
-            If labels and probabilities are inconsistent, and for more than two classes.
+            If labels and probabilities are inconsistent, or if there are more than two
+            classes.
         """
         thresholds = options.pop("thresholds", None)
         if thresholds is None:

@@ -118,7 +118,7 @@ class MulticalibrationDisplay:
         Raises
         ------
         TypeError
-            If `estimator` is something else.
+            If `estimator` is not one of these.
         ValueError
             If no round was tried (``max_rounds=0``).
         sklearn.exceptions.NotFittedError

@@ -215,8 +215,8 @@ class MurphyDisplay(FromEstimator):
         ax : Axes, default=None
             Axes to draw on; None creates a figure.
         legend : bool, default=True
-            Whether the dotted line is explained. Names and Brier scores are written in
-            any case.
+            Whether the legend lists the dotted line. Names and Brier scores are always
+            shown.
         line_kw, reference_kw, legend_kw : dict, default=None
             Keywords of the artists (`Axes.plot`, `Axes.plot` and `legend`) that replace
             the defaults.

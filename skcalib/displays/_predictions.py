@@ -71,8 +71,7 @@ class FromEstimator:
         Raises
         ------
         ValueError
-            If the estimator has no `predict_proba`, and for labels that do not belong
-            to it.
+            If the estimator has no `predict_proba`, or if labels are unknown to it.
         """
         probabilities, classes = predicted_probabilities(estimator, X, name)
         if not isinstance(estimator, dict):

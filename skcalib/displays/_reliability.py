@@ -483,7 +483,7 @@ class ReliabilityDisplay(FromEstimator):
         Raises
         ------
         TypeError
-            If `statistics` is something else.
+            If `statistics` has any other type.
         ValueError
             If the statistics contain no samples.
         """  # noqa: E501
@@ -537,8 +537,8 @@ class ReliabilityDisplay(FromEstimator):
             Lowest and highest probability of both axes; "auto" is (0, 1), or less where
             more than half would be empty.
         legend : bool, default=True
-            Whether bands and intervals are explained. Names and errors are written in
-            any case.
+            Whether the legend lists bands and intervals. Names and errors are always
+            shown.
         line_kw, interval_kw, consistency_kw, reference_kw, histogram_kw, legend_kw, fold_kw : dict, default=None
             Keywords of the artists (`Axes.plot`, `Axes.errorbar` or
             `Axes.fill_between`, `Axes.fill_between`, `Axes.plot`, `Axes.stairs`,

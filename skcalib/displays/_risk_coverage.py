@@ -243,8 +243,8 @@ class RiskCoverageDisplay(FromEstimator):
         ax : Axes, default=None
             Axes to draw on; None creates a figure.
         legend : bool, default=True
-            Whether bands, points and the target are explained. Names of models are
-            written in any case.
+            Whether the legend lists bands, points and the target. Model names are
+            always shown.
         line_kw, band_kw, point_kw, target_kw, legend_kw : dict, default=None
             Keywords of the artists (`Axes.plot`, `Axes.fill_between`, `Axes.plot`,
             `Axes.axhline` and `legend`) that replace the defaults.

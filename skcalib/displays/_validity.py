@@ -1,5 +1,5 @@
 """Validity curves: how much of a forecast is within a tolerance of the truth, and what
-theory promises.
+theory guarantees.
 """
 
 from __future__ import annotations

@@ -342,8 +342,7 @@ class PredictionTable:
         Raises
         ------
         ValueError
-            For `bits` out of range, for invalid rows, and for a table without a valid
-            row.
+            If `bits` is out of range, rows are invalid, or the table has no valid row.
         """
         check_int(bits, "bits", minimum=_LEAST_BITS, maximum=_MOST_BITS)
         return self._by_key(pooled(self._columns, bits))
@@ -361,7 +360,7 @@ class PredictionTable:
         Raises
         ------
         ValueError
-            For invalid rows, and for a table without a valid row.
+            If rows are invalid, or the table has no valid row.
         """
         return self._by_key(
             exact_cumulative_error(
@@ -381,7 +380,7 @@ class PredictionTable:
         Raises
         ------
         ValueError
-            For invalid rows, and for a table without a valid row.
+            If rows are invalid, or the table has no valid row.
         """
         metric = kolmogorov_smirnov_calibration_error
         return self._by_key(
@@ -412,8 +411,8 @@ class PredictionTable:
         Raises
         ------
         ValueError
-            For other recalibrators, for ``input="logit"``, for invalid rows, and for a
-            table without a valid row.
+            If `fit` does not support the recalibrator, if ``input="logit"``, if rows
+            are invalid, or if the table has no valid row.
         """  # noqa: E501
         if type(recalibrator) is GroupwiseRecalibrator:
             return fitted_groupwise(self._columns, recalibrator)
@@ -451,14 +450,14 @@ class PredictionTable:
         -------
         table : native table
             Of the same kind as `data`, with all its rows and columns. The order of rows
-            is not promised.
+            is not guaranteed.
 
         Raises
         ------
         ValueError
-            For a recalibrator that has no form in SQL where it is needed, for other
-            classes than two, for an `output` that is a column already, and for segments
-            that are not values of their column.
+            For a recalibrator that has no form in SQL where it is needed, for a number
+            of classes different from two, for an `output` that is already a column, or
+            for segments that are not values of their column.
 
         Examples
         --------

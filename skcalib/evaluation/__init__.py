@@ -1,5 +1,5 @@
 """Evaluation: what recalibrating would gain, models side by side, and the numbers that
-reports on a model have.
+reports on a model contain.
 """
 
 from skcalib.evaluation._by_cluster import calibration_by_cluster

@@ -47,7 +47,7 @@ class CalibrationByCluster(ResultTable):
     cluster : ndarray
         Names of the clusters, sorted.
     n, n_events : ndarray
-        Samples and events in each, by weight.
+        Numbers of samples and events in each, by weight.
     observed_expected, observed_expected_low, observed_expected_high : ndarray of float
         Events per expected event, with exact limits.
     intercept, intercept_low, intercept_high : ndarray of float

@@ -62,8 +62,8 @@ _COLUMNS = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelComparison(ResultTable):
-    """A row for each metric and model: its value, and its difference to the reference.
-    Printing it gives sentences.
+    """A row for each metric and model: its value, and its difference from the
+    reference. Printing it gives sentences.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class ModelComparison(ResultTable):
         Returns
         -------
         table : str
-            A star marks an adjusted p-value of .05 or less for the difference to the
+            A star marks an adjusted p-value of .05 or less for the difference from the
             reference.
         """
         head, *rows = self._cells("**{}**", lambda name: name.replace("|", "\\|"))
@@ -121,7 +121,7 @@ class ModelComparison(ResultTable):
         Returns
         -------
         table : str
-            A star marks an adjusted p-value of .05 or less for the difference to the
+            A star marks an adjusted p-value of .05 or less for the difference from the
             reference.
         """
         head, *rows = self._cells(
@@ -474,7 +474,7 @@ class _Rows(NamedTuple):
 
     def _method(self, metric):
         """Return an `IntervalEstimate` by model, and what gives that of a model's
-        difference to the reference, and its p-value.
+        difference from the reference, and its p-value.
         """
         function, params = unwrapped_metric(metric, {})
         level = self.options["confidence_level"]

@@ -96,7 +96,7 @@ def recalibration_gain(
     -----
     The interval is the normal one of the mean of the samples' gains, widened by the
     noise of the fits. One probability of 0 for an event makes it wide, for the
-    log-loss. If a fold's training samples hold one class only, its gain counts as 0.
+    log-loss. If a fold's training samples have only one class, its gain counts as 0.
     With 1 % events the gains of the samples are skewed: in 1,000 rows an interval of .9
     covers in .82 to .92 of samples.
 

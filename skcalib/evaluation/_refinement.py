@@ -85,7 +85,7 @@ def refinement_loss(
     -----
     The smallest loss over all maps of the scores is the refinement. Over the maps of
     one recalibrator it is at least as large, so that this is an upper bound, and the
-    gain a lower bound of the calibration error. Isotonic and stacked maps overfit with
+    gain a lower bound on the calibration error. Isotonic and stacked maps overfit with
     ``cv=None``.
 
     References

@@ -118,12 +118,13 @@ def validation_sample_size(
     Returns
     -------
     size : ValidationSampleSize
-        Frozen object of `n, n_events, n_oe, n_slope, n_auc, n_net_benefit`.
+        Frozen object with the fields `n, n_events, n_oe, n_slope, n_auc,
+        n_net_benefit`.
 
     Raises
     ------
     ValueError
-        For risks outside [0, 1], risks that are all 0 or all 1, and widths that are not
+        If risks are outside [0, 1] or all 0 or all 1, or widths are not
         positive.
 
     See Also

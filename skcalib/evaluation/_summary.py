@@ -95,7 +95,7 @@ class CalibrationSummary(ResultTable):
         Estimated calibration index: 100 times the mean squared distance of the smooth
         curve from the scores.
     n_extreme : float
-        Rows whose score is exactly 0 or 1; with weights that count rows their sum.
+        Number of rows whose score is exactly 0 or 1; with frequency weights, their sum.
     inner_slope : IntervalEstimate
         The slope of the other samples; the same as `slope` where there are no such
         scores.
@@ -267,8 +267,8 @@ def calibration_summary(
     at these. It is R's to all digits where R computes its curve too; R interpolates in
     between and goes to the outermost rows, so that the ICI differs by about .0005, and
     an Emax more. Where a parabola leaves [0, 1] the curve is cut here, and not in R.
-    `ici`, `e50`, `e90` and `emax` are above 0 also for calibrated scores, by the noise
-    of labels. Their intervals allow for that, by the test inversion of
+    `ici`, `e50`, `e90` and `emax` are above 0 even for calibrated scores, because of
+    the noise in the labels. Their intervals allow for that, by the test inversion of
     `calibration_error_interval`, and an estimate may lie above its interval.
 
     The other intervals hold at all numbers of events. That of the ratio is exact for

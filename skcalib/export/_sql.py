@@ -50,7 +50,7 @@ def to_sql(
         `groups` is neither the name of a column nor ``"predicted_class"``. Or a
         `CertifiedThresholdClassifier` around one in a `FrozenEstimator`.
     score : str or list of str, default="p"
-        For two classes the column of the positive class's probability (its log-odds
+        For two classes, the column of the positive class's probability (its log-odds
         with ``input="logit"``). A list names one column per class, in the order of
         `classes_`.
     dialect : {"ansi", "duckdb", "spark", "postgres", "snowflake", "bigquery", \
@@ -61,7 +61,7 @@ def to_sql(
         run DuckDB's, Spark's, PostgreSQL's and SQLite's; the others are parsed, and
         run in DuckDB after that.
     ids : str, default=None
-        For a `UniformMassBinning` with ``randomize=True`` the column of the rows' ids,
+        For a `UniformMassBinning` with ``randomize=True``, the column of the rows' ids,
         strings or integers, also where it is the recalibrator of a
         `GroupwiseRecalibrator`. The result is that of
         ``predict_proba(scores, ids=...)``. For DuckDB, Spark and PostgreSQL.

@@ -1,5 +1,5 @@
-"""Step functions and broken lines of many pieces as a table of SQL, to be joined to the
-scores.
+"""Step functions and piecewise linear functions with many pieces as a table of SQL, to
+be joined to the scores.
 """
 
 from typing import Any, NamedTuple

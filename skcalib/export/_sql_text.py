@@ -128,12 +128,12 @@ def _times(weight, text):
 
 
 def clamped(text, low, high):
-    """Return a value kept in [low, high]."""
+    """Return a value clipped to [low, high]."""
     return f"LEAST(GREATEST({text},{number(low)}),{number(high)})"
 
 
 def exponential(text, limit):
-    """Return EXP of a value kept in [-limit, limit], which neither overflows nor
+    """Return EXP of a value clipped to [-limit, limit], which neither overflows nor
     underflows.
     """
     return f"EXP({clamped(text, -limit, limit)})"

@@ -329,7 +329,7 @@ class SqlWriter(NodeWriter):
         return texts[key.otherwise]
 
     def _inside(self, node):
-        """Return probabilities kept in [2^-52, 1 - 2^-52]."""
+        """Return probabilities clipped to [2^-52, 1 - 2^-52]."""
         if isinstance(node, nodes.Clip) and node.low >= PROBABILITY_CLIP:
             return self.write(node)
         return [
@@ -406,7 +406,7 @@ class _LinearForm:
 
 
 def _log_of(total, limit):
-    """Return the logarithm of a sum, kept in [-limit, limit]."""
+    """Return the logarithm of a sum, clipped to [-limit, limit]."""
     bounded = clamped(total, float(np.exp(-limit)), float(np.exp(limit)))
     return f"LN({bounded})"
 

@@ -1,4 +1,4 @@
-"""What may be promised about a recalibrated model, for finite samples and any
+"""What can be guaranteed about a recalibrated model, for finite samples and any
 distribution of scores and labels.
 """
 

@@ -1,4 +1,4 @@
-"""The certificate: a promise about one recalibrated model, with its assumptions, and
+"""The certificate: a guarantee about one recalibrated model, with its assumptions, and
 the functions that issue it.
 """
 
@@ -94,7 +94,7 @@ class CalibrationCertificate:
     n_candidates: int = 1
 
     def __str__(self):
-        """Say the promise and its assumptions in sentences."""
+        """State the guarantee and its assumptions in sentences."""
         sizes = np.atleast_1d(self.n_bins)
         fewest = sizes.min()
         most = sizes.max()
@@ -264,7 +264,7 @@ def uniform_mass_certificate(
       within the tolerance too.
     * Marginal: ``a_b = (1 - confidence_level) / (m K)``. The bin of a future row
       depends on its score and the boundaries, not on the labels inside, so its interval
-      covers with that level. The promise is about the event frequency in the bin.
+      covers with that level. The guarantee concerns the event frequency in the bin.
       Unless two bins predict the same value, this is the event frequency among all
       samples with the same prediction.
 
@@ -373,7 +373,7 @@ def independent_bins_certificate(
 
     See Also
     --------
-    sample_split_epsilon : What a sample split promises before any data.
+    sample_split_epsilon : What a sample split guarantees before any data are seen.
 
     Notes
     -----

@@ -34,9 +34,9 @@ def event_frequency_interval(
         True: all intervals cover simultaneously with that probability (union bound over
         the non-empty bins). False: each interval covers with that probability.
     interval : {"clopper_pearson", "hoeffding", "wilson"}, default="clopper_pearson"
-        Clopper-Pearson and Hoeffding keep the level for every sample size, and
-        Clopper-Pearson is never the wider of the two. Wilson's score interval is
-        narrower and keeps it approximately.
+        Clopper-Pearson and Hoeffding intervals have the stated coverage for every
+        sample size, and Clopper-Pearson is never the wider of the two. Wilson's score
+        interval is narrower and keeps it approximately.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def event_frequency_interval(
     See Also
     --------
     skcalib.metrics.reliability_curve : The bins of a reliability diagram as numbers.
-    skcalib.guarantees.CalibrationCertificate : The promise, and its conditions.
+    skcalib.guarantees.CalibrationCertificate : The guarantee and its conditions.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""The tolerance that uniform-mass binning promises before any data, and its
+"""The tolerance that uniform-mass binning guarantees before any data are seen, and its
 inverses.
 """
 
@@ -236,7 +236,7 @@ def max_n_bins(
     --------
     skcalib.guarantees.min_n_samples : The fewest samples for a tolerance.
     skcalib.guarantees.conditional_epsilon : The tolerance of all bins at once.
-    skcalib.displays.BinCountDisplay : The picture.
+    skcalib.displays.BinCountDisplay : Draws the result.
 
     References
     ----------

@@ -14,7 +14,7 @@ from skcalib._rows.links import PROBABILITY_CLIP
 
 
 def clipped_probability(node: nodes.Node) -> nodes.Clip:
-    """Return probabilities kept in [2^-52, 1 - 2^-52].
+    """Return probabilities clipped to [2^-52, 1 - 2^-52].
 
     Parameters
     ----------
@@ -236,7 +236,8 @@ def class_probabilities(logits: nodes.Node, clip: bool = True) -> nodes.Node:
     logits : Node
         Logits of all classes.
     clip : bool, default=True
-        Whether probabilities are kept in [2^-52, 1 - 2^-52], as all scaling methods do.
+        Whether probabilities are clipped to [2^-52, 1 - 2^-52], as all scaling methods
+        do.
 
     Returns
     -------
@@ -274,7 +275,7 @@ def log_probabilities(logits: nodes.Node) -> nodes.Node:
     Returns
     -------
     log_probabilities : Node
-        Logarithms of the probabilities of all classes, also for two.
+        Logarithms of the probabilities of all classes, even for two.
 
     See Also
     --------

@@ -538,7 +538,8 @@ class Expit(_NodeOf):
     of : Node
         The log-odds.
     clip : bool, default=True
-        Whether probabilities are kept in [2^-52, 1 - 2^-52], as all scaling methods do.
+        Whether probabilities are clipped to [2^-52, 1 - 2^-52], as all scaling methods
+        do.
 
     See Also
     --------
@@ -566,7 +567,7 @@ class Pieces(_OneValueOf):
     Piece i holds for ``cuts[i - 1] < x <= cuts[i]``; the first piece has no lower end
     and the last no upper one. Its value is the sum over j of
     ``coefficients[i, j] * (x - origins[i])**j``. Steps (bins) have one coefficient,
-    piecewise-linear functions two, cubic splines four.
+    piecewise linear functions two, cubic splines four.
 
     Parameters
     ----------
@@ -739,7 +740,8 @@ class Softmax(_NodeOf):
     of : Node
         The logits.
     clip : bool, default=True
-        Whether probabilities are kept in [2^-52, 1 - 2^-52], as all scaling methods do.
+        Whether probabilities are clipped to [2^-52, 1 - 2^-52], as all scaling methods
+        do.
     possible : bool, default=False
         Whether impossible classes are left out: see `Possible`.
 

@@ -96,7 +96,7 @@ def reliability_curve(
 
     See Also
     --------
-    skcalib.displays.ReliabilityDisplay : The picture.
+    skcalib.displays.ReliabilityDisplay : Draws the result.
     skcalib.metrics.BinStatistics : The sums per bin.
 
     References
@@ -195,7 +195,7 @@ def validity_curve(
 
     See Also
     --------
-    skcalib.displays.ValidityDisplay : The picture.
+    skcalib.displays.ValidityDisplay : Draws the result.
 
     Notes
     -----

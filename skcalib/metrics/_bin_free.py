@@ -29,7 +29,7 @@ def kolmogorov_smirnov_calibration_error(
     """Kolmogorov-Smirnov calibration error: the largest cumulative difference.
 
     ``max_t |sum of (y - s) over samples with s <= t| / n``; tied scores enter together.
-    Errors of opposite sign cancel along the way, so it is a lower bound of the l1
+    Errors of opposite sign cancel along the way, so it is a lower bound on the l1
     error.
 
     Parameters
@@ -119,7 +119,7 @@ def kuiper_calibration_error(
     ``max_{a, b} |sum of (y - s) over rows with a < s <= b| / n``: the range of the
     cumulative differences. The error is at least their largest absolute value
     (`kolmogorov_smirnov_calibration_error`). It is at most twice as large, and is a
-    lower bound of the l1 error. Also known as ECCE-R and as the cutoff calibration
+    lower bound on the l1 error. Also known as ECCE-R and as the cutoff calibration
     error.
 
     Parameters

@@ -123,8 +123,8 @@ class GroupCalibration(ResultTable):
         Raises
         ------
         ValueError
-            For a table with another `alternative` than "two-sided", whose limits are
-            those of one side.
+            If the `alternative` of the table is different from "two-sided", whose
+            limits are those of one side.
 
         Notes
         -----
@@ -333,7 +333,7 @@ def calibration_by_group(
     ------
     ValueError
         If labels, probabilities, groups or parameters are inconsistent, for
-        measurements as groups without `max_bins`, and for ``multiclass="marginal"``,
+        measurements as groups without `max_bins`, or for ``multiclass="marginal"``,
         which is several binary problems.
     TypeError
         If a dict holds anything but `BinStatistics`.
@@ -372,7 +372,7 @@ def calibration_by_group(
     with Satterthwaite's degrees of freedom. Both p-values and the interval take it, and
     the error draws dependent labels. Clusters that are worth fewer than three of equal
     size give no limits and p-values of 1, and `reason` says so. In groups with fewer
-    than 40 expected events or non-events the level is not held.
+    than 40 expected events or non-events the false-alarm rate is not controlled.
 
     References
     ----------

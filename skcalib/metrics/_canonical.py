@@ -55,7 +55,8 @@ def kernel_calibration_error(
     Raises
     ------
     ValueError
-        For invalid input, a non-positive bandwidth, and fewer than two samples.
+        If input is invalid, the bandwidth is not positive, or there are fewer than two
+        samples.
 
     See Also
     --------
@@ -68,7 +69,7 @@ def kernel_calibration_error(
     -----
     All pairs are computed, at a cost of n^2 K / 2: 5 seconds of a processor for 100
     classes and 10,000 rows. Its test draws one label a row; the kernel is then that of
-    512 landmark rows (Nyström), which is exact for up to as many different rows.
+    512 landmark rows (Nyström), which is exact for up to that many distinct rows.
 
     References
     ----------

@@ -115,7 +115,7 @@ def calibration_error_interval(
     ------
     ValueError
         For invalid input, for `groups` with a metric that has none, for an interval
-        that is not available for the metric, and for `stratify` without a bootstrap or
+        that is not available for the metric, or for `stratify` without a bootstrap or
         together with `clusters`.
     TypeError
         If the metric does not return a number.

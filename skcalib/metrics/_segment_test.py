@@ -188,8 +188,8 @@ def segment_calibration_test(
     Raises
     ------
     ValueError
-        If labels, probabilities, columns or parameters are inconsistent, and for
-        weights that are not whole numbers with ``weight_type="frequency"``.
+        If labels, probabilities, columns or parameters are inconsistent, or for weights
+        that are not whole numbers with ``weight_type="frequency"``.
 
     See Also
     --------

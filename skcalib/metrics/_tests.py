@@ -99,8 +99,8 @@ def calibration_test(
     method : {"resampling", "kuiper", "kolmogorov_smirnov", "spiegelhalter", "hosmer_lemeshow"}, default="resampling"
         "resampling" draws labels from the scores themselves (consistency resampling)
         and compares their metric with that of the true labels. "kuiper" and
-        "kolmogorov_smirnov" compare the largest cumulative difference of labels and
-        scores with that of Brownian motion: fast for any number of samples, and
+        "kolmogorov_smirnov" compare the largest cumulative difference between labels
+        and scores with that of Brownian motion: fast for any number of samples, and
         slightly conservative for few. "spiegelhalter" compares the Brier score with its
         expectation (two-sided, normal approximation); it is blind to errors that cancel
         there. "hosmer_lemeshow" is the chi-squared test over equal-mass bins; see
@@ -156,7 +156,7 @@ def calibration_test(
     Raises
     ------
     ValueError
-        For invalid input and for parameters that do not belong to `method`.
+        If input is invalid, or parameters do not apply to `method`.
 
     Warns
     -----
@@ -176,13 +176,13 @@ def calibration_test(
 
     Notes
     -----
-    The resampling test keeps its level for any metric, number of samples and ties, and
-    its cost hardly grows with n for the errors of this module. These are computed from
-    the sums of cells: bins, distinct scores, or 4,096 cells of nearly equal scores
-    where there are more than 8,192 distinct ones. The number of events in a cell has
-    the same mean and variance as with labels drawn row by row. Only higher moments are
-    approximated, where scores differ within a cell. With the same `random_state` it
-    draws the same labels as `calibration_error_interval`.
+    The resampling test controls its false-alarm rate for any metric, number of samples
+    and ties, and its cost hardly grows with n for the errors of this module. These are
+    computed from the sums of cells: bins, distinct scores, or 4,096 cells of nearly
+    equal scores where there are more than 8,192 distinct ones. The number of events in
+    a cell has the same mean and variance as with labels drawn row by row. Only higher
+    moments are approximated, where scores differ within a cell. With the same
+    `random_state` it draws the same labels as `calibration_error_interval`.
 
     The Hosmer-Lemeshow statistic has as many degrees of freedom as there are bins (with
     a variance). This is right for scores that were fitted on other samples. The usual

@@ -1,4 +1,4 @@
-"""Calibration over time: whether it differs between two samples or has a trend, an
+"""Calibration over time: whether it differs between two data sets or has a trend, an
 alarm that may be looked at after every sample, and performance before labels are known.
 """
 

@@ -61,7 +61,7 @@ class CalibrationChange(ResultTable):
     pvalue : float
         P-value of "the calibration curve is the same", whatever the scores did.
     shift : IntervalEstimate
-        Mean difference of the event frequencies at equal scores, from the residuals.
+        Mean difference in event frequency at equal scores, from the residuals.
     bias_before, bias_after, bias_difference : IntervalEstimate
         Mean score minus event frequency.
     error_before, error_after, error_difference : IntervalEstimate
@@ -138,7 +138,7 @@ def calibration_change(
         Labels of the first data set. Two `BinStatistics` with equal edges may be given
         as the first two arguments.
     y_proba_before : array-like of shape (n,), (n, 2) or (n, K), default=None
-        Probabilities of the first sample, in [0, 1].
+        Probabilities of the first data set, in [0, 1].
     y_after : array-like of shape (n,), or BinStatistics, default=None
         Labels of the second data set.
     y_proba_after : array-like of shape (n,), (n, 2) or (n, K), default=None
@@ -178,11 +178,11 @@ def calibration_change(
     Returns
     -------
     change : CalibrationChange
-        Frozen object of `n_before, n_after, statistic, pvalue`, and of the intervals
-        (named tuples `estimate, low, high`)
-        `shift, bias_before, bias_after, bias_difference, error_before, error_after, error_difference`.
-        Differences are after minus before; a positive `shift` means that events are
-        more frequent than before at equal scores.
+        Frozen object with the fields `n_before, n_after, statistic, pvalue` and the
+        intervals (named tuples `estimate, low, high`) `shift, bias_before, bias_after,
+        bias_difference, error_before, error_after, error_difference`. Differences are
+        after minus before; a positive `shift` means that events are more frequent than
+        before at equal scores.
 
     Raises
     ------
@@ -206,19 +206,19 @@ def calibration_change(
 
     Notes
     -----
-    The samples of both samples go into cells of neighbouring scores, of 20 rows and
-    more. In each cell a line is fitted to the residuals y - s of both samples, so that
-    a cell that spans a gap between two groups of scores does not compare the low scores
-    of one sample with the high ones of the other. About it the residuals are
-    exchangeable if the curve is the same, wherever the scores of the two samples lie.
-    The statistic is the range of the cumulative sums of the second data set's excess,
-    in the order of the scores. A permutation is drawn as the number of the second data
-    set's events, which is hypergeometric, and a normal deviate for the rest of the
-    residuals. Bins of `BinStatistics` are taken as cells, and their sums are drawn as
-    normal, with the residual variance of each bin and sample. The same holds for
-    weights that are not integers, and for importance weights.
+    The samples of both data sets are grouped into cells of neighbouring scores, with 20
+    or more samples each. In each cell a line is fitted to the residuals y - s of both
+    data sets, so that a cell that spans a gap between two groups of scores does not
+    compare the low scores of one sample with the high ones of the other. About it the
+    residuals are exchangeable if the curve is the same, wherever the scores of the two
+    data sets lie. The statistic is the range of the cumulative sums of the second data
+    set's excess, in the order of the scores. A permutation is drawn as the number of
+    the second data set's events, which is hypergeometric, and a normal deviate for the
+    rest of the residuals. Bins of `BinStatistics` are taken as cells, and their sums
+    are drawn as normal, with the residual variance of each bin and sample. The same
+    holds for weights that are not integers, and for importance weights.
 
-    With `clusters` labels are drawn from the event frequencies of both samples
+    With `clusters`, labels are drawn from the event frequencies of both data sets
     together, with the dependence within clusters that the residuals show. The interval
     of the shift has the variance of the clusters' jackknifed sums (CR3) and
     Satterthwaite's degrees of freedom; it is NaN where the clusters are worth fewer

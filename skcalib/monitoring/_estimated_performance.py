@@ -200,7 +200,7 @@ def estimated_performance(
     Raises
     ------
     ValueError
-        If labels, scores or options are inconsistent, and for unknown labels in `y_new`
+        If labels, scores or options are inconsistent, or for unknown labels in `y_new`
         without `sampling_probability` and without ``missing="at_random"``.
 
     See Also
@@ -212,15 +212,14 @@ def estimated_performance(
     -----
     For a metric that is linear in the label, ``A(s) + y B(s)``, the estimate is the
     mean over new scores t of ``A(t) + B(t) f(t)``. Here f(t) is t plus the mean
-    residual y - s of the labelled samples in the bin of t, kept in [0, 1]. Its variance
-    is ``sum c_b^2 v_b / n_b`` over bins, where c_b is the sum of B in the bin over m
-    and ``v_b = f (1 - f)`` with f = (events + 1/2) / (n_b + 1), plus
-    ``sum B^2 f (1 - f) / m^2`` for the labels of the new samples. Ratios (precision,
-    recall, false positive rate) take numerator and denominator with their covariance
-    (delta method). With `clusters` the first sum is at least the variance of the
-    clusters' jackknifed sums (CR3), and quantiles are Student's with Satterthwaite's
-    degrees of freedom. Clusters that are worth fewer than three of equal size have no
-    interval.
+    residual y - s of the labelled samples in the bin of t, clipped to [0, 1]. Its
+    variance is ``sum c_b^2 v_b / n_b`` over bins, where c_b is the sum of B in the bin
+    over m and ``v_b = f (1 - f)`` with f = (events + 1/2) / (n_b + 1), plus ``sum B^2 f
+    (1 - f) / m^2`` for the labels of the new samples. Ratios (precision, recall, false
+    positive rate) take numerator and denominator with their covariance (delta method).
+    With `clusters` the first sum is at least the variance of the clusters' jackknifed
+    sums (CR3), and quantiles are Student's with Satterthwaite's degrees of freedom.
+    Clusters that are worth fewer than three of equal size have no interval.
 
     With known labels and their probabilities pi the estimate is the mean of
     ``A + B (q f + (y - q f) / pi)``, the second term for known labels only: the

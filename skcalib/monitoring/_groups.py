@@ -33,7 +33,7 @@ class GroupMonitorTable(ResultTable):
     group : ndarray
         The groups.
     n_rows : ndarray of int
-        Rows of the group.
+        Number of rows in the group.
     e_value : ndarray of float
         Evidence against calibration of the group.
     alarm : ndarray of bool

@@ -1,5 +1,5 @@
-"""A monitor of calibration: likelihood ratios against the scores, which keep their
-level whenever one looks.
+"""A monitor of calibration: likelihood ratios against the scores, which control their
+false-alarm rate however often one looks.
 """
 
 from array import array
@@ -130,12 +130,12 @@ class CalibrationMonitor(BaseEstimator):
 
     A monitor can be pickled, and continues after it is loaded. Watch segments, or each
     class by its column of scores, with a dict of monitors, and give each the confidence
-    level ``1 - (1 - level) / n_monitors`` to keep the level of all together.
+    level ``1 - (1 - level) / n_monitors`` to control the level of all together.
 
     A likelihood ratio that starts at row 0 has become small by the time of a late
     change. With `restarts` it has half of the weight. Of the other half the share
     ``log(10) / log(10 + n)`` has not started after n rows; what starts at a row has the
-    value 1 there. A mixture of likelihood ratios that start at fixed rows keeps the
+    value 1 there. A mixture of likelihood ratios that start at fixed rows controls the
     level. Simulated with a shift of .3 or .6 in the log-odds at row 5,000 and level
     .05, the median delay is 1,487 or 464 rows, and 2,975 or 1,105 without `restarts`.
     Told the size of the shift the same scheme needs 1,024 or 326 rows.
@@ -243,7 +243,7 @@ class CalibrationMonitor(BaseEstimator):
         Raises
         ------
         ValueError
-            For scores or labels that are not valid, and for a `BinStatistics` with
+            If scores or labels are not valid, or for a `BinStatistics` with
             weights.
         """
         if not hasattr(self, "n_rows_"):

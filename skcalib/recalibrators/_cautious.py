@@ -86,9 +86,8 @@ class CautiousRecalibrator(BaseRecalibrator):
 
     See Also
     --------
-    skcalib.RecalibratedClassifierCV : Fits the model, too, and keeps the bare one if
-        that is what is chosen.
-    skcalib.evaluation.recalibration_gain : The gain alone.
+    skcalib.RecalibratedClassifierCV : Also fits the model, and keeps the original one
+    if that is chosen. skcalib.evaluation.recalibration_gain : The gain alone.
 
     Examples
     --------

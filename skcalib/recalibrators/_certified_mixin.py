@@ -40,7 +40,7 @@ class CertifiedMixin:
         *,
         interval: Literal["theorem", "clopper_pearson"] = "theorem",
     ) -> "CalibrationCertificate":
-        """Return what may be promised about the fitted probabilities, for any
+        """Return what can be guaranteed about the fitted probabilities, for any
         distribution of the samples.
 
         Parameters

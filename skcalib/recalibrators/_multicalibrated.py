@@ -269,7 +269,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         Raises
         ------
         ValueError
-            For scores that are not valid, or columns other than those of `fit`.
+            If scores are not valid, or columns differ from those passed to `fit`.
         """
         check_fitted(self)
         scores, table = self._scores_and_table(X, reset=False)

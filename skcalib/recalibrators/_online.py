@@ -88,7 +88,7 @@ class OnlineRecalibrator(ProbabilityTransformer):
     Raises
     ------
     ValueError
-        In `fit` and `partial_fit`, if scores and labels are inconsistent, and for a
+        In `fit` and `partial_fit`, if scores and labels are inconsistent, or for a
         `recalibrator` that is not frozen.
 
     See Also

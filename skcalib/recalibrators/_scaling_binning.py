@@ -35,7 +35,7 @@ class Verification(ResultRecord):
     estimate : float
         Debiased l2 calibration error.
     upper_bound : float
-        One-sided bound of the error at the level asked for.
+        One-sided bound on the error at the requested level.
     verified : bool
         Whether the bound is within the limit.
     """
@@ -236,7 +236,7 @@ class ScalingBinning(BinnedRecalibrator):
         ``interval="inverted"``. Simulated at level .9 with an error exactly at the
         limit, 9 to 11 % of models with 2, 3 and 10 bins are verified (800 rows). Where
         the event frequency is the score to the power 1.6, the bound of a model with ten
-        bins holds in 87 to 88 % of samples.
+        bins holds in 87 to 88 % of data sets.
 
         References
         ----------

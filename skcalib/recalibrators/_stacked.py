@@ -71,7 +71,7 @@ class StackedRecalibrator(BaseRecalibrator):
 
     No recalibrator is best everywhere. Each member predicts samples that it was not
     fitted to. The lower its log-loss there, the larger the weight of its refit to all
-    samples. The uncalibrated scores are a member, too. Use the stack if you want the
+    samples. The uncalibrated scores are also a member. Use the stack if you want the
     best probabilities and do not need a certificate.
 
     Parameters
@@ -128,7 +128,7 @@ class StackedRecalibrator(BaseRecalibrator):
         Out-of-fold log-loss that the mixture saves, in nats per sample, with an
         approximate 90 % interval. Each fold is predicted with weights from the other
         folds. It estimates the mean over calibration sets of four fifths of the size,
-        not the gain of this particular fit. With 5 to 50 samples of each of 10 to 20
+        not the gain of this particular fit. With 5 to 50 samples for each of 10 to 20
         classes, the interval covered that mean in 87 % of simulated data sets, and in
         66 % of those of CIFAR-100.
     temperature_ : float
@@ -162,7 +162,7 @@ class StackedRecalibrator(BaseRecalibrator):
     fitting their noise. With ten classes or more an int therefore deals rows out
     whatever their class. In a fold each member is fitted to at most about 20,000 rows.
 
-    If a fold's training samples hold one class only, no member can be fitted to them.
+    If a fold's training samples have only one class, no member can be fitted to them.
     The samples of this fold are then scored with the uncalibrated probabilities.
 
     References

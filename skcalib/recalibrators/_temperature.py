@@ -68,8 +68,8 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         The learned floor, 0 if there is none.
     temperature_ : float
         Divisor of the logits above the floor. Without a floor (`floor_` is 0), it is
-        the temperature of Guo et al. [1]_: above 1 for an overconfident model, also
-        with two classes.
+        the temperature of Guo et al. [1]_: above 1 for an overconfident model,
+        including with two classes.
     inverse_temperature_ : float
         ``1 / temperature_``.
     plain_temperature_ : float

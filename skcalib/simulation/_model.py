@@ -59,7 +59,7 @@ class CalibrationModel:
     See Also
     --------
     skcalib.simulation.fit_calibration_curve : Fits curves to scores and labels.
-    skcalib.displays.EstimatorBiasDisplay : The picture.
+    skcalib.displays.EstimatorBiasDisplay : Draws the result.
 
     Notes
     -----
@@ -323,7 +323,8 @@ class CalibrationModel:
         Raises
         ------
         ValueError
-            For fewer than two simulations, and for invalid input as in `estimates`.
+            If there are fewer than two simulations, or for invalid input as in
+            `estimates`.
 
         Examples
         --------
@@ -424,7 +425,7 @@ class CalibrationModel:
         Raises
         ------
         ValueError
-            If `significance_level` is not in (0, 1), and for invalid input as in
+            If `significance_level` is not in (0, 1), or for invalid input as in
             `estimates`.
 
         References
