@@ -118,8 +118,8 @@ def test_the_guide_quotes_whole_estimators():
         )
     )
     assert (
-        "The mean log-loss of the default is .490, of scikit-learn's best setting"
-        " .506, and of the original models 1.642" in _page("pipelines")
+        "The mean log-loss is .490 for the default, .506 for scikit-learn's best"
+        " setting, and 1.642 for the original models" in _page("pipelines")
     )
     assert (ours[0], theirs[0], bare[0]) == (0.490, 0.506, 1.642)
     assert ours[2] == 0  # harmed: none of 240

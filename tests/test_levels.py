@@ -392,7 +392,7 @@ def test_figures_of_a_verified_model_are_those_of_the_rows():
     ]
     low, high = f"{min(shares):.0f}", f"{max(shares):.0f}"
     span = low if low == high else f"{low} to {high}"
-    assert f"holds in {span} % of samples" in text
+    assert f"holds in {span} % of data sets" in text
 
 
 def test_figures_of_monitors_are_those_of_the_page():

@@ -148,7 +148,7 @@ def certified_threshold(
         Where the search begins. None lets the scores decide. A fixed threshold, or
         probabilities of *other* samples, makes the guarantee exact for new samples.
     clusters : array-like of shape (n,), default=None
-        Which samples belong together, such as the visits of one patient. Whole clusters
+        Which samples belong together, such as the visits by one patient. Whole clusters
         are then tested, and many of them are needed.
     fitted_on : fitted recalibrator, dict or {"cross-fitted"}, default=None
         The recalibrator that computed the probabilities, or its `provenance_`: if it

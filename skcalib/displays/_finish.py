@@ -301,7 +301,7 @@ def _legend_inside(frame, curves, keys, note, options):
     """Return a legend inside the first axes that covers no curve, or None.
 
     Explanations are left out first, then findings; then the text is smaller. The names
-    of several curves are written in any case: data shine through.
+    of several curves are always shown: data shine through.
     """
     is_explained = frame.width >= _EXPLAINED and len(curves) + len(keys) <= _MOST_INSIDE
     names = _without_findings(curves)

@@ -176,7 +176,7 @@ def _require(condition, node, what):
 
 @dataclass(frozen=True, eq=False)
 class _NodeOf(Node):
-    """A node of another one, which gives as many values as that.
+    """A node of another one, with the same number of values.
 
     A subclass writes ``_of(values)``, from the other's values (n, width) to its own.
     """

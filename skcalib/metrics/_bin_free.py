@@ -227,8 +227,8 @@ def neighborhood_calibration_error(
     class_weight : array-like of shape (K,) or dict, default=None
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
-        Weights. Integers count as repeated samples. Others are relative: a common
-        factor changes nothing.
+        Weights. Integers are frequency weights: a weight of 2 counts a sample twice.
+        Others are relative: a common factor changes nothing.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.
@@ -331,8 +331,8 @@ def kde_calibration_error(
     class_weight : array-like of shape (K,) or dict, default=None
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None
-        Weights. Integers count as repeated samples. Others are relative: a common
-        factor changes nothing.
+        Weights. Integers are frequency weights: a weight of 2 counts a sample twice.
+        Others are relative: a common factor changes nothing.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.

@@ -39,8 +39,9 @@ def kernel_calibration_error(
         distance between samples (of 512 samples at equal steps in sorted order if there
         are more distinct ones), or 1 if that is 0.
     sample_weight : array-like of shape (n,), default=None
-        Weights. Integers count as repeated samples, and copies of a sample form pairs.
-        Other weights are relative: a common factor changes nothing.
+        Weights. Integers are frequency weights (a weight of 2 counts a sample twice),
+        and copies of a sample form pairs. Other weights are relative: a common factor
+        changes nothing.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.

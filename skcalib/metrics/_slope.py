@@ -132,8 +132,8 @@ def calibration_slope_intercept(
 
     Examples
     --------
-    Forecasts that are too sure: their log-odds are twice too large, so the slope is
-    about 1/2.
+    Forecasts that are too sure: their log-odds are twice as large as they should be, so
+    the slope is about 1/2.
 
     >>> import numpy as np
     >>> from scipy.special import expit

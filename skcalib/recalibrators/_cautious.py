@@ -86,8 +86,8 @@ class CautiousRecalibrator(BaseRecalibrator):
 
     See Also
     --------
-    skcalib.RecalibratedClassifierCV : Also fits the model, and keeps the original one
-    if that is chosen. skcalib.evaluation.recalibration_gain : The gain alone.
+    skcalib.RecalibratedClassifierCV : Also fits the model.
+    skcalib.evaluation.recalibration_gain : The gain alone.
 
     Examples
     --------

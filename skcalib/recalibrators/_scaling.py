@@ -102,7 +102,7 @@ class PlattScaling(PartiallyPooledRecalibrator):
 
     Examples
     --------
-    Scores whose log-odds are twice too large get the slope 1/2.
+    Scores whose log-odds are twice as large as they should be get the slope 1/2.
 
     >>> import numpy as np
     >>> from scipy.special import expit
