@@ -55,8 +55,8 @@ CLAIMS = {
         " and what follows holds only if samples of the same {column} are independent."
     ),
     "tolerance too large": (
-        "The {subject} are right on average to within {limit} points, which says little"
-        " about events as rare as {frequency}: say --tolerance {smaller}."
+        "The {subject} are {bias}. Events are rare ({frequency}), so that nearly any"
+        " {subject} are right to within {tolerance} points: say --tolerance {smaller}."
     ),
     # The evidence.
     "means": "{What} is {mean}, and {frequency} {of}{bias}.",

@@ -15,6 +15,7 @@ from skcalib._report._phrases import (
 from skcalib._verdicts import (
     count_words,
     fixed,
+    interval_words,
     overall_verdict,
     percent_words,
     rounded,
@@ -201,6 +202,16 @@ def _each_needs(verdicts):
     return f"; at least {rounded_up(max(needed))} of each are needed"
 
 
+def _fine_bias(bias):
+    """Return a bias within the tolerance: its side and size, where these are known."""
+    if bias.low <= 0 <= bias.high:
+        return f"right on average to within {limit_words(bias)} points"
+    side = "high" if bias.low > 0 else "low"
+    low, high = sorted(abs(100 * limit) for limit in (bias.low, bias.high))
+    size = interval_words(abs(100 * bias.estimate), low, high, unit="points")
+    return f"too {side} by {size} on average"
+
+
 def _nothing_found(words):
     """Return what the samples say where nothing is seen to be off."""
     bias = words.bias
@@ -235,7 +246,9 @@ def _nothing_found(words):
             claim(
                 "tolerance too large",
                 subject=words.subject,
+                bias=_fine_bias(bias),
                 limit=limit_words(bias),
+                tolerance=words.tolerance_words,
                 frequency=percent_words(rarer, bias.n),
                 smaller=rounded(100 * rarer / (2 * _RARE), 1),
             )
