@@ -205,20 +205,20 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
     function of more than two classes, and (n_samples, 1) from that of two. Their
     floating-point type is the classifier's.
 
-    A class that is missing from the training part of a fold has probability 0 there. As
-    a logit it gets the row's smallest logit plus log(2^-52), about -36. This is finite,
-    and a smaller probability than the one to which 0 is clipped. For two classes a
-    decision function needs both classes in the training part of each fold; a missing
-    one is an error.
+    A class that is missing from the training part of a fold has probability 0 in that
+    fold. As a logit, it gets the row's smallest logit plus log(2^-52), about -36. This
+    is finite, and a smaller probability than the one to which 0 is clipped. For two
+    classes, a decision function needs both classes in the training part of each fold; a
+    missing one is an error.
 
     With `passthrough`, a pandas or polars DataFrame gives a DataFrame of its own kind,
     so that strings and categories survive. From other containers it gives a float array
     where the appended columns are numbers, else an object array.
 
     Metadata: `fit` and `fit_transform` pass `sample_weight` and other metadata to the
-    classifier's `fit`, and `groups` to the splitter. With metadata routing enabled the
+    classifier's `fit`, and `groups` to the splitter. With metadata routing enabled, the
     requests decide instead, as everywhere in scikit-learn. In a pipeline without
-    routing write ``pipe.fit(X, y, crossfittedclassifier__groups=groups)``, which also
+    routing, write ``pipe.fit(X, y, crossfittedclassifier__groups=groups)``, which also
     works through a search; a list of splits as `cv` does not, because it belongs to one
     `X`.
 
@@ -226,7 +226,7 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
     ``CrossFittedClassifier(imblearn.pipeline.make_pipeline(RandomUnderSampler(),
     classifier))``. A resampler before this step changes the labels that the
     recalibrator is fitted to, and its probabilities are those of the resampled rows.
-    That cannot be seen from here.
+    This step cannot detect that.
 
     ``Pipeline(memory=...)`` caches the scores: a search over later steps then costs cv
     + 1 fits per outer split, however many candidates it compares.

@@ -67,7 +67,7 @@ def sharpest_within(
 
     Notes
     -----
-    The choice has seen its folds. Verify it on fresh samples, for example with
+    The selection used the folds. Verify it on fresh samples, for example with
     `ScalingBinning.verify`.
 
     References

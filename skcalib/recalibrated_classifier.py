@@ -83,7 +83,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
 
     cv : int, cross-validation splitter or iterable of (train, test), default=None
         How samples are split into those for the classifier and those for the
-        recalibrator. None means 5 stratified folds, an int that many. With
+        recalibrator. None means 5 stratified folds; an int means that many. With
         ``ensemble=False``, each sample may be tested at most once. Samples that are
         never tested, such as the first ones of a `TimeSeriesSplit`, are used for
         training only.
@@ -114,7 +114,7 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
 
     calibrated_classifiers_ : list
         The fitted pairs, each with its `estimator`, `recalibrator` and `predict_proba`:
-        one per fold (with ``ensemble="auto"`` followed by the pair fitted to all
+        one per fold (with ``ensemble="auto"``, followed by the pair fitted to all
         samples), or a single pair.
 
     pooling_exponent_ : float or None
@@ -161,20 +161,20 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
     below 0 by more than half its standard error. If nothing is pooled, it keeps the
     original model unless `gain_` is above 0 by more than that. Use ``ensemble=False``
     to serve or explain a single classifier. For a stable model on about a hundred
-    samples it can also be slightly better: logistic regression on 100 samples of iris
-    has a log-loss of .105 instead of .111 (10 splits), linear discriminants .057 both
-    ways.
+    samples, it can also be slightly better: logistic regression on 100 samples of iris
+    has a log-loss of .105 instead of .111 (10 splits); linear discriminant analysis has
+    .057 either way.
 
     A class that is missing from a fold's training samples has probability 0 in that
     fold's pair. Test rows of that class are left out of the pair's recalibration,
     because its classifier does not know the class. If a class is missing from a fold's
     test samples, only recalibrators that cannot be fitted without it raise an error. If
-    one recalibrator serves all pairs, it is fitted on all samples.
+    one recalibrator serves all pairs, it is fitted to all samples.
 
     `sample_weight` goes to the recalibrator and, if its `fit` takes it, to the
-    classifier. In a `Pipeline` of recalibrators it goes to every step that takes it,
+    classifier. In a `Pipeline` of recalibrators, it goes to every step that takes it,
     `input` to the first step and `classes` to all. Other metadata go to the classifier,
-    and `groups` to the splitter; with metadata routing enabled the requests decide
+    and `groups` to the splitter; with metadata routing enabled, the requests decide
     instead. A search without routing keeps `groups` for itself: make this a step of a
     pipeline and name the step,
     ``search.fit(X, y, recalibratedclassifiercv__groups=groups)``.
@@ -368,7 +368,8 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         Returns
         -------
         routing : MetadataRouter
-            The routes of `fit`; `sample_weight` is used here too, for the recalibrator.
+            The routes of `fit`; `sample_weight` is also used here, for the
+            recalibrator.
         """
         return super().get_metadata_routing().add_self_request(self)
 

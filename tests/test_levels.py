@@ -246,7 +246,7 @@ def test_figures_of_the_guide_are_those_of_the_rows():
     assert f"{_share('Hosmer-Lemeshow', hosmer[1])} with Beta(1, 19)" in text
     one = "constant .01, n = 100"
     assert (
-        f"n = 100 it rejects {_share('Hosmer-Lemeshow', one)}, and with 20 uniform"
+        f"n = 100, it rejects {_share('Hosmer-Lemeshow', one)}, and with 20 uniform"
         " scores" in text
     )
     assert (
@@ -263,7 +263,7 @@ def test_figures_of_the_guide_are_those_of_the_rows():
     assert f"in {span} of simulations" in " ".join(
         (ROOT / "doc/which_error.md").read_text().split()
     )
-    assert f"in {span} of samples" in " ".join(
+    assert f"in {span} of data sets" in " ".join(
         calibration_error_interval.__doc__.split()
     )
 
@@ -275,7 +275,7 @@ def test_figures_of_certificates_are_those_of_the_rows():
         row.measured for (name, _), row in ROWS.items() if name.startswith("naive")
     ]
     span = f"in {100 * min(naive):.0f} to {100 * max(naive):.0f} % of"
-    assert f"{span} samples" in text
+    assert f"{span} data sets" in text
     assert f"{span} the data sets" in guide
     n_broken = sum(share > 0.1 for share in naive)
     assert f"for {n_broken} of {len(naive)} kinds of data" in guide
@@ -317,7 +317,7 @@ def test_figures_of_intervals_are_those_of_the_rows():
         if row.kind == "coverage" and names.match(name)
     ]
     low, high = (f"{100 * end(shares):.0f}" for end in (min, max))
-    assert f"it covers in {low} to {high} % of samples" in text
+    assert f"it covers in {low} to {high} % of data sets" in text
     one_bin = ROWS["l1, plugin, 15 bins", "one of 15 bins off by .3, 600 rows"]
     assert f"is covered in {100 * one_bin.measured:.0f} % if one of" in text
 

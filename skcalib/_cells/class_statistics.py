@@ -24,8 +24,8 @@ class ClassBinStatistics(Mapping):
     """Sums by bin of each class against the rest, as a mapping.
 
     ``BinStatistics.from_predictions(..., multiclass="marginal")`` makes it. Those of
-    other samples add up by ``+``. `calibration_by_group` takes it as it takes a dict,
-    and every metric takes the `BinStatistics` of one class.
+    other samples are added with ``+``. `calibration_by_group` accepts it like a dict,
+    and every metric accepts the `BinStatistics` of one class.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class ClassBinStatistics(Mapping):
         return f"ClassBinStatistics(n_classes={len(self)}, n_rows={n_rows})"
 
     def merge(self, other: "ClassBinStatistics") -> "ClassBinStatistics":
-        """Return the statistics of the samples of both, of the same classes and edges.
+        """Return the statistics of both sets of samples; classes and edges must agree.
 
         Parameters
         ----------

@@ -53,7 +53,7 @@ class BinaryTask(NamedTuple):
         Parameters
         ----------
         binning : BaseBinning, int or None
-            The strategy; an int is a number of equal-mass bins, None
+            The strategy; an int is a number of equal-mass bins; None means
             ``EqualMass(15)``.
         moments : int, default=2
             See `bin_statistics`.
@@ -110,7 +110,7 @@ class BinaryTask(NamedTuple):
         Parameters
         ----------
         binning : BaseBinning, int or None
-            The strategy; an int is a number of equal-mass bins, None
+            The strategy; an int is a number of equal-mass bins; None means
             ``EqualMass(15)``.
 
         Returns

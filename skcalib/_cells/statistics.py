@@ -37,8 +37,8 @@ class BinStatistics(CellSums):
     """Sums per bin, which are all that binned errors and curves need.
 
     A metric that can be computed from these sums accepts them instead of
-    ``(y_true, y_proba)``. Sums of chunks of data are combined by ``+``, so that the
-    data need never be in memory all at once.
+    ``(y_true, y_proba)``. Sums of chunks of data are combined with ``+``, so the data
+    never need to be in memory all at once.
 
     Parameters
     ----------

@@ -112,7 +112,7 @@ class CalibrationError:
 
     @property
     def has_bins_of_labels(self):
-        """Whether its bins depend on the labels and are not made anew for drawn ones.
+        """Whether its bins depend on the labels and are not recomputed for drawn ones.
 
         A test then draws labels row by row.
         """
@@ -163,7 +163,7 @@ class CalibrationError:
         Parameters
         ----------
         y_true : array-like of shape (n,) or BinStatistics
-            Labels, or sums of bins, as the metrics take them.
+            Labels, or bin sums, as the metrics accept them.
         y_proba : array-like of shape (n,), (n, 2) or (n, K), default=None
             Probabilities in [0, 1].
         binning : BaseBinning, int or None, default=None
@@ -198,7 +198,7 @@ class CalibrationError:
         Parameters
         ----------
         data : ScoredLabels or BinnedTask
-            Rows of positive weight, or sums by bin.
+            Rows with positive weight, or sums by bin.
 
         Returns
         -------

@@ -278,7 +278,7 @@ def expand_soft_labels(
     scores : ndarray of shape (m,) or (m, K)
         The scores, repeated for each label of positive probability.
     y : ndarray of int, shape (m,)
-        Labels: column numbers of `soft_labels`, 0 and 1 for an event.
+        Labels: column numbers of `soft_labels`; for events, 0 and 1.
     sample_weight : ndarray of float64, shape (m,)
         The weight of each sample times the probability of its label.
 
@@ -295,9 +295,9 @@ def expand_soft_labels(
 
     Notes
     -----
-    Estimates and fits are those of the distributions. The samples of one distribution
-    are not independent, so that intervals and tests of the expanded rows need
-    ``clusters``: ``np.arange(n)``, repeated as often as each sample is.
+    Estimates and fits are those of the distributions. The samples from one distribution
+    are not independent, so intervals and tests of the expanded rows need ``clusters``:
+    ``np.arange(n)``, repeated as often as each sample is.
 
     Examples
     --------

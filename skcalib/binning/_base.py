@@ -73,8 +73,8 @@ class BaseBinning(DefaultObjects, BaseEstimator):
         scores : array-like of shape (n,)
             Scores, inside the support.
         y : array-like of shape (n,), optional
-            Whether the event happened, 0 and 1 or booleans; for strategies with
-            `needs_labels`.
+            Whether the event happened, 0 and 1 or booleans; for strategies that need
+            labels.
         sample_weight : array-like of shape (n,), optional
             Frequency weights: a weight of 2 counts a sample twice.
 

@@ -13,7 +13,8 @@ class MinimumMass(BaseBinning):
 
     Starting from the left, a bin is closed as soon as it holds `min_weight`; the
     remainder at the right end joins the last bin. With equal-width bins, the result is
-    a hybrid of equal width and equal mass, with fine bins where there are many samples.
+    a hybrid of equal-width and equal-mass bins, with fine bins where there are many
+    samples.
 
     Parameters
     ----------

@@ -224,9 +224,7 @@ class CertifiedThreshold(ResultTable):
 
     @property
     def found(self) -> bool:
-        """Whether some threshold keeps the guarantee at the required confidence
-        level.
-        """
+        """Whether a threshold meets the guarantee at the required confidence level."""
         return self.threshold < np.inf
 
     @property
@@ -263,7 +261,7 @@ class CertifiedThreshold(ResultTable):
         Returns
         -------
         columns : dict
-            From each name to a list of its value.
+            Maps each name to a list with its value.
         """
         names = [name for name in vars(self) if name != "assumptions"]
         return {name: [getattr(self, name)] for name in ("found", "accepted", *names)}

@@ -112,11 +112,11 @@ def certified_threshold(
     pos_label: object = None,
     labels: ArrayLike | None = None,
 ) -> CertifiedThreshold:
-    r"""Threshold that keeps a guarantee at a given confidence level.
+    r"""Threshold that meets a guarantee at a given confidence level.
 
     A threshold tuned on the data often breaks the limit that it was tuned for: in
-    simulations of precision it did so in 6 to 99 % of samples. This threshold is found
-    by exact tests, so that the guarantee holds for a share of at least
+    simulations of precision, it did so in 6 to 99 % of data sets. This threshold is
+    found by exact tests, so that the guarantee holds for a share of at least
     `confidence_level` of calibration sets.
 
     Parameters
@@ -138,8 +138,8 @@ def certified_threshold(
     target : float or sequence of float
         The limit, strictly between 0 and 1; one per guarantee.
     confidence_level : float, default=0.9
-        Probability with which the guarantee holds, in (0, 1), or of all guarantees
-        together.
+        Probability with which the guarantee holds, in (0, 1), or with which all
+        guarantees hold together.
     thresholds : array-like of float, default=None
         The thresholds to choose from, fixed beforehand. None means a fixed grid: 0, 1,
         all values with three digits from .1 to .9, and all values of p (below) and 1 -
@@ -165,7 +165,7 @@ def certified_threshold(
     -------
     certified : CertifiedThreshold
         The `threshold` and the evidence; ``print`` explains it, and
-        ``accepts(y_proba)`` says which samples it accepts. If no threshold keeps the
+        ``accepts(y_proba)`` says which samples it accepts. If no threshold meets the
         guarantee, `found` is False and ``print`` says why, and, if too few samples are
         the reason, how many are needed.
 
@@ -201,13 +201,14 @@ def certified_threshold(
     - `confidence_level`, the p-value of l is
     :math:`P(\mathrm{Bin}(n_l, \alpha) \le e_l)`; for answered and wrong, and for
     accuracy, :math:`n_l` is the number of all samples. The search goes from strict to
-    lenient thresholds while the p-value is within :math:`\delta`. Nothing is corrected
-    for the number of thresholds, because the first one that breaks the guarantee is
-    tested at :math:`\delta`. A threshold passes only if also
-    :math:`e_l \le n_l \alpha - 1`: then the p-value is valid for rows of different
-    error probabilities, too [1]_.
+    lenient thresholds while the p-value is within :math:`\delta`. No correction for the
+    number of thresholds is needed, because the first one that breaks the guarantee is
+    tested at :math:`\delta`. A threshold passes only if, in addition, :math:`e_l \le
+    n_l \alpha
+    - 1`: then the p-value is also valid for rows with different error probabilities
+      [1]_.
 
-    The scores may decide where the search begins, and the labels may not. With
+    The scores may decide where the search begins; the labels may not. With
     ``start=None``, 3/4 of :math:`\delta` are spent on the largest set that the scores
     expect to pass with a power of .9 (or the most there is), and 1/4 on the first one
     that is large enough to pass without an error. The more lenient result is taken.
@@ -216,11 +217,11 @@ def certified_threshold(
     For recall, with :math:`n_1` events, the threshold is the k-th smallest score of the
     events, k the largest number with
     :math:`P(\mathrm{Bin}(n_1, 1 - r) \le k - 1) \le \delta`. The false positive rate is
-    the same from above, on the samples without the event [2]_.
+    treated in the same way from above, with the samples without the event [2]_.
 
     Several guarantees share one sequence of thresholds, whose p-value is the largest of
-    theirs. Recall, which is kept by lenient thresholds, has a sequence of its own: each
-    of the two has half of :math:`\delta`.
+    theirs. Recall, which lenient thresholds meet, has its own sequence: each of the two
+    has half of :math:`\delta`.
 
     With `clusters`, the sum over the accepted rows of each cluster, of 1 - :math:`\alpha`
     for an error and :math:`-\alpha` otherwise, is divided by the size of the largest
@@ -399,9 +400,9 @@ def certified_abstention(
 
     Notes
     -----
-    The search is that of `certified_threshold` for ``"error_when_answered"``. There a
-    score below 1/2 stands for the other one of two classes. Here it is a low
-    confidence.
+    The search is that of `certified_threshold` for ``"error_when_answered"``. In
+    `certified_threshold`, a score below 1/2 means the other of the two classes; here,
+    it is a low confidence.
 
     References
     ----------

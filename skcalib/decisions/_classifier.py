@@ -34,7 +34,7 @@ class CertifiedThresholdClassifier(WrappedClassifier):
     promise : {"error_when_answered", "answered_and_wrong", "precision", "recall", \
 "false_positive_rate", "accuracy"}, default="error_when_answered"
         See `certified_threshold`. With the last four, `predict` returns the second of
-        two classes at or above the threshold, and the first below.
+        the two classes at or above the threshold, and the first below.
 
     target : float, default=0.05
         The limit: at most this share of errors, or at least this precision, recall or
@@ -93,7 +93,7 @@ class CertifiedThresholdClassifier(WrappedClassifier):
     A recalibrated classifier abstains less:
     ``CertifiedThresholdClassifier(RecalibratedClassifierCV(...))``. Rows are split at
     random, without regard to classes, because the guarantee is about rows that are
-    independent draws. Accuracy (`score`) counts abstaining as an error.
+    drawn independently. Accuracy (`score`) counts abstaining as an error.
 
     Examples
     --------

@@ -204,9 +204,9 @@ def net_benefit(
     Raises
     ------
     ValueError
-        If labels, probabilities, reference, clusters or parameters are inconsistent,
-        more than two classes, one class where `standardize` or `prevalence` needs both,
-        and one cluster.
+        If labels, probabilities, reference, clusters or parameters are inconsistent, if
+        there are more than two classes, or one class where `standardize` or
+        `prevalence` needs both, or if there is only one cluster.
 
     Warns
     -----
@@ -223,31 +223,32 @@ def net_benefit(
     Notes
     -----
     With the price w = t / (1 - t) of a false alarm, a treated row counts 1 with the
-    event and -w without, others 0, and the net benefit is the mean [1]_. The interval
-    holds the values that a score test does not reject: its variance is the largest
-    likelihood's among all distributions with that net benefit [2]_. So it is not
-    symmetric, and it is right where few treated rows, or none, lack the event: 25
-    treated events of 500 rows at a threshold of .95 do not exclude that treating harms.
-    Importance weights enter as effective numbers of samples in each cell of label and
-    decision, which is an approximation.
+    event and -w without it, any other row counts 0, and the net benefit is the mean
+    [1]_. The interval holds the values that a score test does not reject: its variance
+    is that of the most likely among all distributions with that net benefit [2]_. The
+    interval is therefore not symmetric, and it is valid where few treated rows, or
+    none, lack the event: 25 treated events of 500 rows at a threshold of .95 do not
+    exclude that treating harms. Importance weights enter as effective numbers of
+    samples in each cell of label and decision, which is an approximation.
 
-    With `clusters` the numbers of samples are divided by the design effect, the
+    With `clusters`, the numbers of samples are divided by the design effect, the
     variance of the clusters' sums (jackknifed, CR3) over that of independent rows, and
     quantiles are Student's with Satterthwaite's degrees of freedom. Clusters that are
     worth fewer than three of equal size give NaN. Few clusters cannot show what happens
     to one cluster in many: where 16 clusters are worth 5 of equal size and one in 29 is
     treated as a whole, an interval of .9 covered .73 in a simulation. The difference
-    between two models is NaN where one of them does better on fewer than 10 rows. With
-    a given `prevalence` the limits of both labels are joined by "square and add".
+    between two models is NaN if one of them does better on fewer than 10 rows. With
+    a given `prevalence`, the limits of both labels are joined by "square and add".
 
     A band draws a normal factor per row, or per cluster, and takes the quantile of the
     largest deviation over thresholds, in units of its standard error, in place of the
-    normal quantile. At such quantiles the normal law is poor for a few samples, so that
-    a band also holds the values that a likelihood-ratio test does not reject.
+    normal quantile. At such quantiles, the normal approximation is poor for few
+    samples, so a band also contains the values that a likelihood-ratio test does not
+    reject.
 
-    How often intervals and bands cover stands in the guide, "Do the guarantees hold?".
+    The guide, "Do the guarantees hold?", reports the coverage of intervals and bands.
 
-    On the scale of a Murphy diagram the net benefit is
+    On the scale of a Murphy diagram, the net benefit is
     ``prevalence - cost(t) / (1 - t)``, where ``cost(t) = t FP / n + (1 - t) FN / n``.
 
     References

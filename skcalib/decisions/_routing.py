@@ -94,24 +94,25 @@ def certified_routing(
 
     Notes
     -----
-    At each threshold, a rows that the small model would answer are lost (it is wrong
-    and the large one right) and b are gained. The score statistic of the hypothesis
-    that a loss D of +1, 0 or -1 a row has the mean :math:`\epsilon` takes its variance
-    at the most likely share q of gains under the hypothesis [1]_:
+    At each threshold, let a be the number of rows that are lost if the small model
+    answers (it is wrong and the large one right), and b the number that are gained. The
+    score statistic of the hypothesis that a loss D of +1, 0 or -1 per row has the mean
+    :math:`\epsilon` takes its variance at the most likely share q of gains under the
+    hypothesis [1]_:
 
     .. math:: z = \frac{a - b - n \epsilon}{\sqrt{n (2 q + \epsilon (1 - \epsilon))}}, \quad
        q = \frac{\sqrt{B^2 - 4 A C} - B}{2 A}, \quad A = 2 n,
 
     :math:`B = (2 n - a + b) \epsilon - a - b`, :math:`C = -b \epsilon (1 - \epsilon)`.
-    Its normal p-value is too small for few samples: with 163 rows and no loss it is
-    .0997 at :math:`\epsilon` = .01, where the exact one is .194. So the p-value is
-    exact: the largest probability, over all shares of gains, that a statistic is as
-    small as z. The largest is taken over 76 shares, and .0002 is added for those
+    Its normal p-value is too small for few samples: with 163 rows and no loss, it is
+    .0997 at :math:`\epsilon` = .01, where the exact one is .194. The p-value is
+    therefore exact: the largest probability, over all shares of gains, that a statistic
+    is as small as z. The largest is taken over 76 shares, and .0002 is added for those
     between.
 
-    Thresholds are tested from strict to lenient, the last one that passes is taken, and
-    nothing is corrected for their number. With `clusters`, the p-value is that of bets
-    against the clusters' sums of :math:`D - \epsilon`; see `certified_threshold`.
+    Thresholds are tested from strict to lenient, and the last one that passes is taken.
+    No correction for their number is needed. With `clusters`, the p-value is that of
+    bets against the clusters' sums of :math:`D - \epsilon`; see `certified_threshold`.
 
     References
     ----------

@@ -267,7 +267,7 @@ class BinCountDisplay(FromEstimator):
         ValueError
             If labels and scores differ in length or are empty, a label is unknown, a
             score is missing or outside [0, 1], or weights are negative or all zero.
-            Also if a fold has fewer samples than bins.
+            Also raised if a fold has fewer samples than bins.
         """
         if "sample_weight" in plot_options:
             raise TypeError(

@@ -88,7 +88,7 @@ class ChangeDisplay:
     The change in a bin is the difference between the means of y - s, after minus
     before: at equal scores, that is the difference between the event frequencies. Its
     interval joins Wilson's limits of both frequencies by "square and add" [1]_. Each
-    interval stands for itself; the p-value in the title is for the whole curve and uses
+    interval holds separately; the p-value in the title is for the whole curve and uses
     no bins.
 
     References

@@ -84,7 +84,7 @@ class EstimatorBiasDisplay(FromEstimator):
     lines_ : list of Line2D
         Bias against the number of samples, one per estimator.
     bands_ : list of PolyCollection
-        Two standard errors on both sides.
+        Two standard errors on either side.
     legend_ : Legend or None
         The legend of the lines.
 
@@ -169,7 +169,7 @@ class EstimatorBiasDisplay(FromEstimator):
             Numbers of samples.
         n_simulations : int, default=200
             Number of simulated data sets of each size. It is small because each cell of
-            the figure needs as many.
+            the figure needs this many.
         norm : float, default=2
             Norm of the error; 2, as in `calibration_error`.
         n_jobs : int, default=None
@@ -264,7 +264,7 @@ class EstimatorBiasDisplay(FromEstimator):
         ValueError
             If labels and scores differ in length or are empty, a label is unknown, a
             score is missing or outside [0, 1], or weights are negative or all zero.
-            Also if no such model can be fitted to the scores.
+            Also raised if no such model can be fitted to the scores.
         """
         if "sample_weight" in options:
             raise TypeError(

@@ -206,10 +206,10 @@ class GroupDisplay(FromEstimator):
             What is drawn. The error needs some rows per group; groups without one are
             left out.
         significance_level : float, default=0.05
-            A group has a filled mark where its adjusted p-value is below it.
+            A group has a filled marker if its adjusted p-value is below this level.
         max_groups : int, default=60
-            Most groups that are shown. Of more, those with the smallest p-values (of
-            the first model) are shown.
+            Maximum number of groups to show: those with the smallest p-values (of the
+            first model).
         legend : bool, default=True
             Whether to draw a legend.
         bar_kw, legend_kw : dict, default=None
@@ -224,7 +224,7 @@ class GroupDisplay(FromEstimator):
         Raises
         ------
         ValueError
-            If no group has the value asked for.
+            If no group has the requested value.
         """
         check_option(value, "value", ("bias", "error"))
         first = next(iter(self.tables.values()))

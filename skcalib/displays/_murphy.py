@@ -169,8 +169,9 @@ class MurphyDisplay(FromEstimator):
         Raises
         ------
         ValueError
-            If labels and probabilities are inconsistent, for ``multiclass="marginal"``
-            and for ``"top_label"`` with several models, because their events differ.
+            If labels and probabilities are inconsistent, or for
+            ``multiclass="marginal"``, or for ``"top_label"`` with several models,
+            because their events differ.
         """
         refusal = (
             "A Murphy diagram needs the same event for all scores: draw one class at a"

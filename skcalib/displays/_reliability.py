@@ -266,17 +266,17 @@ class ReliabilityDisplay(FromEstimator):
 
         Notes
         -----
-        With `clusters` a bin counts as fewer samples, by its design effect: how much
+        With `clusters`, a bin counts as fewer samples, by its design effect: how much
         more the jackknifed sums of its clusters vary (CR3) than those of independent
         rows, and Student's quantile with Satterthwaite's degrees of freedom over the
         normal one. The bar is the interval of that many samples, and so is the
-        consistency band. In a bin of equal labels rows of one cluster are taken to be
-        alike. Clusters that are worth fewer than three of equal size leave a bin
-        without a bar, and the diagram without the error. In 200 simulated samples of 24
-        unequal hospitals, with a correlation of .1 within hospitals on the scale of a
-        normal variable, bars of 90 % covered .93 with `clusters` and .78 without. Bins
-        that the labels made, the bootstrap and smooth curves have no such variance
-        here, and are refused.
+        consistency band. In a bin whose labels all agree, the rows of one cluster are
+        taken to be identical. Clusters that are worth fewer than three of equal size
+        leave a bin without a bar, and the diagram without the error. In 200 simulated
+        data sets with 24 unequal hospitals, with a correlation of .1 within hospitals
+        on the scale of a normal variable, bars of 90 % covered .93 with `clusters` and
+        .78 without. Label-dependent bins, the bootstrap and smooth curves have no such
+        variance, and are rejected.
 
         References
         ----------
@@ -406,7 +406,7 @@ class ReliabilityDisplay(FromEstimator):
         Notes
         -----
         The models of the folds differ, and share training samples. The intervals assume
-        independent test samples, and are about the average of such models.
+        independent test samples, and concern the average of such models.
         """  # noqa: E501
         models = named_results(cv_results, name)
         tested = out_of_fold(models, X)
@@ -520,21 +520,21 @@ class ReliabilityDisplay(FromEstimator):
         ax : Axes or array of Axes, default=None
             Axes to draw on; None creates a figure.
         layout : {"overlay", "columns"}, default="overlay"
-            Whether several models share the axes or stand side by side. In shared axes
+            Whether several models share the axes or stand side by side. In shared axes,
             the intervals are light bands, and each of at most four models has its own
             histogram.
         histogram : bool, default=True
             Whether the histogram of the scores is drawn below.
         split_histogram : bool, default=False
-            Whether events are drawn upwards and the others downwards.
+            Whether events are drawn upwards and non-events downwards.
         histogram_scale : {"auto", "linear", "log"}, default="auto"
-            Scale of the number of samples. "auto" is logarithmic where most bars would
-            be too small to be seen beside the largest.
+            Scale of the number of samples. "auto" is logarithmic if most bars would be
+            too small to be seen next to the largest.
         consistency_band : bool, default=None
-            Whether the band around the diagonal is drawn; None draws it where a panel
-            has one curve.
+            Whether the band around the diagonal is drawn; None draws it if a panel has
+            one curve.
         limits : "auto" or tuple of float, default="auto"
-            Lowest and highest probability of both axes; "auto" is (0, 1), or less where
+            Lowest and highest probability of both axes; "auto" is (0, 1), or less if
             more than half would be empty.
         legend : bool, default=True
             Whether the legend lists bands and intervals. Names and errors are always
@@ -552,7 +552,7 @@ class ReliabilityDisplay(FromEstimator):
         Raises
         ------
         ValueError
-            If an option is not one of those named.
+            If an option is not one of those listed.
         """  # noqa: E501
         check_option(layout, "layout", ("overlay", "columns"))
         check_option(histogram_scale, "histogram_scale", ("auto", "linear", "log"))

@@ -195,7 +195,8 @@ class RiskCoverageDisplay(FromEstimator):
         Raises
         ------
         ValueError
-            If labels and probabilities are inconsistent, or a target outside (0, 1).
+            If labels and probabilities are inconsistent, or the target is outside (0,
+            1).
         """
         curves = {}
         promise = "error_when_answered"

@@ -64,10 +64,10 @@ class SegmentDisplay:
 
     Notes
     -----
-    The intervals are Clopper-Pearson intervals around the event frequency. Each stands
-    for itself, and the segments shown are the worst of many: judge by the adjusted
-    p-values. The statistic also sees scores that are too extreme or not extreme enough:
-    a segment may be significant with an interval around 0.
+    The intervals are Clopper-Pearson intervals around the event frequency. Each holds
+    separately, and the segments shown are the worst of many: judge by the adjusted
+    p-values. The statistic also detects scores that are too extreme or not extreme
+    enough: a segment may be significant although its interval includes 0.
 
     Examples
     --------
@@ -116,7 +116,7 @@ class SegmentDisplay:
         y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of such
             Probabilities in [0, 1]; a dict compares several models, by name.
         X : array-like or DataFrame of shape (n, n_columns)
-            Columns to look for segments in.
+            Columns in which to search for segments.
         name : str, default=None
             Name of the model in the title.
         confidence_level : float, default=0.9

@@ -55,9 +55,9 @@ class ValidityCurve(NamedTuple):
         Tolerances, validity, and the standard deviation of the mean over repeats, which
         is 0 for a single sample.
     n_rows : float
-        Number of rows in each simulated data set.
+        Number of rows in each data set.
     n_repeats : int
-        Number of simulated data sets.
+        Number of data sets.
     """
 
     model: str
@@ -211,7 +211,7 @@ class ValidityDisplay(FromEstimator):
         Parameters
         ----------
         samples : list of (y_true, y_proba), or dict of such lists
-            Labels and probabilities of each repeat; a dict holds several models, by
+            Labels and probabilities of each repeat; a dict contains several models, by
             name.
         kind : {"marginal", "conditional", "both"}, default="marginal"
             Mean share of the samples within the tolerance, share of the repeats in

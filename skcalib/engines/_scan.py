@@ -36,7 +36,7 @@ def scan(path: str | Path | Sequence[str | Path]) -> Any:
     Raises
     ------
     ImportError
-        Without DuckDB.
+        If DuckDB is not installed.
     FileNotFoundError
         If no file matches.
     ValueError

@@ -65,7 +65,7 @@ class PredictionTable:
     score : str
         Column of the probabilities of the event, in [0, 1].
     weight : str, default=None
-        Column of weights, which count as repeated rows.
+        Column of frequency weights: a weight of 2 counts a row twice.
     by : str or list of str, default=None
         Columns of segments: results are then dicts by segment. NULL is its own segment,
         with the key None; several columns give tuples.
@@ -167,7 +167,7 @@ class PredictionTable:
         Raises
         ------
         ValueError
-            If columns are missing or have a wrong type, or if `classes`
+            If columns are missing or have the wrong type, or if `classes`
             does not have one entry per column.
 
         Examples
@@ -239,7 +239,7 @@ class PredictionTable:
         Raises
         ------
         ValueError
-            If columns are missing or have a wrong type, or if `classes`
+            If columns are missing or have the wrong type, or if `classes`
             does not have one entry per column.
         """
         columns = marginal_columns(
@@ -301,7 +301,8 @@ class PredictionTable:
         Parameters
         ----------
         binning : EqualWidth, EqualMass, FixedEdges, UniqueScores, int or None, default=None
-            Strategy; an int is a number of equal-mass bins, None ``EqualMass(15)``.
+            Strategy; an int is a number of equal-mass bins; None means
+            ``EqualMass(15)``.
 
         Returns
         -------
@@ -311,9 +312,9 @@ class PredictionTable:
         Raises
         ------
         ValueError
-            For other strategies, more than a million distinct scores with
-            `UniqueScores`, invalid rows, and a table without a valid row (with `by` the
-            dict is empty).
+            If the strategy is not supported, there are more than a million distinct
+            scores with `UniqueScores`, rows are invalid, or the table has no valid row
+            (with `by`, the dict is then empty).
         """  # noqa: E501
         return self._by_key(binned(self._columns, check_strategy(binning)))
 
@@ -323,7 +324,7 @@ class PredictionTable:
         `sample_weight`.
 
         Rows of one cell get their mean score. A cell is at most 2^(8 - bits) wide
-        relative to s, above 1/2 relative to 1 - s: scores near 0 and 1 keep their
+        relative to s, and above 1/2 relative to 1 - s: scores near 0 and 1 keep their
         log-odds. The sums of weights, events and scores are kept.
 
         Parameters
@@ -335,9 +336,9 @@ class PredictionTable:
         -------
         rows : WeightedScores or dict of WeightedScores
             Named tuples of arrays (n,), at most two rows per cell: `y_true`, 1 for
-            events and else 0, the scores `y_proba` in [0, 1], and `sample_weight`,
-            numbers of rows or sums of weights. In this order metrics and fits take
-            them.
+            events and 0 otherwise, the scores `y_proba` in [0, 1], and `sample_weight`,
+            numbers of rows or sums of weights. Metrics and fits take them in this
+            order.
 
         Raises
         ------
@@ -392,9 +393,9 @@ class PredictionTable:
         """Return a recalibrator fitted to the table.
 
         Isotonic calibration and histogram binning equal a fit to all rows, to rounding.
-        Parametric methods are fitted to two scores a (cell, label), with the mean and
-        the variance of its rows. They differ by less than 1e-9 in probability, and take
-        little memory for many segments too.
+        Parametric methods are fitted to two scores per cell and label, with the mean
+        and the variance of its rows. They differ by less than 1e-9 in probability, and
+        take little memory even for many segments.
 
         Parameters
         ----------
@@ -405,7 +406,7 @@ class PredictionTable:
         Returns
         -------
         fitted : object or dict of objects
-            A fitted clone; with `by` a dict by segment, or the one
+            A fitted clone; with `by`, a dict by segment, or the one
             `GroupwiseRecalibrator`. `apply` takes either.
 
         Raises
@@ -430,13 +431,13 @@ class PredictionTable:
 
         Lazy tables stay lazy. Databases and Spark get the forecast as SQL, equal to
         `predict_proba` within 1e-12; Polars and Dask call `predict_proba` for each
-        part, as tables in memory do. For maps by segment the engine is asked at once
+        part, as tables in memory do. For maps by segment, the engine is asked at once
         for the distinct values of `by`.
 
         Parameters
         ----------
         recalibrator : recalibrator or dict
-            Fitted, for two classes, on probabilities. A dict, as `fit` returns it,
+            Fitted, for two classes, to probabilities. A dict, as `fit` returns it,
             holds one for each segment. A `GroupwiseRecalibrator` takes the groups from
             `by`; other groups, and NULL, use its pooled fit.
         output : str

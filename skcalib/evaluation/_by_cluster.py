@@ -176,13 +176,14 @@ def calibration_by_cluster(
     Notes
     -----
     The ratio of observed to expected events is pooled on the log scale, with the
-    variance sum q (1 - q) / (sum y)^2, q the scores shifted in log-odds to the observed
-    number of events. Clusters without events have no logarithm and are left out by
-    name, as are slopes of clusters with one class or separable scores. The deviation
-    between clusters is that of the largest restricted likelihood, the interval of the
-    mean Hartung and Knapp's, and the prediction interval that of the confidence
-    distribution of tau [1]_: the usual t interval covers .77 to .88 of .90 where tau is
-    small. Fewer than three clusters are not pooled.
+    variance sum q (1 - q) / (sum y)^2, with q the scores shifted in log-odds to the
+    observed number of events. Clusters without events have no logarithm and are left
+    out, as are slopes of clusters with one class or separable scores; the result names
+    them. The standard deviation tau between clusters is the restricted maximum
+    likelihood estimate, the interval of the mean is Hartung and Knapp's, and the
+    prediction interval comes from the confidence distribution of tau [1]_: the usual t
+    interval covers .77 to .88 instead of .90 if tau is small. Fewer than three clusters
+    are not pooled.
 
     References
     ----------

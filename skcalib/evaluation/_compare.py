@@ -233,7 +233,7 @@ def compare(
         "importance": each sample was observed once and represents more or fewer than
         one (a sampling correction).
     clusters : array-like of shape (n,), default=None
-        Cluster of each sample: dependent samples (of one patient or match) share a
+        Cluster of each sample: dependent samples (from one patient or match) share a
         value.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
@@ -255,9 +255,9 @@ def compare(
     Raises
     ------
     ValueError
-        For fewer than two models, an unknown reference or metric, an error without an
-        interval (the kernel error), and inconsistent labels, probabilities or weights:
-        the message names the model.
+        If there are fewer than two models, a reference or metric is unknown, an error
+        has no interval (the kernel error), or labels, probabilities or weights are
+        inconsistent: the message names the model.
 
     Warns
     -----
@@ -272,7 +272,7 @@ def compare(
     Notes
     -----
     The proper scores are means over rows. The test of a difference is that of the mean
-    of the samples' differences, with a Student quantile. With `clusters` the variance
+    of the samples' differences, with a Student quantile. With `clusters`, the variance
     is that of their jackknifed sums (CR3), with Satterthwaite's degrees of freedom at
     the correlation within clusters that the differences show. Clusters that are worth
     fewer than three of equal size give NaN, and `reason` says so. The interval of a
@@ -280,18 +280,18 @@ def compare(
 
     The signed square, "squared_calibration_error", is a mean of r_i r_j over pairs of
     rows in a bin, r = y - s (of different clusters, with `clusters`). The variance of
-    the difference is the jackknife's, less what the pairs alone contribute, which the
-    jackknife counts twice. Where both models are calibrated the test still rejects less
-    often than it may.
+    the difference is the jackknife's, minus the contribution of the pairs alone, which
+    the jackknife counts twice. If both models are calibrated, the test still rejects
+    less often than its level allows.
 
     Other errors of this library are compared by square-and-add of their two intervals,
     as if the models were independent: conservative, the more so the more alike the
-    models are. The p-value belongs to the normal law behind the interval. Where an
-    estimate lies above its own interval the difference is that of the intervals' ends.
-    A function of your own gets a paired basic bootstrap.
+    models are. The p-value comes from the normal distribution behind the interval. If
+    an estimate lies above its own interval, the difference is that of the intervals'
+    ends. A function of your own gets a paired basic bootstrap.
 
-    Level .05 of equally good models and power beside an unpaired test stand in the
-    guide, "Do the guarantees hold?".
+    The guide, "Do the guarantees hold?", reports the level for equally good models and
+    the power compared with an unpaired test.
 
     References
     ----------

@@ -52,7 +52,7 @@ def recalibration_gain(
         ``StackedRecalibrator()``.
     loss : {"log", "brier"}, default="log"
         "log" is the log-loss in nats, of probabilities clipped to [2^-52, 1 - 2^-52];
-        "brier" is (s - y)^2 for two classes and the sum of it over the classes for
+        "brier" is (s - y)^2 for two classes, and its sum over the classes if there are
         more.
     cv : int, splitter or iterable of (train, test), default=5
         Folds in which every sample is predicted once. An int makes random folds that
@@ -82,8 +82,8 @@ def recalibration_gain(
     ------
     ValueError
         If labels and scores differ in length or are empty, a label is unknown, a score
-        is missing or outside [0, 1], or weights are negative or all zero. Also if the
-        splitter does not put each sample into exactly one test fold.
+        is missing or outside [0, 1], or weights are negative or all zero. Also raised
+        if the splitter does not put each sample into exactly one test fold.
     TypeError
         If `recalibrator` does not have `fit` and `predict_proba`.
 
@@ -94,11 +94,11 @@ def recalibration_gain(
 
     Notes
     -----
-    The interval is the normal one of the mean of the samples' gains, widened by the
+    The interval is the normal one for the mean of the samples' gains, widened by the
     noise of the fits. One probability of 0 for an event makes it wide, for the
     log-loss. If a fold's training samples have only one class, its gain counts as 0.
-    With 1 % events the gains of the samples are skewed: in 1,000 rows an interval of .9
-    covers in .82 to .92 of samples.
+    With 1 % events, the gains of the samples are skewed: with 1,000 rows, a 90 %
+    interval covers in .82 to .92 of data sets.
 
     References
     ----------

@@ -44,7 +44,7 @@ def refinement_loss(
         Probabilities in [0, 1], for data that the model was not fitted to.
     loss : {"log", "brier"}, default="log"
         "log" is the log-loss in nats, of probabilities clipped to [2^-52, 1 - 2^-52];
-        "brier" is (s - y)^2 for two classes and the sum of it over the classes for
+        "brier" is (s - y)^2 for two classes, and its sum over the classes if there are
         more.
     recalibrator : estimator, default=None
         An object with ``fit(scores, y)`` and ``predict_proba(scores)``; None means
@@ -71,8 +71,8 @@ def refinement_loss(
     ------
     ValueError
         If labels and scores differ in length or are empty, a label is unknown, a score
-        is missing or outside [0, 1], or weights are negative or all zero. Also if the
-        splitter does not put each sample into exactly one test fold.
+        is missing or outside [0, 1], or weights are negative or all zero. Also raised
+        if the splitter does not put each sample into exactly one test fold.
     TypeError
         If `recalibrator` does not have `fit` and `predict_proba`.
 
@@ -83,10 +83,10 @@ def refinement_loss(
 
     Notes
     -----
-    The smallest loss over all maps of the scores is the refinement. Over the maps of
-    one recalibrator it is at least as large, so that this is an upper bound, and the
-    gain a lower bound on the calibration error. Isotonic and stacked maps overfit with
-    ``cv=None``.
+    The smallest loss over all maps of the scores is the refinement loss. Over the maps
+    of one recalibrator, it is at least as large, so the result is an upper bound, and
+    the gain a lower bound on the calibration error. Isotonic and stacked maps overfit
+    with ``cv=None``.
 
     References
     ----------

@@ -94,8 +94,8 @@ def validation_sample_size(
     Parameters
     ----------
     y_proba : array-like of shape (m,), (m, 1) or (m, 2)
-        A sample of the risks expected in the study: from a pilot study, from the
-        development data, or drawn from a distribution.
+        A representative set of the risks expected in the study: from a pilot study,
+        from the development data, or drawn from a distribution.
     oe_width : float, default=0.2
         Desired width of the interval of the ratio of observed to expected events, at a
         ratio of 1.
@@ -137,7 +137,7 @@ def validation_sample_size(
     The formulas of Riley et al. [1]_ assume a calibrated model and normal limits. With
     prevalence f, the normal quantile z and LP the log-odds of the risks p:
 
-    * O/E: ``(1 - f) / (f se^2)``, se = asinh(width / 2) / z.
+    * O/E: ``(1 - f) / (f se^2)``, with se = asinh(width / 2) / z.
     * Slope: ``I00 / (se^2 (I00 I11 - I01^2))``, I_jk the mean of LP^(j + k) p (1 - p).
     * Area C: the least n whose standard error, ``C (1 - C) (1 + (n/2 - 1)
       ((1 - C) / (2 - C) + C / (1 + C))) / (n^2 f (1 - f))`` under the root, is small

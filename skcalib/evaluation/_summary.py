@@ -224,7 +224,7 @@ def calibration_summary(
         "importance": each sample was observed once and represents more or fewer than
         one (a sampling correction).
     clusters : array-like of shape (n,), default=None
-        Cluster of each sample: dependent samples (of one patient or centre) share a
+        Cluster of each sample: dependent samples (from one patient or centre) share a
         value.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
@@ -243,8 +243,8 @@ def calibration_summary(
     Raises
     ------
     ValueError
-        If labels, probabilities, weights or clusters are inconsistent, more than two
-        classes, and one cluster.
+        If labels, probabilities, weights or clusters are inconsistent, if there are
+        more than two classes, or only one cluster.
 
     Warns
     -----
@@ -263,35 +263,36 @@ def calibration_summary(
     Notes
     -----
     The smooth curve is R's ``loess(y ~ s)``, as in [2]_: parabolas over the nearest 75
-    % of the samples. Scores are pooled to at most 128 before, and the curve is computed
-    at these. It is R's to all digits where R computes its curve too; R interpolates in
-    between and goes to the outermost rows, so that the ICI differs by about .0005, and
-    an Emax more. Where a parabola leaves [0, 1] the curve is cut here, and not in R.
-    `ici`, `e50`, `e90` and `emax` are above 0 even for calibrated scores, because of
-    the noise in the labels. Their intervals allow for that, by the test inversion of
-    `calibration_error_interval`, and an estimate may lie above its interval.
+    % of the samples. Scores are first pooled to at most 128, and the curve is computed
+    at these. It agrees with R to all digits where R also computes its curve; R
+    interpolates in between and extends to the outermost rows, so the ICI differs by
+    about .0005, and Emax by more. If a parabola leaves [0, 1], the curve is clipped,
+    unlike in R. `ici`, `e50`, `e90` and `emax` are above 0 even for calibrated scores,
+    because of the noise in the labels. Their intervals allow for that, by the test
+    inversion of `calibration_error_interval`, and an estimate may lie above its
+    interval.
 
-    The other intervals hold at all numbers of events. That of the ratio is exact for
-    events whose log-odds all differ from the scores' by one number (Clopper and
-    Pearson's for equal scores), and longer where they do not. That of the Brier score
-    is a gamma interval, which is Garwood's for a Poisson count where few surprises
-    carry the loss [3]_, and allows below for rows without a loss. That of the area is
-    Newcombe's method 5 [4]_, longer where DeLong's variance is larger. Slope and
-    intercept have those of `calibration_slope_intercept`. With clusters or importance
-    weights numbers of samples are divided by the design effect, and the area has
-    DeLong's variance on the scale of log-odds. This area, and the scaled Brier score,
-    have no limits below 10 events or other samples.
+    The other intervals are valid for any number of events. That of the ratio is exact
+    if the log-odds of all events differ from those of the scores by the same number
+    (Clopper and Pearson's for equal scores), and longer otherwise. That of the Brier
+    score is a gamma interval, which is Garwood's for a Poisson count where few
+    surprises carry the loss [3]_, and allows below for rows without a loss. That of the
+    area is Newcombe's method 5 [4]_, longer where DeLong's variance is larger. Slope
+    and intercept have those of `calibration_slope_intercept`. With clusters or
+    importance weights, numbers of samples are divided by the design effect, and the
+    area has DeLong's variance on the scale of log-odds. This area, and the scaled Brier
+    score, have no limits below 10 events or other samples.
 
-    How often these intervals cover stands in the guide, "Do the guarantees hold?".
+    The guide, "Do the guarantees hold?", reports the coverage of these intervals.
 
     Names in R: ``val.prob`` of rms prints `dxy` as Dxy, `unreliability` as U,
     `joint_pvalue` as U:p, `nagelkerke_r2` as R2, `slope` as Slope; `intercept` is that
     of ``glm`` with the log-odds as offset, `auc` that of ``pROC::roc``, `eci` that of
-    ``CalibrationCurves::val.prob.ci.2``. With clusters or importance weights the joint
+    ``CalibrationCurves::val.prob.ci.2``. With clusters or importance weights, the joint
     test is Wald's with the sandwich. Scores of exactly 0 and 1 are left out of
     `unreliability`, `joint_pvalue` and `nagelkerke_r2`, as R does.
 
-    A number that has no value is NaN and `reasons` says why: the slope of one distinct
+    A number that has no value is NaN, and `reasons` says why: the slope of one distinct
     score, or the AUC of one class.
 
     References

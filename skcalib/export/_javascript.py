@@ -120,10 +120,10 @@ def to_javascript(
     Returns
     -------
     text : str
-        The statement ``const calibrate = ...;``. For two classes the function takes the
-        positive class's probability (its log-odds with ``input="logit"``) and returns
-        its calibrated probability; for K classes it takes and returns arrays. If groups
-        are given, the group is the second argument. For a
+        The statement ``const calibrate = ...;``. For two classes, the function takes
+        the positive class's probability (its log-odds with ``input="logit"``) and
+        returns its calibrated probability; for K classes it takes and returns arrays.
+        If groups are given, the group is the second argument. For a
         `CertifiedThresholdClassifier`, the result is the label that `predict` returns.
 
     Raises
@@ -143,8 +143,8 @@ def to_javascript(
     range, probabilities that do not sum to 1, and a group that is null or undefined; a
     decision is then null. Groups that were not seen use the pooled fit. A logit of
     -Infinity, or more than 700 below the largest, is an impossible class. The results
-    are those of Python within 1e-12, since engines compute logarithms and exponentials
-    each in their own way. In a decision a probability that is below the
+    are those of Python within 1e-12, since each engine computes logarithms and
+    exponentials in its own way. In a decision, a probability that is below the
     threshold by at most that counts as equal to it.
 
     Examples

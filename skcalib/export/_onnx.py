@@ -80,11 +80,11 @@ def to_onnx(
 
     Notes
     -----
-    A graph cannot raise an error: rows that `predict_proba` refuses (NaN, scores out of
+    A graph cannot raise an error: rows that `predict_proba` rejects (NaN, scores out of
     range, probabilities that do not sum to 1) give NaN, and are below the threshold of
-    a decision. In a decision a probability that is below the threshold by at most 1e-12
-    counts as equal to it. A logit of -inf beside others is a class that is impossible,
-    as in `predict_proba`.
+    a decision. In a decision, a probability that is below the threshold by at most
+    1e-12 counts as equal to it. A logit of -inf next to others means that the class is
+    impossible, as in `predict_proba`.
 
     Examples
     --------

@@ -173,7 +173,7 @@ def to_python(
     -------
     text : str
         A module that defines the function, to be written to a file. It imports only
-        `math` and `bisect`. For two classes the function takes the positive class's
+        `math` and `bisect`. For two classes, the function takes the positive class's
         probability (its log-odds with ``input="logit"``) and returns its calibrated
         probability; for K classes it takes and returns a list. Groups or segments, if
         given, are the second argument. For a `CertifiedThresholdClassifier`, the result

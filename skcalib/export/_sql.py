@@ -57,14 +57,13 @@ def to_sql(
             "redshift", "databricks", "tsql", "oracle", "mysql", "sqlite"}, \
             default="ansi"
         The dialect of SQL. All but the first four need sqlglot (``pip install
-        skcalib[sql]``), which transpiles PostgreSQL's text. The tests of this package
+        skcalib[sql]``), which translates the PostgreSQL text. The tests of this package
         run DuckDB's, Spark's, PostgreSQL's and SQLite's; the others are parsed, and
         run in DuckDB after that.
     ids : str, default=None
         For a `UniformMassBinning` with ``randomize=True``, the column of the rows' ids,
-        strings or integers, also where it is the recalibrator of a
-        `GroupwiseRecalibrator`. The result is that of
-        ``predict_proba(scores, ids=...)``. For DuckDB, Spark and PostgreSQL.
+        strings or integers, including inside a `GroupwiseRecalibrator`. The result is
+        that of ``predict_proba(scores, ids=...)``. For DuckDB, Spark and PostgreSQL.
     group : str, default=None
         For a dict from segment to recalibrator, as `PredictionTable(by=...).fit`
         returns it, the column of the segments. Other segments give NULL.
@@ -72,7 +71,7 @@ def to_sql(
     Returns
     -------
     expression : str or list of str
-        The probability of the positive class; for a list of columns a list with the
+        The probability of the positive class; for a list of columns, a list with the
         probability of each class. For a `CertifiedThresholdClassifier`, one expression:
         the label that `predict` returns. A comment at the end (of the first) gives the
         number of samples, the parameters, the versions and the hash of the fit.
@@ -97,26 +96,26 @@ def to_sql(
     out of range give NULL: a probability outside [0, 1], a logit beyond 1e100 in size,
     a row of probabilities whose sum is off by more than 1e-6, or a missing group or id.
     Rows of probabilities are not normalised again. No score makes EXP overflow or LN
-    fail. Among several logits -inf, or one that is more than 700 below the largest, is
-    an impossible class, with probability 0. Where that would take more than 500,000
-    characters such rows give NULL. Measured on logits with ``clip=None``: from 9
-    classes on for matrix scaling, 11 for Dirichlet and beta calibration, 15 for vector
-    scaling, 18 for Platt scaling, and in no case up to 25 for temperature scaling. With
-    ``clip=0.01``, from 3 classes on (matrix scaling 6, vector scaling 8); with steps
-    and splines from 3 to 9, whatever `clip` is.
+    fail. Among several logits, -inf, or one that is more than 700 below the largest, is
+    an impossible class, with probability 0. If that would take more than 500,000
+    characters, such rows give NULL. Measured on logits with ``clip=None``: from 9
+    classes for matrix scaling, 11 for Dirichlet and beta calibration, 15 for vector
+    scaling, 18 for Platt scaling, and not up to 25 for temperature scaling. With
+    ``clip=0.01``, from 3 classes (matrix scaling 6, vector scaling 8); with steps and
+    splines, from 3 to 9, whatever `clip` is.
 
     One-vs-rest methods on log-odds compare a class with the sum of the others. With
-    more than about fifteen classes that text would be too long for probabilities, and
-    1 - p stands for the sum. The result is the same unless a probability is so near to
+    more than about fifteen classes, that text would be too long for probabilities, and
+    1 - p replaces the sum. The result is the same unless a probability is so close to
     1, within about 1e-9, that 1 - p is mostly rounding.
 
     T-SQL is that of SQL Server 2022 and of Azure, which have LEAST and GREATEST, and
-    takes at most ten levels of CASE in each other: maps with many pieces are refused.
+    accepts at most ten nested levels of CASE: maps with many pieces are rejected.
     Oracle computes in BINARY_DOUBLE; its groups cannot be booleans. SQLite needs its
-    mathematical functions, which Python's `sqlite3` has, and takes a text in the column
-    of scores for 0, where other engines fail.
+    mathematical functions, which Python's `sqlite3` has, and treats text in the column
+    of scores as 0, where other engines fail.
 
-    In a decision a probability that is below the threshold by at most 1e-12 counts as
+    In a decision, a probability that is below the threshold by at most 1e-12 counts as
     equal to it, because engines round in different ways.
 
     Examples

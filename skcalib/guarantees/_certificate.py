@@ -207,14 +207,14 @@ def uniform_mass_certificate(
     Parameters
     ----------
     positives : array-like of int, shape (n_bins,), or list of such
-        Events among the samples strictly inside each bin: the samples whose scores
-        *are* the bin boundaries never count. A list has one entry for each binary
-        problem of a one-vs-rest recalibrator.
+        Number of events among the samples strictly inside each bin: the samples whose
+        scores *are* the bin boundaries never count. A list has one entry for each
+        binary problem of a one-vs-rest recalibrator.
     counts : array-like of int, shape (n_bins,), or list of such
         Number of samples strictly inside each bin.
     predictions : array-like of shape (n_bins,), or list of such
         Probability that the recalibrator predicts in each bin: ``positives / counts``,
-        or with `keep_boundary` the mean that includes a boundary row.
+        or, with `keep_boundary`, the mean that includes a boundary row.
     n_samples : int
         Number of calibration samples, at least two per bin.
     confidence_level : float, default=0.9
@@ -228,8 +228,8 @@ def uniform_mass_certificate(
         on the same samples.
     interval : {"clopper_pearson", "theorem"}, default="clopper_pearson"
         ``"theorem"``: `conditional_epsilon` or `marginal_epsilon`, known before any
-        label. ``"clopper_pearson"``: the sharper one from the labels at hand; it is
-        never above the theorem's.
+        label is seen. ``"clopper_pearson"``: the tighter one from the observed labels;
+        it is never above the theorem's.
 
     Returns
     -------
@@ -260,8 +260,8 @@ def uniform_mass_certificate(
 
     * Conditional: ``a_b = (1 - confidence_level) / (m K B)``, and by the union bound
       all intervals cover, for all K problems and m candidates. Bins with equal
-      predictions receive the same rows, whose frequency is a mixture of theirs and
-      within the tolerance too.
+      predictions receive the same rows, whose frequency is a mixture of theirs and so
+      also within the tolerance.
     * Marginal: ``a_b = (1 - confidence_level) / (m K)``. The bin of a future row
       depends on its score and the boundaries, not on the labels inside, so its interval
       covers with that level. The guarantee concerns the event frequency in the bin.

@@ -24,9 +24,9 @@ def sample_split_epsilon(
     Parameters
     ----------
     n_binning : int
-        Rows that form the bins, at least ``2 * n_bins``.
+        Number of rows that form the bins, at least ``2 * n_bins``.
     n_estimation : int
-        Rows of the second part, whose labels estimate the event frequencies.
+        Number of rows in the second part, whose labels estimate the event frequencies.
     n_bins : int
         Number of equal-mass bins.
     confidence_level : float, default=0.9
@@ -59,8 +59,9 @@ def sample_split_epsilon(
     In the role of Appendix B of [1]_, which prints 17,500 rows for a tolerance of 0.1
     at 90 % with 10 bins; its constants are not reproduced. The usual route
     (2-well-balanced bins, then Hoeffding for the counts and for the labels with half of
-    the error probability each) gives 18,194. The exact law of the counts, used here,
-    brings it to 5,420 in two halves, and no split at all (Theorem 3) to 2,660.
+    the error probability each) gives 18,194. With the exact distribution of the counts,
+    which this function uses, 5,420 in two halves are enough, and without any split
+    (Theorem 3), 2,660.
 
     References
     ----------
@@ -119,10 +120,10 @@ def binning_mse_bound(n_bins: int, *, balance: float = 2.0) -> float:
     -----
     Lemma D.6 of [1]_. If ``g`` is replaced by its mean ``h`` in each bin, the Brier
     score changes by ``E[(h - g)(h + g - 2 y)]``, at most ``2 E|h - g|``. In a bin of
-    width ``w_b`` the outputs are within ``w_b`` of their mean, the widths sum to at
+    width ``w_b``, the outputs are within ``w_b`` of their mean, the widths sum to at
     most 1 and each bin holds at most ``balance / B``. (Outputs in an interval are on
-    average within *half* its width of their mean, so half of the lemma's bound holds
-    too.)
+    average within *half* its width of their mean, so half of the lemma's bound also
+    holds.)
 
     References
     ----------
@@ -189,22 +190,22 @@ def classwise_temperature_bound(
     Notes
     -----
     In the role of Theorem 4.1 and Corollary 4.2 of [1]_: a bound in the same
-    quantities, with a proof and constants of its own. The log-loss of
+    quantities, with its own proof and constants. The log-loss of
     ``softmax(a * logits)`` lies between 0 and
     ``M = log(1 + (K - 1) exp(a * logit_range))``, and its derivative in ``a``, mean
     logit minus logit of the label, is at most ``L = logit_range`` in size. Cover the
     inverse temperatures by a grid of ``N_0`` values for the shared one and ``N``
     deviations for each class (clipped to `bounds`): every choice is within
     ``r = width / (2 N_0) + max_deviation / N`` of one of ``N_0 N^K`` grid points.
-    Hoeffding's inequality holds on all grid points together, and moving to the nearest
+    Hoeffding's inequality holds at all grid points together, and moving to the nearest
     one changes the mean loss and its expectation by at most ``L r`` each:
 
     .. math:: 2 L r + M \sqrt{\frac{\log(2 / \delta) + \log N_0 + K \log N}{2 n}}.
 
     The smallest value over ``N_0, N`` in powers of two is returned, or over ``N`` for K
-    temperatures without a shared one (``r = width / (2 N)``, ``N^K`` points) where that
-    is smaller; it is at most ``M``. A small `max_deviation` thus costs like one
-    parameter, a large one like K.
+    temperatures without a shared one (``r = width / (2 N)``, ``N^K`` points) if that is
+    smaller; it is at most ``M``. A small `max_deviation` thus costs as much as one
+    parameter, a large one as much as K.
 
     References
     ----------

@@ -24,8 +24,7 @@ def event_frequency_interval(
     Parameters
     ----------
     positives : array-like of shape (n_bins,) or scalar
-        Number of events in each bin. Fractions are allowed if weights count as
-        frequencies.
+        Number of events in each bin. Fractions are allowed for frequency weights.
     counts : array-like of shape (n_bins,) or scalar
         Number of samples in each bin.
     confidence_level : float, default=0.9
@@ -36,7 +35,7 @@ def event_frequency_interval(
     interval : {"clopper_pearson", "hoeffding", "wilson"}, default="clopper_pearson"
         Clopper-Pearson and Hoeffding intervals have the stated coverage for every
         sample size, and Clopper-Pearson is never the wider of the two. Wilson's score
-        interval is narrower and keeps it approximately.
+        interval is narrower and has it approximately.
 
     Returns
     -------
@@ -200,11 +199,11 @@ def grade_upper_limits(
     Notes
     -----
     The most prudent estimate of [1]_. A grade's event frequency is at most that of the
-    worse grades. So it is largest where all of these have the same, and the
+    worse grades. It is therefore largest if all of these have the same, and the
     Clopper-Pearson limit of the grade and all worse ones together bounds it. Without
-    any event the limit is ``1 - (1 - confidence_level)**(1 / N)``, N the samples of the
-    grade and the worse ones. Both assumptions are needed: grades in the right order,
-    and independent events. Each limit holds by itself, not all at once.
+    any event, the limit is ``1 - (1 - confidence_level)**(1 / N)``, N the number of
+    samples in the grade and the worse ones. Both assumptions are needed: grades in the
+    right order, and independent events. Each limit holds by itself, not all at once.
 
     References
     ----------

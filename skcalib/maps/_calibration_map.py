@@ -26,18 +26,18 @@ class CalibrationMap:
     Parameters
     ----------
     scores : Scores
-        Where the tree starts. Width 1 is the positive class's probability, or its
-        log-odds; else one column per class.
+        Where the tree starts. Width 1 means the positive class's probability, or its
+        log-odds; otherwise there is one column per class.
     output : Node
-        Where it ends: the positive class's probability (width 1) for two classes, else
-        the K probabilities.
+        Where it ends: the positive class's probability (width 1) for two classes,
+        otherwise the K probabilities.
     input : {"probability", "logit"}
         What the scores are.
     classes : ndarray of shape (n_classes,)
         Labels, in the order of the columns.
     unmasked : Node or None
-        The output for rows in which every class is possible, where that is another
-        one: see `Possible`.
+        The output for rows in which every class is possible, if it is different: see
+        `Possible`.
 
     See Also
     --------
@@ -84,8 +84,8 @@ def calibration_map(
         A fitted recalibrator.
     n_columns : int, default=None
         Number of columns of scores. None means 1 for two classes, whatever `fit` was
-        given, else K. For two classes one column is the positive class's probability,
-        or its log-odds.
+        given, otherwise K. For two classes, one column is the positive class's
+        probability, or its log-odds.
 
     Returns
     -------
@@ -145,7 +145,7 @@ def map_of(recalibrator: Any, scores: nodes.Node) -> nodes.Node:
     Returns
     -------
     probabilities : Node
-        Those of all classes; of the positive class alone for two.
+        Those of all classes; for two, only that of the positive class.
 
     Raises
     ------

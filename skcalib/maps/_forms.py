@@ -24,7 +24,7 @@ def clipped_probability(node: nodes.Node) -> nodes.Clip:
     Returns
     -------
     node : Clip
-        The same node if it keeps its values there already.
+        The same node if its values already lie there.
 
     See Also
     --------
@@ -117,7 +117,8 @@ def step_function(
     Raises
     ------
     ValueError
-        If cuts are not in order, or there is not one value more than cuts.
+        If cuts are not in order, or the number of values is not one more than the
+        number of cuts.
 
     See Also
     --------
@@ -229,7 +230,7 @@ def two_logits(log_odds: nodes.Node) -> nodes.Affine:
 
 
 def class_probabilities(logits: nodes.Node, clip: bool = True) -> nodes.Node:
-    """Return the softmax of logits; of two classes the probability of the second.
+    """Return the softmax of logits; for two classes, the probability of the second.
 
     Parameters
     ----------

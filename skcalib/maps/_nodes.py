@@ -116,7 +116,7 @@ class Node:
     """Base class of nodes; a subclass is a frozen dataclass with named fields.
 
     The fields are checked when a node is made: numbers must be finite, and ``_check``
-    of the subclass says what must fit together. Two nodes are equal only if they are
+    of the subclass says what must be consistent. Two nodes are equal only if they are
     the same object, so that a node that is used in several places is evaluated once.
 
     Attributes
@@ -501,7 +501,7 @@ class LogOddsAgainstRest(_NodeOf):
 class LogSides(_NodeOf):
     """``log(p)`` and ``-log(1 - p)`` of the probability whose log-odds are given.
 
-    With z the log-odds they are ``min(z, 0) - log(1 + exp(-|z|))`` and
+    With z the log-odds, they are ``min(z, 0) - log(1 + exp(-|z|))`` and
     ``max(z, 0) + log(1 + exp(-|z|))``. They sum to z.
 
     Parameters
@@ -826,7 +826,7 @@ class Spread(_NodeOf):
     """New confidence for the predicted class; the other classes share the rest.
 
     The first of the largest values is replaced by the confidence. The others share the
-    rest in proportion; if they are all 0, they share it equally.
+    rest in proportion to their values; if they are all 0, they share it equally.
 
     Parameters
     ----------
@@ -873,7 +873,7 @@ class Mixture(Node):
     parts : tuple of Node
         The nodes.
     constant : float, default=0.0
-        What is added to each value.
+        Constant added to each value.
 
     See Also
     --------
@@ -916,12 +916,12 @@ class Mixture(Node):
 
 @dataclass(frozen=True, eq=False)
 class RowKey(Node):
-    """A number in [0, 1) from the row's id, a random one where rows have no ids.
+    """A number in [0, 1) from the row's id, or a random one if rows have no ids.
 
     Parameters
     ----------
     salt : str
-        What the number depends on beside the id.
+        What the number depends on besides the id.
 
     See Also
     --------

@@ -73,9 +73,9 @@ def reliability_curve(
         Weights; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
         Meaning of the weights. "frequency": a weight of 2 means two identical samples.
-        "importance": each sample was observed once and represents more or fewer;
-        weights are scaled to sum to ``sum(w)**2 / sum(w**2)``, the effective sample
-        size, which determines the width of the intervals.
+        "importance": each sample was observed once and represents more or fewer than
+        one; weights are scaled to sum to ``sum(w)**2 / sum(w**2)``, the effective
+        sample size, which determines the width of the intervals.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.
@@ -86,7 +86,7 @@ def reliability_curve(
     -------
     curve : BinStatistics or list of BinStatistics
         With `edges`, `mean_score`, `event_frequency`, `weight`, `count` and
-        `interval(confidence_level)`; for "marginal" one per class.
+        `interval(confidence_level)`; for "marginal", one per class.
 
     Raises
     ------
@@ -169,7 +169,7 @@ def validity_curve(
         ``UniqueScores()``, which suits binned models.
     conditional : bool, default=False
         Whether to require all bins at once: the curve is then 0 below the largest gap
-        and 1 from there on.
+        and 1 from that gap onward.
     multiclass : {"auto", "top_label"}, default="auto"
         See `calibration_error`.
     sample_weight : array-like of shape (n,), default=None

@@ -244,8 +244,8 @@ def neighborhood_calibration_error(
     ------
     ValueError
         If labels and scores differ in length or are empty, a label is unknown, a score
-        is missing or outside [0, 1], or weights are negative or all zero. Also if
-        `n_neighbors` is not between 1 and n.
+        is missing or outside [0, 1], or weights are negative or all zero. Also raised
+        if `n_neighbors` is not between 1 and n.
 
     See Also
     --------
@@ -348,8 +348,8 @@ def kde_calibration_error(
     ------
     ValueError
         If labels and scores differ in length or are empty, a label is unknown, a score
-        is missing or outside [0, 1], or weights are negative or all zero. Also if
-        `norm` is infinite or `bandwidth` is not positive.
+        is missing or outside [0, 1], or weights are negative or all zero. Also raised
+        if `norm` is infinite or `bandwidth` is not positive.
 
     See Also
     --------
@@ -358,9 +358,9 @@ def kde_calibration_error(
 
     Notes
     -----
-    The rule is one for standard deviations, and is taken so here as in the authors'
-    program; the text of the paper can be read as one for the half-width. The sums run
-    over a grid of at least 32 cells a half-width, by a cosine transform, in O(n).
+    The rule gives a standard deviation, as in the authors' program; the text of the
+    paper can also be read as giving the half-width. The sums are computed on a grid of
+    at least 32 cells per half-width, by a cosine transform, in O(n).
 
     References
     ----------
@@ -417,7 +417,7 @@ def smooth_calibration_error(
     ``smECE_sigma`` is the integral of the absolute residual ``y - s``, smoothed by a
     Gaussian of standard deviation sigma that is reflected at 0 and at 1. It decreases
     as sigma grows; the error is the sigma that equals it. There are no parameters to
-    choose, and small changes of the scores change it little. It never exceeds the error
+    choose, and small changes in the scores change it little. It never exceeds the error
     of the unsmoothed frequencies, and is within a constant factor of the distance to
     the nearest calibrated forecast.
 
@@ -461,9 +461,9 @@ def smooth_calibration_error(
 
     Notes
     -----
-    The fixed point is solved for, not searched on a grid of sigmas; below 5e-4 smECE at
-    that sigma is returned. Some other programs leave out the mirror image of a score of
-    exactly 0 or 1, and so count such rows half.
+    The fixed point is found by solving the equation, not by searching a grid of sigmas;
+    below 5e-4, smECE at that sigma is returned. Some other programs omit the mirror
+    image of a score of exactly 0 or 1, and so give such rows half the weight.
 
     References
     ----------

@@ -106,12 +106,12 @@ def calibration_error(
     Notes
     -----
     A marginal error is ``(sum_k w_k E_k^p)^(1/p)``. Signed powers are summed over the
-    classes, and clipped at zero once, at the root. For ``norm=np.inf`` it is the
-    largest error of a class with a positive weight.
+    classes, and clipped at zero once, at the root. For ``norm=np.inf``, it is the
+    largest error of any class with a positive weight.
 
-    Of a pooled error the K pairs of a row hold one event. "unbiased", intervals and
-    tests know that: labels are drawn one a row. Columns that do not sum to 1 are drawn
-    independently.
+    For a pooled error, each row contributes K pairs, exactly one of which is an event.
+    "unbiased", intervals and tests take this into account: one label is drawn per row.
+    Columns that do not sum to 1 are drawn independently.
 
     References
     ----------
@@ -288,7 +288,7 @@ def maximum_calibration_error(
     """Maximum calibration error (MCE): the largest gap in any bin.
 
     By default, there are 15 equal-width bins. The bins with the fewest samples dominate
-    the error: with few samples it is mostly noise.
+    the error: with few samples, it is mostly noise.
 
     Parameters
     ----------
@@ -422,10 +422,10 @@ def sweep_calibration_error(
     ------
     ValueError
         If labels and scores differ in length or are empty, a label is unknown, a score
-        is missing or outside [0, 1], or weights are negative or all zero. If both
-        `binning` and `base` are given.
+        is missing or outside [0, 1], or weights are negative or all zero. Also raised
+        if both `binning` and `base` are given.
     TypeError
-        If `binning` is another strategy.
+        If `binning` is any other strategy.
 
     See Also
     --------

@@ -341,8 +341,8 @@ def calibration_by_group(
     Warns
     -----
     UserWarning
-        If weights are not integers and ``weight_type="frequency"``. Where `clusters`
-        are given and a group has fewer than 40 expected events or non-events.
+        If weights are not integers and ``weight_type="frequency"``. If `clusters` are
+        given and a group has fewer than 40 expected events or non-events.
 
     See Also
     --------
@@ -353,26 +353,27 @@ def calibration_by_group(
     -----
     `pvalue` is about calibration: the exact distribution of the number of events, given
     the scores (below 200 rows; beyond that a saddlepoint approximation). The interval
-    of the bias is that of a common shift of the log-odds: for equal scores it is
-    Clopper and Pearson's. Where the residuals y - s vary more than under that shift,
-    each side is longer by the ratio of the standard deviations. It excludes 0 exactly
-    where ``bias_pvalue < 1 - confidence_level``: a group with bias 0 and a wrong slope
-    may have a small `pvalue`, and is no evidence of a bias. Each interval stands for
-    itself, the adjusted p-values for all groups together. The error is that of
+    of the bias is that of a common shift in the log-odds: for equal scores, it is
+    Clopper and Pearson's. If the residuals y - s vary more than under that shift, each
+    side is longer by the ratio of the standard deviations. It excludes 0 exactly where
+    ``bias_pvalue < 1 - confidence_level``: a group with bias 0 and a wrong slope may
+    have a small `pvalue`, and is no evidence of a bias. Each interval holds separately,
+    the adjusted p-values for all groups together. The error is that of
     `calibration_error_interval`.
 
-    Among calibrated groups the chance that any adjusted p-value is below .05 is at most
-    .05. With Holm's rule it is .04 where groups have 200 rows and more, but .01 to .03
-    for groups of 10 to 70 rows or a few events, whose p-values are coarse: with
-    ``adjustment="exact"`` it is .045 to .05 (groups of up to 2,000 rows without
+    Among calibrated groups, the chance that any adjusted p-value is below .05 is at
+    most .05. With Holm's rule, it is .04 if groups have 200 or more rows, but .01 to
+    .03 for groups of 10 to 70 rows or a few events, whose p-values are coarse: with
+    ``adjustment="exact"``, it is .045 to .05 (groups of up to 2,000 rows without
     fractional weights; the p-values of larger ones count as continuous) [1]_.
 
-    With `clusters` a group counts as fewer samples, by its design effect: how much more
-    the jackknifed sums of its clusters' residuals vary than those of independent rows,
-    with Satterthwaite's degrees of freedom. Both p-values and the interval take it, and
-    the error draws dependent labels. Clusters that are worth fewer than three of equal
-    size give no limits and p-values of 1, and `reason` says so. In groups with fewer
-    than 40 expected events or non-events the false-alarm rate is not controlled.
+    With `clusters`, a group counts as fewer samples, by its design effect: how much
+    more the jackknifed sums of its clusters' residuals vary than those of independent
+    rows, with Satterthwaite's degrees of freedom. Both p-values and the interval take
+    it into account, and the error draws dependent labels. Clusters that are worth fewer
+    than three of equal size give no limits and p-values of 1, and `reason` says so. In
+    groups with fewer than 40 expected events or non-events, the false-alarm rate is not
+    controlled.
 
     References
     ----------

@@ -31,7 +31,7 @@ def kernel_calibration_error(
     Parameters
     ----------
     y_true : array-like of shape (n,)
-        Labels, of two rows or more.
+        Labels, for two or more rows.
     y_proba : array-like of shape (n,), (n, 2) or (n, K)
         Probabilities in [0, 1]; two classes are the columns (1 - s, s).
     bandwidth : float or "median", default="median"
@@ -68,9 +68,9 @@ def kernel_calibration_error(
 
     Notes
     -----
-    All pairs are computed, at a cost of n^2 K / 2: 5 seconds of a processor for 100
-    classes and 10,000 rows. Its test draws one label a row; the kernel is then that of
-    512 landmark rows (Nyström), which is exact for up to that many distinct rows.
+    All pairs are computed, at a cost of n^2 K / 2: 5 seconds of processor time for 100
+    classes and 10,000 rows. Its test draws one label per row; the kernel is then that
+    of 512 landmark rows (Nyström), which is exact for up to that many distinct rows.
 
     References
     ----------

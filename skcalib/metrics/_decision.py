@@ -104,8 +104,8 @@ def decision_calibration_error(
 
     Notes
     -----
-    Its interval and its test recalibrate each draw of the labels anew; with more than
-    1,024 different scores, neighbours are pooled there.
+    Its interval and its test recalibrate for each draw of the labels; with more than
+    1,024 distinct scores, neighbours are pooled.
 
     References
     ----------

@@ -75,7 +75,7 @@ def groupwise_calibration_error(
         p >= 1 or ``np.inf``.
     binning : BaseBinning, int or None, default=None
         Strategy, applied to each group separately; an int is a number of equal-width
-        bins, None ``EqualWidth(15)``.
+        bins; None means ``EqualWidth(15)``.
     method : {"plugin", "auto", "debiased", "unbiased", "label_binned"}, default="plugin"
         See `calibration_error`; "plugin" is the published definition of Max-ECE. The
         plugin error of a small group is mostly noise: to compare groups of unequal

@@ -49,7 +49,7 @@ def calibration_error_interval(
     """Confidence interval of a calibration error.
 
     The interval excludes 0 exactly if `calibration_test` with the same metric rejects
-    calibration at level ``(1 - confidence_level) / 2``. It keeps its coverage for
+    calibration at level ``(1 - confidence_level) / 2``. It maintains its coverage for
     calibrated models, few bins and rare events.
 
     Parameters
@@ -69,7 +69,7 @@ def calibration_error_interval(
         estimate: it works for any other metric, and warns. "auto" is "inverted" if
         available.
     clusters : array-like of shape (n,), default=None
-        Cluster of each sample: dependent samples (of one patient or match) share a
+        Cluster of each sample: dependent samples (from one patient or match) share a
         value. Their labels are drawn with the dependence estimated from the residuals;
         in a bootstrap, clusters are resampled as a whole.
     confidence_level : float, default=0.9
@@ -126,7 +126,7 @@ def calibration_error_interval(
         If weights are not integers and ``weight_type="frequency"``. For a basic
         bootstrap, which may not cover if the metric is biased, such as an error that
         cannot be negative. If `clusters` are given and fewer than 40 events or
-        non-events are expected, because the level may not be kept.
+        non-events are expected, because the level may not be maintained.
 
     See Also
     --------
@@ -136,22 +136,22 @@ def calibration_error_interval(
 
     Notes
     -----
-    Test inversion: for a number c >= 0 the event frequency of a score s is taken to be
+    Test inversion: for a number c >= 0, the event frequency of a score s is taken to be
     s + c d(s), where d is the deviation that the labels show. For errors other than the
-    unbiased ones of norm 2, a smoothed d and a d that is shrunken where it is within
-    the noise are used as well. Labels are drawn from this frequency and the metric is
+    unbiased ones of norm 2, a smoothed d and a d that is shrunk where it is within the
+    noise are used as well. Labels are drawn from this frequency and the metric is
     computed on them, with the scores and bins as they are. The lower limit is the
-    smallest error, and the upper limit the largest, at which a share of
-    ``(1 - confidence_level) / 2`` of the draws is as extreme as the observed value.
-    Bins that depend on the labels are taken as they are, except for those of the sweep,
-    which are made anew for each draw.
+    smallest error, and the upper limit the largest, at which a share of ``(1 -
+    confidence_level) / 2`` of the draws is as extreme as the observed value. Bins that
+    depend on the labels are taken as they are, except for those of the sweep, which are
+    recomputed for each draw.
 
-    In simulations at level .9 it covers in 88 to 98 % of samples, from one bin to fifty
-    and from 60 rows to 1,500. A plugin error of norm 1 is covered in 82 % if one of 15
-    bins holds the whole deviation.
+    In simulations at level .9, it covers in 88 to 98 % of data sets, with 1 to 50 bins
+    and 60 to 1,500 rows. A plugin error of norm 1 is covered in 82 % if one of 15 bins
+    holds the whole deviation.
 
-    A "basic" interval of a plugin error excludes the true error 0 of a calibrated model
-    in 30 to 86 % of samples.
+    A "basic" interval of a plugin error excludes 0, the true error of a calibrated
+    model, in 30 to 86 % of data sets.
 
     References
     ----------

@@ -260,10 +260,10 @@ def get_scorer(name: str, **options: Any) -> "CalibrationScorer":
 
     Larger is better.
 
-    Unlike ``make_scorer(metric, response_method="predict_proba")`` it takes the classes
-    from the estimator. It therefore works with labels of any type, on folds in which a
-    class is missing, and if the estimator has never seen a class of the fold (whose
-    probability is then zero).
+    Unlike ``make_scorer(metric, response_method="predict_proba")``, it takes the
+    classes from the estimator. It therefore works with labels of any type, on folds in
+    which a class is missing, and if the estimator has never seen a class of the fold
+    (whose probability is then zero).
 
     Parameters
     ----------
@@ -276,7 +276,7 @@ def get_scorer(name: str, **options: Any) -> "CalibrationScorer":
         remain after recalibration; see `skcalib.evaluation.refinement_loss`.
     **options : dict
         Options of the metric, such as ``binning=20`` or ``pos_label="yes"``. By
-        default, the second of two classes is the positive class.
+        default, the second of the two classes is the positive class.
 
     Returns
     -------
@@ -286,7 +286,7 @@ def get_scorer(name: str, **options: Any) -> "CalibrationScorer":
     Raises
     ------
     ValueError
-        If there is no scorer of that name.
+        If there is no scorer with that name.
     TypeError
         If the metric has no such option. `labels` is not an option, because it is taken
         from the estimator.

@@ -202,15 +202,15 @@ def segment_calibration_test(
     order of the scores, over ``sqrt(sum(s * (1 - s)) + 1)``: it is large for scores
     that are too high, too low, or too extreme. Labels are drawn from the scores, one
     vector for all segments, which keeps their overlap. Adjusted p-values come from the
-    step-down method with maxima [1]_: at each level the probability that any calibrated
-    segment is rejected is at most that level.
+    step-down method with maxima [1]_: at each level, the probability that any
+    calibrated segment is rejected is at most that level.
 
-    With `clusters` labels are drawn with the dependence within clusters that the
-    residuals y - s show, see `calibration_test`. The level is then approximate, and not
-    held where fewer than about 40 events are expected.
+    With `clusters`, labels are drawn with the dependence within clusters that the
+    residuals y - s show, see `calibration_test`. The level is then approximate, and is
+    not maintained if fewer than about 40 events are expected.
 
     A crossing with the same rows as one of its columns is left out. Weighted rows are
-    repeated in memory. Weights of importance, divided by their mean square and
+    repeated in memory. Importance weights, divided by their mean square and
     multiplied by their mean, multiply the residuals, and their squares the terms s (1 -
     s); `n` and `min_size` count rows.
 

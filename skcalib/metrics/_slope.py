@@ -74,7 +74,7 @@ def calibration_slope_intercept(
     multiclass : {"auto", "top_label"}, default="auto"
         See `calibration_error`.
     clusters : array-like of shape (n,), default=None
-        Cluster of each sample: dependent samples (of one patient or centre) share a
+        Cluster of each sample: dependent samples (from one patient or centre) share a
         value.
     sample_weight : array-like of shape (n,), default=None
         Weights; see `weight_type`.
@@ -98,7 +98,7 @@ def calibration_slope_intercept(
     ------
     ValueError
         If there is no finite estimate: only one class, only one distinct score, or
-        scores that separate the classes. Also if there is only one cluster.
+        scores that separate the classes. Also raised if there is only one cluster.
 
     Warns
     -----
@@ -115,14 +115,14 @@ def calibration_slope_intercept(
 
     Notes
     -----
-    Wald intervals from the information, as R's ``glm`` gives them. Where the residuals
-    vary more than the fitted probabilities say, the variance is that of the residuals
-    (the sandwich): the event frequencies may not follow the fitted line in log-odds
-    then, and the intervals of ``glm`` are too short. With clusters or weights of
-    importance the variance is that of the sums of the score function over the clusters,
+    Wald intervals from the information matrix, like those of R's ``glm``. If the
+    residuals vary more than the fitted probabilities imply, the variance is that of the
+    residuals (the sandwich): the event frequencies may then not follow the fitted line
+    in log-odds, and the intervals of ``glm`` are too short. With clusters or importance
+    weights, the variance is that of the sums of the score function over the clusters,
     or rows (the sandwich), with a quantile of Student's distribution; see
-    `skcalib.decisions.net_benefit` for the form. Clusters
-    that are worth fewer than three of equal size have NaN limits, and `reason` says so.
+    `skcalib.decisions.net_benefit` for the form. Clusters that are worth fewer than
+    three of equal size have NaN limits, and `reason` says so.
 
     References
     ----------

@@ -111,7 +111,7 @@ def calibration_test(
         ``labels`` and ``multiclass`` only if needed. None means
         `sweep_calibration_error`.
     clusters : array-like of shape (n,), default=None
-        Cluster of each sample: dependent samples (of one patient or match) share a
+        Cluster of each sample: dependent samples (from one patient or match) share a
         value. Labels are drawn from the scores with the within-cluster dependence (a
         normal copula with one correlation) estimated from the residuals ``y - s``. For
         "resampling", "kuiper" and "kolmogorov_smirnov", all of which then resample.
@@ -179,27 +179,28 @@ def calibration_test(
     The resampling test controls its false-alarm rate for any metric, number of samples
     and ties, and its cost hardly grows with n for the errors of this module. These are
     computed from the sums of cells: bins, distinct scores, or 4,096 cells of nearly
-    equal scores where there are more than 8,192 distinct ones. The number of events in
+    equal scores if there are more than 8,192 distinct ones. The number of events in
     a cell has the same mean and variance as with labels drawn row by row. Only higher
     moments are approximated, where scores differ within a cell. With the same
-    `random_state` it draws the same labels as `calibration_error_interval`.
+    `random_state`, it draws the same labels as `calibration_error_interval`.
 
     The Hosmer-Lemeshow statistic has as many degrees of freedom as there are bins (with
-    a variance). This is right for scores that were fitted on other samples. The usual
-    "bins - 2" is for the samples of the fit, and would reject 8 to 14 % of calibrated
-    models at level .05. Its chi-squared approximation is poor where bins expect few
-    events. At level .05 it rejects 14.7 % of calibrated models with scores from Beta(1,
-    999) and n = 1000, and 11.3 % with Beta(1, 19) and n = 200. With a constant score of
-    .01 and n = 100 it rejects 7.5 %, and with 20 uniform scores 8.0 %. Spiegelhalter's
-    test rejects 8.2 % with a constant score of .01 and n = 100. Both warn where so few
-    events or non-events are expected. Prefer the resampling test.
+    a variance). This is right for scores from a model fitted to other samples. The
+    usual "bins - 2" is for the samples used in the fit, and would reject 8 to 14 % of
+    calibrated models at level .05. Its chi-squared approximation is poor if few events
+    are expected per bin. At level .05, it rejects 14.7 % of calibrated models with
+    scores from Beta(1, 999) and n = 1000, and 11.3 % with Beta(1, 19) and n = 200. With
+    a constant score of .01 and n = 100, it rejects 7.5 %, and with 20 uniform scores
+    8.0 %. Spiegelhalter's test rejects 8.2 % with a constant score of .01 and n = 100.
+    Both warn if so few events or non-events are expected. Prefer the resampling
+    test.
 
-    With importance weights w the closed forms take the variance under calibration, the
-    sum of w^2 s (1 - s) (times (1 - 2 s)^2 for Spiegelhalter's). Where one row has more
-    than 5 % of it "kuiper" and "kolmogorov_smirnov" draw labels instead.
+    With importance weights w, the closed forms use the variance under calibration, the
+    sum of w^2 s (1 - s) (times (1 - 2 s)^2 for Spiegelhalter's). If one row has more
+    than 5 % of it, "kuiper" and "kolmogorov_smirnov" draw labels instead.
 
-    Where all scores are 0, 1 or (Spiegelhalter) 1/2 nothing is random: the p-value is 1
-    if the labels agree, else 0.
+    If all scores are 0, 1 or (for Spiegelhalter) 1/2, nothing is random: the p-value is
+    1 if the labels agree, otherwise 0.
 
     References
     ----------

@@ -56,8 +56,8 @@ def two_bin_calibration_error(
     ------
     ValueError
         If labels and scores differ in length or are empty, a label is unknown, a score
-        is missing or outside [0, 1], or weights are negative or all zero. For any other
-        `multiclass`.
+        is missing or outside [0, 1], or weights are negative or all zero. Also raised
+        for any other `multiclass`.
 
     See Also
     --------
@@ -66,11 +66,11 @@ def two_bin_calibration_error(
 
     Notes
     -----
-    It is a plugin error: for independent samples its expectation is
+    It is a plugin error: for independent samples, its expectation is
     ``(1 - 1 / n) ATB + Brier / n``, with ATB that of infinitely many samples and Brier
-    the expected Brier score. So it is never 0, and values of different n cannot be
-    compared. For many samples it ranks by calibration alone: select models by a proper
-    score. Its interval is for ATB.
+    the expected Brier score. It is therefore never 0, and values for different n cannot
+    be compared. For many samples, it ranks by calibration alone: select models by a
+    proper score. Its interval is for ATB.
 
     References
     ----------

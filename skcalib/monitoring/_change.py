@@ -196,7 +196,7 @@ def calibration_change(
         If the labels of both data sets are identical: to compare two models on the same
         samples, use `compare`. If weights are not integers and
         ``weight_type="frequency"``. If `clusters` are given and fewer than 40 events or
-        non-events are expected, because the level may not be kept.
+        non-events are expected, because the level may not be maintained.
 
     See Also
     --------
@@ -207,21 +207,21 @@ def calibration_change(
     Notes
     -----
     The samples of both data sets are grouped into cells of neighbouring scores, with 20
-    or more samples each. In each cell a line is fitted to the residuals y - s of both
+    or more samples each. In each cell, a line is fitted to the residuals y - s of both
     data sets, so that a cell that spans a gap between two groups of scores does not
-    compare the low scores of one sample with the high ones of the other. About it the
-    residuals are exchangeable if the curve is the same, wherever the scores of the two
-    data sets lie. The statistic is the range of the cumulative sums of the second data
-    set's excess, in the order of the scores. A permutation is drawn as the number of
-    the second data set's events, which is hypergeometric, and a normal deviate for the
-    rest of the residuals. Bins of `BinStatistics` are taken as cells, and their sums
-    are drawn as normal, with the residual variance of each bin and sample. The same
-    holds for weights that are not integers, and for importance weights.
+    compare the low scores of one data set with the high ones of the other. Around this
+    line, the residuals are exchangeable if the curve is the same, wherever the scores
+    of the two data sets lie. The statistic is the range of the cumulative sums of the
+    second data set's excess, in the order of the scores. A permutation is drawn as the
+    number of the second data set's events, which is hypergeometric, and a normal
+    deviate for the rest of the residuals. Bins of `BinStatistics` are taken as cells,
+    and their sums are drawn as normal, with the residual variance of each bin and data
+    set. The same holds for weights that are not integers, and for importance weights.
 
     With `clusters`, labels are drawn from the event frequencies of both data sets
     together, with the dependence within clusters that the residuals show. The interval
     of the shift has the variance of the clusters' jackknifed sums (CR3) and
-    Satterthwaite's degrees of freedom; it is NaN where the clusters are worth fewer
+    Satterthwaite's degrees of freedom; it is NaN if the clusters are worth fewer
     than three of equal size.
 
     The intervals of differences join those of both parts by "square and add" [1]_. That

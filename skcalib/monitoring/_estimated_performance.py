@@ -144,8 +144,8 @@ def estimated_performance(
 
     Labelled samples show how often events happen at each score. If that has not
     changed, accuracy, event frequency, log-loss and Brier score can be estimated from
-    the new scores alone, with intervals that account for the uncertainty of both
-    samples. Pass the new labels that are already known as `y_new`.
+    the new scores alone, with intervals that account for the uncertainty of both data
+    sets. Pass the new labels that are already known as `y_new`.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def estimated_performance(
         Weights of the labelled samples; see `weight_type`.
     weight_type : {"frequency", "importance"}, default="frequency"
         "frequency": weights count samples. "importance": each sample was observed once
-        and represents more or fewer.
+        and represents more or fewer than one.
     clusters : array-like of shape (n,), default=None
         Clusters of the labelled samples, such as patients, which may depend on each
         other within a cluster.
@@ -217,19 +217,19 @@ def estimated_performance(
     over m and ``v_b = f (1 - f)`` with f = (events + 1/2) / (n_b + 1), plus ``sum B^2 f
     (1 - f) / m^2`` for the labels of the new samples. Ratios (precision, recall, false
     positive rate) take numerator and denominator with their covariance (delta method).
-    With `clusters` the first sum is at least the variance of the clusters' jackknifed
+    With `clusters`, the first sum is at least the variance of the clusters' jackknifed
     sums (CR3), and quantiles are Student's with Satterthwaite's degrees of freedom.
     Clusters that are worth fewer than three of equal size have no interval.
 
-    With known labels and their probabilities pi the estimate is the mean of
+    With known labels and their probabilities pi, the estimate is the mean of
     ``A + B (q f + (y - q f) / pi)``, the second term for known labels only: the
-    augmented inverse-probability estimate, where q in [0, 1] is chosen for least
-    variance [1]_. It is right even if the curve has changed. With
-    ``missing="at_random"`` pi is the share of known labels among samples of similar
-    score. Below 30 known labels, or 10 of the rarer kind, both figures stand side by
-    side.
+    augmented inverse-probability estimate, where q in [0, 1] is chosen for the smallest
+    variance [1]_. It is valid even if the curve has changed. With
+    ``missing="at_random"``, pi is the share of known labels among samples of similar
+    score. With fewer than 30 known labels, or 10 of the rarer class, both figures are
+    shown side by side.
 
-    Where more than 5 % of the new scores lie beyond the labelled ones there are no
+    If more than 5 % of the new scores lie beyond the labelled ones, there are no
     limits.
 
     References

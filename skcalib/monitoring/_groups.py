@@ -95,8 +95,8 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
     Notes
     -----
     A group that appears late needs more evidence: the tenth group has .6 % of the error
-    probability. Where the groups are known before the first row, show the important
-    ones first, for example with a first batch that is sorted.
+    probability. If the groups are known before the first row, pass the important ones
+    first, for example in a sorted first batch.
 
     Examples
     --------

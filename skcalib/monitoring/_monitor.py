@@ -123,25 +123,26 @@ class CalibrationMonitor(BaseEstimator):
 
     Notes
     -----
-    A row may only count once its label would be known whatever it is. If events are
+    Add a row only once its label would be known whatever its value. If events are
     reported at once and their absence after 30 days, give each sample to the monitor 30
-    days after its score. In the order in which labels arrive the early rows are events
-    only, which raises a false alarm.
+    days after its score. In the order in which labels arrive, the early rows contain
+    only events, which raises a false alarm.
 
     A monitor can be pickled, and continues after it is loaded. Watch segments, or each
     class by its column of scores, with a dict of monitors, and give each the confidence
     level ``1 - (1 - level) / n_monitors`` to control the level of all together.
 
     A likelihood ratio that starts at row 0 has become small by the time of a late
-    change. With `restarts` it has half of the weight. Of the other half the share
-    ``log(10) / log(10 + n)`` has not started after n rows; what starts at a row has the
-    value 1 there. A mixture of likelihood ratios that start at fixed rows controls the
-    level. Simulated with a shift of .3 or .6 in the log-odds at row 5,000 and level
-    .05, the median delay is 1,487 or 464 rows, and 2,975 or 1,105 without `restarts`.
-    Told the size of the shift the same scheme needs 1,024 or 326 rows.
+    change. With `restarts`, it has half of the weight. Of the other half, the share
+    ``log(10) / log(10 + n)`` has not started after n rows; a ratio that starts at a row
+    has the value 1 at that row. A mixture of likelihood ratios that start at fixed rows
+    controls the level. Simulated with a shift of .3 or .6 in the log-odds at row 5,000
+    and level .05, the median delay is 1,487 or 464 rows, and 2,975 or 1,105 without
+    `restarts`. If the size of the shift is known, the same scheme needs 1,024 or 326
+    rows.
 
-    A batch of `BinStatistics` counts as one step on its bin means, which finds a little
-    less than one step for each sample; weights are refused.
+    A batch of `BinStatistics` counts as one step on its bin means, which detects
+    slightly less than one step for each sample; weights are rejected.
 
     References
     ----------
@@ -227,7 +228,7 @@ class CalibrationMonitor(BaseEstimator):
         Parameters
         ----------
         scores : array-like of shape (n,), (n, 2) or (n, K), or BinStatistics
-            Probabilities; one row or many. A `BinStatistics` holds the labels too.
+            Probabilities; one row or many. A `BinStatistics` also holds the labels.
         y : array-like of shape (n,), default=None
             Labels. A batch may contain only one class.
         time : scalar or array-like of shape (n,), default=None

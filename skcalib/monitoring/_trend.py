@@ -68,7 +68,7 @@ def calibration_trend(
     """Slope of the bias over time, with a test for a trend.
 
     The bias is the mean score minus the event frequency. A trend test detects a slow
-    drift sooner than comparing each period with the first.
+    drift sooner than a comparison of each period with the first does.
 
     Parameters
     ----------
@@ -114,8 +114,8 @@ def calibration_trend(
     The slope is that of the weighted least squares line through the residuals (score
     minus label) over time. Its interval is robust to variances that differ between
     samples: residuals are divided by one minus their leverage (HC3), and summed by
-    cluster where there are clusters, with the quantile of Student's distribution. The
-    test takes the residuals of a constant bias instead of those of the line.
+    cluster if there are clusters, with the quantile of Student's distribution. The test
+    takes the residuals of a constant bias instead of those of the line.
 
     References
     ----------

@@ -262,8 +262,8 @@ class BaseRecalibrator(ProbabilityTransformer):
         """Return the smallest scores that reach probabilities, for increasing maps.
 
         This converts a threshold on the calibrated probability into one on the raw
-        score: ``score >= inverse_transform([p])`` exactly where
-        ``predict_proba(score)[:, 1] >= p``. At a step it is the first score of the
+        score: ``score >= inverse_transform([p])`` exactly if
+        ``predict_proba(score)[:, 1] >= p``. At a step, it is the first score of the
         step.
 
         Parameters
@@ -280,9 +280,9 @@ class BaseRecalibrator(ProbabilityTransformer):
         Raises
         ------
         ValueError
-            For more than two classes, a map that decreases somewhere or is constant,
-            and a probability that no score reaches. Monotonicity is checked at about
-            2,000 scores and on both sides of the knots.
+            If there are more than two classes, the map decreases somewhere or is
+            constant, or no score reaches a probability. Monotonicity is checked at
+            about 2,000 scores and on both sides of the knots.
 
         Examples
         --------

@@ -31,8 +31,8 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         ``c = (a - b) log(2)``.
     smooth_targets : bool, default=True
         Whether to minimise the log-loss for Platt's targets ``(N+ + 1) / (N+ + 2)`` and
-        ``1 / (N- + 2)`` instead of 1 and 0. This keeps the map moderate if few samples
-        separate the classes, and is required if a class is missing. With
+        ``1 / (N- + 2)`` instead of 1 and 0. This keeps the map from becoming too steep
+        if few samples separate the classes, and is required if a class is missing. With
         `class_pooling` above 0, N+ and N- are the counts over all K problems, and a
         class may be missing.
     alpha : float, default=None
@@ -71,7 +71,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
     Attributes
     ----------
     class_pooling_ : float
-        The ridge that was used; 0 for two classes and with top labels.
+        The ridge that was used; 0 for two classes and for top-label calibration.
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
@@ -82,7 +82,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
     floor_ : float
         The learned floor, 0 if there is none.
     a_, b_, c_ : float
-        Parameters of the map. For K > 2 classes lists with one entry per class.
+        Parameters of the map. For K > 2 classes, lists with one entry per class.
 
     Raises
     ------

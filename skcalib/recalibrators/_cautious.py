@@ -72,11 +72,11 @@ class CautiousRecalibrator(BaseRecalibrator):
 
     Notes
     -----
-    The samples may hold no event to which the scores give probability 0, and a new row
-    may: then the log-loss of the scores as they are is infinite. So the mean gain that
-    decides has one row more than `gain_`, in which the class with the smallest score of
-    all has happened (the rule of succession). It is left out if the scores predict the
-    right class in every sample.
+    The calibration set may contain no event with a score of 0, but new data may: the
+    log-loss of the original scores is then infinite. The mean gain that decides
+    therefore includes one more row than `gain_`, in which the class with the smallest
+    score of all has happened (the rule of succession). It is left out if the scores
+    predict the right class in every sample.
 
     Raises
     ------

@@ -35,7 +35,7 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         How far the inverse temperature of a class may deviate from the shared one
         (Gamma in [1]_). 0 is `TemperatureScaling`; infinity fits each class separately,
         which needs a few hundred samples per class: with 20 samples in each of 150
-        classes it doubles the log-loss. "auto" allows the deviation that the data show
+        classes, it doubles the log-loss. "auto" allows the deviation that the data show
         beyond chance: see Notes.
     bounds : tuple of two floats, default=(1e-2, 1e2)
         Limits of every inverse temperature. Without limits, a class with only correct
@@ -94,14 +94,14 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
     describes how the classes' own inverse temperatures scatter around the shared one,
     by the method of moments [2]_. It is the scatter of their scores (the slopes of
     their log-losses at the shared value) beyond that of equal classes, and at least 0.
-    The standard error belongs to a typical class's own inverse temperature, and comes
-    from the scatter of the samples' slopes. If it is as large as the spread of the
-    classes, they may deviate by half of that spread. With n rows the limit grows like
-    sqrt(n), so that with many samples it limits no class. Classes that do not differ
-    get temperature scaling. For deviations and errors from normal distributions the
-    limit of least squared error is between ``0.8 * variance / standard_error`` (few
-    rows) and ``variance / standard_error`` (many). Half as much is used, because
-    overconfidence costs more log-loss than underconfidence.
+    The standard error belongs to a typical class's own inverse temperature, and is
+    estimated from the scatter of the samples' slopes. If it is as large as the spread
+    of the classes, they may deviate by half of that spread. With n rows, the limit
+    grows like sqrt(n), so with many samples it does not constrain any class. Classes
+    that do not differ get temperature scaling. For deviations and errors from normal
+    distributions, the limit with the least squared error is between ``0.8 * variance /
+    standard_error`` (few rows) and ``variance / standard_error`` (many). Half as much
+    is used, because overconfidence costs more log-loss than underconfidence.
 
     References
     ----------

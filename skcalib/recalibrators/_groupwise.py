@@ -60,7 +60,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         Source of the groups: the class of the largest score, the column of `X` with
         this name or position (which is then not a score), or a function of `X` that
         returns one value per sample. Alternatively, pass an array as `groups` to `fit`
-        and `predict_proba`; with None this is required.
+        and `predict_proba`; with None, this is required.
     min_group_size : float, default=50
         Groups with fewer samples (total weight) use the pooled fit, or are merged.
     shrinkage : float, default=0.0
@@ -82,7 +82,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
     groups_ : ndarray of shape (n_groups,)
         The groups seen, sorted; all classes if the predicted class is the group.
     group_sizes_ : ndarray of shape (n_groups,)
-        Weight of the samples of each group.
+        Total weight of the samples in each group.
     recalibrators_ : dict
         Maps each group to the fitted recalibrator that it uses: its own, that of the
         merged groups or the pooled one.
@@ -97,8 +97,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
     ------
     ValueError
         In `fit`, if a score is missing or not valid for `input`, `y` has a different
-        length or only one class, or a parameter is out of range. Also if no source of
-        groups is given, or two are, or a column does not exist.
+        length or only one class, or a parameter is out of range. Also raised if no
+        source of groups is given, or two are, or a column does not exist.
 
     See Also
     --------
@@ -108,7 +108,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
 
     Notes
     -----
-    Inside a pipeline name a column of the original data and pass it around the
+    Inside a pipeline, name a column of the original data and pass it around the
     classifier, as below; scikit-learn's scorers do not pass arrays to `predict_proba`.
     A group that was not seen in `fit` uses the pooled fit, with a warning. A group
     without a class that its method needs also uses the pooled fit, without a warning.
@@ -199,7 +199,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
     ) -> Self:
-        """Fit the pooled calibration map and those of the groups.
+        """Fit the pooled calibration map and the maps of the groups.
 
         Parameters
         ----------
@@ -212,7 +212,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
             Frequency weights: a weight of 2 counts a sample twice.
         groups : array-like of shape (n,), default=None
             The group of each sample, in place of the predicted class; `predict_proba`
-            then needs them too.
+            then also needs them.
 
         Returns
         -------

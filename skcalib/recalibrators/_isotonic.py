@@ -42,8 +42,8 @@ class IsotonicCalibration(BinaryRecalibrator):
         Provenance of the fit: method, parameters, number of samples, events per class,
         versions, and a hash of the samples.
     score_knots_, probability_knots_ : ndarray of shape (n_knots,)
-        The map: linear between the knots, constant beyond them. For K > 2 classes lists
-        with one entry per class.
+        The map: linear between the knots, constant beyond them. For K > 2 classes,
+        lists with one entry per class.
 
     Raises
     ------

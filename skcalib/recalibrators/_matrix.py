@@ -190,14 +190,14 @@ class VectorScaling(AffineScaling):
         long as the loss on left-out samples improves. The ridge adds to the log-loss,
         summed over the samples, ``alpha * n_classes * ((coef / inverse_temperature -
         1)**2 + intercept**2)``, summed over the classes: more classes mean fewer
-        samples for each, and with more rows the ridge matters less. 0 is the
+        samples for each, and with more rows, the ridge matters less. 0 is the
         unpenalised fit.
     center : bool, default=True
-        Whether the mean of each sample of logits is taken off first. A constant added
+        Whether the mean of each sample's logits is subtracted first. A constant added
         to a row then changes nothing. False takes the logits as they are, which is eq.
-        4.5 of [3]_ with ``alpha=0``. The ridge pulls to the same temperature scaling
-        either way. With ``input="probability"`` the logits are the logarithms of the
-        probabilities, for one column (0, log-odds).
+        4.5 of [3]_ with ``alpha=0``. The ridge pulls toward the same temperature
+        scaling either way. With ``input="probability"``, the logits are the logarithms
+        of the probabilities, for one column (0, log-odds).
     alpha_intercept : float, default=None
         Ridge of the intercepts; None means `alpha`.
     clip : "auto", float or None, default="auto"
@@ -230,7 +230,7 @@ class VectorScaling(AffineScaling):
     intercept_ : ndarray of shape (n_classes,)
         Intercepts.
     inverse_temperature_ : float
-        Inverse temperature from which the fit starts and toward which the ridge pulls.
+        Inverse temperature at which the fit starts and toward which the ridge pulls.
 
     Raises
     ------
@@ -376,7 +376,7 @@ class MatrixScaling(AffineScaling):
     intercept_ : ndarray of shape (n_classes,)
         Intercepts.
     inverse_temperature_ : float
-        Inverse temperature from which the fit starts and toward which the ridge pulls.
+        Inverse temperature at which the fit starts and toward which the ridge pulls.
 
     Raises
     ------
@@ -391,11 +391,11 @@ class MatrixScaling(AffineScaling):
 
     Notes
     -----
-    ``alpha="auto"`` takes a weaker ridge only if the log-loss summed over left-out rows
-    falls by more than 5 nats, and stops when it rises. With up to 16 classes each
+    ``alpha="auto"`` uses a weaker ridge only if the log-loss summed over left-out rows
+    falls by more than 5 nats, and stops when it rises. With up to 16 classes, each
     sample is left out by one Newton step from the fit to all samples; with more classes
     one fold of five is left out. It costs two to eight fits. With fewer than 30 rows
-    per class it is 1.
+    per class, alpha is 1.
 
     References
     ----------
@@ -501,7 +501,7 @@ class DirichletCalibration(MatrixScaling):
     intercept_ : ndarray of shape (n_classes,)
         Intercepts.
     inverse_temperature_ : float
-        Inverse temperature from which the fit starts and toward which the ridge pulls.
+        Inverse temperature at which the fit starts and toward which the ridge pulls.
 
     Raises
     ------

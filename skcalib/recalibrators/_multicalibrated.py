@@ -73,8 +73,8 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         Folds that choose the number of rounds, which must predict every sample once.
         None means 5.
     random_state : int, RandomState instance or None, default=None
-        Seed for histogram gradient boosting, which draws rows where there are more than
-        200,000.
+        Seed for histogram gradient boosting, which draws a subset of the rows if there
+        are more than 200,000.
     verbose : bool or int, default=False
         Whether to write the number of completed rounds to standard error.
 
@@ -103,8 +103,8 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
     ------
     ValueError
         In `fit`, if a score is missing or not valid for `input`, `y` has a different
-        length or only one class, or a parameter is out of range. Also if the features
-        do not match the scores, or a column does not exist.
+        length or only one class, or a parameter is out of range. Also raised if the
+        features do not match the scores, or a column does not exist.
 
     See Also
     --------
@@ -113,9 +113,9 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
 
     Notes
     -----
-    Inside a pipeline pass columns of the data around the classifier, as below;
-    `RecalibratedClassifierCV` passes scores only. With K > 2 classes each class has its
-    own steps on the logits of the softmax. Weights count in the log-loss and in the
+    Inside a pipeline, pass columns of the data around the classifier, as below;
+    `RecalibratedClassifierCV` passes scores only. With K > 2 classes, each class has
+    its own steps on the logits of the softmax. Weights count in the log-loss and in the
     steps, but a leaf needs 20 rows whatever they weigh: a weight of 2 is not exactly
     two rows. Up to 50,000 rows are fitted by one thread, more samples by the threads of
     scikit-learn's histogram gradient boosting (``OMP_NUM_THREADS``).
@@ -124,10 +124,10 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
     largest, if that is above 0. Rounds are tried until the mean gain has not risen for
     two of them.
 
-    In 76 fits on 11 tables two standard errors were the best rule: with one the
-    log-loss on new samples rises by up to 1 %, with three a quarter of the useful
-    corrections is lost. Asking that the worst segment of the held-out rows falls as
-    well changed nothing.
+    In 76 fits on 11 tables, two standard errors were the best rule: with one, the
+    log-loss on new samples rises by up to 1 %; with three, a quarter of the useful
+    corrections is lost. Requiring that the error of the worst held-out segment also
+    falls changed nothing.
 
     References
     ----------

@@ -49,8 +49,8 @@ class OnlineRecalibrator(ProbabilityTransformer):
     """Recalibrator that keeps learning from each batch of labels.
 
     It mixes up to four forecasts: the original scores, a fixed recalibrator (if given),
-    Platt scaling updated with every sample, and the same with forgetting. Each is
-    weighted by its past performance, so that the log-loss is never far above that of
+    Platt scaling updated with every sample, and the same method with forgetting. Each
+    is weighted by its past performance, so that the log-loss is never far above that of
     the best of them, even if a different one becomes the best.
 
     Parameters
@@ -101,15 +101,15 @@ class OnlineRecalibrator(ProbabilityTransformer):
     Two classes, or the probability of the predicted class for more (the others share
     the rest in proportion to their scores).
 
-    A batch is forecast with the state before it. The weights take the losses of the
-    forecasts that were issued; the members learn sample by sample. The state therefore
-    depends on how the samples are cut into batches. If labels arrive with a delay, the
-    bounds below grow with it.
+    A batch is forecast with the state before it. The weights are updated with the
+    losses of the forecasts that were issued; the members learn sample by sample. The
+    state therefore depends on how the samples are divided into batches. If labels
+    arrive with a delay, the bounds below grow with it.
 
     The learning member is online Platt scaling [1]_, whose regret against the best
     fixed sigmoid is of order log(T) after T samples, with a constant that grows with
     the size of the coefficients. The weights follow the fixed-share rule [2]_: with
-    ``switching_rate="auto"`` the log-loss of the mixture exceeds that of the best
+    ``switching_rate="auto"``, the log-loss of the mixture exceeds that of the best
     member by at most the order of log(T) in all, and that of the best sequence of
     members with k changes by the order of k log(T). These are orders of growth, not
     limits for a given T. Nothing here guarantees calibration.
@@ -186,7 +186,7 @@ class OnlineRecalibrator(ProbabilityTransformer):
         y : array-like of shape (n,)
             Labels.
         sample_weight : array-like of shape (n,), default=None
-            Weights: the loss of a sample counts that many times. Samples of weight 0
+            Weights: the loss of a sample counts that many times. Samples with weight 0
             are left out.
 
         Returns
@@ -212,9 +212,9 @@ class OnlineRecalibrator(ProbabilityTransformer):
         y : array-like of shape (n,)
             Labels.
         classes : array-like of shape (n_classes,), default=None
-            All labels, in the first call; needed where its batch lacks a class.
+            All labels, in the first call; needed if its batch lacks a class.
         sample_weight : array-like of shape (n,), default=None
-            Weights: the loss of a sample counts that many times. Samples of weight 0
+            Weights: the loss of a sample counts that many times. Samples with weight 0
             are left out.
 
         Returns

@@ -38,8 +38,8 @@ class PriorShift(LogitRecalibrator):
     ----------
     train_prior : array-like, dict, float or "balanced", default=None
         Class frequencies of the training data: an array in the order of the sorted
-        classes, a dict from label to frequency, the frequency of the positive class of
-        two, or "balanced" for equal frequencies, the effect of
+        classes, a dict from label to frequency, the frequency of the positive class if
+        there are two classes, or "balanced" for equal frequencies, the effect of
         ``class_weight="balanced"``.
     target_prior : array-like, dict, float or "balanced", default=None
         Class frequencies where the model is used, in the same format; see

@@ -69,7 +69,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
     Attributes
     ----------
     class_pooling_ : float
-        The ridge that was used; 0 for two classes and with top labels.
+        The ridge that was used; 0 for two classes and for top-label calibration.
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
@@ -80,7 +80,7 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
     floor_ : float
         The learned floor, 0 if there is none.
     intercept_, slope_, curvature_ : float
-        Coefficients of the parabola. For K > 2 classes these and the following are
+        Coefficients of the parabola. For K > 2 classes, these and the following are
         lists with one entry per class.
     log_odds_range_ : tuple of two floats
         Range in which the parabola applies: the lowest and the highest log-odds of the
@@ -107,7 +107,8 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
     ``class_pooling="auto"`` takes a weaker ridge only if the log-loss of the K-class
     forecasts, summed over left-out rows, falls by more than 5 nats, and stops when it
     rises. Each row is left out by one Newton step of each class's fit. It costs two to
-    five fits. With more than 50 classes, or fewer than 30 rows per class, it is 1.
+    five fits. With more than 50 classes, or fewer than 30 rows per class,
+    `class_pooling` is 1.
 
     References
     ----------

@@ -41,7 +41,7 @@ class PlattScaling(PartiallyPooledRecalibrator):
         class separately, as Platt's method is usually understood, and needs several
         hundred samples per class. "auto" lowers it from 1 to .3, .1 and .03, as long as
         the loss on left-out samples improves: see `QuadraticScaling`. With
-        ``loss="squared"`` "auto" is 0, and nothing else is allowed.
+        ``loss="squared"``, "auto" is 0, and nothing else is allowed.
     clip : "auto", float or None, default="auto"
         How probabilities are kept away from 0 and 1 before conversion to log-odds.
         "auto" learns a floor f: a probability p becomes
@@ -62,7 +62,7 @@ class PlattScaling(PartiallyPooledRecalibrator):
     Attributes
     ----------
     class_pooling_ : float
-        The ridge that was used; 0 for two classes and with top labels.
+        The ridge that was used; 0 for two classes and for top-label calibration.
     classes_ : ndarray of shape (n_classes,)
         Sorted labels.
     provenance_ : dict
@@ -73,7 +73,7 @@ class PlattScaling(PartiallyPooledRecalibrator):
     floor_ : float
         The learned floor, 0 if there is none.
     slope_, intercept_ : float
-        Parameters of the sigmoid. For K > 2 classes lists with one entry per class.
+        Parameters of the sigmoid. For K > 2 classes, lists with one entry per class.
 
     Raises
     ------
@@ -90,9 +90,9 @@ class PlattScaling(PartiallyPooledRecalibrator):
 
     Notes
     -----
-    With ``clip=None``, ``smooth_targets=True`` and ``input="logit"`` the fit to values
+    With ``clip=None``, ``smooth_targets=True`` and ``input="logit"``, the fit to values
     of a `decision_function` is the same as in scikit-learn's
-    ``CalibratedClassifierCV(method="sigmoid")``. With a learned floor above 0 it is
+    ``CalibratedClassifierCV(method="sigmoid")``. With a learned floor above 0, it is
     not.
 
     References

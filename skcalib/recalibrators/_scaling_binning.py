@@ -55,11 +55,11 @@ class ScalingBinning(BinnedRecalibrator):
     ----------
     recalibrator : recalibrator, default=None
         The smooth map; None means ``PlattScaling()``, which minimises log-loss as in
-        the experiments of [1]_. ``PlattScaling(loss="squared")`` is step 1 as published
-        there.
+        the experiments in [1]_. ``PlattScaling(loss="squared")`` is step 1 as published
+        in [1]_.
     binning : BaseBinning, int or None, default=None
-        Strategy for the scaled scores; an int is a number of equal-mass bins, None
-        ``EqualMass(10)``.
+        Strategy for the scaled scores; an int is a number of equal-mass bins; None
+        means ``EqualMass(10)``.
     sample_split : tuple of three floats, default=None
         Shares of the samples for the three steps. None uses all samples for each, which
         works better in practice (Appendix E of [1]_).
@@ -84,7 +84,7 @@ class ScalingBinning(BinnedRecalibrator):
         Provenance of the fit: method, parameters, number of samples, events per class,
         versions, and a hash of the samples.
     recalibrator_ : recalibrator
-        The fitted smooth map of the positive class. For K > 2 classes this and the
+        The fitted smooth map of the positive class. For K > 2 classes, this and the
         following are lists with one entry per class.
     bin_edges_ : ndarray of shape (n_bins + 1,)
         Edges of the bins of the scaled scores.
@@ -203,7 +203,8 @@ class ScalingBinning(BinnedRecalibrator):
         weight_type : {"frequency", "importance"}, default="frequency"
             Meaning of the weights. "frequency": a weight of 2 means two identical
             samples. "importance": each sample was observed once and represents more or
-            fewer; weights w are worth ``sum(w)**2 / sum(w**2)`` samples, in each cell.
+            fewer than one; weights w are worth ``sum(w)**2 / sum(w**2)`` samples, in
+            each cell.
         clusters : array-like of shape (n,), default=None
             The cluster of each sample (a patient, a match), whose rows may depend on
             each other.
@@ -215,15 +216,15 @@ class ScalingBinning(BinnedRecalibrator):
         verification : Verification
             Named tuple (estimate, upper_bound, verified): the debiased error, its
             one-sided bound by test inversion, and whether that is at most `max_error`.
-            For K > 2 classes the error is that of the predicted class with
-            ``multiclass="top_label"``, else the marginal one.
+            For K > 2 classes, the error is that of the predicted class with
+            ``multiclass="top_label"``, otherwise the marginal one.
 
         Raises
         ------
         ValueError
-            For one-vs-rest probabilities that were normalised to sum to 1, which are no
-            longer binned, for arguments out of range, and where the samples are too few
-            for the bins.
+            If one-vs-rest probabilities were normalised to sum to 1, and so are no
+            longer binned; if an argument is out of range; or if there are too few
+            samples for the bins.
 
         Warns
         -----
@@ -234,8 +235,8 @@ class ScalingBinning(BinnedRecalibrator):
         -----
         The bound is the upper limit of `calibration_error_interval` with
         ``interval="inverted"``. Simulated at level .9 with an error exactly at the
-        limit, 9 to 11 % of models with 2, 3 and 10 bins are verified (800 rows). Where
-        the event frequency is the score to the power 1.6, the bound of a model with ten
+        limit, 9 to 11 % of models with 2, 3 and 10 bins are verified (800 rows). If the
+        event frequency is the score to the power 1.6, the bound for a model with ten
         bins holds in 87 to 88 % of data sets.
 
         References

@@ -110,8 +110,9 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
     Notes
     -----
     A small ridge at the knots pulls the map toward temperature scaling, with a
-    temperature that is fitted to Platt's targets. So the map is finite for separable
-    classes. The nonnegative slopes of ``monotone=True`` are those of an I-spline.
+    temperature that is fitted to Platt's targets. The map is therefore finite for
+    separable classes. The nonnegative slopes of ``monotone=True`` are those of an
+    I-spline.
 
     References
     ----------

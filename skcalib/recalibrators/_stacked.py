@@ -70,15 +70,15 @@ class StackedRecalibrator(BaseRecalibrator):
     """Mixture of recalibrators, weighted by cross-validated likelihood.
 
     No recalibrator is best everywhere. Each member predicts samples that it was not
-    fitted to. The lower its log-loss there, the larger the weight of its refit to all
-    samples. The uncalibrated scores are also a member. Use the stack if you want the
-    best probabilities and do not need a certificate.
+    fitted to. The lower its log-loss on these, the larger the weight of its refit to
+    all samples. The uncalibrated scores are also a member. Use the stack if you want
+    the best probabilities and do not need a certificate.
 
     Parameters
     ----------
     recalibrators : list of recalibrators, default=None
         Members in addition to the uncalibrated scores. None means, for two classes,
-        `TemperatureScaling`, `SplineCalibration` and `VennAbers`; for K classes
+        `TemperatureScaling`, `SplineCalibration` and `VennAbers`; for K classes,
         `TemperatureScaling`, `VennAbers` and `DirichletCalibration` with alpha=.3 and
         with .03. Default members on log-odds share the floor that ``clip="auto"``
         learns from all samples.
@@ -116,21 +116,21 @@ class StackedRecalibrator(BaseRecalibrator):
         Provenance of the fit: method, parameters, number of samples, events per class,
         versions, and a hash of the samples.
     recalibrators_ : list of fitted recalibrators
-        The members, refitted on all samples; the uncalibrated scores come first.
+        The members, refitted to all samples; the uncalibrated scores come first.
     weights_ : ndarray of shape (n_members,)
-        Weights of the members, which sum to 1. For K > 2 classes they are a quarter of
+        Weights of the members, which sum to 1. For K > 2 classes, they are a quarter of
         those that `likelihood_power` gives, plus three quarters of the mixture weights
         with the greatest cross-validated likelihood.
     cv_log_loss_ : ndarray of shape (n_members,)
-        Cross-validated log-loss of each member, in nats per sample. Of a default member
-        that the first fold rules out, it is estimated from that fold.
+        Cross-validated log-loss of each member, in nats per sample. For a default
+        member that the first fold rules out, it is estimated from that fold.
     gain_ : IntervalEstimate
         Out-of-fold log-loss that the mixture saves, in nats per sample, with an
         approximate 90 % interval. Each fold is predicted with weights from the other
         folds. It estimates the mean over calibration sets of four fifths of the size,
         not the gain of this particular fit. With 5 to 50 samples for each of 10 to 20
         classes, the interval covered that mean in 87 % of simulated data sets, and in
-        66 % of those of CIFAR-100.
+        66 % of those drawn from CIFAR-100.
     temperature_ : float
         Temperature of the mixture for K > 2 classes; 1 for two classes. It is fitted to
         samples that the members were not fitted to, and shrunk toward 1 if they are
@@ -152,15 +152,16 @@ class StackedRecalibrator(BaseRecalibrator):
 
     Notes
     -----
-    Each member is fitted ``cv + 1`` times. In the folds it keeps the strength of a
+    Each member is fitted ``cv + 1`` times. In the folds, it keeps the strength of a
     ridge or penalty that it has chosen from all samples. A default member that is far
     behind in the first fold is not fitted to the others, and has weight 0. With fewer
     than about 250 samples, the mixture can be slightly worse than the uncalibrated
-    scores. With more samples it hardly ever is.
+    scores. With more samples, it hardly ever is.
 
     Stratified folds repeat the class frequencies of the other folds, and so reward
-    fitting their noise. With ten classes or more an int therefore deals rows out
-    whatever their class. In a fold each member is fitted to at most about 20,000 rows.
+    fitting their noise. With ten classes or more, an int therefore assigns rows to
+    folds regardless of class. In a fold, each member is fitted to at most about 20,000
+    rows.
 
     If a fold's training samples have only one class, no member can be fitted to them.
     The samples of this fold are then scored with the uncalibrated probabilities.

@@ -91,12 +91,12 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
 
     Notes
     -----
-    The inverse temperature stays positive, so that decisions never change. Where every
-    sample is right it would be infinite, and the loss of the first wrong row with it:
-    log-loss is then fitted to Platt's targets, by which one more row of each class (for
-    K > 2 one of all samples) is wrong. For a model that is always wrong it would be
-    negative; the fit stops at a bound, a millionth of the value at which the logits
-    spread by 1.
+    The inverse temperature stays positive, so that decisions never change. If every
+    sample is classified correctly, it would be infinite, and so would the loss of the
+    first wrong row. The fit then minimises the log-loss for Platt's targets, in which
+    one more row of each class (for K > 2, one row in all) is wrong. For a model that is
+    always wrong, it would be negative; the fit stops at a bound, a millionth of the
+    value at which the logits spread by 1.
 
     References
     ----------

@@ -83,13 +83,13 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         Provenance of the fit: method, parameters, number of samples, events per class,
         versions, and a hash of the samples.
     bin_edges_ : ndarray of shape (n_bins + 1,)
-        Edges of the bins, which are closed on the *left* here: the cuts, between the
-        ends of the scale. For K > 2 classes this and the following are lists with one
-        entry per class.
+        Edges of the bins, which, unlike other bins, are closed on the *left*: the cuts,
+        between the ends of the scale. For K > 2 classes, this and the following are
+        lists with one entry per class.
     bin_values_ : ndarray of shape (n_bins,)
         Probability that each bin predicts.
     bin_positives_, bin_counts_ : ndarray of shape (n_bins,)
-        Numbers of events and of samples that determine the value.
+        Number of events and number of samples that determine the value.
     n_bins_ : int
         Number of bins.
     salt_ : str
@@ -99,8 +99,8 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
     ------
     ValueError
         In `fit`, if a score is missing or not valid for `input`, `y` has a different
-        length or only one class, or a parameter is out of range. Also for weights, and
-        if `epsilon` cannot be met with so few samples.
+        length or only one class, or a parameter is out of range. Also raised if weights
+        are given, or if `epsilon` cannot be met with so few samples.
 
     See Also
     --------

@@ -53,9 +53,9 @@ class VennAbers(BinaryRecalibrator):
         versions, and a hash of the samples.
     score_knots_ : ndarray of shape (n_knots,)
         Scores at which the map jumps (with `max_n_knots`, the upper edges of the
-        groups). For K > 2 classes these three are lists with one entry per class.
+        groups). For K > 2 classes, these three are lists with one entry per class.
     lower_probability_ : ndarray of shape (n_knots + 1,)
-        p0 for scores below the first knot, then for scores from each knot on.
+        p0 for scores below the first knot, then for scores at or above each knot.
     upper_probability_ : ndarray of shape (n_knots + 1,)
         p1 for scores up to each knot, then for scores above the last knot.
 
@@ -73,13 +73,13 @@ class VennAbers(BinaryRecalibrator):
     Notes
     -----
     A fit takes O(n log n), a prediction O(log n). The score that is predicted counts as
-    one row; with `sample_weight` the fit is the one of repeated rows.
+    one row; with `sample_weight`, the fit is that to repeated rows.
 
     Cross-Venn-Abers prediction [2]_ merges the intervals of several folds. It is for a
-    classifier that is trained on the other folds. For scores that are given it is no
-    better: on 222 real data sets and models of two classes its mean log-loss is .3149
-    with five folds and .3146 with ten, here it is .3145. One-vs-rest for K classes it
-    is worse.
+    classifier that is trained on the other folds. For given scores, it is no better: in
+    222 real experiments with two classes, its mean log-loss is .3149 with five folds
+    and .3146 with ten, compared with .3145 for this class. For K classes (one-vs-rest),
+    it is worse.
 
     References
     ----------
@@ -159,8 +159,8 @@ class VennAbers(BinaryRecalibrator):
         -------
         lower, upper : ndarray of float64, shape (n,) or (n, n_classes)
             p0 and p1 of the positive class. For K > 2 classes, those of each class
-            against the rest, or with ``multiclass="top_label"`` those of the predicted
-            class, of shape (n,).
+            against the rest, or, with ``multiclass="top_label"``, those of the
+            predicted class, of shape (n,).
 
         Raises
         ------

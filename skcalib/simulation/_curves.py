@@ -38,7 +38,7 @@ class GlmCurve:
     -----
     The inverses of the links "log" and "logflip" leave [0, 1] where the linear
     predictor is positive; the predictor is clipped at 0 there. A slope of 0 makes a
-    constant curve, also at scores of 0 and 1.
+    constant curve, even at scores of 0 and 1.
 
     References
     ----------

@@ -105,8 +105,8 @@ def fit_score_distribution(
         Scores in [0, 1].
     resolution : float, default=None
         Distance from 0 and from 1 below which scores are censored. None is half the gap
-        between 1 and the float below it: 2^-54 for float64, 2^-25 for float32. Give the
-        one of the dtype in which the scores were computed.
+        between 1 and the float below it: 2^-54 for float64, 2^-25 for float32. Use the
+        one for the dtype in which the scores were computed.
 
     Returns
     -------
@@ -201,7 +201,7 @@ def fit_calibration_curve(scores: ArrayLike, y: ArrayLike) -> CurveFits:
     fits : CurveFits
         The `curve` with the lowest AIC, a `GlmCurve`, and the `table` of all candidates
         in increasing order of AIC: the link and transform logit-logit, log-log,
-        logflip-logflip and logit-logflip, each with slope alone (``_b1``) and with
+        logflip-logflip and logit-logflip, each with only a slope (``_b1``) and with
         intercept and slope (``_b0_b1``), and a constant (``constant_b0``, the same for
         every link). Each has its `name` (as in "logit_log_b0_b1"), `curve`,
         `n_parameters` (free coefficients), `log_likelihood` and `aic`.
@@ -219,9 +219,9 @@ def fit_calibration_curve(scores: ArrayLike, y: ArrayLike) -> CurveFits:
 
     Notes
     -----
-    The links log and logflip keep the event probability within [0, 1] for a linear
-    predictor of at most 0 only. The parameters of the fit are therefore the values of
-    the predictor at the smallest and the largest score, each at most
+    The links log and logflip keep the event probability within [0, 1] only for a linear
+    predictor of at most 0. The parameters of the fit are therefore the values of the
+    predictor at the smallest and the largest score, each at most
     0. The likelihood is concave in them and has one maximum.
 
     References

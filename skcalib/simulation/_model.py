@@ -40,8 +40,8 @@ class CalibrationModel:
     Parameters
     ----------
     score_distribution : frozen distribution from scipy.stats
-        Distribution of the scores, with support inside [0, 1]; a discrete one stands
-        for a binned model.
+        Distribution of the scores, with support inside [0, 1]; a discrete one
+        represents a binned model.
     calibration_curve : callable
         Vectorised function T of scores (n,) that returns the event probabilities E[Y |
         s]. If it has an attribute ``accepts_complement = True``, it is called with a
@@ -64,8 +64,8 @@ class CalibrationModel:
     Notes
     -----
     Scores are real numbers, drawn as such, and rounded to float64 at the end. Those of
-    Beta(2.8, 0.05) are above 1 - 1e-16 in one case of six, and come out as exactly 1;
-    the labels and the true error know the difference.
+    Beta(2.8, 0.05) are above 1 - 1e-16 in one case out of six, and become exactly 1;
+    the labels and the true error use the exact scores.
 
     References
     ----------
@@ -120,7 +120,7 @@ class CalibrationModel:
         Parameters
         ----------
         n : int
-            Number of simulated data sets.
+            Number of samples.
         random_state : int, Generator, RandomState or None, default=None
             Seed for the random draws.
 
@@ -129,7 +129,7 @@ class CalibrationModel:
         scores : ndarray of float64, shape (n,)
             Scores in [0, 1].
         y : ndarray of int, shape (n,)
-            Labels, 1 where the event happened.
+            Labels, 1 if the event happened.
 
         Raises
         ------
@@ -205,14 +205,14 @@ class CalibrationModel:
         verbose: bool = False,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
     ) -> np.ndarray | dict[str, np.ndarray]:
-        """Return a metric's values on independent samples.
+        """Return a metric's values on independent data sets.
 
         Parameters
         ----------
         metric : callable or dict of callables
             ``metric(y_true, y_proba)``, given boolean labels, returns a number. The
-            metrics of a dict are given the same samples, so that their differences have
-            little noise.
+            metrics in a dict are given the same data sets, so that their differences
+            have little noise.
         n : int
             Number of rows in each simulated data set.
         n_simulations : int, default=1000
@@ -228,7 +228,7 @@ class CalibrationModel:
         Returns
         -------
         estimates : ndarray of shape (n_simulations,), or a dict of them
-            Values, in the order of the samples.
+            Values, in the order of the data sets.
 
         Raises
         ------
@@ -317,8 +317,8 @@ class CalibrationModel:
         -------
         result : EstimatorBias, or a dict of them
             Records: `bias`, the mean of the estimates minus `true_error`, and its
-            Monte Carlo `standard_error`; `variance` of the estimates from sample to
-            sample and their `mean`; the model's `true_error`; and `n_simulations`.
+            Monte Carlo `standard_error`; `variance` of the estimates across data sets
+            and their `mean`; the model's `true_error`; and `n_simulations`.
 
         Raises
         ------
@@ -396,7 +396,7 @@ class CalibrationModel:
         """Return how often a metric distinguishes the model from a calibrated one.
 
         The metric detects miscalibration if it exceeds the ``1 - significance_level``
-        quantile of its values on samples of the calibrated model, T(s) = s.
+        quantile of its values on data sets from the calibrated model, T(s) = s.
 
         Parameters
         ----------
