@@ -8,7 +8,7 @@ from math import ceil, floor, isfinite, log10
 _MOST_DECIMALS = 10
 # The last digit that is printed is worth between a thirtieth and a third of half the
 # width of the interval: finer digits are noise.
-_UNITS_IN_HALF_WIDTH = 3
+_UNITS_IN_HALF_WIDTH = 3  # of the last decimal, at least
 _UNITS_IN_TOLERANCE = 20  # of "fine to within x"
 
 
@@ -217,8 +217,13 @@ def decimals(low, high):
     if not isfinite(half_width):
         return 1
     if half_width <= 0:
-        # An interval without width supports all digits: three are enough.
-        half_width = max(abs(low), abs(high)) / 30 or 1.0
+        # An interval without width supports all digits. Three are enough: as if half of
+        # the width were a thirtieth of the number; of 0 any will do.
+        half_width = max(abs(low), abs(high)) / 30
+        if half_width == 0:
+            half_width = 1.0
+    # The fewest decimals d for which a unit of the last one, 10^-d, is at most a third
+    # of half the width.
     digits = ceil(-log10(half_width / _UNITS_IN_HALF_WIDTH))
     digits = min(max(digits, 0), _MOST_DECIMALS)
     if any(limit != 0 and abs(limit) < 0.5 * 10**-digits for limit in (low, high)):

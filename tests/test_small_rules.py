@@ -26,7 +26,7 @@ from skcalib._inference.results import IntervalEstimate
 from skcalib._input.scored_labels import check_scored_labels
 from skcalib._input.scores import checked_scores
 from skcalib._intervals.influence import Influence
-from skcalib._rows.links import filled, impossible
+from skcalib._rows.links import impossible, impossible_at_clip
 from skcalib._rows.pooling import geometric_pool
 from skcalib._solvers.leave_one_out import left_out_log_odds
 from skcalib.binning import (
@@ -208,7 +208,7 @@ def test_an_impossible_class_is_filled_at_the_clipping_constant_of_its_row():
     # two possible classes of logit a: log(2 exp(a)) = a + log(2); and a row without
     # impossible classes stays
     logits = np.array([[3.0, -np.inf, 3.0], [1.0, 2.0, 0.0]])
-    found = filled(logits, impossible(logits))
+    found = impossible_at_clip(logits, impossible(logits))
     expected = 3.0 + np.log(2) - 52 * np.log(2)
     np.testing.assert_allclose(found, [[3.0, expected, 3.0], [1.0, 2.0, 0.0]])
 

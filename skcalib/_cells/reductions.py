@@ -87,8 +87,11 @@ class BinaryTask(NamedTuple):
 
     @property
     def weight_type(self):
-        """What the weights are where nobody says it: weights that are no integers do
-        not count rows.
+        """What the weights mean where nobody says it, as they show themselves.
+
+        "frequency" (a weight of 2 counts as two rows) for whole numbers and without
+        weights, else "importance". A subset of the
+        rows may differ in this from the whole.
         """
         return "frequency" if is_counted(self.sample_weight) else "importance"
 
@@ -357,7 +360,17 @@ def counted_rows(data, weight_type, *, warns=True):
     are scaled to do so.
 
     The sum of importance weights w becomes ``sum(w)**2 / sum(w**2)``, the number of
-    equal rows that they are worth.
+    equal rows that they are worth. That is one factor for all rows: in a single bin
+    they may be worth more or less.
+
+    Parameters
+    ----------
+    data : ScoredLabels or BinnedTask
+        Rows, or sums of bins. Without weights they are returned as they are.
+    weight_type : {"frequency", "importance"}
+        Meaning of the weights.
+    warns : bool, default=True
+        Whether to warn of frequency weights that are not integers.
     """
     check_option(weight_type, "weight_type", ("frequency", "importance"))
     is_binned = isinstance(data, BinnedTask)

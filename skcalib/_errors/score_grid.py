@@ -85,12 +85,13 @@ def _summed(cell, values, n_cells):
     Long runs of values in one cell are summed at once: `np.bincount` would wait for
     each addition before the next one.
     """
-    starts = first_rows(cell) if in_order(cell) else cell
-    if len(starts) * _LONG_RUNS > len(cell):
-        return np.bincount(cell, values, n_cells)
-    sums = np.zeros(n_cells)
-    sums[cell[starts]] = np.add.reduceat(values, starts)
-    return sums
+    if in_order(cell):
+        starts = first_rows(cell)
+        if len(starts) * _LONG_RUNS <= len(cell):
+            sums = np.zeros(n_cells)
+            sums[cell[starts]] = np.add.reduceat(values, starts)
+            return sums
+    return np.bincount(cell, values, n_cells)
 
 
 def cosine_coefficients(masses):

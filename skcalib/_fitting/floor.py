@@ -165,16 +165,35 @@ def _quantiles(scores, codes, weight, n_quantiles):
 
 
 def _likelihoods(logits, codes, weight, doubt):
-    """Return the largest log-likelihood of temperature scaling of several logits (K, m,
-    n) of the same rows.
+    """Return the largest log-likelihood of temperature scaling of several logits of the
+    same rows.
 
-    The target of a row is its class, but for a share `doubt` (n,) that is spread over
-    the others.
+    At the inverse temperature t, the log-likelihood of logits x and targets y is
+    ``t * linear - sum_i w_i log(sum_k exp(t x_ik))``, `linear` the sum of ``w_i y_ik
+    x_ik``.
+
+    Parameters
+    ----------
+    logits : ndarray of shape (K, m, n)
+        The logits of each class, above each of m floors, in each of n rows.
+        Overwritten.
+    codes : ndarray of int, shape (n,)
+        Class of each row.
+    weight : ndarray of shape (n,)
+        Weights of the rows.
+    doubt : ndarray of shape (n,)
+        Share of a row's target that is spread over the other classes; its own class has
+        the rest.
+
+    Returns
+    -------
+    likelihoods : ndarray of shape (m,)
+        For each floor, at the temperature that suits it best, in nats.
     """
     n_classes, _, n_rows = logits.shape
     logits -= logits.max(axis=0)
     of_others = doubt / (n_classes - 1)
-    # the part of the likelihood that is linear in the temperature
+    # the part of the likelihood that is linear in the inverse temperature, (m,)
     linear = logits.sum(axis=0) @ (weight * of_others)
     linear += logits[codes, :, np.arange(n_rows)].T @ (weight * (1 - doubt - of_others))
     spread = -logits.min(axis=(0, 2))
@@ -183,19 +202,27 @@ def _likelihoods(logits, codes, weight, doubt):
     linear /= scale
     # Single precision finds a temperature to 1e-2 in half the time; the likelihood
     # there is computed in double.
-    rough = logits.astype(np.float32 if n_classes > 2 else np.float64, copy=False)
+    rough_logits = logits.astype(
+        np.float32 if n_classes > 2 else np.float64, copy=False
+    )
 
     def derivatives(inverse):
-        """Return the first two derivatives of the loss by each inverse temperature: the
-        mean of the logits under the softmax less that of the labels, and their
-        variance.
+        """Return the first two derivatives of the loss of each floor by its inverse
+        temperature (m,).
+
+        In a row they are the mean of the logits under the softmax, less that under the
+        targets, and the variance of the logits under the softmax. Rows are summed with
+        their weights.
         """
-        odds = np.exp(inverse.astype(rough.dtype)[:, None] * rough)
-        total = odds.sum(axis=0)
-        odds *= rough
-        mean = odds.sum(axis=0) / total
-        odds *= rough
-        variance = odds.sum(axis=0) / total - mean**2
+        # (K, m, n): the temperature of a floor holds for all classes and rows of it
+        terms = np.exp(inverse.astype(rough_logits.dtype)[:, None] * rough_logits)
+        total = terms.sum(axis=0)  # over the classes
+        # The same memory holds exp(t x), then x exp(t x), then x^2 exp(t x).
+        terms *= rough_logits
+        mean = terms.sum(axis=0) / total
+        terms *= rough_logits
+        variance = terms.sum(axis=0) / total - mean**2
+        # a variance of rounding alone may be below 0
         return mean @ weight - linear, np.maximum(variance, 0) @ weight
 
     inverse = minimise_convex(derivatives, spread, _RELATIVE_BOUNDS, _TOLERANCE)

@@ -252,10 +252,22 @@ def _order(keys):
 
 
 def _cells(scores, input, sign=1):
-    """Return the cells of the rows' log-probabilities (n, K), of two classes of their
-    log-odds (n, 1).
+    """Return the numbers of the cells of width 2^-20 that the rows' log-probabilities
+    lie in (n, K), of two classes their log-odds (n, 1).
 
-    Rounding hardly ever changes them.
+    A probability and its logarithm, computed in several ways, differ in the last
+    digits, far less than a cell is wide: nearly always they have the same cell. The
+    edges lie off 0 and other round numbers, which many scores are.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n, C)
+        Scores.
+    input : {"probability", "logit"}
+        What they are.
+    sign : {1, -1}, default=1
+        -1 turns the log-odds of two classes round, as is done where the event is the
+        frequent label: folds do not depend on which of two labels counts as the event.
     """
     limit = -np.log(PROBABILITY_CLIP)
     if scores.shape[1] <= 2:

@@ -36,13 +36,13 @@ class ClassProblems(NamedTuple):
     sample_weight: np.ndarray | None
 
     @classmethod
-    def of_classes(cls, probabilities, codes, sample_weight, closed=None):
+    def of_classes(cls, probabilities, codes, sample_weight, is_impossible=None):
         """Return the problems of probabilities (n, K), without those of impossible
-        classes `closed` (n, K).
+        classes `is_impossible` (n, K).
         """
-        if closed is not None:
+        if is_impossible is not None:
             weight = weights_or_ones(sample_weight, len(codes))
-            sample_weight = weight * ~closed.T
+            sample_weight = weight * ~is_impossible.T
         log_odds_of = log_odds_against_rest(probabilities)
         log_odds = np.stack([log_odds_of(column) for column in probabilities.T])
         labels = np.arange(len(log_odds))[:, None] == codes

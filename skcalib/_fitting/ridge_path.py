@@ -63,11 +63,11 @@ class AffineProblem(NamedTuple):
             penalty=penalty,
             start=start,
             preconditioner=preconditioner,
-            closed=self.closed,
+            is_impossible=self.is_impossible,
         )
 
     @property
-    def closed(self):
+    def is_impossible(self):
         """Which classes are impossible in their rows (n, K), None if none is."""
         return None if self.logits.min() > -np.inf else np.isneginf(self.logits)
 
@@ -75,7 +75,7 @@ class AffineProblem(NamedTuple):
         """Return that of the log-loss a row with a ridge, None where it is too large to
         be inverted.
         """
-        if len(penalty) > _MOST_PARAMETERS or self.closed is not None:
+        if len(penalty) > _MOST_PARAMETERS or self.is_impossible is not None:
             return None
         hessian = log_loss_hessian(
             self.affine_map,
@@ -137,7 +137,9 @@ def fit_path(problem, penalties):
     if len(penalties) == 1:
         return 0, fit_ridge(problem, penalties[0])[0]
     # One Newton step knows nothing of impossible classes.
-    by_row = n_classes <= _MOST_CLASSES_LEFT_OUT_ROW_BY_ROW and problem.closed is None
+    by_row = (
+        n_classes <= _MOST_CLASSES_LEFT_OUT_ROW_BY_ROW and problem.is_impossible is None
+    )
     if by_row:
         path, best = _path(problem, penalties, problem.leave_one_out_loss)
         return best, path[best]

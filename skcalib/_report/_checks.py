@@ -40,7 +40,10 @@ def distinct(column, name=None, what=""):
 
 
 def checked_column(column_name, check, *args, **kwargs):
-    """Return what a check of the library returns, its error as one about a column."""
+    """Return what a check of the library returns, its error as one about a column.
+
+    `column_name` is for the message; the check gets the other arguments.
+    """
     try:
         return check(*args, **kwargs)
     except (TypeError, ValueError) as error:

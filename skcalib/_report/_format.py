@@ -7,7 +7,8 @@ __all__ = ["count", "pvalue_words", "rounded"]
 
 _PERCENT = "\u00a0%"  # a space at which no line ends
 _FEW_CLASSES, _WORST_CLASSES = 12, 10  # that are all shown, and of more the worst
-# From the kind of a number: what it is multiplied by, what follows it, its sign.
+# From the kind of a number: what it is multiplied by, what follows it, its sign. A
+# "size" is a number of percentage points as "points" are, without a sign.
 _KINDS = {
     "percent": (100, _PERCENT, ""),
     "number": (1, "", ""),
@@ -37,14 +38,17 @@ def limits(values, kind):
 
 
 def bias(row):
-    """Return the bias of a group with its simultaneous limits in points, or why there
-    are none: with a sign, or as too high or too low where it is off.
+    """Return the bias of a group and its simultaneous limits as two texts, both in
+    percentage points: with a sign, or as too high or too low where it is off. The
+    second is "no interval" where there are none.
     """
     found = row["verdict"]
     if found["low"] is None:
         return estimate(found, "points"), "no interval"
     if is_off(row):
         side = "too high" if found["estimate"] > 0 else "too low"
+        # Words tell the side, so that numbers have no sign. Without it -5 to -3 is
+        # 3 to 5: the limits change places.
         low, high = sorted((abs(found["low"]), abs(found["high"])))
         size = {"estimate": abs(found["estimate"]), "low": low, "high": high}
         return f"{estimate(size, 'size')} {side}", f"{limits(size, 'size')} points"

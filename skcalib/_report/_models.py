@@ -63,7 +63,8 @@ def score_models(specs, classes, header, others, path):
     if not patterns and classes is None:
         return {spec: (spec,) for spec in specs}, None
     if not patterns:
-        columns = _by_class(specs, classes, "--score was given")
+        # The text is the part of an error message that says who names the columns.
+        columns = _by_class(specs, classes, named_by="--score was given")
         name = commonprefix(specs).rstrip("_-. ") or "scores"
         return {name: tuple(columns.values())}, classes
     if len(patterns) < len(specs):
@@ -134,11 +135,15 @@ def _matched(pattern, classes, header, others, path):
     return _by_class(found.values(), classes, f"--score '{pattern}' finds")
 
 
-def _by_class(columns, classes, found):
-    """Return columns by the classes of ``--classes``, in their order."""
+def _by_class(columns, classes, named_by):
+    """Return columns by the classes of ``--classes``, in their order.
+
+    `named_by` goes before the number of columns in the message where the numbers
+    differ: "--score was given" 3 columns.
+    """
     if len(columns) != len(classes):
         raise ReportError(
-            f"--classes names {len(classes)} classes ({shown(classes)}), but {found}"
+            f"--classes names {len(classes)} classes ({shown(classes)}), but {named_by}"
             f" {len(columns)} columns ({shown(columns)}): name one class a column, in"
             " their order."
         )

@@ -293,12 +293,32 @@ def _table_of_columns(
 
 
 def _scores_by_model(columns, models, classes, notes):
-    """Return the checked scores of each model; rounded rows of classes sum to 1."""
+    """Return the checked scores of each model.
+
+    Parameters
+    ----------
+    columns : dict of ndarray
+        The columns of the file by name.
+    models : dict of tuple of str
+        The names of the score columns of each model: one, or one per class.
+    classes : tuple of str or None
+        The class of each column; None means that a column is the probability of the
+        event.
+    notes : list of str
+        Gets a note where rows of probabilities were visibly off 1.
+
+    Returns
+    -------
+    scores : dict of ndarray
+        By model, of shape (n,), or (n, K) with `classes`. Rows that do not sum to 1
+        because the file holds rounded numbers are divided by their sum.
+    """
     scores = {}
-    off = 0.0
+    off = 0.0  # how far the worst row's sum is off 1
     for model, names in models.items():
         checked = []
         for name in names:
+            # Errors begin with the column's name, and call its values "scores".
             column = checked_column(name, check_scores, columns[name], name="scores")
             checked.append(column[:, 0])
         if classes is None:

@@ -132,7 +132,7 @@ def impossible(logits, largest_gap=LARGEST_GAP):
     """
     if logits.shape[1] == 1:
         return None
-    closed = None
+    is_impossible = None
     for rows in row_blocks(*logits.shape):
         block = logits[rows]
         largest = block.max(axis=1, keepdims=True)
@@ -141,33 +141,44 @@ def impossible(logits, largest_gap=LARGEST_GAP):
         else:
             of_block = block < np.subtract(largest, largest_gap, dtype=np.float64)
         if of_block.any():
-            if closed is None:
-                closed = np.zeros(logits.shape, dtype=bool)
-            closed[rows] = of_block
-    return closed
+            if is_impossible is None:
+                is_impossible = np.zeros(logits.shape, dtype=bool)
+            is_impossible[rows] = of_block
+    return is_impossible
 
 
-def filled(logits, closed):
-    """Return logits with those of impossible classes as if of the clipping constant.
+def impossible_at_clip(logits, is_impossible):
+    """Return logits (n, K) in which impossible classes have that of the probability
+    2^-52 beside the others of their row.
 
-    This is for methods that know nothing of impossible classes.
+    This is for methods that know nothing of impossible classes, whose logits are -inf.
+
+    Parameters
+    ----------
+    logits : ndarray of shape (n, K)
+        Logits.
+    is_impossible : ndarray of bool, shape (n, K), or None
+        The classes whose logits are replaced; None for none.
     """
-    if closed is None:
+    if is_impossible is None:
         return logits
     total = logsumexp(
-        np.where(closed, -np.inf, logits).astype(np.float64), axis=1, keepdims=True
+        np.where(is_impossible, -np.inf, logits).astype(np.float64),
+        axis=1,
+        keepdims=True,
     )
-    return np.where(closed, total + np.log(PROBABILITY_CLIP), logits)
+    return np.where(is_impossible, total + np.log(PROBABILITY_CLIP), logits)
 
 
-def without_impossible(probabilities, closed, *, rescale=True):
-    """Return probabilities (n, K) with 0 for impossible classes.
+def without_impossible(probabilities, is_impossible, *, rescale=True):
+    """Return probabilities (n, K) with 0 where `is_impossible` (n, K) is true; None
+    changes nothing.
 
     With `rescale` the rest of each row is made larger in proportion, up to the sum 1.
     """
-    if closed is None:
+    if is_impossible is None:
         return probabilities
-    left = np.where(closed, 0, probabilities)
+    left = np.where(is_impossible, 0, probabilities)
     if not rescale:
         return left
     remaining = left.sum(axis=1, keepdims=True)
@@ -175,7 +186,7 @@ def without_impossible(probabilities, closed, *, rescale=True):
     return np.where(
         remaining > 0,
         left / np.where(remaining > 0, remaining, 1),
-        ~closed / (~closed).sum(axis=1, keepdims=True),
+        ~is_impossible / (~is_impossible).sum(axis=1, keepdims=True),
     )
 
 

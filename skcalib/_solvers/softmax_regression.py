@@ -175,7 +175,7 @@ def fit_softmax_regression(
     start=None,
     preconditioner=None,
     tolerance=TOLERANCE,
-    closed=None,
+    is_impossible=None,
 ):
     """Return the parameters of an affine map of least log-loss, with a ridge that pulls
     them to a centre.
@@ -206,7 +206,7 @@ def fit_softmax_regression(
         of steps and not what is found.
     tolerance : float, default=1e-16
         Of twice the loss still to be gained, in nats a row.
-    closed : ndarray of bool, shape (n, K), default=None
+    is_impossible : ndarray of bool, shape (n, K), default=None
         Classes that are impossible in their rows, and have no part in the softmax.
 
     Returns
@@ -216,7 +216,14 @@ def fit_softmax_regression(
         loss.
     """
     loss = _PenalisedLogLoss(
-        affine_map, features, codes, sample_weight, centre, penalty, tolerance, closed
+        affine_map,
+        features,
+        codes,
+        sample_weight,
+        centre,
+        penalty,
+        tolerance,
+        is_impossible,
     )
     parameters = start
     if start is None:
@@ -283,7 +290,7 @@ class _PenalisedLogLoss:
         centre,
         penalty,
         tolerance=TOLERANCE,
-        closed=None,
+        is_impossible=None,
     ):
         n_rows = len(codes)
         self.tolerance = tolerance
@@ -298,16 +305,16 @@ class _PenalisedLogLoss:
         # Blocks of half a megabyte in single precision.
         self.blocks = []
         for rows in row_blocks(n_rows, (n_classes + 1) // 2):
-            closed_in_block = None
-            if closed is not None:
-                closed_in_block = closed[rows].T
+            impossible_in_block = None
+            if is_impossible is not None:
+                impossible_in_block = is_impossible[rows].T
             block = _BlockLoss(
                 affine_map,
                 partial(features, rows),
                 codes[rows],
                 weight[rows],
                 keeps_probabilities,
-                closed_in_block,
+                impossible_in_block,
             )
             self.blocks.append(block)
         self.dtype = np.float64
@@ -482,16 +489,43 @@ class _BlockLoss:
 
     Arrays are (K, n_rows): operations run along the rows, because there are many more
     rows than classes.
+
+    Parameters
+    ----------
+    affine_map : type
+        `DiagonalMap` or `MatrixMap`: how parameters and features give logits.
+    features : callable
+        Without arguments; returns the features of the rows as a new float64 array
+        (K + 1, n_rows).
+    codes : ndarray of int, shape (n_rows,)
+        Class of each row.
+    weight : ndarray of shape (n_rows,)
+        Weights; those of all blocks sum to 1.
+    keeps_probabilities : bool, default=True
+        Whether the weighted probabilities of the last `evaluate`, and the features in
+        single precision, stay in memory. False: they are computed again where the
+        Hessian needs them.
+    is_impossible : ndarray of bool, shape (K, n_rows), default=None
+        Classes that have no part in the softmax of their row.
     """
 
-    def __init__(self, affine_map, features, codes, weight, keeps=True, closed=None):
-        self.closed = closed
+    def __init__(
+        self,
+        affine_map,
+        features,
+        codes,
+        weight,
+        keeps_probabilities=True,
+        is_impossible=None,
+    ):
+        self.is_impossible = is_impossible
         self.affine_map = affine_map
         self.features = features
         self.weight = weight
-        self.keeps = keeps
+        self.keeps_probabilities = keeps_probabilities
+        # The index of each row's own class in an array (K, n_rows).
         self.label = codes, np.arange(len(codes))
-        self.dtype = np.float64  # of the Hessian
+        self.dtype = np.float64  # of the Hessian; set from outside
 
     @cached_property
     def single(self):
@@ -506,7 +540,7 @@ class _BlockLoss:
         """
         value, gradient, weighted = self._evaluated(parameters)
         self.at = parameters
-        self.kept = weighted if self.keeps else None
+        self.kept = weighted if self.keeps_probabilities else None
         return value, gradient
 
     @property
@@ -525,8 +559,8 @@ class _BlockLoss:
         """
         features = self._features(parameters.dtype)
         likelihood = self.affine_map.apply(parameters, features)
-        if self.closed is not None:
-            likelihood[self.closed] = -np.inf
+        if self.is_impossible is not None:
+            likelihood[self.is_impossible] = -np.inf
         true = likelihood[self.label]
         top = likelihood.max(axis=0)
         true -= top
@@ -534,8 +568,8 @@ class _BlockLoss:
         np.exp(likelihood, out=likelihood)
         # subnormal numbers are slow
         np.maximum(likelihood, 1e8 * np.finfo(self.dtype).tiny, out=likelihood)
-        if self.closed is not None:
-            likelihood[self.closed] = 0
+        if self.is_impossible is not None:
+            likelihood[self.is_impossible] = 0
         likelihood[self.label] = 0
         others = np.ones(len(likelihood), parameters.dtype) @ likelihood
         # log(exp(true) + the others) as log1p, since of a sure and right row only the
@@ -592,7 +626,7 @@ class _BlockLoss:
         ).max()
 
     def _features(self, dtype):
-        if dtype == np.float32 and self.keeps:
+        if dtype == np.float32 and self.keeps_probabilities:
             return self.single
         return self.features().astype(dtype, copy=False)
 

@@ -97,14 +97,20 @@ def cuts_of(base):
 def equal_mass_below(table, n_bins, cut):
     """Return how many distinct scores lie below cut `cut` of `n_bins` of equal mass,
     arrays of one shape.
+
+    Cut c lies just above the first score up to which the rows have c / n_bins of all
+    weight.
     """
-    weight = table.weight
+    # cumulative: entry k is the weight of the first k distinct scores, the last is all
+    weight_up_to = table.weight
+    total = weight_up_to[-1]
     if table.is_count:
-        reached = -(-cut * int(weight[-1]) // n_bins)
+        # cut * total / n_bins, rounded up: counts reach it where they reach this
+        reached = -(-cut * int(total) // n_bins)
     else:
-        reached = cut * (weight[-1] * (1 - WEIGHT_TOLERANCE)) / n_bins
+        reached = cut * (total * (1 - WEIGHT_TOLERANCE)) / n_bins
     below = np.searchsorted(
-        weight, np.asarray(reached, dtype=weight.dtype), side="left"
+        weight_up_to, np.asarray(reached, dtype=weight_up_to.dtype), side="left"
     )
     return np.where(cut == n_bins, len(table.scores), below)
 

@@ -275,14 +275,40 @@ def _pvalues(lost, gained, n, max_loss, level):
 
 
 def _cluster_pvalues(rows, sets, loss, max_loss):
-    """Return the p-value of each set from the clusters' sums of the losses."""
+    """Return the p-value of each set, by bets against the clusters' sums of losses.
+
+    The hypothesis is that the mean loss is at least `max_loss` if the small model
+    answers the set.
+
+    Parameters
+    ----------
+    rows : DecidedRows
+        All samples: their confidence, and their clusters.
+    sets : AcceptedSets
+        The samples at or above each threshold, which the small model would answer.
+    loss : ndarray of int, shape (n,)
+        What the small model's answer to a sample loses: 1 where it alone is wrong, -1
+        where the large one alone is, else 0. Other samples than those of the set go to
+        the large model, and lose nothing.
+    max_loss : float
+        Largest mean loss over all samples.
+
+    Returns
+    -------
+    pvalues : ndarray of shape (n_sets,)
+        P-values.
+    """
     clusters = rows.clusters
     largest = int(clusters.sizes.max())
-    found = np.empty(len(rows.scores) + 1)
-    for position in np.unique(sets.n_rows, return_index=True)[1].tolist():
+    # Sets are nested: those with the same number of rows are equal, and tested once.
+    _, first, place = np.unique(sets.n_rows, return_index=True, return_inverse=True)
+    pvalues = []
+    for position in first.tolist():
         accepted = rows.scores >= sets.threshold[position].astype(rows.scores.dtype)
+        # of each cluster: what it loses beyond the limit
         excess = clusters.totals(accepted * loss) - max_loss * clusters.sizes
-        found[sets.n_rows[position]] = bet_pvalue(
-            log_wealths(excess, largest, max_loss)
-        )
-    return found[sets.n_rows]
+        # the logarithm of what bets of several sizes would have won against that
+        # hypothesis, (n_bets,)
+        log_wealth = log_wealths(excess, largest, max_loss)
+        pvalues.append(bet_pvalue(log_wealth))
+    return np.array(pvalues)[place]

@@ -263,6 +263,8 @@ class ChangeDisplay:
         difference = 100 * self.difference
         low = 100 * self.low
         high = 100 * self.high
+        # One solid line. Its colour is that of the second of two curves: it stands for
+        # the data after, whose histogram has the same one.
         style = curve_styles(1, marked=True)[0]
         style["color"] = curve_styles(2)[1]["color"]
         zero = axes.axhline(0, **reference_style())

@@ -324,25 +324,45 @@ class CurveMaker:
         }
 
     def _of_task(self, model, panel, task, histogram_edges, cluster=None):
-        """Return the `ReliabilityCurve` of one binary problem."""
+        """Return the `ReliabilityCurve` of one binary problem.
+
+        Parameters
+        ----------
+        model, panel : str or None
+            Their names; None where there is one.
+        task : BinaryTask
+            Scores, labels and weights or None. Whether the weights count rows or are of
+            importance follows from themselves: `BinaryTask.weight_type`.
+        histogram_edges : ndarray
+            Edges of the histogram of the scores.
+        cluster : ndarray of int, shape (n,), default=None
+            Code of each row's cluster.
+        """
         folds = tuple(map(self._line_of_fold, self._fold_tasks(model, task)))
         if cluster is not None and task.sample_weight is not None:
             cluster = cluster[task.sample_weight > 0]
         task = BinaryTask(
             *drop_zero_weight(task.sample_weight, task.scores, task.labels)
         )
+        # what functions of rows are told besides labels and scores
         rows = {"weight_type": task.weight_type, **_row_arguments(task)}
         if cluster is not None:
             rows["clusters"] = cluster
         statistics = task.statistics(self.strategy)
+        # those fields of the curve that are drawn around it, by name
         drawn = self._intervals(statistics, task, cluster)
         has_bins = self.curve != "smooth"
         if self.curve != "bins":
-            drawn["smooth"], drawn["band"], even = _smooth_curve(
+            smooth, band, consistency_of_smooth = _smooth_curve(
                 task, self.confidence_level
             )
+            drawn["smooth"] = smooth
+            drawn["band"] = band
             if not has_bins:
-                drawn |= {"bars": None, "consistency": even}
+                # Bars belong to bins. The band about the diagonal is that of smooth
+                # curves of calibrated models, in place of that of their bins.
+                drawn["bars"] = None
+                drawn["consistency"] = consistency_of_smooth
         numbers = {}
         if self.statistics:
             summary = calibration_summary(
@@ -689,6 +709,9 @@ def _next_round(value):
 
 
 def _row_arguments(task):
+    """Return the labels of a problem, and its weights if it has some, as keywords of
+    metrics.
+    """
     arguments = {"labels": [False, True]}
     if task.sample_weight is not None:
         arguments["sample_weight"] = task.sample_weight

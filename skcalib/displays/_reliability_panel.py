@@ -80,17 +80,40 @@ def draw_consistency(ax, curve, color, fill_kw):
 def draw_intervals(ax, curve, color, alone, keywords):
     """Draw the intervals of the bins, as bars of a single curve and else as a light
     band, and the curve's own band.
+
+    Parameters
+    ----------
+    ax : Axes
+        Axes to draw on.
+    curve : ReliabilityCurve
+        `bars` are the lower and upper limits of its bins, (n_bins,) each, or None;
+        `band` is that of a smooth curve or of a bootstrap, or None.
+    color : str
+        Colour of the curve.
+    alone : bool
+        Whether it is the only curve of its axes.
+    keywords : dict or None
+        Keywords of the user for the artists.
+
+    Returns
+    -------
+    drawn : list of artist
+        Bars or bands.
     """
     drawn = []
     if curve.bars is not None and alone:
         drawn.append(error_bars(ax, *_points(ax, curve, *curve.bars), color, keywords))
     elif curve.bars is not None and curve.band is None:
+        # Mean scores, event frequencies and both limits, with NaN in gaps of the line.
         points = _points(ax, curve, *curve.bars)
         mean, _, low, high = points
         drawn.append(draw_band(ax, mean, low, high, color, keywords))
-        # A band needs neighbours: points without any have bars.
-        is_missing = np.isnan([np.nan, *mean, np.nan])
-        is_lonely = is_missing[:-2] & is_missing[2:] & ~is_missing[1:-1]
+        # A band needs neighbours: a point between two gaps, or between one and an end
+        # of the line, has a bar. Both ends count as gaps.
+        is_gap = np.isnan([np.nan, *mean, np.nan])
+        is_after_gap = is_gap[:-2]
+        is_before_gap = is_gap[2:]
+        is_lonely = is_after_gap & is_before_gap & ~is_gap[1:-1]
         if is_lonely.any():
             lonely_points = [column[is_lonely] for column in points]
             error_bars(ax, *lonely_points, color, None)
@@ -138,7 +161,7 @@ def draw_folds(ax, curve, color, fold_kw):
 
 def _points(ax, curve, *columns):
     """Return mean scores and event frequencies of the bins with rows, and columns
-    beside them, with gaps.
+    beside them, (n_points,) each. NaN in all of them is a gap, where the line breaks.
     """
     statistics = curve.statistics
     has_rows = statistics.weight > 0

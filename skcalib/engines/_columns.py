@@ -128,7 +128,10 @@ class PredictionColumns:
             raise table_changed()
 
     def _check_events(self, sums):
-        """Refuse a `pos_label` that does not occur, and sums that are no floats."""
+        """Refuse a `pos_label` that does not occur, and weights whose sums overflow.
+
+        `sums` holds arrays of sums over groups of rows, by name.
+        """
         with np.errstate(over="ignore"):
             is_too_large = any(np.isinf(values.sum()) for values in sums.values())
         if is_too_large:
@@ -138,6 +141,7 @@ class PredictionColumns:
             )
         if self.event is None or len(sums["count"]) == 0:
             return
+        # Number of events of each group, or their weight where no number was asked for.
         events = sums["label"] if "label" in sums else sums["weighted_label"]
         if np.any(events > 0):
             return
@@ -238,7 +242,8 @@ class Segments:
     keys : list of str
         The columns.
     values : list of list
-        For each column its Python values in order, and None.
+        For each column its Python values in order, and None as the last one, which
+        stands for NULL.
     tables : list of narwhals LazyFrame
         For each column its values in the engine beside their numbers.
     """
@@ -266,16 +271,21 @@ class Segments:
 
         Other frames than that which the segments are of may have other values: their
         number is negative.
+
+        The numbers are those of `np.ravel_multi_index`: the place of the first key's
+        value times the number of values of the second, plus the place of the second
+        key's value, and so on.
         """
         if not self.keys:
             return frame
         segment = nw.lit(0)
         for key, values, table in zip(self.keys, self.values, self.tables, strict=True):
+            # The place of a row's value among those of the key: -1 for unknown ones.
             place = nw.lit(-1)
-            if len(values) > 1:
+            if len(values) > 1:  # others than NULL
                 frame = frame.join(table, on=key, how="left")
                 place = nw.col(f"{key}_number").fill_null(-1)
-            place_of_null = nw.lit(len(values) - 1)
+            place_of_null = nw.lit(len(values) - 1)  # None is the last of the values
             place = nw.when(nw.col(key).is_null()).then(place_of_null).otherwise(place)
             frame = frame.with_columns(place.alias(f"{key}_place"))
             place = nw.col(f"{key}_place")

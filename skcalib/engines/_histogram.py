@@ -112,6 +112,9 @@ class Cells(Bunch):
     """Sums over the rows of each cell, by segment and score. A cell whose least and
     greatest score agree is a score.
 
+    It is a dict of columns; a column is an attribute as well: ``cells.low`` is
+    ``cells["low"]``.
+
     Parameters
     ----------
     segment : ndarray of int, shape (n_cells,)
@@ -161,17 +164,22 @@ class Cells(Bunch):
         return joined
 
     def pooled(self, starts):
-        """Return the cells with those between two starts as one; what was a cell's
-        number has no meaning then.
+        """Return the cells with each run of them as one; what was a cell's number has
+        no meaning then.
+
+        `starts` (n_cells,) tells whether a run begins with a cell: the first always.
         """
         first = np.flatnonzero(starts)
-        last = np.append(first[1:], len(starts))[: len(first)] - 1  # no cells: none
+        # A run ends before the next one begins, the last at the end. Without cells
+        # there is no run, and so no end: hence the slice.
+        ends = np.append(first[1:], len(starts))[: len(first)]
+        last = ends - 1
         pooled = Cells(high=self.high[last])
         for name, values in self.items():
             if name in ("segment", "low", "number", "depth"):
                 pooled[name] = values[first]
             elif name != "high":
-                pooled[name] = np.add.reduceat(values, first)
+                pooled[name] = np.add.reduceat(values, first)  # sums of each run
         return pooled
 
 

@@ -265,13 +265,30 @@ def _counts(values, sample_weight):
 class _ClusterFit:
     """The numbers of one cluster: intervals, and what the pooling takes.
 
+    Parameters
+    ----------
+    scores : ndarray of shape (n_rows,)
+        Probabilities of the event.
+    labels : ndarray of bool, shape (n_rows,)
+        Whether it happened.
+    weight : ndarray of shape (n_rows,)
+        Weights, which count repeated rows.
+    level : float
+        Coverage of the intervals.
+
     Attributes
     ----------
+    n, n_events : float
+        Sum of the weights of all rows, and of those with an event.
+    log_odds : ndarray of shape (n_rows,)
+        Log-odds of the scores.
     intervals : dict
-        (estimate, low, high) by quantity.
+        (estimate, low, high) by quantity: "observed_expected", "intercept" and "slope".
     pooling : dict
-        (estimate, variance) by quantity, on the scale of the pooling; only those that
-        are defined.
+        (estimate, variance) by quantity, on the scale of the pooling (the ratio as its
+        logarithm); only those that are defined.
+    reason : str
+        Why an interval is NaN; empty where none is.
     """
 
     def __init__(self, scores, labels, weight, level):
@@ -284,36 +301,46 @@ class _ClusterFit:
         self.log_odds = log_odds(scores)
         self.intervals = {}
         self.pooling = {}
-        reasons = [self._observed_expected(level), self._intercept(), self._slope()]
+        self._set_observed_expected(level)
+        reasons = [self._set_intercept(), self._set_slope()]
         self.reason = "; ".join(reason for reason in reasons if reason)
 
-    def _observed_expected(self, level):
-        """Set the ratio, with limits by the exact test of a common shift."""
+    def _set_observed_expected(self, level):
+        """Set the interval of the ratio of observed to expected events, which is always
+        there, by the exact test of a common shift; and its logarithm with a variance
+        for the pooling, unless there are no events.
+        """
         expected = self.weight @ self.scores
         mean_score = expected / self.n
+        # limits of the bias, mean score less event frequency
         test = bias_test(self.scores, self.n_events, level, self.weight)
         low = (mean_score - test.high) / mean_score
         high = (mean_score - test.low) / mean_score
         ratio = self.n_events / expected
         self.intervals["observed_expected"] = (ratio, low, high)
         if self.n_events == 0:
-            return ""  # the limits are there; the logarithm is not
+            return  # no logarithm
+        # The variance of the number of events is the sum of q (1 - q), q the scores
+        # shifted in log-odds to the observed number. Where all rows are events, no
+        # finite shift does that: q is then the score itself.
         frequency = self.scores
         if self.n_events < self.n:
             frequency = expit(self.log_odds + self._shift())
+        # of the logarithm, by the delta method
         variance = self.weight @ (frequency * (1 - frequency)) / self.n_events**2
         self.pooling["observed_expected"] = (np.log(ratio), variance)
-        return ""
 
     def _shift(self):
-        """Return the intercept at slope 1: expected events equal observed ones."""
+        """Return what has to be added to the log-odds for as many expected events as
+        observed ones. There must be events and non-events.
+        """
 
         def excess(shift):
             return self.weight @ expit(self.log_odds + shift) - self.n_events
 
         return brentq(excess, -_LARGEST_INTERCEPT, _LARGEST_INTERCEPT, xtol=1e-12)
 
-    def _intercept(self):
+    def _set_intercept(self):
         """Set calibration in the large, the shift of the log-odds that gives the
         observed number of events; return why there is none, or "".
         """
@@ -326,7 +353,7 @@ class _ClusterFit:
         self._set("intercept", shift, variance)
         return ""
 
-    def _slope(self):
+    def _set_slope(self):
         """Set the slope of a logistic regression on the log-odds; return why there is
         none, or "".
         """
@@ -348,6 +375,7 @@ class _ClusterFit:
         return ""
 
     def _set(self, quantity, estimate, variance):
+        """Set the normal interval of a quantity, and what the pooling takes of it."""
         width = self.z * np.sqrt(variance)
         self.intervals[quantity] = (estimate, estimate - width, estimate + width)
         self.pooling[quantity] = (estimate, variance)

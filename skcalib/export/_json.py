@@ -247,7 +247,9 @@ def _segments(written, schema):
             )
         segment = item["segment"]
         is_plain = segment is None or isinstance(segment, str | bool | int | float)
-        if not is_plain or segment in maps or "segments" in item["map"]:
+        # A map that holds segments itself is refused here too: segments have no parts.
+        holds_segments = "segments" in item["map"]
+        if not is_plain or segment in maps or holds_segments:
             raise ValueError(
                 f"The document is not valid. segments[{number}] must name a segment of"
                 f" its own, found {segment!r:.60}."

@@ -166,9 +166,9 @@ def _item(item, kind, where):
     """Return one item of an array, of the right kind."""
     if kind == "number" and isinstance(item, str) and item in _INFINITIES:
         return _INFINITIES[item]
-    fits = isinstance(item, _KINDS[kind]) and isinstance(item, bool) == (
-        kind == "boolean"
-    )
+    fits = isinstance(item, _KINDS[kind])
+    if kind != "boolean" and isinstance(item, bool):
+        fits = False  # in Python a bool is an int, in JSON true is no number
     if not fits or (kind == "number" and not math.isfinite(item)):
         raise Defect(where, f"must be a {kind}, found {item!r:.60}")
     return item

@@ -179,7 +179,7 @@ def _graph_of_map(
     give NaN.
     """
     graph = Graph(opset, scores, calibrated, as_map, group)
-    valid, graph.scores, graph.closed = _front(graph, as_map, *_ROUNDING[dtype])
+    valid, graph.scores, graph.is_impossible = _front(graph, as_map, *_ROUNDING[dtype])
     output = graph.write(as_map.output)
     if otherwise_nan:
         is_known = graph.add(
@@ -377,34 +377,41 @@ class Graph(NodeWriter):
         )
 
     def _write_Softmax(self, node):
-        """Write the softmax of the possible classes."""
-        values = self.write(node.of)
+        """Write the softmax; of the possible classes alone where the node says so.
+
+        The operator Softmax sums over all classes: the logits of impossible ones are
+        put so low that their exponential is 0. Clipping then raises them above 0, so
+        that they are set to 0 at the end.
+        """
+        logits = self.write(node.of)
         if node.possible:
-            values = self._far_below(values)
-        probabilities = self._clipped(self.add("Softmax", values, axis=1), node.clip)
-        return self._rescaled(probabilities) if node.possible else probabilities
+            logits = self._impossible_far_below(logits)
+        probabilities = self._clipped(self.add("Softmax", logits, axis=1), node.clip)
+        if node.possible:
+            return self._rescaled(probabilities)
+        return probabilities
 
     def _write_Possible(self, node):
-        return self._open(self.write(node.of))
+        return self._zero_if_impossible(self.write(node.of))
 
-    def _open(self, values):
-        """Return values with 0 for impossible classes."""
-        return self.add("Where", self.closed, 0.0, values)
+    def _zero_if_impossible(self, values):
+        """Return values (n, K) with 0 for classes that are impossible in their rows."""
+        return self.add("Where", self.is_impossible, 0.0, values)
 
-    def _far_below(self, values):
-        """Return values of which those of impossible classes have no share in a
-        softmax.
+    def _impossible_far_below(self, values):
+        """Return logits of which those of impossible classes are 1,400 below the row's
+        largest of the others: they have no share in a softmax.
         """
-        others = self.add("Where", self.closed, _LOWEST, values)
-        largest = self.row_extreme("ReduceMax", others)
+        possible = self.add("Where", self.is_impossible, _LOWEST, values)
+        largest = self.row_extreme("ReduceMax", possible)
         lowest = self.add("Sub", largest, 2 * LARGEST_GAP)
-        return self.add("Where", self.closed, lowest, values)
+        return self.add("Where", self.is_impossible, lowest, values)
 
     def _rescaled(self, probabilities):
         """Return probabilities with 0 for impossible classes, the rest of each row in
         proportion.
         """
-        return _without_impossible(self, probabilities, self.closed)
+        return _without_impossible(self, probabilities, self.is_impossible)
 
     def _clipped(self, probability, clip):
         return self.inside(probability) if clip else probability
@@ -412,18 +419,18 @@ class Graph(NodeWriter):
     def _write_LogNormalized(self, node):
         if not node.possible:
             return self.add("LogSoftmax", self.write(node.of), axis=1)
-        values = self._far_below(self.write(node.of))
-        return self._open(self.add("LogSoftmax", values, axis=1))
+        values = self._impossible_far_below(self.write(node.of))
+        return self._zero_if_impossible(self.add("LogSoftmax", values, axis=1))
 
     def _write_Centred(self, node):
         """Write the values less their mean over the possible classes."""
         x = self.write(node.of)
         n_values = float(node.width)
         if node.possible:
-            x = self._open(x)
-            n_values = self.row_sum(self.add("Where", self.closed, 0.0, 1.0))
+            x = self._zero_if_impossible(x)
+            n_values = self.row_sum(self.add("Where", self.is_impossible, 0.0, 1.0))
         centred = self.add("Sub", x, self.add("Div", self.row_sum(x), n_values))
-        return self._open(centred) if node.possible else centred
+        return self._zero_if_impossible(centred) if node.possible else centred
 
     def _write_Pieces(self, node):
         """Write a piecewise polynomial by Horner's rule, up to the highest power that
@@ -501,7 +508,7 @@ class Graph(NodeWriter):
             )
             possible = node.cases[0].possible
             if possible:
-                scaled = self._far_below(scaled)
+                scaled = self._impossible_far_below(scaled)
             chosen = self._clipped(
                 self.add("Softmax", scaled, axis=1), node.cases[0].clip
             )
@@ -570,10 +577,10 @@ def _front(graph, as_map, refused, untouched):
         size = graph.add("Abs", graph.add("Where", is_infinite, top, raw))
         valid = graph.all_of(graph.add("LessOrEqual", size, MAX_MAGNITUDE))
         lowest = graph.add("Sub", top, LARGEST_GAP)
-        closed = graph.add("Less", raw, lowest)
+        is_impossible = graph.add("Less", raw, lowest)
         # What is lower says nothing more, and could overflow.
         below = graph.add("Sub", top, 2 * LARGEST_GAP)
-        return valid, graph.add("Where", closed, below, raw), closed
+        return valid, graph.add("Where", is_impossible, below, raw), is_impossible
     # As one condition, which NaN fails: |s - 1/2| <= 1/2 and rounding.
     distance = graph.add("Abs", graph.add("Sub", raw, 0.5))
     valid = graph.all_of(graph.add("LessOrEqual", distance, 0.5 + refused))
@@ -587,12 +594,12 @@ def _front(graph, as_map, refused, untouched):
     return valid, graph.add("Div", scores, divisor), None
 
 
-def _without_impossible(graph, output, closed):
+def _without_impossible(graph, output, is_impossible):
     """Return probabilities with 0 for impossible classes, the rest in proportion, as
     `predict_proba` makes them.
     """
-    left = graph.add("Where", closed, 0.0, output)
-    equal = graph.add("Where", closed, 0.0, 1.0)
+    left = graph.add("Where", is_impossible, 0.0, output)
+    equal = graph.add("Where", is_impossible, 0.0, 1.0)
     spread = graph.add("Div", equal, graph.row_sum(equal))
     return graph.shares(left, graph.row_sum(left), spread)
 

@@ -23,9 +23,10 @@ from skcalib.maps import linear_form
 _LONGEST_REST = 1000
 # expit of this is 1 - 2^-52: beyond it probabilities are clipped.
 _CLIPPED_LOG_ODDS = float(np.log1p(-PROBABILITY_CLIP) - np.log(PROBABILITY_CLIP))
-# of two logits: the smaller one's class then has a probability below 2^-52
+# of two logits: exp(-60) is far below 2^-52, so that of clipped probabilities neither
+# the one of the smaller logit nor that of the larger would change any more
 _SURE_DIFFERENCE = 60.0
-_NO_OVERFLOW = 700.0
+_NO_OVERFLOW = 700.0  # EXP of it is still a number of double precision
 
 
 class SqlWriter(NodeWriter):
@@ -135,52 +136,71 @@ class SqlWriter(NodeWriter):
         sums = self._sums_of_odds(node.of, _NO_OVERFLOW, node.possible)
         texts = [f"(-LN({total}))" for total in sums]
         if node.possible:
-            return self._open(texts)
+            return self._zero_if_impossible(texts)
         return texts
 
     def _write_Softmax(self, node):
         """Write the softmax: by its definition where EXP cannot overflow, else as 1 /
         sum of exp(x_j - x_k).
+
+        With `node.clip` probabilities are kept in [2^-52, 1 - 2^-52]; with
+        `node.possible` classes that are impossible in a row have no part in its sum,
+        and get 0.
         """
         form = _LinearForm(node.of)
         texts = self._shares_of_exponentials(form, node.possible)
         if texts is None:
-            limit = _SURE_DIFFERENCE if node.clip else _NO_OVERFLOW
+            # Differences x_j - x_k are kept in [-limit, limit] before EXP. Where
+            # probabilities are clipped a smaller limit does the same: beyond it they
+            # are clipped anyway.
+            limit = _NO_OVERFLOW
+            if node.clip:
+                limit = _SURE_DIFFERENCE
             sums = self._sums_of_odds(node.of, limit, node.possible)
             texts = [f"(1e0/({total}))" for total in sums]
         if node.clip:
             low = PROBABILITY_CLIP
             texts = [clamped(text, low, 1 - low) for text in texts]
         if node.possible:
-            return self._open(texts)
+            # after clipping, which has raised them above 0
+            return self._zero_if_impossible(texts)
         return texts
 
     def _write_Possible(self, node):
-        return self._open(self.write(node.of))
+        return self._zero_if_impossible(self.write(node.of))
 
     @cached_property
-    def _closed(self):
-        """The conditions under which a class is impossible."""
+    def _impossible_conditions(self):
+        """For each class the condition under which it is impossible in a row: its logit
+        is more than 700 below the largest.
+        """
         largest = f"GREATEST({','.join(self.given)})-{number(LARGEST_GAP)}"
         return [f"{text}<{largest}" for text in self.given]
 
     @cached_property
     def _factors(self):
-        """1 for classes that are possible, 0 for others."""
-        return [f"({case([(closed, '0e0')], '1e0')})" for closed in self._closed]
+        """For each class the text that is 1 in rows where it is possible, else 0."""
+        return [
+            f"({case([(condition, '0e0')], '1e0')})"
+            for condition in self._impossible_conditions
+        ]
 
-    def _open(self, texts):
-        """Return values with 0 for impossible classes."""
-        pairs = zip(self._closed, texts, strict=True)
-        return [f"({case([(closed, '0e0')], text)})" for closed, text in pairs]
+    def _zero_if_impossible(self, texts):
+        """Return the texts of all classes, in rows where a class is impossible with 0
+        in place of its value.
+        """
+        pairs = zip(self._impossible_conditions, texts, strict=True)
+        return [f"({case([(condition, '0e0')], text)})" for condition, text in pairs]
 
     def _write_Centred(self, node):
         """Write the values less their mean over the possible classes."""
         if not node.possible:
             return self._write_Scaled(node)
         texts = self.write(node.of)
-        mean = f"({'+'.join(self._open(texts))})/({'+'.join(self._factors)})"
-        return self._open([f"{text}-{mean}" for text in texts])
+        mean = (
+            f"({'+'.join(self._zero_if_impossible(texts))})/({'+'.join(self._factors)})"
+        )
+        return self._zero_if_impossible([f"{text}-{mean}" for text in texts])
 
     def _probability(self, node):
         """Return the probability whose log-odds a node is, None for other nodes."""
@@ -193,13 +213,29 @@ class SqlWriter(NodeWriter):
         return None
 
     def _times_factors(self, texts):
-        """Return the texts times the factor of each class: 0 for impossible ones."""
+        """Return the texts of all classes, each times 1 where the class is possible and
+        0 where not. Shorter than a CASE about a long text.
+        """
         factors = self._factors
         return [f"{factor}*{text}" for factor, text in zip(factors, texts, strict=True)]
 
     def _shares_of_exponentials(self, form, possible):
-        """Return the softmax of a form of logarithms by its definition, None where EXP
-        could overflow.
+        """Return the softmax of a linear form of logarithms by its definition, None
+        where EXP could overflow.
+
+        Parameters
+        ----------
+        form : _LinearForm
+            The logits: one of `form.rows` for each class, its weights and its constant,
+            over the values of the node `form.base`. Other nodes than `Log` have no
+            known range.
+        possible : bool
+            Whether impossible classes have no part in the sum.
+
+        Returns
+        -------
+        texts : list of str or None
+            The probability of each class.
         """
         if not isinstance(form.base, nodes.Log):
             return None
@@ -216,7 +252,7 @@ class SqlWriter(NodeWriter):
         for weights, constant in form.rows:
             exponent = linear(weights, self.write(form.base), constant)
             texts.append(f"EXP({exponent})")
-        if possible:
+        if possible:  # the exponentials of impossible classes are 0 in the sum
             texts = self._times_factors(texts)
         total = "+".join(texts)
         return [f"({text}/({total}))" for text in texts]
@@ -225,7 +261,7 @@ class SqlWriter(NodeWriter):
         """Write each value's share of their sum."""
         texts = self.write(node.of)
         if node.possible:
-            texts = self._open(texts)
+            texts = self._zero_if_impossible(texts)
         total = "+".join(texts)
         if not node.possible and _is_positive(node.of):
             return [f"({text}/({total}))" for text in texts]
@@ -282,7 +318,7 @@ class SqlWriter(NodeWriter):
         """
         n_possible = "+".join(self._factors)
         confidence = f"({case([(f'{n_possible}<2e0', '1e0')], confidence)})"
-        scores = self._open(scores)
+        scores = self._zero_if_impossible(scores)
         written = []
         for k, score in enumerate(scores):
             values = []
@@ -390,8 +426,16 @@ class _LinearForm:
     """``matrix @ values of base + constants``, for a base that is no linear form
     itself.
 
-    `shift` tells what stays the same where one number is added to all values of the
-    base: "values", "differences" (of the form's values) or None for neither.
+    Attributes
+    ----------
+    base : Node
+        The node whose values are combined.
+    rows : list of (ndarray, float)
+        For each value of the form its weights, one for each value of the base, and its
+        constant.
+    shift : {"values", "differences"} or None
+        What stays the same where one number is added to all values of the base: the
+        form's values, the differences between them, or neither.
     """
 
     def __init__(self, node):

@@ -164,14 +164,14 @@ class CalibrationCertificate:
     def _promise(self):
         """Return the guarantee as a sentence."""
         percent = level_words(self.confidence_level)
-        subject, unit, frequency = _PROMISES[self.kind]
+        subject, of_what, where = _PROMISES[self.kind]  # phrases of the sentence
         several = ""
         if self.n_problems > 1:
             several = f", for all {self.n_problems} classes together"
         return (
-            f"With {percent} confidence (right for at least {percent} of {unit}),"
+            f"With {percent} confidence (right for at least {percent} of {of_what}),"
             f" {subject} differs by at most {self._tolerance()} from the event"
-            f" frequency {frequency}{several}."
+            f" frequency {where}{several}."
         )
 
 
@@ -431,6 +431,8 @@ _EDGES = {
         " of bins fixed beforehand."
     ),
 }
+# By kind, phrases of the sentence: what differs from an event frequency, of what the
+# confidence is a share, and among which rows the frequency is meant.
 _PROMISES = {
     "conditional": (
         "every predicted probability",

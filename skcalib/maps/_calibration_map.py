@@ -63,7 +63,9 @@ class CalibrationMap:
 
     @property
     def _leaves_impossible_out(self):
-        """Whether logits may say that a class is impossible."""
+        """Whether logits may say that a class is impossible in a row, so that `output`
+        gives it 0 there.
+        """
         return self.unmasked is not None and self.output is not self.unmasked
 
     @property
@@ -120,10 +122,16 @@ def calibration_map(
             " columns of scores."
         )
     scores = nodes.Scores(n_columns)
+    # the probabilities of a row in which every class is possible
     unmasked = map_of(recalibrator, scores)
     output = unmasked
-    is_masked = not getattr(recalibrator, "_has_wide_logits_", False)
-    if recalibrator.input == "logit" and scores.width > 1 and is_masked:
+    # A logit that is -inf, or more than 700 below the row's largest, masks its class:
+    # it is impossible in the row. The same tree is then made to give 0 for such classes
+    # and to leave them out of sums over the classes. Log-odds (one column) mask
+    # nothing. Neither do wide logits: the fit has seen labels of classes as far below
+    # others (`BaseRecalibrator._has_wide_logits`).
+    has_wide_logits = getattr(recalibrator, "_has_wide_logits_", False)
+    if recalibrator.input == "logit" and scores.width > 1 and not has_wide_logits:
         output = _among_possible(unmasked, scores)
     return CalibrationMap(
         scores, output, recalibrator.input, recalibrator.classes_, unmasked
@@ -217,10 +225,19 @@ def has_map(kind: type) -> bool:
 
 
 def _among_possible(node, scores):
-    """Return the tree that leaves impossible classes out, for logits of the classes."""
+    """Return the tree that gives 0 for impossible classes and leaves them out of what
+    compares all classes.
+
+    Parameters
+    ----------
+    node : Node
+        The probabilities: that of the second class for two, else all K.
+    scores : Scores
+        The logits of the classes, at least two columns.
+    """
     if scores.width == 2:
         return _certain_of_two(node, scores)
-    return _without_rest(_rebuilt(node, scores.width, {}))
+    return _zero_for_impossible(_rebuilt(node, scores.width, {}))
 
 
 def _rebuilt(node, n_classes, rebuilt):
@@ -248,12 +265,15 @@ def _rebuilt(node, n_classes, rebuilt):
     return copy
 
 
-def _without_rest(node):
-    """Return a node of probabilities that gives 0 for impossible classes."""
-    if getattr(node, "possible", False):
+def _zero_for_impossible(node):
+    """Return a node of the probabilities of all classes that gives 0 for impossible
+    ones: itself where it does so by its own option `possible`.
+    """
+    gives_zero = getattr(node, "possible", False)
+    if gives_zero:
         return node
     if isinstance(node, nodes.Choice):
-        return replace(node, cases=tuple(map(_without_rest, node.cases)))
+        return replace(node, cases=tuple(map(_zero_for_impossible, node.cases)))
     return nodes.Possible(node)
 
 

@@ -662,7 +662,10 @@ class _OfClasses(_NodeOf):
 
     possible: bool = False
 
-    def _closed(self, rows):
+    def _impossible_in(self, rows):
+        """Return which classes are left out in rows (n, K); None without any, and where
+        `possible` is not set.
+        """
         return rows.closed if self.possible else None
 
 
@@ -690,11 +693,11 @@ class Centred(_OfClasses):
 
     def __call__(self, rows):
         values = rows(self.of)
-        closed = self._closed(rows)
-        if closed is None:
+        is_impossible = self._impossible_in(rows)
+        if is_impossible is None:
             return values - values.mean(axis=1, keepdims=True)
-        mean = values.mean(axis=1, keepdims=True, where=~closed)
-        return np.where(closed, 0, values - mean)
+        mean = values.mean(axis=1, keepdims=True, where=~is_impossible)
+        return np.where(is_impossible, 0, values - mean)
 
 
 @dataclass(frozen=True, eq=False)
@@ -723,11 +726,13 @@ class LogNormalized(_OfClasses):
 
     def __call__(self, rows):
         values = rows(self.of)
-        closed = self._closed(rows)
-        if closed is None:
+        is_impossible = self._impossible_in(rows)
+        if is_impossible is None:
             return log_softmax(values, axis=1)
         return np.where(
-            closed, 0, log_softmax(np.where(closed, -np.inf, values), axis=1)
+            is_impossible,
+            0,
+            log_softmax(np.where(is_impossible, -np.inf, values), axis=1),
         )
 
 
@@ -761,13 +766,13 @@ class Softmax(_NodeOf):
 
     def __call__(self, rows):
         values = rows(self.of)
-        closed = rows.closed if self.possible else None
-        if closed is not None:
-            values = np.where(closed, -np.inf, values)
+        is_impossible = rows.closed if self.possible else None
+        if is_impossible is not None:
+            values = np.where(is_impossible, -np.inf, values)
         p = softmax_of(values, axis=1)
         if self.clip:
             p = clip_probability(p)
-        return without_impossible(p, closed)
+        return without_impossible(p, is_impossible)
 
 
 @dataclass(frozen=True, eq=False)
@@ -794,8 +799,8 @@ class Normalized(_OfClasses):
 
     def __call__(self, rows):
         values = rows(self.of)
-        closed = self._closed(rows)
-        return without_impossible(row_shares(values, self.width), closed)
+        is_impossible = self._impossible_in(rows)
+        return without_impossible(row_shares(values, self.width), is_impossible)
 
 
 class RowMax(_OneValueOf):

@@ -123,11 +123,16 @@ def reliability_curve(
     data = check_rows_or_bins(
         y_true, y_proba, binning=binning, multiclass=multiclass, **rows
     )
+    # Importance weights are scaled by one factor: their sum is the number of equal rows
+    # that they are worth. Frequency weights count rows as they are.
     data = counted_rows(data, weight_type, warns=False)
     tasks = binary_tasks(data, multiclass, pooled=True)
     curves = [task.statistics(strategy) for task in tasks]
     for curve in curves:
-        # for its intervals: weights of importance are worth rows bin by bin
+        # `curve.interval()` asks for the meaning of the weights: of importance weights
+        # it computes in each bin how many rows they are worth there, which the one
+        # factor above does not tell. `BinStatistics` is frozen, and its constructor
+        # takes sums alone: hence this way to set it.
         object.__setattr__(curve, "_weight_type", weight_type)
     if resolve_multiclass(multiclass, data, pooled=True) == "marginal":
         return curves

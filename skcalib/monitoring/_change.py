@@ -532,8 +532,22 @@ class _Lines(NamedTuple):
 
     Without a line a cell that spans a gap between two groups of scores would compare
     the low scores of one sample with the high ones of the other. With it only what the
-    samples differ by at equal scores counts, and `weight` is what they tell about that:
-    n0 n1 / (n0 + n1), less the part that the scores explain.
+    samples differ by at equal scores counts.
+
+    Attributes
+    ----------
+    mean, slope, centre : ndarray of shape (n_cells,)
+        The line is ``mean + slope * (s - centre)``, `mean` and `centre` the means of r
+        and s over both samples. The slope is 0 where a cell has one score.
+    weight : ndarray of shape (n_cells,)
+        What a cell tells about the difference of the samples at equal scores, in rows:
+        n0 n1 / (n0 + n1), less the part that the scores explain.
+    excess : ndarray of shape (n_cells,)
+        Sum of the second sample's residuals about the line: `weight` times the mean
+        difference of the samples at equal scores.
+    tilt : ndarray of shape (n_cells,)
+        Slope of the regression of "belongs to the second sample" on the score: 0 where
+        the scores of both samples have the same mean.
     """
 
     mean: np.ndarray
@@ -568,7 +582,20 @@ class _Lines(NamedTuple):
 
 
 def _draws_of_rows(before, after, weight_type, n_resamples, rng):
-    """Return the `_Excess` of cells of neighbouring scores."""
+    """Return the `_Excess` of two samples of rows, in cells of neighbouring scores.
+
+    Parameters
+    ----------
+    before, after : Sample
+        The samples; `task` holds scores, labels and weights, `cluster` the clusters or
+        None.
+    weight_type : {"frequency", "importance"}
+        Meaning of the weights.
+    n_resamples : int
+        Number of draws.
+    rng : numpy Generator
+        Draws them.
+    """
     tasks = (before.task, after.task)
     scores = np.concatenate([task.scores.astype(np.float64) for task in tasks])
     labels = np.concatenate([task.labels for task in tasks])
@@ -600,10 +627,14 @@ def _draws_of_rows(before, after, weight_type, n_resamples, rng):
     )
     offset = scores - lines.centre[cells]
     residual = residual - lines.mean[cells] - lines.slope[cells] * offset
-    size = n.sum(axis=0)
-    share = n.prod(axis=0) / size
+    size = n.sum(axis=0)  # (n_cells,), as all that follows by cell
+    # What a cell would tell about the samples' difference if it had no line: the
+    # variance of the excess is then this times that of a residual.
+    weight_without_line = n.prod(axis=0) / size
 
-    # 3. The excess is the sum of w times this coefficient times the residual.
+    # 3. The excess of a cell is the sum of w times this coefficient times the residual.
+    # The coefficient is what mean and score do not explain of "is of the second
+    # sample" (0 or 1). The sum of w times its square is `lines.weight`.
     coefficient = sample - (n[1] / size)[cells] - lines.tilt[cells] * offset
     coefficient[lines.weight[cells] == 0] = 0
     if before.cluster is not None:
@@ -611,36 +642,56 @@ def _draws_of_rows(before, after, weight_type, n_resamples, rng):
         cluster = np.unique(clusters, return_inverse=True)[1]
         fitted = np.clip(scores + lines.slope[cells] * offset, 0, 1)
         rows = RowsInCells(place[:, None], fitted[:, None], labels[:, None], weight)
-        drawn = _dependent_draws(rows, n, share, lines.mean, cluster, n_resamples, rng)
-        drawn *= np.sqrt(np.divide(lines.weight, share, where=share > 0, out=0 * share))
-        scale = weight.sum() / max(lines.weight.sum(), _NO_SPREAD)
+        drawn = _dependent_draws(
+            rows, n, weight_without_line, lines.mean, cluster, n_resamples, rng
+        )
+        # These draws know no line: their variance is in proportion to the weight
+        # without one, and becomes that of the excess about the line.
+        drawn *= np.sqrt(
+            np.divide(
+                lines.weight,
+                weight_without_line,
+                out=np.zeros(n_cells),
+                where=weight_without_line > 0,
+            )
+        )
+        # The mean difference is the sum of all excesses over that of `lines.weight`. As
+        # a weighted mean over the rows, which is what an influence is of, each has this
+        # part in it.
+        rows_per_weight = weight.sum() / max(lines.weight.sum(), _NO_SPREAD)
         influence = Influence(
-            coefficient * residual * scale, weight, is_importance, cluster
+            coefficient * residual * rows_per_weight, weight, is_importance, cluster
         )
         return _Excess(lines.excess, lines.weight, None, drawn, influence)
 
-    # 4. Its variance, drawn without replacement about a line: a mean and a slope are
-    # fitted.
+    # 4. The variance of the excess: that of a residual times the sum of w times the
+    # squared coefficient; of importance weights, where a row was seen once whatever its
+    # weight, of w^2.
     row_squares = weight
     squares = size
     if is_importance:
         row_squares = weight**2
         squares = total(row_squares).sum(axis=0)
-    spread = total(weight * residual**2).sum(axis=0)
+    spread = total(weight * residual**2).sum(axis=0)  # sum of squared residuals
+    # They were made smaller by the fit of a mean, and of a slope where there is one.
     n_fitted = 1 + (lines.slope != 0)
-    left = np.maximum(size - n_fitted * squares / size, _NO_SPREAD)
-    variance = spread / left * total(row_squares * coefficient**2).sum(axis=0)
+    degrees = np.maximum(size - n_fitted * squares / size, _NO_SPREAD)
+    variance = spread / degrees * total(row_squares * coefficient**2).sum(axis=0)
     if is_importance or (weight % 1).any() or size.max() > _MOST_ROWS_DRAWN:
         drawn = rng.normal(0.0, np.sqrt(variance), (n_resamples, n_cells))
     else:
         events = total(weight * labels).sum(axis=0)
         covariance = total(weight * labels * residual).sum(axis=0)
         drawn = _hypergeometric_draws(n, events, covariance, spread, n_resamples, rng)
-        # Then the sum gets the variance that it has about a line.
-        without_line = share / np.maximum(size - 1, _NO_SPREAD) * spread
+        # Rows drawn without replacement from a cell, whatever their scores, give the
+        # excess this variance. It becomes that about a line.
+        variance_drawn = weight_without_line / np.maximum(size - 1, _NO_SPREAD) * spread
         drawn *= np.sqrt(
             np.divide(
-                variance, without_line, out=np.zeros(n_cells), where=without_line > 0
+                variance,
+                variance_drawn,
+                out=np.zeros(n_cells),
+                where=variance_drawn > 0,
             )
         )
     return _Excess(lines.excess, lines.weight, variance, drawn)
@@ -650,21 +701,28 @@ def _hypergeometric_draws(n, events, covariance, spread, n_resamples, rng):
     """Return drawn excesses (n_resamples, n_cells) of the second data set, whose rows
     in each cell are drawn from those of both.
 
-    The number of its events is hypergeometric, the rest of the residuals normal.
+    Within a cell the residuals are regressed on the labels (0 or 1). The part that the
+    labels explain follows from the number of the second sample's events, which is
+    hypergeometric; the sum of the rest is drawn as normal.
 
     Parameters
     ----------
     n : ndarray of shape (2, n_cells)
         Numbers of rows of both samples.
     events, covariance, spread : ndarray of shape (n_cells,)
-        Sums over both samples: of the labels, of label times residual, and of the
-        squared residual.
+        Sums over both samples: of the labels, of label times residual (the residuals of
+        a cell sum to 0), and of the squared residual.
+    n_resamples : int
+        Number of draws.
+    rng : numpy Generator
+        Draws them.
     """
     size = n.sum(axis=0)
-    share = n.prod(axis=0) / size
-    of_labels = events * (size - events) / size
+    # Sum of squares of the labels about their mean, and the regression's slope: how
+    # much the residual of an event is larger than that of a non-event.
+    label_squares = events * (size - events) / size
     slope = np.divide(
-        covariance, of_labels, out=np.zeros(len(size)), where=of_labels > 0
+        covariance, label_squares, out=np.zeros(len(size)), where=label_squares > 0
     )
     shape = (n_resamples, len(size))
     n_events = rng.hypergeometric(
@@ -673,16 +731,39 @@ def _hypergeometric_draws(n, events, covariance, spread, n_resamples, rng):
         n[1].astype(np.int64),
         shape,
     )
+    # The explained part: the second sample's events beyond their expected number.
     drawn = slope * (n_events - n[1] * events / size)
-    rest = np.maximum(spread - slope * covariance, 0)
+    # The rest: the regression's residual sum of squares, and from it the variance of a
+    # sum of n[1] rows that are drawn without replacement from the cell.
+    unexplained = np.maximum(spread - slope * covariance, 0)
     one_less = np.maximum(size - 1, _NO_SPREAD)
-    drawn += rng.normal(0.0, np.sqrt(share / one_less * rest), shape)
+    variance = n.prod(axis=0) / size / one_less * unexplained
+    drawn += rng.normal(0.0, np.sqrt(variance), shape)
     return drawn
 
 
 def _dependent_draws(rows, n, share, mean, cluster, n_resamples, rng):
-    """Draw labels of both samples from the event frequencies of both, dependent within
-    clusters.
+    """Return excesses (n_resamples, n_cells) of labels of both samples that are drawn
+    from the event frequencies of both, dependent within clusters.
+
+    Parameters
+    ----------
+    rows : RowsInCells
+        Scores (on the line of their cell), labels and weights. Cell c of the first
+        sample has the number c, that of the second n_cells + c.
+    n : ndarray of shape (2, n_cells)
+        Numbers of rows of both samples.
+    share : ndarray of shape (n_cells,)
+        n0 n1 / (n0 + n1): the excess is this times the difference of the event
+        frequencies.
+    mean : ndarray of shape (n_cells,)
+        Mean residual of both samples: event frequency less mean score.
+    cluster : ndarray of int, shape (n,)
+        Code of each row's cluster.
+    n_resamples : int
+        Number of draws.
+    rng : numpy Generator
+        Seeds the draws.
     """
     deviation = np.tile(mean, 2)
     legacy = np.random.RandomState(rng.integers(2**32))

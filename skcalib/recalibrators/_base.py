@@ -28,8 +28,8 @@ from skcalib._rows.blocks import row_blocks, taken
 from skcalib._rows.links import (
     LARGEST_GAP,
     clip_probability,
-    filled,
     impossible,
+    impossible_at_clip,
     log_odds_against_rest,
     log_probability,
     rounded,
@@ -139,21 +139,21 @@ class BaseRecalibrator(ProbabilityTransformer):
         """
         self._validate_params()
         vars(self).pop("_has_wide_logits_", None)  # of an earlier fit
-        scores, closed = self._possible_scores(X, reset=True)
+        scores, is_impossible = self._possible_scores(X, reset=True)
         codes = self._encoded(y, scores)
-        if closed is not None and _are_no_masks(
-            check_scores(X, name="X", input=self.input), closed, codes
+        if is_impossible is not None and _are_no_masks(
+            check_scores(X, name="X", input=self.input), is_impossible, codes
         ):
             self._has_wide_logits_ = True
-            scores, closed = self._possible_scores(X, reset=True)
-        refuse_impossible_labels(closed, codes)
+            scores, is_impossible = self._possible_scores(X, reset=True)
+        refuse_impossible_labels(is_impossible, codes)
         if scores.shape[1] == 1 and self.classes is None:
             hint = "give both columns, sorted."
             hint_at_alphabet(scores[:, 0], codes, self.classes_, hint)
         weight = check_sample_weight(sample_weight, len(scores))
-        if closed is not None:
+        if is_impossible is not None:
             # A row with one possible class is certain, and shows nothing.
-            open_rows = np.count_nonzero(~closed, axis=1) > 1
+            open_rows = np.count_nonzero(~is_impossible, axis=1) > 1
             if weight is None:
                 weight = np.ones(len(scores))
             if (weight * open_rows).any():
@@ -188,9 +188,13 @@ class BaseRecalibrator(ProbabilityTransformer):
             passed to `fit`.
         """
         check_fitted(self)
-        scores, closed = self._possible_scores(X)
+        scores, is_impossible = self._possible_scores(X)
         probabilities = self._predict_encoded(scores)
-        return self._restricted(probabilities, closed if scores.shape[1] == 2 else None)
+        # `_predict_encoded` knows an impossible class of K > 2 by its -inf. One of two
+        # has a finite logit there: see `_possible_scores`.
+        if scores.shape[1] > 2:
+            is_impossible = None
+        return self._restricted(probabilities, is_impossible)
 
     def _fit_encoded(self, scores, codes, sample_weight, floor=None):
         """Fit to validated rows, above a floor that is known or learned."""
@@ -201,40 +205,49 @@ class BaseRecalibrator(ProbabilityTransformer):
         )
         if not both_have_rows:
             self._check_classes_present(codes)
-        inside = self._fit_inside(scores, codes, sample_weight, floor)
+        inside = self._fit_bounded(scores, codes, sample_weight, floor)
         self._fit_scores(inside, codes, sample_weight)
         return self
 
     def _predict_encoded(self, scores):
         """Return the probabilities of validated scores."""
-        probabilities = self._predict_scores(self._inside(scores))
-        return self._restricted(probabilities, self._closed(scores))
+        probabilities = self._predict_scores(self._bounded(scores))
+        return self._restricted(probabilities, self._impossible_classes(scores))
 
-    def _closed(self, scores):
-        """Return which classes of more than two are impossible, as -inf says: None if
-        none is.
+    def _impossible_classes(self, scores):
+        """Return which classes of more than two are impossible in their rows, as a
+        logit of -inf says: booleans (n, K), None if none is.
         """
         if self.input != "logit" or scores.shape[1] <= 2 or scores.min() > -np.inf:
             return None
         return np.isneginf(scores)
 
-    def _restricted(self, probabilities, closed):
-        """Return probabilities with 0 for impossible classes."""
-        rescale = getattr(self, "normalize", True) or probabilities.shape[1] == 2
-        return without_impossible(probabilities, closed, rescale=rescale)
+    def _restricted(self, probabilities, is_impossible):
+        """Return probabilities (n, K) with 0 where `is_impossible` (n, K) is true; None
+        changes nothing.
 
-    def _fit_inside(self, scores, codes, sample_weight, floor):
-        """Return the scores that the method is fitted to: as they are, unless it keeps
-        them away from 0 and 1.
+        The rest of a row is made larger to sum to 1, unless the method does not
+        normalise.
+        """
+        rescale = getattr(self, "normalize", True) or probabilities.shape[1] == 2
+        return without_impossible(probabilities, is_impossible, rescale=rescale)
+
+    def _fit_bounded(self, scores, codes, sample_weight, floor):
+        """Return the scores that the method is fitted to, of the same shape.
+
+        Here they are as given. Methods with a `clip` keep probabilities away from 0 and
+        1, by a floor or a clipping constant that is set here (`ClippedRecalibrator`).
         """
         return scores
 
-    def _inside(self, scores):
-        """Return the same for a prediction."""
+    def _bounded(self, scores):
+        """Return scores to predict from, kept away from 0 and 1 as in the fit: see
+        `_fit_bounded`.
+        """
         return scores
 
-    def _inside_node(self, scores):
-        """Return the same as a node of the calibration map."""
+    def _bounded_node(self, scores):
+        """Return what `_bounded` does as a node of the calibration map."""
         return scores
 
     def predict(self, X: ArrayLike) -> np.ndarray:
@@ -320,22 +333,23 @@ class BaseRecalibrator(ProbabilityTransformer):
         return getattr(self, "_has_wide_logits_", False)
 
     def _possible_scores(self, X, reset=False):
-        """Return the validated scores, and which classes are impossible in their rows:
-        None if none is.
+        """Return the validated scores (n, C), and which classes are impossible in their
+        rows: booleans (n, C), None if none is.
 
         The logits of these are -inf, and of two classes 700 below the other.
         """
         scores = check_estimator_scores(self, X, input=self.input, reset=reset)
-        closed = None
+        is_impossible = None
         if self.input == "logit":
             gap = np.inf if self._has_wide_logits else LARGEST_GAP
-            closed = impossible(scores, gap)
-        if closed is None:
+            is_impossible = impossible(scores, gap)
+        if is_impossible is None:
             return scores, None
         if scores.shape[1] > 2:
-            return np.where(closed, scores.dtype.type(-np.inf), scores), closed
+            masked = np.where(is_impossible, scores.dtype.type(-np.inf), scores)
+            return masked, is_impossible
         lowest = scores.max(axis=1, keepdims=True) - LARGEST_GAP
-        return np.where(closed, lowest, scores), closed
+        return np.where(is_impossible, lowest, scores), is_impossible
 
     def _check_classes_present(self, codes):
         """Raise unless there are rows of the classes that the method needs."""
@@ -563,7 +577,7 @@ class BinaryRecalibrator(BaseRecalibrator):
 
     def _map_of(self, scores):
         """Return the same as a map."""
-        scores = self._inside_node(scores)
+        scores = self._bounded_node(scores)
         if len(self.classes_) == 2:
             return self._map(self._score_node(scores))
         probabilities = scores
@@ -685,13 +699,13 @@ class LogitRecalibrator(BaseRecalibrator):
     _leaves_impossible_out = False
 
     def _fit_scores(self, scores, codes, sample_weight):
-        """Fit to logits, in which impossible classes are filled unless the method
-        leaves them out.
+        """Fit to logits. Unless the method leaves impossible classes out, theirs are
+        those of the clipping constant in place of -inf.
         """
         codes = codes.astype(np.intp, copy=False)
         logits = self._logits(scores)
         if not self._leaves_impossible_out:
-            logits = filled(logits, self._closed(scores))
+            logits = impossible_at_clip(logits, self._impossible_classes(scores))
         self._fit_logits(logits, codes, sample_weight)
 
     def _predict_encoded(self, scores):
@@ -701,17 +715,22 @@ class LogitRecalibrator(BaseRecalibrator):
         return probabilities
 
     def _predict_block(self, scores):
-        """Return the probabilities of a block of samples."""
-        closed = self._closed(scores)
-        logits = self._logits(self._inside(scores))
-        if closed is None:
+        """Return the probabilities (n, K) of a block of validated scores (n, C)."""
+        is_impossible = self._impossible_classes(scores)  # (n, K) or None
+        # within the floor or the clipping constant of the fit, if the method has one
+        logits = self._logits(self._bounded(scores))
+        if is_impossible is None:
             return row_softmax(self._predict_logits(logits))
         if not self._leaves_impossible_out:
-            logits = filled(logits, closed)
-        calibrated = np.where(closed, -np.inf, self._predict_logits(logits))
-        return without_impossible(row_softmax(calibrated), closed)
+            # The method's arithmetic is not made for -inf: it gets finite logits, those
+            # of the smallest probability that is not clipped. What it makes of them
+            # becomes -inf again, and the probability 0.
+            logits = impossible_at_clip(logits, is_impossible)
+        calibrated = np.where(is_impossible, -np.inf, self._predict_logits(logits))
+        return without_impossible(row_softmax(calibrated), is_impossible)
 
     def _logits(self, scores):
+        """Return scores (n, C) as logits (n, K); log-odds z as (0, z)."""
         if scores.shape[1] == 1:
             return np.column_stack(
                 (np.zeros(len(scores)), two_class_log_odds(scores, self.input))
@@ -720,7 +739,7 @@ class LogitRecalibrator(BaseRecalibrator):
 
     def _map_of(self, scores):
         """Return the map of scores: the method's own one of their logits."""
-        scores = self._inside_node(scores)
+        scores = self._bounded_node(scores)
         logits = scores
         if self.input == "probability":
             if scores.width == 1:
@@ -738,25 +757,25 @@ class LogitRecalibrator(BaseRecalibrator):
         return two_logits(log_odds)
 
 
-def _are_no_masks(logits, closed, codes):
+def _are_no_masks(logits, is_impossible, codes):
     """Return whether classes far below others are possible after all: labels name them,
     and their logits are no masks, which repeat one number.
 
     The margins of a linear model of large features are such logits.
     """
-    if closed is None or not closed[np.arange(len(codes)), codes].any():
+    if is_impossible is None or not is_impossible[np.arange(len(codes)), codes].any():
         return False
-    lowest = logits[closed & (logits > -np.inf)]
+    lowest = logits[is_impossible & (logits > -np.inf)]
     return len(np.unique(lowest)) > _MOST_MASKS
 
 
-def refuse_impossible_labels(closed, codes):
+def refuse_impossible_labels(is_impossible, codes):
     """Raise where the class of a row is one that the logits say is impossible there."""
-    if closed is None:
+    if is_impossible is None:
         return
-    is_closed = closed[np.arange(len(codes)), codes]
-    if is_closed.any():
-        row = int(np.argmax(is_closed))
+    has_impossible_label = is_impossible[np.arange(len(codes)), codes]
+    if has_impossible_label.any():
+        row = int(np.argmax(has_impossible_label))
         raise ValueError(
             f"y has a class in row {row} whose logit says that it is impossible: -inf,"
             f" or more than {LARGEST_GAP:g} below the largest of the row. Drop such"

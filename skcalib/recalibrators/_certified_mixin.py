@@ -97,6 +97,8 @@ class CertifiedMixin:
             interval=interval,
         )
         if self._tuned and n_candidates == 1:
+            # The last assumption is that this recalibrator was not chosen by means of
+            # these rows. This one says the same with the parameter that looks chosen.
             sentence = (
                 f"No search has chosen {self._tuned} by means of these rows. It was set"
                 " by set_params, as a search does: if it was one, pass"

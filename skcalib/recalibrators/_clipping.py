@@ -58,7 +58,7 @@ class ClippedRecalibrator(BaseRecalibrator):
         self.input = input
         self.classes = classes
 
-    def _fit_inside(self, scores, codes, sample_weight, floor):
+    def _fit_bounded(self, scores, codes, sample_weight, floor):
         """Decide what keeps the scores away from 0 and 1, and return them inside it."""
         self.floor_ = 0.0
         if self.clip is None:
@@ -73,9 +73,9 @@ class ClippedRecalibrator(BaseRecalibrator):
         # Logits in single precision stay so in a fit, which they make twice as fast, as
         # without a floor.
         dtype = scores.dtype if self.input == "logit" else np.float64
-        return self._inside(scores, dtype)
+        return self._bounded(scores, dtype)
 
-    def _inside(self, scores, dtype=np.float64):
+    def _bounded(self, scores, dtype=np.float64):
         """Return scores within the floor or the clipping constant; impossible classes
         stay at -inf.
         """
@@ -85,11 +85,13 @@ class ClippedRecalibrator(BaseRecalibrator):
         if self.floor_ > 0:
             inside = floored(scores, self.floor_, self.input, dtype)
         else:
-            inside = Rows(scores)(self._inside_node(Scores(scores.shape[1])))
-        closed = self._closed(scores)
-        return inside if closed is None else np.where(closed, -np.inf, inside)
+            inside = Rows(scores)(self._bounded_node(Scores(scores.shape[1])))
+        is_impossible = self._impossible_classes(scores)
+        if is_impossible is None:
+            return inside
+        return np.where(is_impossible, -np.inf, inside)
 
-    def _inside_node(self, scores):
+    def _bounded_node(self, scores):
         """Return the same as a map."""
         if self.floor_ > 0:
             return self._floored_node(scores)

@@ -246,7 +246,7 @@ class OnlineRecalibrator(ProbabilityTransformer):
             result = np.column_stack((1 - mixture, mixture))
         else:
             result = spread_top_label(probabilities, mixture)
-        return without_impossible(result, self._closed(scores))
+        return without_impossible(result, self._impossible_classes(scores))
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Return the most probable class; for K > 2, the class with the largest score.
@@ -280,7 +280,7 @@ class OnlineRecalibrator(ProbabilityTransformer):
             check_fitted(self)  # parameters that changed on the way would mix
         scores = check_estimator_scores(self, X, input=self.input, reset=reset)
         codes = self._codes(y, scores, classes, reset)
-        refuse_impossible_labels(self._closed(scores), codes)
+        refuse_impossible_labels(self._impossible_classes(scores), codes)
         weight = check_sample_weight(sample_weight, len(scores))
         if reset:
             self._start()
@@ -386,8 +386,8 @@ class OnlineRecalibrator(ProbabilityTransformer):
             predicted,
         )
 
-    def _closed(self, scores):
-        """Return which classes their logits say are impossible, None if none is."""
+    def _impossible_classes(self, scores):
+        """Return which classes their logits say are impossible (n, K), or None."""
         return impossible(scores) if self.input == "logit" else None
 
     def _member_forecasts(self, X, log_odds, predicted):

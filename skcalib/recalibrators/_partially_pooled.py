@@ -80,11 +80,13 @@ class PartiallyPooledRecalibrator(ClippedRecalibrator, BinaryRecalibrator):
         """
         if not self._pools_classes:
             return super()._fit_parts(probabilities, codes, sample_weight)
-        closed = None
+        is_impossible = None
         # Only an impossible class has a softmax of 0.
         if self.input == "logit" and probabilities.min() == 0:
-            closed = probabilities == 0
-        problems = ClassProblems.of_classes(probabilities, codes, sample_weight, closed)
+            is_impossible = probabilities == 0
+        problems = ClassProblems.of_classes(
+            probabilities, codes, sample_weight, is_impossible
+        )
         pooled = self._fit_pooled(problems)
         if isinstance(self.class_pooling, str):
             self.class_pooling_, coefs = problems.fit_path(pooled)

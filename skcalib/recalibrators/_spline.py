@@ -324,14 +324,29 @@ class _NaturalSplines:
         That derivative is linear between knots, where the integral of a product is
         ``step / 6 * (l l' + r r' + (l + r) (l' + r'))`` for the values l, l' on the
         left and r, r' on the right.
+
+        Parameters
+        ----------
+        inverse_temperature : float
+            What log-odds are multiplied by.
+
+        Returns
+        -------
+        roughness : ndarray of shape (n_slopes + 1, n_slopes + 1)
+            By the coefficients of the features.
         """
+        # `bends` (n_knots, n_slopes + 1) are by the position in [0, 1]
         step = np.diff(self.position)[:, None]
         left = self.bends[:-1]
         right = self.bends[1:]
         integral = sum(
             values.T @ (step / 6 * values) for values in (left, right, left + right)
         )
-        return integral / max(inverse_temperature * self.width, _SMALLEST_WIDTH) ** 3
+        # In x = scale * position, a second derivative is divided by scale^2, and its
+        # square by scale^4; the integral over x instead of the position brings one
+        # factor back: 1 / scale^3.
+        scale = max(inverse_temperature * self.width, _SMALLEST_WIDTH)
+        return integral / scale**3
 
     def _positions(self, log_odds):
         return (log_odds - self.first) / self.width

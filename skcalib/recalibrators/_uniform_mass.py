@@ -157,9 +157,10 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
     _is_step_function = True
 
     _attributes = {"_n_problems": checks.count, "_n_rows": checks.count}
-    # The map of randomised bins is kept: to build it takes ten times as long as to look
-    # one score up.
-    _derived = {"_randomised": lambda self: self._built_map()}
+    # `_randomised_map` is the calibration map as a tree of nodes with `randomize`, else
+    # None: see `_map`. It is kept, since to build it takes ten times as long as to look
+    # one score up. JSON does not hold it: it follows from the other attributes.
+    _derived = {"_randomised_map": lambda self: self._built_map()}
     _part_attributes = {
         **checks.BINS,
         "bin_positives_": checks.amounts,
@@ -248,9 +249,10 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         self._n_problems = len(self.classes_) if one_vs_rest else 1
         self._n_rows = len(scores)
         super()._fit_scores(scores, codes, sample_weight)
-        self._randomised = self._built_map()
+        self._randomised_map = self._built_map()
 
     def _built_map(self):
+        """Return the map that `predict_proba` evaluates, None without `randomize`."""
         return self._map_of(Scores(self.n_features_in_)) if self.randomize else None
 
     def _fit_binary(self, scores, labels, sample_weight):
@@ -350,18 +352,25 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         if not self.randomize:
             return super().predict_proba(X)
         check_fitted(self)
-        scores, closed = self._possible_scores(X)
-        ids = None if ids is None else check_ids(ids, len(scores))
-        probabilities = np.empty((len(scores), len(self.classes_)))
-        # .8 of the time of all rows at once
-        for rows in row_blocks(*probabilities.shape):
-            ids_of_block = taken(ids, rows)
-            block = Rows(scores[rows], ids=ids_of_block)
-            probability = block(self._randomised)
-            if len(self.classes_) == 2:
-                np.subtract(1, probability[:, 0], out=probabilities[rows, 0])
-            probabilities[rows, -probability.shape[1] :] = probability
-        return self._restricted(probabilities, closed)
+        # classes whose logits are -inf, or far below others: (n, K) or None
+        scores, is_impossible = self._possible_scores(X)
+        if ids is not None:
+            ids = check_ids(ids, len(scores))
+        n_classes = len(self.classes_)
+        probabilities = np.empty((len(scores), n_classes))
+        # Blocks of rows stay in the cache: .8 of the time of all rows at once.
+        for rows in row_blocks(len(scores), n_classes):
+            block = Rows(scores[rows], ids=taken(ids, rows))
+            # The map evaluated for these rows, (n_rows, 1) for two classes (the second
+            # one's probability), else (n_rows, K).
+            calibrated = block(self._randomised_map)
+            if n_classes == 2:
+                np.subtract(1, calibrated[:, 0], out=probabilities[rows, 0])
+                probabilities[rows, 1] = calibrated[:, 0]
+            else:
+                probabilities[rows] = calibrated
+        # Impossible classes get 0, and the rest of the row is made larger to sum to 1.
+        return self._restricted(probabilities, is_impossible)
 
     def transform(self, X: ArrayLike, ids: ArrayLike | None = None) -> np.ndarray:
         """Return what `predict_proba` returns, so that recalibrators can be chained.
