@@ -749,8 +749,8 @@ def _dependent_draws(rows, n, share, mean, cluster, n_resamples, rng):
     Parameters
     ----------
     rows : RowsInCells
-        Scores (on the line of their cell), labels and weights. Cell c of the first
-        sample has the number c, that of the second n_cells + c.
+        Scores (on the line of their cell), labels and weights. Cell c has the number c
+        for rows before, and n_cells + c for rows after.
     n : ndarray of shape (2, n_cells)
         Numbers of rows of both samples.
     share : ndarray of shape (n_cells,)
