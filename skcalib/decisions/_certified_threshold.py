@@ -197,16 +197,15 @@ def certified_threshold(
     Notes
     -----
     Let :math:`n_l` rows lie at or above the threshold l, and :math:`e_l` of them be
-    wrong. With the target :math:`\alpha` (one minus a precision) and :math:`\delta` = 1
-    - `confidence_level`, the p-value of l is
+    wrong. With the target :math:`\alpha` (one minus a precision) and :math:`\delta` =
+    1 - `confidence_level`, the p-value of l is
     :math:`P(\mathrm{Bin}(n_l, \alpha) \le e_l)`; for answered and wrong, and for
     accuracy, :math:`n_l` is the number of all samples. The search goes from strict to
     lenient thresholds while the p-value is within :math:`\delta`. No correction for the
     number of thresholds is needed, because the first one that breaks the guarantee is
-    tested at :math:`\delta`. A threshold passes only if, in addition, :math:`e_l \le
-    n_l \alpha
-    - 1`: then the p-value is also valid for rows with different error probabilities
-      [1]_.
+    tested at :math:`\delta`. A threshold passes only if, in addition,
+    :math:`e_l \le n_l \alpha - 1`: then the p-value is also valid for rows with
+    different error probabilities [1]_.
 
     The scores may decide where the search begins; the labels may not. With
     ``start=None``, 3/4 of :math:`\delta` are spent on the largest set that the scores
