@@ -110,6 +110,7 @@ def learned_floor(scores, codes, sample_weight, input):
 
 
 def _floored_log_odds(log_odds, floor):
+    """Return the log-odds of ``(1 - 2 * floor) * p + floor``, p = expit(log_odds)."""
     slope = 1 - 2 * floor
     return np.log(slope * expit(log_odds) + floor) - np.log(
         slope * expit(-log_odds) + floor
@@ -152,8 +153,12 @@ def _many_class_likelihoods(floors, scores, codes, sample_weight, input):
 
 
 def _quantiles(scores, codes, weight, n_quantiles):
-    """Return quantiles of the rows by the margin of the true class, and the weight that
+    """Return the indices of quantiles of the rows, (n_quantiles,), and the weight that
     each of them stands for.
+
+    Rows are in the order of the margin of their true class: its score less the row's
+    largest, 0 where the model is right. Those with the same margin are in the order of
+    the model's confidence.
     """
     largest = scores.max(axis=1)
     mean = row_sums(scores)[:, 0] / scores.shape[1]

@@ -276,9 +276,24 @@ class _PenalisedLogLoss:
     """The mean log-loss plus ridge as a function of the parameters of an affine map,
     and its Newton step.
 
-    `dtype` is what the loss and its gradient are evaluated in. The Hessian, which only
-    says how to get to the optimum, is in single precision throughout if there is a
-    ridge that keeps it from being close to singular.
+    The parameters are those of `fit_softmax_regression`.
+
+    Attributes
+    ----------
+    penalty : ndarray of shape (n_parameters,)
+        Curvature of the ridge: twice its strength, over the sum of the weights.
+    blocks : list of _BlockLoss
+        The log-loss of each block of rows.
+    dtype : type
+        What the loss and its gradient are evaluated in. The Hessian, which only says
+        how to get to the optimum, is in single precision throughout if there is a ridge
+        that keeps it from being close to singular.
+    gradient : ndarray of shape (n_parameters,)
+        At the parameters of the last `evaluate`.
+    is_dense : bool
+        Whether the Hessian is factorised; else its products with vectors are enough.
+    near : _Preconditioner or None
+        About the inverse of the Hessian at an earlier step.
     """
 
     def __init__(

@@ -33,6 +33,15 @@ class SqlWriter(NodeWriter):
     """Writes nodes: a text for each value of one.
 
     Texts can stand on either side of ``*`` and ``/``: sums are in parentheses.
+
+    Parameters
+    ----------
+    given : list of str
+        The text of each column of scores.
+    dialect : Dialect
+        How the database writes names, numbers and keys of rows.
+    ids : str, default=None
+        The text of the column of ids, for methods that draw by row.
     """
 
     format = "SQL"

@@ -105,7 +105,11 @@ class FunctionWriter(NodeWriter):
         return text
 
     def _write_among(self, node):
-        """Return the text of a node of the possible classes."""
+        """Return the text of a node of the possible classes alone.
+
+        In the code that is written `closed` is a list that tells for each class whether
+        it is impossible; `among` calls a function of the values of the others.
+        """
         text = self._write_other(replace(node, possible=False, of=_Argument(node.of)))
         function = self.function_of_values.format(value=text)
         return f"among({function}, {self.write(node.of)}, closed)"

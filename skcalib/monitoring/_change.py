@@ -801,16 +801,26 @@ def _draws_of_statistics(before, after, weight_type, n_resamples, rng):
     residual_score = stacked("weighted_score_label") - score_squared
     lines = _Lines.of_sums(n, score, score_squared, residual, residual_score)
     rows = np.maximum(n, _NO_SPREAD)
+    # sums of squared residuals about the mean of their bin and sample, (2, n_bins)
     squares = np.maximum(stacked("residual_square") - residual**2 / rows, 0)
     # Of the residuals' squares each sample has the share that its scores say: a few
     # events say little.
     spread = np.maximum(score - score_squared, 0)
     spread = np.where(spread.sum(axis=0) > 0, spread, rows)
     squares = squares.sum(axis=0) * spread / spread.sum(axis=0)
-    share = n[0] * (n[1] / rows.sum(axis=0))
-    variance = share**2 * np.sum(squares * squared_weight / rows**3, axis=0)
+    # Without a line the excess is this weight times the difference of both means. The
+    # variance of a mean is that of a residual, squares / rows, times squared_weight /
+    # rows^2.
+    weight_without_line = n[0] * (n[1] / rows.sum(axis=0))
+    variance = weight_without_line**2 * np.sum(
+        squares * squared_weight / rows**3, axis=0
+    )
+    # About the line it is smaller, as the weight is.
     variance *= np.divide(
-        lines.weight, share, out=np.zeros(share.shape), where=share > 0
+        lines.weight,
+        weight_without_line,
+        out=np.zeros(len(variance)),
+        where=weight_without_line > 0,
     )
     drawn = rng.normal(0.0, np.sqrt(variance), (n_resamples, len(variance)))
     return _Excess(lines.excess, lines.weight, variance, drawn)
