@@ -95,6 +95,7 @@ def _check(library, device):
     assert done.stdout == "agrees\n", done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(find_spec("torch") is None, reason="needs torch")
 def test_torch_on_the_processor():
     _check("torch", "cpu")
@@ -109,6 +110,7 @@ def test_torch_on_a_graphics_processor():
     _check("torch", "cuda")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     find_spec("array_api_strict") is None, reason="needs array-api-strict"
 )

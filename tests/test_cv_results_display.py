@@ -163,3 +163,22 @@ def test_what_is_refused():
     machine = _cross_validated(3, LinearSVC(), X / X.max(axis=0))
     with pytest.raises(ValueError, match="LinearSVC has no predict_proba"):
         ReliabilityDisplay.from_cv_results(machine, X, Y)
+
+
+@pytest.mark.slow
+def test_clusters_are_those_of_the_tested_samples():
+    """Of a time series the first samples are not tested, nor are their clusters."""
+    cv = TimeSeriesSplit(3)
+    clusters = np.arange(len(Y)) // 10
+    display = ReliabilityDisplay.from_cv_results(
+        _cross_validated(cv), X, Y, clusters=clusters, metric=None, **QUICK
+    )
+    tested = np.sort(np.concatenate([test for _, test in cv.split(X)]))
+    proba = np.empty(len(Y))
+    for train, test in cv.split(X):
+        model = GaussianNB().fit(X[train], Y[train])
+        proba[test] = model.predict_proba(X[test])[:, 1]
+    expected = ReliabilityDisplay.from_predictions(
+        Y[tested], proba[tested], clusters=clusters[tested], metric=None, **QUICK
+    )
+    np.testing.assert_array_equal(display.curves[0].bars, expected.curves[0].bars)

@@ -95,3 +95,22 @@ def test_displays_of_estimators():
     )
     assert one.ax_.get_title(loc="left").startswith("LogisticRegression, n = 284")
     assert other.curves["logistic"].certified.found
+
+
+@pytest.mark.slow
+def test_interventions_avoided_are_a_second_panel():
+    models = {"first": SCORES, "second": 0.5 * SCORES + 0.1}
+    display = DecisionCurveDisplay.from_predictions(
+        Y, models, threshold=0.2, plot_options={"avoided": True}
+    )
+    left, right = display.ax_
+    assert left.get_title(loc="left") == "Net benefit"
+    assert right.get_title(loc="left") == "Interventions avoided per 100"
+    assert len(display.lines_) == len(display.avoided_lines_) == 2
+    for line, benefit, curve in zip(
+        display.avoided_lines_, display.lines_, display.curves.values(), strict=True
+    ):
+        thresholds, avoided = line.get_data()
+        np.testing.assert_array_equal(thresholds, benefit.get_xdata())
+        at = np.searchsorted(curve.thresholds, thresholds)
+        np.testing.assert_array_equal(avoided, curve.interventions_avoided[at])

@@ -155,3 +155,48 @@ def test_net_benefit_is_that_of_dcurves():
     np.testing.assert_allclose(harmed.net_benefit, with_harm, atol=1e-8)
     sampled = net_benefit(y, model, thresholds=threshold, prevalence=0.15)
     np.testing.assert_allclose(sampled.net_benefit, of_cases, atol=1e-8)
+
+
+# The tutorial of dcurves (data `df_binary` of the package, 1.1.7): 105 of 750 patients
+# have cancer. Threshold, those with and without cancer whose `cancerpredmarker` reaches
+# it (counted in the data), then what `dca` returns: net benefit, interventions avoided
+# per patient, net benefit with harm .0333, and with prevalence .15.
+TUTORIAL = [
+    (0.05, 96, 320, 0.1055438596, 0.2053333333, 0.0722438596, 0.1149478347),
+    (0.10, 87, 193, 0.0874074074, 0.3866666667, 0.0541074074, 0.0960255937),
+    (0.15, 82, 128, 0.0792156863, 0.5155555556, 0.0459156863, 0.0873754153),
+    (0.20, 75, 98, 0.0673333333, 0.5693333333, 0.0340333333, 0.0748560354),
+    (0.25, 72, 72, 0.0640000000, 0.6320000000, 0.0307000000, 0.0712292359),
+    (0.30, 62, 49, 0.0546666667, 0.6608888889, 0.0213666667, 0.0608970100),
+    (0.35, 57, 36, 0.0501538462, 0.6931428571, 0.0168538462, 0.0558829543),
+    (0.40, 47, 27, 0.0386666667, 0.7080000000, 0.0053666667, 0.0434219269),
+    (0.45, 40, 23, 0.0282424242, 0.7234074074, -0.0050575758, 0.0323437028),
+    (0.50, 33, 17, 0.0213333333, 0.7413333333, -0.0119666667, 0.0247397564),
+]
+
+
+def _tutorial():
+    """Return labels and scores with the counts of the tutorial's data: those between
+    two thresholds have a score between them.
+    """
+    thresholds, events, others = np.array(TUTORIAL).T[:3]
+    scores = np.append(0.01, thresholds + 0.01)
+    events = -np.diff(np.append(np.append(105, events), 0)).astype(int)
+    others = -np.diff(np.append(np.append(645, others), 0)).astype(int)
+    labels = np.repeat([1, 0], [105, 645])
+    return labels, np.append(np.repeat(scores, events), np.repeat(scores, others))
+
+
+def test_the_tutorial_of_dcurves():
+    labels, scores = _tutorial()
+    thresholds, _, _, benefit, avoided, with_harm, of_cases = np.array(TUTORIAL).T
+    found = net_benefit(labels, scores, thresholds=thresholds)
+    np.testing.assert_allclose(found.net_benefit, benefit, atol=1e-10)
+    np.testing.assert_allclose(found.interventions_avoided, 100 * avoided, atol=1e-8)
+    found = net_benefit(labels, scores, thresholds=thresholds, harm=0.0333)
+    np.testing.assert_allclose(found.net_benefit, with_harm, atol=1e-10)
+    found = net_benefit(labels, scores, thresholds=thresholds, prevalence=0.15)
+    np.testing.assert_allclose(found.net_benefit, of_cases, atol=1e-10)
+    # treat all, at .25: (105 - 645 / 3) / 750
+    everybody = net_benefit(labels, np.ones(750), thresholds=[0.25])
+    assert everybody.net_benefit[0] == pytest.approx(-0.1466666667, abs=1e-10)

@@ -16,6 +16,7 @@ from scipy.stats import multinomial
 from benchmarks.levels.__main__ import main, measure
 from benchmarks.levels.decisions import BANDS, BROKEN
 from benchmarks.levels.hard import HARD
+from benchmarks.levels.hospitals import HOSPITALS
 from benchmarks.levels.page import Row, read_rows, reason_of, with_tables
 from benchmarks.levels.performance import PERFORMANCE
 from benchmarks.levels.promises import INTERVALS, TESTS, Promise, without_noise
@@ -53,7 +54,7 @@ def test_the_command_prints_rows():
         "--quick",
         "--json",
         "--only",
-        "2 bins|^Kuiper|slope",
+        "2 bins|^Kuiper|calibration slope",
     ]
     done = subprocess.run(
         command, capture_output=True, text=True, check=True, cwd=ROOT, timeout=300
@@ -228,7 +229,17 @@ def test_data_that_broke_a_promise_have_rows():
 def _every_promise():
     found = [promise for promises in FOUND.values() for promise in promises]
     hard = [promise for promises in HARD.values() for promise in promises]
-    return INTERVALS + BANDS + SUMMARY + PERFORMANCE + TESTS + BROKEN + hard + found
+    return (
+        INTERVALS
+        + BANDS
+        + SUMMARY
+        + HOSPITALS
+        + PERFORMANCE
+        + TESTS
+        + BROKEN
+        + hard
+        + found
+    )
 
 
 def _share(promise, shape):

@@ -16,6 +16,7 @@ from joblib import Parallel, delayed
 
 from benchmarks.levels.decisions import BANDS, BROKEN
 from benchmarks.levels.hard import HARD
+from benchmarks.levels.hospitals import HOSPITALS
 from benchmarks.levels.page import Row, read_rows, with_tables
 from benchmarks.levels.peers import peer_promises
 from benchmarks.levels.performance import PERFORMANCE
@@ -93,6 +94,7 @@ def main(argv=None):
         + BANDS
         + SUMMARY
         + PERFORMANCE
+        + HOSPITALS
         + HARD["coverage"]
         + FOUND["coverage"]
         + intervals,

@@ -140,6 +140,11 @@ _FAMILIES = [  # name, kind, and expression of "promise, shape", the first that 
     ),
     ("net benefit", "coverage", "net benefit"),
     ("performance without labels", "coverage", "^estimated"),
+    (
+        "clusters: each one, their mean, a new one, bins of a diagram",
+        "coverage",
+        "(of a new|over|of each) hospitals?,|^bars by cluster",
+    ),
     ("tests by resampling", "size", "^resampled"),
     (
         "tests in closed form",

@@ -150,6 +150,7 @@ def summed_batch(
         multiclass=multiclass,
         sample_weight=sample_weight,
         labels=labels,
+        multilabel=multiclass == "marginal",
     )
     of_tasks = []
     for task in binary_tasks(data, multiclass):

@@ -18,6 +18,7 @@ from skcalib._cells.statistics import (
 from skcalib._input.groups import check_named_groups
 from skcalib._input.scalars import check_option
 from skcalib._input.scored_labels import ScoredLabels, check_scored_labels
+from skcalib._input.several_labels import NORMALISED
 from skcalib._input.warn import warn
 from skcalib._rows.blocks import row_blocks
 from skcalib._rows.sorting import in_order, sorted_rows
@@ -31,8 +32,6 @@ _WEIGHTED = (
     "weighted_score_squared",
     "weighted_score_label",
 )
-# the most by which the scores of a row miss 1 where they are those of one label
-_NORMALISED = 1e-2
 # Columns that are copied at a time: each cache line of the rows is read once for 16 or
 # 8 of them. A marginal error of 1,000 classes takes .75 of the time of a copy of each
 # column by itself.
@@ -256,6 +255,7 @@ class BinnedTask:
     """
 
     is_binary = True
+    is_multilabel = False
 
     def __init__(self, bins):
         self.bins = bins
@@ -318,20 +318,27 @@ def check_rows_or_bins(
     pos_label=None,
     labels=None,
     drop=True,
+    multilabel=False,
 ):
     """Validate the input of a metric that may be a `BinStatistics`: return
     `ScoredLabels`, or a `BinnedTask`.
 
     `binary_tasks` and `resolve_multiclass` take either. `binning` is what the user
     gave, of any kind: the bins of a `BinStatistics` are made, so that it must be None
-    there, like the other arguments about rows.
+    there, like the other arguments about rows. For `multilabel` see
+    `check_scored_labels`.
     """
     options = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
     if isinstance(y_true, (ScoredLabels, BinnedTask)):  # validated before
         return y_true
     if not isinstance(y_true, BinStatistics):
         return check_scored_labels(
-            y_true, y_proba, multiclass=multiclass, drop=drop, **options
+            y_true,
+            y_proba,
+            multiclass=multiclass,
+            drop=drop,
+            multilabel=multilabel,
+            **options,
         )
     refuse_beside_bins(
         multiclass=multiclass, y_proba=y_proba, binning=binning, **options
@@ -418,7 +425,7 @@ def one_label_a_row(scores):
     """Return whether the scores (n, K) of each row are the probabilities of one
     label.
     """
-    return bool(np.all(np.abs(scores.sum(axis=1) - 1) < _NORMALISED))
+    return bool(np.all(np.abs(scores.sum(axis=1) - 1) < NORMALISED))
 
 
 def resolve_multiclass(multiclass, data, *, pooled=False):
@@ -426,6 +433,8 @@ def resolve_multiclass(multiclass, data, *, pooled=False):
     metric's `multiclass`.
     """
     if isinstance(multiclass, str) and multiclass == "auto":
+        if data.is_multilabel:
+            return "marginal"
         return "binary" if data.is_binary else "top_label"
     return check_option(
         multiclass,
@@ -439,8 +448,8 @@ def binary_tasks(data, multiclass, *, pooled=False):
 
     One for "auto" with two classes (the positive class), for "top_label" (is the
     predicted class right) and, where it is allowed, for "pooled" (a `PooledTask`); one
-    for each class for "marginal". Two classes given as one score count as the columns
-    (1 - s, s).
+    for each class for "marginal", and for each of several labels per row. Two classes
+    given as one score count as the columns (1 - s, s).
     """
     if isinstance(data, BinnedTask):
         yield data
@@ -464,7 +473,8 @@ def binary_tasks(data, multiclass, *, pooled=False):
         yield PooledTask.of(scores, data.labels, weight)
     else:
         for k, column in enumerate(_columns(scores)):
-            yield BinaryTask(column, data.labels == k, weight)
+            labels = data.labels[:, k] if data.is_multilabel else data.labels == k
+            yield BinaryTask(column, labels, weight)
 
 
 def one_task(data, multiclass, *, pooled=False):
@@ -543,6 +553,11 @@ def is_predicted_class(groups):
 
 def predicted_class(data):
     """Return the classes and the index of each row's predicted class among them."""
+    if data.is_multilabel:
+        raise ValueError(
+            'groups="predicted_class" is for classes that exclude each other, and a'
+            " y_true of several columns holds labels that do not: pass groups of rows."
+        )
     if data.is_binary:
         return data.classes, (data.scores > 0.5).astype(np.intp)
     return data.classes, (

@@ -147,6 +147,7 @@ class GroupwiseError(BinnedError):
             sample_weight=sample_weight,
             pos_label=pos_label,
             labels=labels,
+            multilabel=True,
             drop=False,  # rows of weight zero have an entry in `groups`, too
         )
         resolve_multiclass(self.multiclass, data, pooled=True)  # not a group's fault

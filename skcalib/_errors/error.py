@@ -162,9 +162,9 @@ class CalibrationError:
 
         Parameters
         ----------
-        y_true : array-like of shape (n,) or BinStatistics
-            Labels, or bin sums, as the metrics accept them.
-        y_proba : array-like of shape (n,), (n, 2) or (n, K), default=None
+        y_true : array-like of shape (n,) or (n, L), or BinStatistics
+            Labels, or sums of bins, as the metrics take them.
+        y_proba : array-like of shape (n,), (n, 2), (n, K) or (n, L), default=None
             Probabilities in [0, 1].
         binning : BaseBinning, int or None, default=None
             The `binning` argument of a binned metric. It must be None for a
@@ -189,6 +189,7 @@ class CalibrationError:
             sample_weight=sample_weight,
             pos_label=pos_label,
             labels=labels,
+            multilabel=True,
         )
         return self.from_power(self.observed(data))
 
@@ -250,6 +251,11 @@ class ClassPowers(NamedTuple):
         kind = resolve_multiclass(error.reduction(data), data, pooled=True)
         if kind == "marginal":
             weight = error.class_weights(data.classes)
+            if data.is_multilabel and error.class_weight is not None:
+                # Names of labels have no order by which an array could be turned round.
+                weight = check_class_weight(
+                    error.class_weight, data.classes, is_sorted=False
+                )
             return cls(error.norm, len(data.classes), weight)
         if error.class_weight is not None:
             raise ValueError(
@@ -270,9 +276,9 @@ class ClassPowers(NamedTuple):
         return powers @ self.weight
 
 
-def check_class_weight(class_weight, classes):
-    """Return the class weights of a marginal error: 1 / K each, or as given
-    (an array by sorted label).
+def check_class_weight(class_weight, classes, *, is_sorted=True):
+    """Return the weights of the classes of a marginal error: 1 / K each, or as given
+    (an array by sorted label, or without `is_sorted` in the order of the columns).
     """
     n_classes = len(classes)
     if class_weight is None:
@@ -292,6 +298,8 @@ def check_class_weight(class_weight, classes):
         )
     # Two classes stand with the event last: an array by sorted label is turned round
     # where the event is the smaller label.
+    if not is_sorted:
+        return weights
     descending = n_classes == 2 and classes[0] is not None and classes[0] > classes[1]
     if descending and not by_label:
         return weights[::-1]

@@ -135,6 +135,12 @@ class _KernelRows:
     @classmethod
     def of(cls, data):
         """Return them for validated data."""
+        if data.is_multilabel:
+            raise ValueError(
+                "kernel_calibration_error compares the probabilities of classes that"
+                " exclude each other, and a y_true of several columns holds labels that"
+                " do not: pass one column of y_true and of y_proba at a time."
+            )
         proba = data.scores
         if data.is_binary:
             proba = np.column_stack((1 - proba, proba))

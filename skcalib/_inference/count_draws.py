@@ -35,6 +35,11 @@ _QUANTILES = ndtri((np.arange(100) + 0.5) / 100)  # of what the rows of a cluste
 # probability of a class, and turns that fit rows and cells to each other
 _LEAST, _ROUNDS = 1e-12, 10
 
+# correlations of two labels that are tried
+_LABEL_CORRELATIONS = np.linspace(-0.95, 0.95, 77)[:, None, None]
+# numbers of rows and labels behind the draws of labels that depend on each other
+_PAIRS = 1 << 17
+
 # Rows, and scores of them, that show how the counts of classes depend on each other;
 # more are thinned to these.
 _ROWS, _SCORES = 20_000, 1 << 21
@@ -339,20 +344,120 @@ def exclusive_draws(rows, n_cells, n_draws, rng):
             cumulative <= rng.random_sample((len(numbers), 1)), axis=1
         )
         count[:] = np.bincount(cell_of[numbers, labels], minlength=n_cells)
-    counts += rng.random_sample(counts.shape)  # ties in random order
+    return _ranked(counts, rng)
+
+
+def label_copula(scores, labels, weight, deviation=0.0):
+    """Return the dependence of the labels of a row (L, L): normal deviates times its
+    transpose have the correlations that the labels show.
+
+    A row has a label where the deviate lies below the quantile of the label's
+    probability. The covariance of two labels is a series in the correlation r of their
+    deviates, with the quantiles a and b: ``phi(a) phi(b) (r + a b r^2 / 2 +
+    (a^2 - 1)(b^2 - 1) r^3 / 6)``. The r is taken at which its sum over the rows is the
+    sum of the products of residuals.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n, L)
+        Probabilities of the labels.
+    labels : ndarray of bool, shape (n, L)
+        Which labels the rows have.
+    weight : ndarray of shape (n,) or None
+        Weights.
+    deviation : ndarray of shape (n, L), default=0.0
+        What the event frequencies are above the scores.
+    """
+    fitted = np.clip(scores.astype(np.float64) + deviation, 0, 1)
+    residual = labels - fitted
+    quantile = ndtri(fitted)
+    density = np.exp(-(quantile**2) / 2) / np.sqrt(2 * np.pi)
+    quantile[density == 0] = 0  # a label that is certain depends on nothing
+    weights = 1.0 if weight is None else weight[:, None]
+
+    def summed(values):
+        return (weights * values).T @ values
+
+    r = _LABEL_CORRELATIONS
+    expected = r * summed(density) + r**2 / 2 * summed(density * quantile)
+    expected += r**3 / 6 * summed(density * (quantile**2 - 1))
+    nearest = np.abs(expected - summed(residual)).argmin(axis=0)
+    correlation = _LABEL_CORRELATIONS[nearest, 0, 0]
+    np.fill_diagonal(correlation, 1)
+    # Correlations that are estimated pair by pair need not go together: the nearest
+    # that do.
+    values, vectors = np.linalg.eigh(correlation)
+    root = vectors * np.sqrt(np.maximum(values, 0))
+    return root / np.linalg.norm(root, axis=1, keepdims=True)
+
+
+def copula_draws(rows, n_cells, n_draws, rng):
+    """Return uniform numbers behind the counts of cells whose rows have several labels.
+
+    As `exclusive_draws`, for labels that do not exclude each other: those of a row
+    depend on each other as in the data.
+
+    Parameters
+    ----------
+    rows : RowsInCells
+        The rows, by label, with their dependence.
+    n_cells : int
+        Number of cells.
+    n_draws : int
+        Number of draws.
+    rng : RandomState
+        Random numbers.
+
+    Returns
+    -------
+    uniforms : ndarray of shape (n_draws, n_cells)
+        For `CountDraws`.
+    """
+    n, n_labels = rows.cell.shape
+    weight = rows.sample_weight
+    most = max(_PAIRS // n_labels, 1)
+    cell = rows.cell
+    threshold = ndtri(rows.scores.astype(np.float64))
+    if n > most or weight is not None:
+        share = None if weight is None else weight / weight.sum()
+        drawn = rng.choice(n, min(n, most), replace=weight is not None, p=share)
+        cell, threshold = cell[drawn], threshold[drawn]
+    counts = np.empty((n_draws, n_cells))
+    for count, labels in zip(
+        counts, _copula_labels(threshold, rows.copula, n_draws, rng), strict=True
+    ):
+        count[:] = np.bincount(cell[labels], minlength=n_cells)
+    return _ranked(counts, rng)
+
+
+def _copula_labels(threshold, copula, n_draws, rng):
+    """Yield labels (n, L) of rows: deviates below the thresholds."""
+    for _ in range(n_draws):
+        yield rng.standard_normal(threshold.shape) @ copula.T < threshold
+
+
+def _ranked(counts, rng):
+    """Return the rank of each count among the draws as a uniform number, ties in random
+    order.
+    """
+    counts += rng.random_sample(counts.shape)
     ranks = counts.argsort(axis=0).argsort(axis=0)
-    return (ranks + rng.random_sample(counts.shape)) / n_draws
+    return (ranks + rng.random_sample(counts.shape)) / len(counts)
 
 
 class RowsInCells(NamedTuple):
     """The rows of all groups, by binary problem (n, n_tasks): cells, scores and labels;
     and their weights or None.
+
+    The labels of a row exclude each other, unless there is a `copula`: see
+    `label_copula`.
     """
 
     cell: np.ndarray
     scores: np.ndarray
     labels: np.ndarray
     sample_weight: np.ndarray | None
+    copula: np.ndarray | None = None
 
 
 class ClusterDraws:
@@ -371,7 +476,8 @@ class ClusterDraws:
     cells : Cells
         The cells.
     rows : RowsInCells
-        The rows; the events of several problems exclude each other.
+        The rows. The events of several problems exclude each other, or have the
+        dependence of the rows' `copula`: clusters then share a deviate for each label.
     deviation : ndarray of shape (m,)
         The observed deviation d.
     cluster : ndarray of int, shape (n,)
@@ -412,21 +518,25 @@ class ClusterDraws:
         self.correlation = cluster_correlation(
             self._scores.ravel(), (rows.labels - fitted).ravel(), weight, code
         )
+        self._copula = rows.copula
         self.n_draws = n_draws
         self._sizes = block_sizes(n_draws, n * n_tasks)
         self._seed = rng.randint(np.iinfo(np.int32).max)
         self._kept = None
-        if n_draws * n <= _KEPT:
+        n_deviates = n if rows.copula is None else n * n_tasks
+        if n_draws * n_deviates <= _KEPT:
             self._kept = [self._latent(k) for k in range(len(self._sizes))]
 
     def __call__(self, frequency, c=0):
         """Yield blocks of event frequencies drawn for frequencies (m,)."""
-        n_tasks = self._scores.shape[1]
+        is_exclusive = self._scores.shape[1] > 1 and self._copula is None
         # Each row's scores, shifted by what their cells' frequencies differ from the
         # scores.
         shift = frequency - self._mean_score
-        if n_tasks == 1:
+        if self._scores.shape[1] == 1:
             probability = self._shifted(frequency, shift)
+        elif not is_exclusive:
+            probability = np.clip(self._scores + shift[self._cell], 0, 1)
         else:
             probability = np.clip(self._scores + shift[self._cell], _LEAST, 1)
             # Rows that are scaled to sum to 1 no longer have the frequencies as means
@@ -445,8 +555,8 @@ class ClusterDraws:
                 latent = self._latent(k)
             else:
                 latent = self._kept[k]
-            labels = latent[..., None] < threshold
-            if n_tasks > 1:
+            labels = latent < threshold
+            if is_exclusive:
                 # the class whose thresholds the deviate lies between
                 labels = np.diff(labels, axis=-1, prepend=False)
             # (rows and tasks, draws)
@@ -479,31 +589,52 @@ class ClusterDraws:
         """
         rng = np.random.default_rng([self._seed, k])
         size = self._sizes[k]
+        # one deviate a row, or one for each of its labels
+        n_deviates = 1 if self._copula is None else len(self._copula)
         n_clusters = self._cluster.max() + 1
-        shared = rng.standard_normal((size, n_clusters), dtype=np.float32)
-        shared = shared[:, self._cluster]
-        unshared = rng.standard_normal((size, len(self._cluster)), dtype=np.float32)
+        shape = size, n_clusters, n_deviates
+        shared = rng.standard_normal(shape, dtype=np.float32)[:, self._cluster]
+        shape = size, len(self._cluster), n_deviates
+        unshared = rng.standard_normal(shape, dtype=np.float32)
         root = np.float32(self.correlation**0.5)
         other_root = np.float32((1 - self.correlation) ** 0.5)
-        return root * shared + other_root * unshared
+        deviates = root * shared + other_root * unshared
+        if self._copula is None:
+            return deviates
+        return deviates @ self._copula.T.astype(np.float32)
 
 
 def cluster_labels(probability, codes, weight, resampling):
     """Yield codes of labels (n,) drawn for probabilities (n, K), with the dependence
-    that clusters of `codes` show.
+    that clusters of `codes` show; or several labels per row (n, L) where these are.
     """
     n, n_classes = probability.shape
-    labels = codes[:, None] == np.arange(n_classes)
+    is_multilabel = codes.ndim == 2
+    labels = codes if is_multilabel else codes[:, None] == np.arange(n_classes)
     cell = np.arange(n * n_classes).reshape(n, n_classes)
     # a row is a cell in each class
     cells = Cells.of_scores(probability.ravel(), np.ones(cell.size), labels.ravel())
     bias = np.tile(np.average(labels - probability, axis=0, weights=weight), n)
-    rows = RowsInCells(cell, probability, labels, weight)
+    copula = None
+    if is_multilabel:
+        copula = label_copula(probability, labels, weight, bias[cell])
+    rows = RowsInCells(cell, probability, labels, weight, copula)
     draws = ClusterDraws(
         cells, rows, bias, resampling.cluster, resampling.n_draws, resampling.rng
     )
     for block in draws(cells.mean_score):
-        yield from block.reshape(-1, n, n_classes).argmax(axis=2)
+        drawn = block.reshape(-1, n, n_classes)
+        yield from drawn > 0 if is_multilabel else drawn.argmax(axis=2)
+
+
+def drawn_labels(data, n_draws, rng):
+    """Yield several labels per row (n, L), drawn for the scores of validated data with
+    the dependence that the labels of a row show.
+    """
+    scores = data.scores.astype(np.float64)
+    bias = np.average(data.labels - scores, axis=0, weights=data.sample_weight)
+    copula = label_copula(scores, data.labels, data.sample_weight, bias)
+    yield from _copula_labels(ndtri(scores), copula, n_draws, rng)
 
 
 def cluster_correlation(scores, residual, weight, cluster):

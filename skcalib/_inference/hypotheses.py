@@ -20,7 +20,9 @@ from skcalib._inference.count_draws import (
     ClusterDraws,
     CountDraws,
     RowsInCells,
+    copula_draws,
     exclusive_draws,
+    label_copula,
 )
 from skcalib._inference.inversion import Hypotheses
 from skcalib._progress import Progress
@@ -74,7 +76,7 @@ def error_hypotheses(error, data, resampling):
     """
     segments, weights, cluster = _segments(error.groups, data, resampling.cluster)
     classes = ClassPowers.of(data, error)
-    dependent = cluster is not None or _has_one_label_a_row(error, data, classes)
+    dependent = cluster is not None or _labels_depend(error, data, classes)
     most = _MOST_CELLS
     if dependent:
         # Dependent draws are kept for all cells at once.
@@ -87,17 +89,18 @@ def error_hypotheses(error, data, resampling):
     problem = _JoinedPowers(error, classes, powers, weights)
     directions = _directions(powers, problem.cells)
     rows = _TaskRows(tasks, powers, classes.n_tasks)
+    deviation = directions[0] if data.is_multilabel and dependent else None
     if cluster is not None:
         draw = ClusterDraws(
             problem.cells,
-            rows.in_cells(),
+            rows.in_cells(deviation),
             directions[0],
             cluster,
             resampling.n_draws,
             resampling.rng,
         )
     else:
-        draw = _count_draws(problem.cells, rows, dependent, resampling)
+        draw = _count_draws(problem.cells, rows, dependent, resampling, deviation)
     return Hypotheses(
         problem.cells,
         draw,
@@ -209,10 +212,12 @@ def _weight_of(data):
     return data.sample_weight.sum()
 
 
-def _has_one_label_a_row(error, data, classes):
-    """Return whether a row has a label in several binary problems, or in one several
-    times, to be drawn together.
+def _labels_depend(error, data, classes):
+    """Return whether the labels of a row are drawn together: those of several binary
+    problems, or of one that has the row several times.
     """
+    if data.is_multilabel:
+        return 1 < classes.n_tasks <= _MOST_CLASSES
     if error.reduction(data) != "pooled":
         has_few_classes = 1 < classes.n_tasks <= _MOST_CLASSES
         if not has_few_classes or data.sample_weight is not None:
@@ -220,14 +225,20 @@ def _has_one_label_a_row(error, data, classes):
     return data.is_binary or one_label_a_row(data.scores)
 
 
-def _count_draws(cells, rows, dependent, resampling):
-    """Return draws of the counts of cells, whose rows have no clusters."""
+def _count_draws(cells, rows, dependent, resampling, deviation):
+    """Return draws of the counts of cells, whose rows have no clusters; with a
+    deviation rows have several labels.
+    """
     trials = rows.effective_trials(cells) if resampling.importance else None
     uniforms = None
     n_counts = resampling.n_draws * len(cells.weight)
     if dependent and n_counts <= _MOST_COUNTS:
-        uniforms = exclusive_draws(
-            rows.in_cells(), len(cells.weight), resampling.n_draws, resampling.rng
+        draws_of = exclusive_draws if deviation is None else copula_draws
+        uniforms = draws_of(
+            rows.in_cells(deviation),
+            len(cells.weight),
+            resampling.n_draws,
+            resampling.rng,
         )
     return CountDraws(cells, resampling.n_draws, resampling.rng, uniforms, trials)
 
@@ -239,8 +250,12 @@ class _TaskRows(NamedTuple):
     powers: list
     n_tasks: int
 
-    def in_cells(self):
-        """Return the rows of all groups with the cells that they lie in."""
+    def in_cells(self, deviation=None):
+        """Return the rows of all groups with the cells that they lie in.
+
+        With the deviation of the cells the labels of a row do not exclude each other:
+        their dependence is estimated.
+        """
         # The cells of all problems are numbered through: those of each follow the last
         # one's.
         n_cells = 0
@@ -254,12 +269,13 @@ class _TaskRows(NamedTuple):
         weight = None
         if weights[0] is not None:
             weight = np.concatenate(weights)[::n_columns]
-        return RowsInCells(
-            self._by_row(cells),
-            self._by_row([task.scores for task in self.tasks]),
-            self._by_row([task.labels for task in self.tasks]),
-            weight,
-        )
+        cell = self._by_row(cells)
+        scores = self._by_row([task.scores for task in self.tasks])
+        labels = self._by_row([task.labels for task in self.tasks])
+        copula = None
+        if deviation is not None:
+            copula = label_copula(scores, labels, weight, deviation[cell])
+        return RowsInCells(cell, scores, labels, weight, copula)
 
     def _by_row(self, columns):
         """Return values of problems as an array (n, n_columns) of rows of all groups: a

@@ -77,6 +77,29 @@ def classifier_scores(
     return scores
 
 
+def label_scores(model, X):
+    """Return the probabilities of several labels per row (n, L), for a classifier that
+    gives an array of them or a list of arrays (n, n_classes).
+
+    The event is the label 1 or True. Where the training samples of a label had one
+    class only the classifier has one column, which `classes_` name.
+    """
+    response = model.predict_proba(X)
+    if not isinstance(response, (list, tuple)):
+        return response
+    columns = []
+    for part, classes in zip(response, model.classes_, strict=True):
+        proba, _ = as_array(part)
+        classes, _ = as_array(classes)
+        if not np.isin(classes, (0, 1)).all():
+            raise ValueError(
+                f"The labels of {type(model).__name__} are not 0 and 1 but"
+                f" {classes.tolist()}: several labels per row are an indicator matrix."
+            )
+        columns.append(proba[:, classes == 1].sum(axis=1))
+    return np.column_stack(columns)
+
+
 def _labels_of(model):
     """Return the labels that a classifier knows."""
     labels = getattr(model, "classes_", None)

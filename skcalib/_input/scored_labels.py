@@ -20,6 +20,11 @@ from skcalib._input.scores import (
     checked_scores,
     drop_zero_weight,
 )
+from skcalib._input.several_labels import (
+    check_several_labels,
+    refuse_several_labels,
+    several_labels_shape,
+)
 from skcalib._input.tensors import as_array
 from skcalib._input.warn import warn
 
@@ -37,6 +42,9 @@ class ScoredLabels(NamedTuple):
     (negative, positive) for one score, else in the order of the columns. `predicted`
     (n,) is the column of the first of the largest scores and `confidence` (n,) that
     score: None for one score per row and where `multiclass` is "marginal" or "pooled".
+
+    Of several labels per row (multilabel) `labels` is boolean (n, L), like the scores,
+    and `classes` holds the names of the labels, in the order of the columns.
     """
 
     scores: np.ndarray
@@ -50,6 +58,11 @@ class ScoredLabels(NamedTuple):
     def is_binary(self):
         """Whether the scores are those of one positive class."""
         return self.scores.ndim == 1
+
+    @property
+    def is_multilabel(self):
+        """Whether a row may have several labels, each with a score of its own."""
+        return self.labels.ndim == 2
 
     @property
     def kept(self):
@@ -76,9 +89,11 @@ def check_scored_labels(
     pos_label=None,
     labels=None,
     drop=True,
+    multilabel=False,
 ):
     """Validate the input of a metric; see `ScoredLabels`. With `drop=False` rows of
-    weight zero are kept.
+    weight zero are kept. With `multilabel` an indicator matrix (n, L) of labels is
+    several labels per row; without, it is refused.
     """
     if y_proba is None:
         raise ValueError(
@@ -87,6 +102,20 @@ def check_scored_labels(
             " of which a BinStatistics holds sums by bin only."
         )
     hint_at_two_indices(y_true=y_true, y_proba=y_proba, sample_weight=sample_weight)
+    shape = several_labels_shape(y_true)
+    if shape is not None:
+        if not multilabel:
+            refuse_several_labels(y_true, shape)
+        scores, indicators, names = check_several_labels(
+            y_true,
+            y_proba,
+            multiclass=multiclass,
+            pos_label=pos_label,
+            labels=labels,
+        )
+        sample_weight = check_sample_weight(sample_weight, len(scores))
+        data = ScoredLabels(scores, indicators, sample_weight, names)
+        return _without_zero_weight(data) if drop else data
     by_class = multiclass in ("marginal", "pooled")
     scores, predicted, confidence = checked_scores(
         y_proba,
@@ -133,7 +162,11 @@ def check_scored_labels(
             predicted = None
             confidence = None
     data = ScoredLabels(scores, codes, sample_weight, classes, predicted, confidence)
-    if sample_weight is None or not drop or sample_weight.min() > 0:
+    return _without_zero_weight(data) if drop else data
+
+
+def _without_zero_weight(data):
+    if data.sample_weight is None or data.sample_weight.min() > 0:
         return data
     return data.at(data.kept)
 

@@ -15,7 +15,13 @@ from skcalib.decisions import net_benefit
 from skcalib.displays._finish import finish
 from skcalib.displays._frames import pair_frame
 from skcalib.displays._predictions import FromEstimator, named_models
-from skcalib.displays._style import curve_styles, draw_curve, neutral, reference_style
+from skcalib.displays._style import (
+    curve_styles,
+    draw_curve,
+    neutral,
+    reference_style,
+    styled,
+)
 from skcalib.displays._words import captions, model_label
 
 if TYPE_CHECKING:
@@ -48,12 +54,14 @@ class DecisionCurveDisplay(FromEstimator):
 
     Attributes
     ----------
-    ax_ : Axes
+    ax_ : Axes or ndarray of Axes
         The axes.
     figure_ : Figure
         The figure.
     lines_ : list of Line2D
         The curves of the models.
+    avoided_lines_ : list of Line2D
+        With `avoided` the interventions avoided by each model.
     bands_ : list of PolyCollection
         Their intervals or bands.
     reference_lines_ : list of Line2D
@@ -86,9 +94,10 @@ class DecisionCurveDisplay(FromEstimator):
     'Threshold (probability)'
     """
 
-    ax_: Axes
+    ax_: Any
     figure_: Figure
     lines_: list[Line2D]
+    avoided_lines_: list[Line2D]
     bands_: list[PolyCollection]
     reference_lines_: list[Line2D]
     threshold_line_: Line2D | None
@@ -158,6 +167,7 @@ class DecisionCurveDisplay(FromEstimator):
         self,
         ax: Axes | None = None,
         *,
+        avoided: bool = False,
         legend: bool = True,
         line_kw: dict[str, Any] | None = None,
         band_kw: dict[str, Any] | None = None,
@@ -170,6 +180,9 @@ class DecisionCurveDisplay(FromEstimator):
         ----------
         ax : Axes, default=None
             Axes to draw on; None creates a figure.
+        avoided : bool, default=False
+            Whether a second panel shows the interventions avoided per 100 samples, net
+            of the events that are missed, against treating everybody.
         legend : bool, default=True
             Whether the legend lists bands and reference lines. Model names are always
             shown.
@@ -182,8 +195,8 @@ class DecisionCurveDisplay(FromEstimator):
         display : DecisionCurveDisplay
             The display, with the artists as attributes.
         """
-        frame = pair_frame(ax)
-        (axes,) = frame.axes
+        frame = pair_frame(ax, 2 if avoided else 1)
+        axes = frame.axes[0]
         first = next(iter(self.curves.values()))
         # The benefit of a perfect model.
         most = 1.0 if first.standardize else first.event_frequency
@@ -228,12 +241,20 @@ class DecisionCurveDisplay(FromEstimator):
         if len(self.curves) == 1:
             caption = captions(name, first.n_samples, finding)
             note = None
+        benefit = "Standardised net benefit" if first.standardize else "Net benefit"
+        self.avoided_lines_ = []
+        titles = None
+        if avoided:
+            self._draw_avoided(frame.axes[1], shown, styles, end, line_kw, reference_kw)
+            titles = [benefit, "Interventions avoided per 100"]
+            benefit = ""
         return finish(
             self,
             frame,
             keys,
             "Threshold (probability)",
-            "Standardised net benefit" if first.standardize else "Net benefit",
+            benefit,
+            titles=titles,
             caption=caption,
             note=note,
             legend=legend,
@@ -260,6 +281,24 @@ class DecisionCurveDisplay(FromEstimator):
             self.threshold_line_ = axes.axvline(
                 self.threshold, color=neutral(0.65), linestyle=":", linewidth=1
             )
+
+    def _draw_avoided(self, axes, shown, styles, end, line_kw, reference_kw):
+        """Draw the interventions avoided, where the curves of the net benefit are."""
+        highest = 1.0
+        for (name, curve), style in zip(self.curves.items(), styles, strict=True):
+            at = shown[name] & (curve.thresholds > 0)
+            values = curve.interventions_avoided[at]
+            highest = max(highest, float(values.max(initial=0)))
+            unnamed = styled(line_kw, **(style | {"label": None}))
+            self.avoided_lines_ += axes.plot(curve.thresholds[at], values, **unnamed)
+        style = reference_style(
+            reference_kw, color=neutral(0.65), linestyle=(0, (4, 2))
+        )
+        axes.axhline(0, **style)
+        if self.threshold is not None:
+            axes.axvline(self.threshold, **(style | {"linestyle": ":"}))
+        # Next to 0 a missed event costs many interventions: that is cut.
+        axes.set(xlim=(0, end), ylim=(-0.3 * highest, 1.05 * highest))
 
     def _worth(self, curve):
         """Return the net benefit at the threshold of interest in words."""

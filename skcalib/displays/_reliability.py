@@ -39,6 +39,7 @@ _CLASS_NAMES = {
     "binary": ("event", "no event"),
     "top_label": ("right", "wrong"),
     "marginal": ("this class", "other class"),
+    "multilabel": ("label", "no label"),
 }
 _MOST_STRIPS = 4  # histograms below an overlay of several models; more models have none
 # height of the histogram of all models of a panel, in units of the height of the
@@ -63,7 +64,7 @@ class ReliabilityDisplay(FromEstimator):
         One for each model in each panel.
     confidence_level : float
         Coverage of each interval, in (0, 1), and of the bands.
-    kind : {"binary", "top_label", "marginal"}
+    kind : {"binary", "top_label", "marginal", "multilabel"}
         Type of event, for the axis labels.
     error_name : str, default="error"
         Name of the error in the title.
@@ -141,7 +142,7 @@ class ReliabilityDisplay(FromEstimator):
         curves: Sequence[ReliabilityCurve],
         *,
         confidence_level: float,
-        kind: Literal["binary", "top_label", "marginal"] = "binary",
+        kind: Literal["binary", "top_label", "marginal", "multilabel"] = "binary",
         error_name: str = "error",
         n_panels_left_out: int = 0,
         event: str | None = None,
@@ -184,9 +185,10 @@ class ReliabilityDisplay(FromEstimator):
 
         Parameters
         ----------
-        y_true : array-like of shape (n,)
-            Labels.
-        y_proba : array-like of shape (n,), (n, 2) or (n, K), or dict of such, default=None
+        y_true : array-like of shape (n,) or (n, L)
+            Labels; or an indicator matrix of several labels per row, each of which gets
+            a panel.
+        y_proba : array-like of shape (n,), (n, 2), (n, K) or (n, L), or dict of such, default=None
             Probabilities in [0, 1]; a dict draws several models in the same axes, by
             name. For bin statistics, use `from_statistics`.
         binning : BaseBinning, int or None, default=None
@@ -200,8 +202,8 @@ class ReliabilityDisplay(FromEstimator):
         groups : array-like of shape (n,), default=None
             Group of each sample. Each group gets a panel.
         order : {"sorted", "given", "error"}, default="sorted"
-            Order of the panels: by name of the class or group, by first occurrence in
-            the data, or largest error first.
+            Order of the panels: by name of the class or group (several labels in
+            column order), by first occurrence in the data, or largest error first.
         interval : {"auto", "clopper_pearson", "wilson", "hoeffding", "bootstrap"} or None, default="auto"
             Bars for each bin, or a bootstrap band. "auto" is Clopper-Pearson, or the
             bootstrap for label-dependent bins, for which no other interval is valid
@@ -231,10 +233,10 @@ class ReliabilityDisplay(FromEstimator):
             within clusters is taken into account in the intervals of the bins, the
             consistency band, the error and the `statistics`; see Notes.
         pos_label : int, float, bool or str, default=None
-            Label of the event. None means the greater of the two labels, which
-            corresponds to the second column of `predict_proba`.
-        labels : array-like of shape (K,), default=None
-            The sorted labels of the columns.
+            Label of the event. None means the greater of two labels, the second column
+            of `predict_proba`.
+        labels : array-like of shape (K,) or (L,), default=None
+            The sorted labels of the columns; or the names of several labels per row.
         name : str, default=None
             Name of the model in the title.
         random_state : int, RandomState or None, default=None
@@ -334,6 +336,7 @@ class ReliabilityDisplay(FromEstimator):
         curve: Literal["bins", "smooth", "both"] = "bins",
         statistics: str | Sequence[str] = (),
         sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         pos_label: float | str | None = None,
         name: str | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -379,7 +382,11 @@ class ReliabilityDisplay(FromEstimator):
         statistics : str or sequence of str, default=()
             Statistics of `calibration_summary` to show in a corner.
         sample_weight : array-like of shape (n,), default=None
-            Frequency weights: a weight of 2 counts a sample twice.
+            Weights, which count as repeated samples.
+        clusters : array-like of shape (n,), default=None
+            The cluster of each row of `X`; see `from_predictions`. Folds that keep
+            clusters together (`GroupKFold`) test a model on clusters that it has not
+            seen.
         pos_label : int, float, bool or str, default=None
             Label of the event. None means the greater of the two labels, which
             corresponds to the second column of `predict_proba`.
@@ -405,8 +412,9 @@ class ReliabilityDisplay(FromEstimator):
 
         Notes
         -----
-        The models of the folds differ, and share training samples. The intervals assume
-        independent test samples, and concern the average of such models.
+        The folds' models differ, and share training samples. The intervals take the
+        tested samples, or their clusters, as independent, and are about the mean of
+        such models.
         """  # noqa: E501
         models = named_results(cv_results, name)
         tested = out_of_fold(models, X)
@@ -423,12 +431,15 @@ class ReliabilityDisplay(FromEstimator):
         )
         if sample_weight is not None:
             sample_weight = safe_indexing(sample_weight, tested.rows)
+        if clusters is not None:
+            clusters = safe_indexing(clusters, tested.rows)
         numbers = maker.from_predictions(
             safe_indexing(y, tested.rows),
             tested.probabilities,
             multiclass=multiclass,
             max_panels=max_panels,
             sample_weight=sample_weight,
+            clusters=clusters,
             pos_label=pos_label,
             labels=tested.classes,
         )

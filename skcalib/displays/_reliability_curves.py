@@ -725,10 +725,20 @@ def _tasks(y_true, models, multiclass, groups, order, reading):
     tasks = {}
     for model, y_proba in models.items():
         data = check_scored_labels(
-            y_true, y_proba, multiclass=multiclass, drop=False, **reading
+            y_true,
+            y_proba,
+            multiclass=multiclass,
+            drop=False,
+            multilabel=True,
+            **reading,
         )
         kind = resolve_multiclass(multiclass, data)
         problems = list(binary_tasks(data, multiclass))
+        if data.is_multilabel and groups is not None:
+            raise ValueError(
+                "groups and several labels per row exclude each other: both ask for"
+                " a panel each. Draw one column of y_true and of y_proba at a time."
+            )
         if groups is not None:
             by_panel = _by_group(problems[0], groups, order)
         elif kind == "marginal":
@@ -737,6 +747,8 @@ def _tasks(y_true, models, multiclass, groups, order, reading):
             by_panel = [(None, problems[0])]
         for panel, task in by_panel:
             tasks.setdefault(panel, {})[model] = task
+    if data.is_multilabel:
+        return tasks, "multilabel", None
     event = data.classes[-1]
     if kind != "binary" or event is None or isinstance(event, bool | np.bool_):
         return tasks, kind, None

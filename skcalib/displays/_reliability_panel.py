@@ -30,7 +30,9 @@ _AXIS_LABELS = {
     "binary": ("Predicted probability", "Event frequency"),
     "top_label": ("Probability of the predicted class", "Frequency correct"),
     "marginal": ("Predicted probability", "Frequency of the class"),
+    "multilabel": ("Predicted probability", "Frequency of the label"),
 }
+_PANEL_NAMES = {"marginal": "class", "multilabel": "label"}
 
 
 def draw_reference(ax, limits, line_kw):
@@ -309,7 +311,7 @@ def note(display, panels):
         return f"{display.error_name}, {size}"
     if not display.n_panels_left_out:
         return None
-    parts = "classes" if display.kind == "marginal" else "groups"
+    parts = {"marginal": "classes", "multilabel": "labels"}.get(display.kind, "groups")
     return (
         f"{len(panels)} of {len(panels) + display.n_panels_left_out} {parts}: those"
         " with the largest errors"
@@ -341,8 +343,8 @@ def _titles(display, panel):
     name = matplotlib_text(panel)
     size = f"n = {n_rows}"
     long = size
-    if display.kind == "marginal":
-        name = f"class {name}"
+    if display.kind in ("marginal", "multilabel"):
+        name = f"{_PANEL_NAMES[display.kind]} {name}"
         long = f"{count_words(statistics.weighted_label.sum())} of {n_rows} rows"
     lines = [long, size, size, size]
     if errors:

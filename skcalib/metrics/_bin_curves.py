@@ -59,10 +59,10 @@ def reliability_curve(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,) or BinStatistics
-        Labels, or bin sums, which replace `y_true`, `y_proba`, `binning` and all other
-        per-sample arguments.
-    y_proba : array-like of shape (n,), (n, 2) or (n, K)
+    y_true : array-like of shape (n,) or (n, L), or BinStatistics
+        Labels, or an indicator matrix of several labels per row; or bin sums, which
+        replace `y_true`, `y_proba`, `binning` and all other per-sample arguments.
+    y_proba : array-like of shape (n,), (n, 2), (n, K) or (n, L)
         Probabilities in [0, 1].
     binning : BaseBinning, int or None, default=None
         Binning strategy; an int means that many equal-mass bins, None means
@@ -121,7 +121,12 @@ def reliability_curve(
     strategy = check_binning(binning, EqualMass(15))
     rows = {"sample_weight": sample_weight, "pos_label": pos_label, "labels": labels}
     data = check_rows_or_bins(
-        y_true, y_proba, binning=binning, multiclass=multiclass, **rows
+        y_true,
+        y_proba,
+        binning=binning,
+        multiclass=multiclass,
+        multilabel=True,
+        **rows,
     )
     # Importance weights are scaled by one factor: their sum is the number of equal rows
     # that they are worth. Frequency weights count rows as they are.

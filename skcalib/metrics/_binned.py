@@ -41,10 +41,10 @@ def calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,) or BinStatistics
-        Labels, or bin sums, which replace `y_true`, `y_proba`, `binning` and all other
-        per-sample arguments.
-    y_proba : array-like of shape (n,), (n, 2) or (n, K)
+    y_true : array-like of shape (n,) or (n, L), or BinStatistics
+        Labels, or an indicator matrix of several labels per row; or bin sums, which
+        replace `y_true`, `y_proba`, `binning` and all other per-sample arguments.
+    y_proba : array-like of shape (n,), (n, 2), (n, K) or (n, L)
         Probabilities in [0, 1]: of the positive class, or of each class in the sorted
         order of the labels.
     norm : float or {"l1", "l2", "max"}, default=2
@@ -82,7 +82,8 @@ def calibration_error(
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.
     labels : array-like of shape (K,), default=None
-        The sorted labels of the columns, needed if not all of them occur in `y_true`.
+        The sorted labels of the columns, needed if not all of them occur in `y_true`;
+        or the names of several labels per row.
 
     Returns
     -------
@@ -108,6 +109,14 @@ def calibration_error(
     A marginal error is ``(sum_k w_k E_k^p)^(1/p)``. Signed powers are summed over the
     classes, and clipped at zero once, at the root. For ``norm=np.inf``, it is the
     largest error of any class with a positive weight.
+
+    Several labels per row (multilabel) are an indicator matrix `y_true` of shape (n, L)
+    beside probabilities (n, L), or the list of L arrays (n, 2) that scikit-learn's
+    `MultiOutputClassifier` returns. The error is the marginal one, over the labels;
+    `labels` names them in the order of the columns, as the columns of a DataFrame do.
+    Labels drawn for intervals and tests depend on each other as those of the rows do.
+    Rows of exactly one 1 whose probabilities sum to 1 may also be one-hot classes: they
+    are refused unless ``multiclass="marginal"`` asks for labels.
 
     For a pooled error, each row contributes K pairs, exactly one of which is an event.
     "unbiased", intervals and tests take this into account: one label is drawn per row.
@@ -190,10 +199,10 @@ def expected_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,) or BinStatistics
-        Labels, or bin sums, which replace `y_true`, `y_proba`, `binning` and all other
-        per-sample arguments.
-    y_proba : array-like of shape (n,), (n, 2) or (n, K)
+    y_true : array-like of shape (n,) or (n, L), or BinStatistics
+        Labels, or an indicator matrix of several labels per row; or bin sums, which
+        replace `y_true`, `y_proba`, `binning` and all other per-sample arguments.
+    y_proba : array-like of shape (n,), (n, 2), (n, K) or (n, L)
         Probabilities in [0, 1].
     norm : float or {"l1", "l2", "max"}, default=1
         p >= 1 or ``np.inf``.
@@ -292,10 +301,10 @@ def maximum_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,) or BinStatistics
-        Labels, or bin sums, which replace `y_true`, `y_proba`, `binning` and all other
-        per-sample arguments.
-    y_proba : array-like of shape (n,), (n, 2) or (n, K)
+    y_true : array-like of shape (n,) or (n, L), or BinStatistics
+        Labels, or an indicator matrix of several labels per row; or bin sums, which
+        replace `y_true`, `y_proba`, `binning` and all other per-sample arguments.
+    y_proba : array-like of shape (n,), (n, 2), (n, K) or (n, L)
         Probabilities in [0, 1].
     binning : BaseBinning, int or None, default=None
         Binning strategy; an int means that many equal-width bins, None means
@@ -390,9 +399,9 @@ def sweep_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        Labels.
-    y_proba : array-like of shape (n,), (n, 2) or (n, K)
+    y_true : array-like of shape (n,) or (n, L)
+        Labels, or an indicator matrix of several labels per row.
+    y_proba : array-like of shape (n,), (n, 2), (n, K) or (n, L)
         Probabilities in [0, 1].
     norm : float or {"l1", "l2", "max"}, default=1
         p >= 1 or ``np.inf``.

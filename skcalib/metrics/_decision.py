@@ -154,10 +154,11 @@ def decision_calibration_error(
         sample_weight=sample_weight,
         pos_label=pos_label,
         labels=labels,
+        multilabel=True,
     )
     if not return_threshold:
         return error.value(data)
-    if multiclass == "marginal":
+    if multiclass == "marginal" or data.is_multilabel:
         raise ValueError(
             'return_threshold=True is for one problem, and multiclass="marginal" has'
             " one for each class."

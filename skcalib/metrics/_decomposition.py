@@ -66,10 +66,10 @@ def brier_decomposition(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,) or BinStatistics
-        Labels, or bin sums, which replace `y_true`, `y_proba`, `binning` and all other
-        per-sample arguments.
-    y_proba : array-like of shape (n,), (n, 2) or (n, K)
+    y_true : array-like of shape (n,) or (n, L), or BinStatistics
+        Labels, or an indicator matrix of several labels per row; or bin sums, which
+        replace `y_true`, `y_proba`, `binning` and all other per-sample arguments.
+    y_proba : array-like of shape (n,), (n, 2), (n, K) or (n, L)
         Probabilities in [0, 1].
     binning : BaseBinning, int or None, default=None
         Binning strategy; an int means that many equal-mass bins, None means
@@ -147,10 +147,10 @@ def log_loss_decomposition(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,) or BinStatistics
-        Labels, or bin sums, which replace `y_true`, `y_proba`, `binning` and all other
-        per-sample arguments.
-    y_proba : array-like of shape (n,), (n, 2) or (n, K)
+    y_true : array-like of shape (n,) or (n, L), or BinStatistics
+        Labels, or an indicator matrix of several labels per row; or bin sums, which
+        replace `y_true`, `y_proba`, `binning` and all other per-sample arguments.
+    y_proba : array-like of shape (n,), (n, 2), (n, K) or (n, L)
         Probabilities in [0, 1], clipped to [2^-52, 1 - 2^-52].
     binning : BaseBinning, int or None, default=None
         Binning strategy; an int means that many equal-mass bins, None means
@@ -214,7 +214,12 @@ def log_loss_decomposition(
 def _decomposition(expected_score, y_true, y_proba, binning, multiclass, rows):
     strategy = check_binning(binning, PoolAdjacentViolators())
     data = check_rows_or_bins(
-        y_true, y_proba, binning=binning, multiclass=multiclass, **rows
+        y_true,
+        y_proba,
+        binning=binning,
+        multiclass=multiclass,
+        multilabel=True,
+        **rows,
     )
     parts = []
     for task in binary_tasks(data, multiclass, pooled=True):

@@ -269,6 +269,7 @@ class MetricInput:
             pos_label=pos_label,
             labels=labels,
             drop=False,
+            multilabel=True,
         )
         data = counted_rows(data, weight_type)
         cluster = None

@@ -22,9 +22,10 @@ from skcalib._errors.kernel import KernelError
 from skcalib._errors.proper_scores import brier_score, log_loss
 from skcalib._errors.smooth import SmoothError
 from skcalib._errors.two_bin import TwoBinError
-from skcalib._input.classifier_scores import classifier_scores
+from skcalib._input.classifier_scores import classifier_scores, label_scores
 from skcalib._input.later_scorers import LATER_SCORERS
 from skcalib._input.scalars import check_keywords
+from skcalib._input.several_labels import several_labels_shape
 from skcalib._input.sklearn_private import BaseScorer
 from skcalib._input.tensors import as_array
 from skcalib.metrics._bin_free import (
@@ -263,7 +264,9 @@ def get_scorer(name: str, **options: Any) -> "CalibrationScorer":
     Unlike ``make_scorer(metric, response_method="predict_proba")``, it takes the
     classes from the estimator. It therefore works with labels of any type, on folds in
     which a class is missing, and if the estimator has never seen a class of the fold
-    (whose probability is then zero).
+    (whose probability is then zero). If `y` is an indicator matrix of several labels,
+    it takes what `MultiOutputClassifier`, `OneVsRestClassifier`, forests and networks
+    predict.
 
     Parameters
     ----------
@@ -339,6 +342,10 @@ class CalibrationScorer(BaseScorer):
                 "A calibration scorer needs a fitted classifier with classes_ and"
                 f" predict_proba, found {estimator!r}."
             )
+        if several_labels_shape(y_true) is not None:
+            y_proba = label_scores(estimator, X)
+            options = {**self._kwargs, **kwargs}
+            return self._sign * self._score_func(y_true, y_proba, **options)
         # Not by `method_caller`: among several scorers its cache keeps the column of
         # the first one's positive class.
         y_true, _ = as_array(y_true)

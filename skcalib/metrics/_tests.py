@@ -21,7 +21,7 @@ from skcalib._inference.closed_form import (
     kuiper,
     spiegelhalter,
 )
-from skcalib._inference.count_draws import cluster_labels
+from skcalib._inference.count_draws import cluster_labels, drawn_labels
 from skcalib._inference.hypotheses import Resampling, error_hypotheses
 from skcalib._inference.inversion import resampling_pvalue
 from skcalib._inference.results import ResultRecord
@@ -309,7 +309,7 @@ def _check_method(method, metric, binning, df):
 def _resampling_test(metric, multiclass, rows, resampling, n_jobs):
     """Return the result for a metric, which may be a partial of one or None."""
     kind = resolve_multiclass(multiclass, rows.data, pooled=True)
-    if kind == "marginal":
+    if kind == "marginal" and not rows.data.is_multilabel:
         # one label a row is drawn: rows must sum to 1
         check_scores(rows.data.scores, name="y_proba")
     options = {} if multiclass == "auto" else {"multiclass": multiclass}
@@ -346,7 +346,7 @@ def _called_statistics(metric, data, drawn, options, n_jobs):
     """Return the values of any metric of validated rows and of drawn ones, called with
     what it needs and no more.
     """
-    if not data.is_binary:
+    if not (data.is_binary or data.is_multilabel):
         options = options | {"labels": np.arange(len(data.classes))}
     observed = (data.labels, data.scores, _weights(data))
     # one by one: the drawn rows are not all held at a time
@@ -372,8 +372,15 @@ def _drawn_rows(data, resampling):
     if data.is_binary:
         probability = np.column_stack((1 - data.scores, data.scores))
     weight = _weights(data)
+    if data.is_multilabel and resampling.cluster is None:
+        if weight and not resampling.importance:
+            data = _copies(data)
+            weight = _weights(data)
+        for drawn in drawn_labels(data, resampling.n_draws, resampling.rng):
+            yield drawn, data.scores, weight
+        return
     if resampling.cluster is not None:
-        observed = data.labels.astype(np.intp)
+        observed = data.labels if data.is_multilabel else data.labels.astype(np.intp)
         drawn = cluster_labels(probability, observed, data.sample_weight, resampling)
         for codes in drawn:
             yield codes.astype(data.labels.dtype), data.scores, weight
@@ -387,6 +394,18 @@ def _drawn_rows(data, resampling):
             yield _repeated(codes, cumulative, data, resampling.rng)
         else:
             yield codes.astype(data.labels.dtype), data.scores, weight
+
+
+def _copies(data):
+    """Return rows that count more than once as so many rows, and one that weighs the
+    rest.
+    """
+    n_copies = np.ceil(data.sample_weight).astype(np.intp)
+    copies = np.repeat(np.arange(len(n_copies)), n_copies)
+    is_last = np.append(copies[1:] != copies[:-1], True)
+    rest = data.sample_weight - (n_copies - 1)
+    weight = np.where(is_last, rest[copies], 1.0)
+    return data.at(copies)._replace(sample_weight=weight)
 
 
 def _repeated(codes, cumulative, data, rng):

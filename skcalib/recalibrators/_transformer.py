@@ -13,6 +13,7 @@ from skcalib._defaults import DefaultObjects, check_fitted
 from skcalib._input.columns import column_positions, select_columns
 from skcalib._input.labels import check_targets, encode_labels
 from skcalib._input.scores import check_scores
+from skcalib._input.tensors import as_array
 
 
 class ProbabilityTransformer(
@@ -112,7 +113,8 @@ class ProbabilityTransformer(
             The first of the classes with the largest probability.
         """
         check_fitted(self)
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        probabilities, _ = as_array(self.predict_proba(X))
+        return self.classes_[probabilities.argmax(axis=1)]
 
     def get_feature_names_out(
         self, input_features: ArrayLike | None = None

@@ -1,0 +1,195 @@
+"""Several labels per row (multilabel): an indicator matrix with a column for each
+label, and probabilities of the same shape.
+"""
+
+import numpy as np
+from scipy import sparse
+
+from skcalib._input.labels import missing_values, plain_labels, shown
+from skcalib._input.scores import checked_scores, first_index, refuse_masked
+from skcalib._input.tensors import as_array, column_names
+
+# the most by which the scores of a row miss 1 where they are those of one label
+NORMALISED = 1e-2
+_ONE_AT_A_TIME = (
+    "For several labels per row pass one column of y_true and of y_proba at a time."
+)
+
+
+def several_labels_shape(y_true):
+    """Return the shape of labels with two or more columns, or None for a vector.
+
+    Columns are those of scikit-learn's "multilabel-indicator" target; a single one is
+    a vector that stands upright.
+    """
+    if sparse.issparse(y_true):
+        shape = y_true.shape
+    elif isinstance(y_true, (list, tuple)):
+        first = y_true[0] if len(y_true) else None
+        if np.ndim(first) != 1 or isinstance(first, (str, bytes)):
+            return None
+        shape = len(y_true), len(first)
+    else:
+        shape = getattr(y_true, "shape", ())
+    if len(shape) != 2 or shape[1] < 2:
+        return None
+    return tuple(int(length) for length in shape)
+
+
+def refuse_several_labels(y_true, shape):
+    """Raise for what is about one event, or about classes that exclude each other."""
+    if sparse.issparse(y_true):
+        raise TypeError(
+            "y_true must be a dense vector of class labels, found a sparse matrix."
+        )
+    raise ValueError(
+        "y_true should be a 1d array of labels, got an array of shape"
+        f" {shape} instead. {_ONE_AT_A_TIME}"
+    )
+
+
+def check_several_labels(y_true, y_proba, *, multiclass, pos_label, labels):
+    """Validate several labels per row.
+
+    Parameters
+    ----------
+    y_true : array-like or sparse array of shape (n, L)
+        1 where a row has a label, else 0.
+    y_proba : array-like of shape (n, L), or list of L arrays of shape (n, 2)
+        The probability of each label. A list is what `predict_proba` of scikit-learn's
+        `MultiOutputClassifier`, forests, trees and neighbours returns.
+    multiclass : str
+        Labels are judged one by one: "auto" or "marginal".
+    pos_label : None
+        The event is that a row has the label.
+    labels : array-like of shape (L,) or None
+        Names of the labels; None takes those of the columns, or numbers.
+
+    Returns
+    -------
+    scores : ndarray of shape (n, L)
+        The probabilities.
+    indicators : ndarray of bool, shape (n, L)
+        Which labels the rows have.
+    names : ndarray of shape (L,)
+        Names of the labels, in the order of the columns.
+
+    Raises
+    ------
+    ValueError
+        For shapes that differ, values other than 0 and 1, options that have no meaning
+        here, and rows of one label and probabilities that sum to 1, which may also be
+        classes.
+    """
+    if isinstance(multiclass, str) and multiclass not in ("auto", "marginal"):
+        raise ValueError(
+            f"multiclass={multiclass!r} is for classes that exclude each other, and a"
+            " y_true of several columns holds labels that do not: leave it out"
+            ' ("marginal" judges label by label).'
+        )
+    if pos_label is not None:
+        raise ValueError(
+            f"pos_label={pos_label!r} has no meaning for a y_true of several columns:"
+            " the event is 1, that a row has the label."
+        )
+    indicators = _indicators(y_true)
+    n_labels = indicators.shape[1]
+    if isinstance(y_proba, (list, tuple)) and np.ndim(y_proba[0]) == 2:
+        y_proba = positive_columns(y_proba, n_labels)
+    scores, *_ = checked_scores(
+        y_proba, name="y_proba", rows_sum_to_one=False, predict_from=np.inf
+    )
+    if scores.shape != indicators.shape:
+        raise ValueError(
+            f"y_true has shape {indicators.shape} and y_proba {scores.shape}: a column"
+            " of probabilities is needed for each label."
+        )
+    if multiclass == "auto" and _is_one_hot(indicators, scores):
+        raise ValueError(
+            "y_true has one 1 in each row and the rows of y_proba sum to 1, as for"
+            f" {n_labels} classes that exclude each other: pass the classes,"
+            " y_true.argmax(axis=1). If the columns are labels of their own, of which a"
+            ' row may have several, pass multiclass="marginal".'
+        )
+    return scores, indicators, _names(y_true, y_proba, labels, n_labels)
+
+
+def positive_columns(y_proba, n_labels):
+    """Return the probabilities of the labels (n, L) for a list of arrays (n, 2)."""
+    if len(y_proba) != n_labels:
+        raise ValueError(
+            f"y_proba is a list of {len(y_proba)} arrays, and y_true has"
+            f" {n_labels} columns: one array for each label is needed."
+        )
+    columns = []
+    for number, part in enumerate(y_proba):
+        values, _ = as_array(part)
+        if values.ndim != 2 or values.shape[1] != 2:
+            raise ValueError(
+                f"y_proba[{number}] has shape {values.shape}, not (n, 2): a classifier"
+                " that has seen one class only does not say which one. Pass an array"
+                " (n, n_labels) with the probability of each label."
+            )
+        columns.append(values[:, 1])
+    return np.column_stack(columns)
+
+
+def _indicators(y_true):
+    """Return labels as booleans (n, L)."""
+    refuse_masked(y_true, "y_true")
+    if sparse.issparse(y_true):
+        y_true = y_true.toarray()
+    values, _ = as_array(y_true)
+    if values.dtype.kind == "O":
+        missing = missing_values(values.ravel())
+        if missing.any():
+            row = int(np.argmax(missing)) // values.shape[1]
+            raise ValueError(
+                f"y_true contains a missing value (NaN) in row {row}: labels must be"
+                " known. Drop such rows."
+            )
+        values = plain_labels(values.ravel()).reshape(values.shape)
+    if values.dtype.kind == "b":
+        return values
+    positive = values == 1
+    other = ~(positive | (values == 0))
+    if other.any():
+        row, column = first_index(other)
+        found = shown(values[row, column : column + 1])
+        raise ValueError(
+            "y_true of several columns must hold 0 and 1, whether a row has each label,"
+            f" found {found} in row {row}. Where classes exclude each other y_true"
+            " should be a 1d array of labels, got an array of shape"
+            f" {values.shape} instead; distributions of labels are for"
+            " skcalib.expand_soft_labels."
+        )
+    return positive
+
+
+def _is_one_hot(indicators, scores):
+    """Return whether rows have one label and probabilities that sum to 1."""
+    if np.any(np.count_nonzero(indicators, axis=1) != 1):
+        return False
+    total = scores.sum(axis=1, dtype=np.float64)
+    return bool(np.all(np.abs(total - 1) < NORMALISED))
+
+
+def _names(y_true, y_proba, labels, n_labels):
+    """Return the names of the labels: as given, of the columns, or numbers."""
+    of_labels, of_scores = column_names(y_true), column_names(y_proba)
+    same = set(of_labels) == set(of_scores)
+    if of_labels and same and of_labels != of_scores:
+        raise ValueError(
+            "The columns of y_true and y_proba have the same names in another order:"
+            f" {shown(of_labels)} and {shown(of_scores)}. Select them alike:"
+            " y_proba[y_true.columns]."
+        )
+    if labels is None:
+        labels = of_labels or of_scores or range(n_labels)
+    names = plain_labels(np.asarray(list(labels)))
+    if names.shape != (n_labels,) or len(set(names.tolist())) < n_labels:
+        raise ValueError(
+            f"labels must name each of the {n_labels} columns of y_true once, found"
+            f" {shown(names)}."
+        )
+    return names
