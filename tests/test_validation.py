@@ -270,7 +270,8 @@ def test_scores_are_numbers_in_one_or_two_dimensions(scores, word):
         (["a", None, "b", "a", "a", "a", "a", "b"], ["missing value (NaN)", "row 1"]),
         ([0, 0.5, 0.3, 1, 0, 1, 0, 1], ["Unknown label type", "continuous", "0.3"]),
         (np.array([0, "a", 1, "b"] * 2, dtype=object), ["mixes", "int, str"]),
-        (np.zeros((8, 2)), ["1d array", "(8, 2)"]),
+        # An indicator matrix is a shape of its own for metrics, not for recalibrators.
+        (np.zeros((8, 2)), ["(8, 2)"]),
         (1, ["1d array", "()"]),
         (None, ["None"]),
         ([b"a", b"b"] * 4, ["Unknown label type", "b'a'"]),
