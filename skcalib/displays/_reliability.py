@@ -233,8 +233,8 @@ class ReliabilityDisplay(FromEstimator):
             within clusters is taken into account in the intervals of the bins, the
             consistency band, the error and the `statistics`; see Notes.
         pos_label : int, float, bool or str, default=None
-            Label of the event. None means the greater of two labels, the second column
-            of `predict_proba`.
+            Label of the event. None means the greater of the two labels, which
+            corresponds to the second column of `predict_proba`.
         labels : array-like of shape (K,) or (L,), default=None
             The sorted labels of the columns; or the names of several labels per row.
         name : str, default=None
@@ -382,7 +382,7 @@ class ReliabilityDisplay(FromEstimator):
         statistics : str or sequence of str, default=()
             Statistics of `calibration_summary` to show in a corner.
         sample_weight : array-like of shape (n,), default=None
-            Weights, which count as repeated samples.
+            Frequency weights: a weight of 2 counts a sample twice.
         clusters : array-like of shape (n,), default=None
             The cluster of each row of `X`; see `from_predictions`. Folds that keep
             clusters together (`GroupKFold`) test a model on clusters that it has not
