@@ -212,8 +212,8 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
     missing one is an error.
 
     With `passthrough`, a pandas or polars DataFrame gives a DataFrame of its own kind,
-    so that strings and categories survive. From other containers it gives a float array
-    where the appended columns are numbers, else an object array.
+    so that strings and categories survive. From other containers, it gives a float
+    array if the appended columns are numbers, otherwise an object array.
 
     Metadata: `fit` and `fit_transform` pass `sample_weight` and other metadata to the
     classifier's `fit`, and `groups` to the splitter. With metadata routing enabled, the

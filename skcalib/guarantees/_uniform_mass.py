@@ -130,7 +130,7 @@ def marginal_epsilon(
 
     .. math:: \epsilon = \sqrt{\frac{\log(2 / a)}{2 m}}.
 
-    For 1500 rows and 10 bins this is 0.1003; the paper says "< 0.1", which is true for
+    For 1500 rows and 10 bins, this is 0.1003; the paper says "< 0.1", which is true for
     1510 or more rows. With one bin, it is the conditional tolerance.
 
     References

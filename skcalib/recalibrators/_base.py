@@ -376,8 +376,8 @@ class BinaryRecalibrator(BaseRecalibrator):
     fitted attributes; ``_predict_binary(scores)`` returns the probability of the event.
     With many classes, each is fitted against the rest, or only the predicted class is.
 
-    In place of ``_predict_binary`` it may define ``_map(score)``: the probability as an
-    expression of the nodes in `skcalib.maps`. `predict_proba` then evaluates it, and
+    In place of ``_predict_binary``, it may define ``_map(score)``: the probability as
+    an expression of the nodes in `skcalib.maps`. `predict_proba` then evaluates it, and
     SQL, ONNX and JavaScript are written from it. If a method has both, the first is
     used because it is faster, and a test checks that they agree.
 
