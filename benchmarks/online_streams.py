@@ -129,7 +129,7 @@ def _streamcal(scores, labels):
 METHODS = {
     "scores": _as_they_are,
     "fixed map": _fixed,
-    f"refit to {WINDOW:,}": _rolling,
+    f"refitted to {WINDOW:,}": _rolling,
     "OnlineRecalibrator": _online,
     "with the fixed map": _online_with_map,
 }

@@ -372,7 +372,7 @@ def test_figures_of_a_stream_are_those_of_the_page():
     titles, _, *rows = ([cell.strip() for cell in line.split("|")] for line in table)
     told = dict(zip(titles, next(row for row in rows if row[1] == "jump"), strict=True))
     found = [excess("jump", 20_000, seed) for seed in range(5)]
-    for title in ("scores", "fixed map", "refit to 2,000", "OnlineRecalibrator"):
+    for title in ("scores", "fixed map", "refitted to 2,000", "OnlineRecalibrator"):
         mean = np.mean([by_method[title] for by_method in found])
         name = f"`{title}`" if title[0] == "O" else title
         assert f"{mean:.4f}".lstrip("0") == told[name]
