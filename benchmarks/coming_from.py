@@ -239,6 +239,13 @@ def _probmetrics(name, recalibrator):
     return _largest_difference(calibrator.predict_proba(TWO)[:, 1], recalibrator)
 
 
+def _torchmetrics(s, y, norm):
+    from torch import as_tensor
+    from torchmetrics.functional.classification import binary_calibration_error
+
+    return binary_calibration_error(as_tensor(s), as_tensor(y), n_bins=15, norm=norm)
+
+
 def _model_diagnostics_miscalibration():
     from model_diagnostics.scoring import SquaredError, decompose
 
@@ -459,6 +466,21 @@ DIFFERENCES = [
         lambda: 0.0,
         lambda: _venn_abers("interval"),
         "the same",
+    ),
+    Difference(
+        "torchmetrics",
+        "1,000 scores, ECE of 15 equal-width bins",
+        lambda: expected_calibration_error(Y, S, binning=EqualWidth(15)),
+        lambda: _torchmetrics(S, Y, "l1"),
+        "the same, in the precision of the tensors",
+    ),
+    Difference(
+        "torchmetrics",
+        "1,000 calibrated scores, root mean square error of 15 equal-width bins",
+        lambda: calibration_error(Y_CALIBRATED, S, binning=EqualWidth(15)),
+        lambda: _torchmetrics(S, Y_CALIBRATED, "l2"),
+        "label noise is subtracted in skcalib, and counted in TorchMetrics;"
+        ' `method="plugin"` counts it, too',
     ),
     Difference(
         "relplot",
