@@ -1,8 +1,9 @@
-"""SQL of the dialects that sqlglot writes: SQLite's runs, the others are parsed, and
-run in DuckDB after that.
+"""SQL of the dialects that sqlglot writes: SQLite's and MySQL's (in MariaDB) run, the
+others are parsed, and run in DuckDB after that.
 """
 
 import importlib.util
+import os
 import re
 import sqlite3
 from dataclasses import replace
@@ -10,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from _catalog import RECALIBRATORS, refused
+from _mariadb import programs, server
 from scipy.special import softmax
 from sklearn.base import clone
 from test_sql import (
@@ -90,6 +92,57 @@ def test_sqlite_gives_what_predict_proba_gives(recalibrator):
     found = run_sqlite([to_sql(fitted, dialect="sqlite")], p=given)[:, 0]
     close(found[: len(new)], fitted.predict_proba(new)[:, 1])
     assert np.isnan(found[len(new) :]).all()
+
+
+@pytest.mark.slow
+def test_mariadb_gives_what_predict_proba_gives():
+    if os.environ.get("SKCALIB_REQUIRE_MARIADB") != "1":
+        pytest.importorskip("pymysql", reason="needs PyMySQL")
+        if programs() is None:
+            pytest.skip("needs MariaDB's programs")
+    import pymysql
+
+    scores, y = _two_class_rows()
+    logits, classes = _many_class_rows(n=40, n_classes=3)
+    names = ["a", "b b", "c"]
+    with (
+        server(*programs()) as arguments,
+        pymysql.connect(**arguments) as connection,
+        connection.cursor() as cursor,
+    ):
+        cursor.execute("CREATE DATABASE tests")
+        cursor.execute("USE tests")
+
+        def run(expressions, columns):
+            """Return what MariaDB makes of the expressions: NaN for NULL."""
+            listed = ", ".join(f"`{name}` DOUBLE" for name in columns)
+            cursor.execute(f"CREATE OR REPLACE TABLE t (place INT, {listed})")
+            marks = ", ".join(["%s"] * (1 + len(columns)))
+            rows = []
+            for place, row in enumerate(zip(*columns.values(), strict=True)):
+                # MariaDB has no NaN and no infinity.
+                numbers = [
+                    None if value is None or not np.isfinite(value) else float(value)
+                    for value in row
+                ]
+                rows.append([place, *numbers])
+            cursor.executemany(f"INSERT INTO t VALUES ({marks})", rows)
+            cursor.execute(f"SELECT {', '.join(expressions)} FROM t ORDER BY place")
+            return np.array(cursor.fetchall(), dtype=object).astype(float)
+
+        for recalibrator in RECALIBRATORS:
+            fitted = clone(recalibrator).fit(scores, y)
+            new = _scores_at(fitted)
+            given = [*new.tolist(), *NOT_SCORES]
+            found = run([to_sql(fitted, dialect="mysql")], {"p": given})[:, 0]
+            close(found[: len(new)], fitted.predict_proba(new)[:, 1])
+            assert np.isnan(found[len(new) :]).all()
+
+        for method in (skcalib.PlattScaling, skcalib.VectorScaling):
+            fitted = method(input="logit").fit(logits, classes)
+            texts = to_sql(fitted, score=names, dialect="mysql")
+            columns = dict(zip(names, logits.T.tolist(), strict=True))
+            close(run(texts, columns), fitted.predict_proba(logits))
 
 
 @pytest.mark.parametrize("dialect", PARSED)

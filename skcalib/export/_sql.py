@@ -58,8 +58,8 @@ def to_sql(
             default="ansi"
         The dialect of SQL. All but the first four need sqlglot (``pip install
         skcalib[sql]``), which translates the PostgreSQL text. The tests of this package
-        run DuckDB's, Spark's, PostgreSQL's and SQLite's; the others are parsed, and
-        run in DuckDB after that.
+        run those of DuckDB, Spark, PostgreSQL, SQLite and MySQL (in MariaDB); the
+        others are parsed, and run in DuckDB after that.
     ids : str, default=None
         For a `UniformMassBinning` with ``randomize=True``, the column of the rows' ids,
         strings or integers, including inside a `GroupwiseRecalibrator`. The result is
