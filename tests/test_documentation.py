@@ -118,7 +118,7 @@ def test_code_of_packages_that_users_bring(page, peer, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("page", "figures"),
     [
-        ("boosted_trees.md", ["before", "after"]),
+        pytest.param("boosted_trees.md", ["before", "after"], marks=pytest.mark.slow),
         ("language_models.md", ["before", "after"]),
         ("neural_networks.md", ["losses", "errors"]),
         ("class_imbalance.md", ["losses"]),

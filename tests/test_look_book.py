@@ -157,9 +157,8 @@ def covered_curves(figure):
     return found
 
 
-@pytest.mark.parametrize(
-    "size", ["default", pytest.param("slide", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("size", ["default", "slide"])
 def test_a_grid_full_of_pictures_with_long_labels(size):
     for case, figure in LOOK_BOOK.grids([size], ["default"]):
         assert faults(figure) == [], case

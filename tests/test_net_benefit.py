@@ -202,6 +202,7 @@ def test_light_rows_do_not_speak_for_heavy_ones():
     assert found.low[0] < found.net_benefit[0] < found.high[0]
 
 
+@pytest.mark.slow
 def test_no_interval_of_zero_width():
     """10,000 thresholds of random small tables, rows that repeat, few and no events."""
     rng = np.random.default_rng(3)

@@ -68,6 +68,7 @@ def _advice(*columns, **options):
 # --- The ladder -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_each_step_is_advised_where_it_is_needed():
     odds, uniform, segments, months = _rows(3000)
     every = expit(odds), segments, months

@@ -61,7 +61,14 @@ def _summary(capsys, path, renamed, *options):
 # --- Order ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("names", [("pre", "post"), ("spring", "autumn"), ("A", "B")])
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("pre", "post"),
+        pytest.param(("spring", "autumn"), marks=pytest.mark.slow),
+        pytest.param(("A", "B"), marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("shuffled", [True, False])
 def test_renamed_periods_give_the_same_sentences_or_a_refusal(
     tmp_path, capsys, names, shuffled

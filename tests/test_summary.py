@@ -393,6 +393,7 @@ def test_ten_rows_of_about_one_loss_do_not_exclude_smaller_ones():
     assert found.low / 0.25 == pytest.approx(0.7225, abs=0.04)
 
 
+@pytest.mark.slow
 def test_no_interval_of_zero_width():
     rng = np.random.default_rng(5)
     for _ in range(150):
