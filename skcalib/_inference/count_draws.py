@@ -331,8 +331,7 @@ def exclusive_draws(rows, n_cells, n_draws, rng):
     cell_of = rows.cell
     probability = rows.scores
     if n > most or weight is not None:
-        share = None if weight is None else weight / weight.sum()
-        drawn = rng.choice(n, min(n, most), replace=weight is not None, p=share)
+        drawn = _sampled_rows(n, most, weight, rng)
         cell_of = cell_of[drawn]
         probability = probability[drawn]
     cumulative = np.cumsum(probability, axis=1, dtype=np.float64)
@@ -419,9 +418,9 @@ def copula_draws(rows, n_cells, n_draws, rng):
     cell = rows.cell
     threshold = ndtri(rows.scores.astype(np.float64))
     if n > most or weight is not None:
-        share = None if weight is None else weight / weight.sum()
-        drawn = rng.choice(n, min(n, most), replace=weight is not None, p=share)
-        cell, threshold = cell[drawn], threshold[drawn]
+        drawn = _sampled_rows(n, most, weight, rng)
+        cell = cell[drawn]
+        threshold = threshold[drawn]
     counts = np.empty((n_draws, n_cells))
     for count, labels in zip(
         counts, _copula_labels(threshold, rows.copula, n_draws, rng), strict=True
@@ -434,6 +433,14 @@ def _copula_labels(threshold, copula, n_draws, rng):
     """Yield labels (n, L) of rows: deviates below the thresholds."""
     for _ in range(n_draws):
         yield rng.standard_normal(threshold.shape) @ copula.T < threshold
+
+
+def _sampled_rows(n, most, weight, rng):
+    """Return the places of at most `most` of n rows. With weights they are drawn with
+    replacement, in proportion to the weights.
+    """
+    share = None if weight is None else weight / weight.sum()
+    return rng.choice(n, min(n, most), replace=weight is not None, p=share)
 
 
 def _ranked(counts, rng):
