@@ -137,6 +137,7 @@ def _draw_few(world, rng):
     return Sample(rng.random(n), rng.random(n), rng.random(n) < 0.5)
 
 
+@pytest.mark.slow
 def test_the_exact_level_of_routing_is_that_of_all_tables():
     n, max_loss, gains = 40, 0.1, 0.01
     level, share = routing_level(n, max_loss, [gains])

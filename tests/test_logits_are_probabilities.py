@@ -25,7 +25,10 @@ METHODS = [
 ]
 
 
-@pytest.fixture(scope="module", params=["continuous", "tied", "shifted"])
+@pytest.fixture(
+    scope="module",
+    params=["continuous", "tied", pytest.param("shifted", marks=pytest.mark.slow)],
+)
 def rows(request):
     """Logits of three classes: distinct, on a grid, or the same up to a constant."""
     rng = np.random.default_rng(3)

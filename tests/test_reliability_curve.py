@@ -56,6 +56,7 @@ def test_the_curve_is_that_of_the_summary():
     assert np.all((curve.band.low <= curve.smooth) & (curve.smooth <= curve.band.high))
 
 
+@pytest.mark.slow
 def test_what_is_drawn():
     y, scores = _rows(300)
     bins, smooth, both = (

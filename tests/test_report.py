@@ -397,6 +397,7 @@ def test_certificates_are_those_of_the_theorems():
     assert weighted["certificates"] == []  # the theory has no weights
 
 
+@pytest.mark.slow
 def test_weights_count_as_repeated_rows():
     data = _data(300)
     weight = data["w"].astype(float)
@@ -1248,6 +1249,7 @@ def _clustered(n_clusters=60, size=30, seed=0):
     }
 
 
+@pytest.mark.slow
 def test_clusters_are_told_to_every_interval(tmp_path):
     columns = _clustered()
     columns["s"] = np.where(columns["p"] > 0.4, "a", "b")

@@ -135,6 +135,7 @@ def test_interval_and_test_and_scorer():
     assert get_scorer("neg_two_bin_calibration_error")
 
 
+@pytest.mark.slow
 def test_the_table_of_the_page_is_that_of_the_command():
     page = _page_table()
     # a new metric need not be measured: its contributor would have to simulate first
