@@ -88,6 +88,7 @@ def test_reference_guide_and_gallery_lead_to_each_other():
     assert all((doc / f"{page}.md").exists() for page in of_pages)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path",
     sorted((_PATH.parent / "gallery").glob("plot_*.py")),

@@ -25,9 +25,12 @@ METHODS = [
 ]
 
 
+SLOW = ["continuous", "shifted"]
+
+
 @pytest.fixture(
     scope="module",
-    params=["continuous", "tied", pytest.param("shifted", marks=pytest.mark.slow)],
+    params=["tied", *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)],
 )
 def rows(request):
     """Logits of three classes: distinct, on a grid, or the same up to a constant."""
