@@ -400,7 +400,7 @@ MUTATIONS = [
         "calibration_change",
     ),
     (
-        "maps/_nodes.py",
+        "maps/_class_functions.py",
         "return values - values.mean(axis=1, keepdims=True)",
         "return values - values.mean(axis=1, keepdims=True) / 2",
         "maps ways_out",

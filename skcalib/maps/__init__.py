@@ -11,6 +11,19 @@ from skcalib.maps._calibration_map import (
     has_map,
     map_of,
 )
+from skcalib.maps._choices import Choice, GroupOf, Largest, Place
+from skcalib.maps._class_functions import (
+    Affine,
+    Centred,
+    LogNormalized,
+    LogOddsAgainstRest,
+    Normalized,
+    Possible,
+    RowMax,
+    Softmax,
+    Spread,
+)
+from skcalib.maps._combinations import Columns, Mixture, OneColumn
 from skcalib.maps._forms import (
     class_probabilities,
     clipped_probability,
@@ -23,35 +36,17 @@ from skcalib.maps._forms import (
     step_function,
     two_logits,
 )
-from skcalib.maps._nodes import (
-    Affine,
-    Centred,
-    Choice,
+from skcalib.maps._leaves import RowKey, Scores
+from skcalib.maps._node import Node, Rows
+from skcalib.maps._value_functions import (
     Clip,
-    Columns,
     Exp,
     Expit,
-    GroupOf,
-    Largest,
     Log,
-    LogNormalized,
     LogOdds,
-    LogOddsAgainstRest,
     LogSides,
-    Mixture,
-    Node,
-    Normalized,
-    OneColumn,
     Pieces,
-    Place,
-    Possible,
-    RowKey,
-    RowMax,
-    Rows,
     Scaled,
-    Scores,
-    Softmax,
-    Spread,
 )
 
 __all__ = [

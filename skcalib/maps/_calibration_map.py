@@ -5,9 +5,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-import skcalib.maps._nodes as nodes
 from skcalib._defaults import check_fitted
 from skcalib._rows.links import LARGEST_GAP
+from skcalib.maps._choices import Choice, GroupOf, Place
+from skcalib.maps._class_functions import Affine, Possible
+from skcalib.maps._leaves import Scores
+from skcalib.maps._node import Node
+from skcalib.maps._value_functions import Pieces
 
 # Methods that say what is predicted: a class with one of these and no map of its own
 # has none.
@@ -55,11 +59,11 @@ class CalibrationMap:
     ([[0.9]], None)
     """
 
-    scores: nodes.Scores
-    output: nodes.Node
+    scores: Scores
+    output: Node
     input: Literal["probability", "logit"]
     classes: np.ndarray
-    unmasked: nodes.Node | None = None
+    unmasked: Node | None = None
 
     @property
     def _leaves_impossible_out(self):
@@ -69,10 +73,10 @@ class CalibrationMap:
         return self.unmasked is not None and self.output is not self.unmasked
 
     @property
-    def group_key(self) -> nodes.GroupOf | None:
+    def group_key(self) -> GroupOf | None:
         """The `GroupOf` that chooses between the maps of groups, if there is one."""
         key = getattr(self.output, "key", None)
-        return key if isinstance(key, nodes.GroupOf) else None
+        return key if isinstance(key, GroupOf) else None
 
 
 def calibration_map(
@@ -121,7 +125,7 @@ def calibration_map(
             f"{type(recalibrator).__name__} has {n_classes} classes, found {n_columns}"
             " columns of scores."
         )
-    scores = nodes.Scores(n_columns)
+    scores = Scores(n_columns)
     # the probabilities of a row in which every class is possible
     unmasked = map_of(recalibrator, scores)
     output = unmasked
@@ -138,7 +142,7 @@ def calibration_map(
     )
 
 
-def map_of(recalibrator: Any, scores: nodes.Node) -> nodes.Node:
+def map_of(recalibrator: Any, scores: Node) -> Node:
     """Return the node of a fitted recalibrator's probabilities.
 
     A recalibrator that contains others builds its map from theirs.
@@ -240,28 +244,33 @@ def _among_possible(node, scores):
     return _zero_for_impossible(_rebuilt(node, scores.width, {}))
 
 
-def _rebuilt(node, n_classes, rebuilt):
+def _rebuilt(node, n_classes, copies):
     """Return a copy of a tree in which every node that compares all classes leaves the
     impossible ones out.
+
+    `copies` holds the pairs (node, copy) made so far, by the node's `id`: a node that
+    is used in several places stays one node.
     """
-    if id(node) in rebuilt:
-        return rebuilt[id(node)][1]
+    if id(node) in copies:
+        _, copy = copies[id(node)]
+        return copy
     changed = {}
     for field in fields(node):
         value = getattr(node, field.name)
-        if isinstance(value, nodes.Node):
-            changed[field.name] = _rebuilt(value, n_classes, rebuilt)
-        elif isinstance(value, tuple) and value and isinstance(value[0], nodes.Node):
+        if isinstance(value, Node):
+            changed[field.name] = _rebuilt(value, n_classes, copies)
+        elif isinstance(value, tuple) and value and isinstance(value[0], Node):
             changed[field.name] = tuple(
-                _rebuilt(part, n_classes, rebuilt) for part in value
+                _rebuilt(child, n_classes, copies) for child in value
             )
+    # A node of another width has no column per class.
     if hasattr(node, "possible") and node.width == n_classes:
         changed["possible"] = True
     copy = node
     if changed:
         copy = replace(node, **changed)
     # The node is held, so that its id stays its own.
-    rebuilt[id(node)] = node, copy
+    copies[id(node)] = (node, copy)
     return copy
 
 
@@ -272,25 +281,29 @@ def _zero_for_impossible(node):
     gives_zero = getattr(node, "possible", False)
     if gives_zero:
         return node
-    if isinstance(node, nodes.Choice):
+    if isinstance(node, Choice):
         return replace(node, cases=tuple(map(_zero_for_impossible, node.cases)))
-    return nodes.Possible(node)
+    return Possible(node)
 
 
 def _certain_of_two(node, scores):
     """Return the probability of the second of two classes: 0 or 1 if one of them is
     impossible.
     """
-    if isinstance(node, nodes.Choice) and isinstance(node.key, nodes.GroupOf):
+    if isinstance(node, Choice) and isinstance(node.key, GroupOf):
+        # The choice of the group stays outermost: `CalibrationMap.group_key` needs it.
         cases = tuple(_certain_of_two(case, scores) for case in node.cases)
         return replace(node, cases=cases)
-    difference = nodes.Affine(scores, np.array([[-1.0, 1.0]]), np.zeros(1))
+    # the second logit minus the first
+    difference = Affine(scores, np.array([[-1.0, 1.0]]), np.zeros(1))
 
     def constant(value):
         """Return a map that is this value everywhere: one piece."""
-        return nodes.Pieces(difference, np.empty(0), np.zeros(1), np.array([[value]]))
+        return Pieces(difference, np.empty(0), np.zeros(1), np.array([[value]]))
 
     never = constant(0.0)
     always = constant(1.0)
+    # A gap of exactly 700, on either side, leaves both classes possible; a cut belongs
+    # to the case below it.
     cuts = np.array([np.nextafter(-LARGEST_GAP, -np.inf), LARGEST_GAP])
-    return nodes.Choice(nodes.Place(difference, cuts), (never, node, always))
+    return Choice(Place(difference, cuts), (never, node, always))

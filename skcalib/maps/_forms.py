@@ -9,11 +9,21 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-import skcalib.maps._nodes as nodes
 from skcalib._rows.links import PROBABILITY_CLIP
+from skcalib.maps._choices import Choice, Largest, Place
+from skcalib.maps._class_functions import (
+    Affine,
+    Centred,
+    LogNormalized,
+    Normalized,
+    Softmax,
+)
+from skcalib.maps._leaves import RowKey
+from skcalib.maps._node import Node
+from skcalib.maps._value_functions import Clip, Expit, LogOdds, LogSides, Pieces, Scaled
 
 
-def clipped_probability(node: nodes.Node) -> nodes.Clip:
+def clipped_probability(node: Node) -> Clip:
     """Return probabilities clipped to [2^-52, 1 - 2^-52].
 
     Parameters
@@ -36,17 +46,17 @@ def clipped_probability(node: nodes.Node) -> nodes.Clip:
     >>> float(Rows([[0.0]])(clipped_probability(Scores()))[0, 0]) == 2**-52
     True
     """
-    if isinstance(node, nodes.Clip) and node.low >= PROBABILITY_CLIP:
+    if isinstance(node, Clip) and node.low >= PROBABILITY_CLIP:
         return node
-    return nodes.Clip(node, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)
+    return Clip(node, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)
 
 
 def piecewise_polynomial(
-    score: nodes.Node,
+    score: Node,
     cuts: ArrayLike,
     origins: ArrayLike,
     coefficients: Sequence[ArrayLike],
-) -> nodes.Pieces:
+) -> Pieces:
     """Return continuous pieces with different numbers of coefficients.
 
     Parameters
@@ -85,17 +95,16 @@ def piecewise_polynomial(
     >>> Rows([[-1.0], [3.0]])(hinge).tolist()
     [[0.0], [9.0]]
     """
+    # pieces with fewer coefficients are filled up with zeros: (n_pieces, longest)
     table = np.zeros((len(coefficients), max(map(len, coefficients))))
     for row, coefficients_of_piece in zip(table, coefficients, strict=True):
         row[: len(coefficients_of_piece)] = coefficients_of_piece
     cuts = np.asarray(cuts, dtype=np.float64)
     origins = np.asarray(origins, dtype=np.float64)
-    return nodes.Pieces(score, cuts, origins, table, continuous=True)
+    return Pieces(score, cuts, origins, table, continuous=True)
 
 
-def step_function(
-    score: nodes.Node, cuts: ArrayLike, values: ArrayLike
-) -> nodes.Pieces:
+def step_function(score: Node, cuts: ArrayLike, values: ArrayLike) -> Pieces:
     """Return a step function without redundant steps.
 
     Steps that no score reaches, and steps equal to the previous one, are omitted.
@@ -140,33 +149,54 @@ def step_function(
         is_reached = np.concatenate(([True], np.diff(cuts) > 0, [True]))
         values = values[is_reached]
         cuts = np.unique(cuts)
-    is_step = np.diff(values) != 0
-    values = values[np.append(True, is_step)]
-    return nodes.Pieces(score, cuts[is_step], np.zeros(len(values)), values[:, None])
+    # only the cuts at which the value changes are written
+    is_jump = np.diff(values) != 0
+    values = values[np.append(True, is_jump)]
+    origins = np.zeros(len(values))
+    return Pieces(score, cuts[is_jump], origins, values[:, None])
 
 
-def with_cuts(node, moved):
-    """Return a map of one score with other cuts, given as a function of the cuts.
+def with_cuts(node, move_cuts):
+    """Return a node whose jumps lie at other cuts.
 
-    Cuts of continuous pieces stay, and so do those of random numbers.
+    Parameters
+    ----------
+    node : Node
+        Any node. `Pieces` and a `Choice` by `Place` change, except pieces that are
+        continuous (it does not matter where a cut lies by rounding) or pieces of a
+        `RowKey`, which is no score. Other nodes are returned as they are.
+    move_cuts : callable
+        ``move_cuts(cuts)`` returns the new cuts (n_cuts,) in the same order. Some may
+        become equal: the piece between two equal cuts is left out.
     """
-    if isinstance(node, nodes.Pieces):
-        if node.continuous or isinstance(node.of, nodes.RowKey):
+    if isinstance(node, Pieces):
+        if node.continuous or isinstance(node.of, RowKey):
             return node
-        cuts = moved(node.cuts)
-        # Two cuts may become one; the piece between them is empty then.
-        first = np.append(True, np.diff(cuts) > 0)[: len(cuts)]
-        taken = np.append(first, True)
-        return nodes.Pieces(
-            node.of, cuts[first], node.origins[taken], node.coefficients[taken]
+        cuts = move_cuts(node.cuts)
+        is_kept = _pieces_with_scores(cuts)
+        return Pieces(
+            node.of,
+            cuts[is_kept[:-1]],
+            node.origins[is_kept],
+            node.coefficients[is_kept],
         )
-    if isinstance(node, nodes.Choice) and isinstance(node.key, nodes.Place):
-        cuts = moved(node.key.cuts)
-        first = np.append(True, np.diff(cuts) > 0)[: len(cuts)]
-        taken = np.flatnonzero(np.append(first, True))
-        cases = [node.cases[number] for number in taken]
-        return nodes.Choice(nodes.Place(node.key.of, cuts[first]), tuple(cases))
+    if isinstance(node, Choice) and isinstance(node.key, Place):
+        cuts = move_cuts(node.key.cuts)
+        is_kept = _pieces_with_scores(cuts)
+        cases = [node.cases[number] for number in np.flatnonzero(is_kept)]
+        return Choice(Place(node.key.of, cuts[is_kept[:-1]]), tuple(cases))
     return node
+
+
+def _pieces_with_scores(cuts):
+    """Return which of the pieces between increasing cuts (n_cuts,) are not empty, as a
+    mask (n_cuts + 1,).
+
+    Of several equal cuts, the mask without its last entry selects the first.
+    """
+    is_kept = np.ones(len(cuts) + 1, dtype=bool)
+    is_kept[1:-1] = np.diff(cuts) > 0
+    return is_kept
 
 
 def just_below(cuts: ArrayLike) -> np.ndarray:
@@ -198,7 +228,7 @@ def just_below(cuts: ArrayLike) -> np.ndarray:
     return np.nextafter(np.asarray(cuts, dtype=np.float64), -np.inf)
 
 
-def two_logits(log_odds: nodes.Node) -> nodes.Affine:
+def two_logits(log_odds: Node) -> Affine:
     """Return log-odds as the logits of two classes.
 
     Parameters
@@ -226,10 +256,10 @@ def two_logits(log_odds: nodes.Node) -> nodes.Affine:
     >>> Rows([[1.5]])(two_logits(Scores())).tolist()
     [[0.0, 1.5]]
     """
-    return nodes.Affine(log_odds, np.array([[0.0], [1.0]]), np.zeros(2))
+    return Affine(log_odds, np.array([[0.0], [1.0]]), np.zeros(2))
 
 
-def class_probabilities(logits: nodes.Node, clip: bool = True) -> nodes.Node:
+def class_probabilities(logits: Node, clip: bool = True) -> Node:
     """Return the softmax of logits; for two classes, the probability of the second.
 
     Parameters
@@ -257,15 +287,15 @@ def class_probabilities(logits: nodes.Node, clip: bool = True) -> nodes.Node:
     [[0.5]]
     """
     if logits.width > 2:
-        return nodes.Softmax(logits, clip)
+        return Softmax(logits, clip)
     log_odds = _log_odds(logits)
-    if isinstance(log_odds, nodes.LogOdds):
+    if isinstance(log_odds, LogOdds):
         # the probabilities that the log-odds were made of
         return clipped_probability(log_odds.of)
-    return nodes.Expit(log_odds, clip)
+    return Expit(log_odds, clip)
 
 
-def log_probabilities(logits: nodes.Node) -> nodes.Node:
+def log_probabilities(logits: Node) -> Node:
     """Return the logarithms of the probabilities whose logits are given.
 
     Parameters
@@ -289,13 +319,13 @@ def log_probabilities(logits: nodes.Node) -> nodes.Node:
     [[-0.693147, -0.693147]]
     """
     if logits.width > 2:
-        return nodes.LogNormalized(logits)
+        return LogNormalized(logits)
     # `LogSides` gives log(p) and -log(1 - p) of the second class.
     signs = np.array([[0.0, -1.0], [1.0, 0.0]])
-    return nodes.Affine(nodes.LogSides(_log_odds(logits)), signs, np.zeros(2))
+    return Affine(LogSides(_log_odds(logits)), signs, np.zeros(2))
 
 
-def normalized_rows(probabilities: nodes.Node) -> nodes.Node:
+def normalized_rows(probabilities: Node) -> Node:
     """Return normalised rows; a single probability of two classes is unchanged.
 
     Parameters
@@ -320,10 +350,10 @@ def normalized_rows(probabilities: nodes.Node) -> nodes.Node:
     """
     if probabilities.width == 1:
         return probabilities
-    return nodes.Normalized(probabilities)
+    return Normalized(probabilities)
 
 
-def predicted_class(logits: nodes.Node) -> nodes.Largest | nodes.Place:
+def predicted_class(logits: Node) -> Largest | Place:
     """Return the key of the predicted class.
 
     Parameters
@@ -349,23 +379,27 @@ def predicted_class(logits: nodes.Node) -> nodes.Largest | nodes.Place:
     [0, 0, 1]
     """
     if logits.width == 2:
-        return nodes.Place(_log_odds(logits), np.zeros(1))
-    return nodes.Largest(logits)
+        return Place(_log_odds(logits), np.zeros(1))
+    return Largest(logits)
 
 
 def _log_odds(logits):
-    """Return the difference of two logits, in as few nodes as possible."""
+    """Return the second logit minus the first, as a node of as few nodes as possible.
+
+    `logits` is a node of two values.
+    """
     base, matrix, constants = linear_form(logits)
+    # slopes (width of the base,) of the second row minus the first
     (slopes,) = np.diff(matrix, axis=0)
     (constant,) = np.diff(constants)
     if len(slopes) > 1:
-        return nodes.Affine(base, slopes[None], np.array([constant]))
+        return Affine(base, slopes[None], np.array([constant]))
     if slopes[0] == 1 and constant == 0:
         return base
-    return nodes.Scaled(base, float(slopes[0]), float(constant))
+    return Scaled(base, float(slopes[0]), float(constant))
 
 
-def linear_form(node: nodes.Node) -> tuple[nodes.Node, np.ndarray, np.ndarray]:
+def linear_form(node: Node) -> tuple[Node, np.ndarray, np.ndarray]:
     """Rewrite a node as ``matrix @ base + constants`` with a base that is not linear.
 
     Parameters
@@ -394,18 +428,20 @@ def linear_form(node: nodes.Node) -> tuple[nodes.Node, np.ndarray, np.ndarray]:
     (Scores(width=1), [[6.0]], [3.0])
     """
     width = node.width
-    is_linear = isinstance(node, nodes.Scaled | nodes.Affine | nodes.Centred)
+    is_linear = isinstance(node, Scaled | Affine | Centred)
     # The mean of the possible classes depends on which they are.
     if not is_linear or getattr(node, "possible", False):
         return node, np.eye(width), np.zeros(width)
     base, matrix, constants = linear_form(node.of)
-    if isinstance(node, nodes.Centred):
+    # the node itself is `coef @ values + intercept` of its own input
+    if isinstance(node, Centred):
         coef = np.eye(width) - 1 / width
         intercept = np.zeros(width)
-    elif isinstance(node, nodes.Affine):
+    elif isinstance(node, Affine):
         coef = node.coef
         intercept = node.intercept
     else:
         coef = np.diag(np.broadcast_to(node.slope, width))
         intercept = np.broadcast_to(node.intercept, width)
+    # coef @ (matrix @ base + constants) + intercept
     return base, coef @ matrix, coef @ constants + intercept

@@ -7,17 +7,22 @@ from scipy.special import expit
 
 from skcalib._input.scores import MAX_MAGNITUDE, check_scores
 from skcalib.maps._calibration_map import calibration_map, has_map
-from skcalib.maps._nodes import Node, Pieces, Place
+from skcalib.maps._choices import Place
+from skcalib.maps._node import Node
+from skcalib.maps._value_functions import Pieces
 
-_GRID = 1 << 10  # scores, and log-odds, at which the map must not fall
-_FALL = 1e-12  # of a probability, by rounding
+_GRID = 1 << 10  # intervals of the even grids of scores, and of log-odds
+_FALL = 1e-12  # a fall of the probability up to this size is rounding
 _WAY_OUT = "Compare the calibrated probabilities with the threshold instead."
 
 
 def _probability(recalibrator, scores):
-    """Return the calibrated probability of the second class, for its scores (n,)."""
+    """Return the calibrated probability of the second class (n,), for its scores (n,):
+    probabilities, or log-odds if the recalibrator takes logits.
+    """
     columns = scores
     if recalibrator.n_features_in_ == 2:
+        # the first class's column that belongs to the second's
         first = 1 - scores
         if recalibrator.input == "logit":
             first = np.zeros(len(scores))
@@ -26,8 +31,26 @@ def _probability(recalibrator, scores):
 
 
 def smallest_scores(recalibrator, probabilities):
-    """Return the smallest scores (n,) whose calibrated probabilities reach those given;
-    see `inverse_transform`.
+    """Return the smallest scores whose calibrated probabilities reach those given; see
+    `inverse_transform`.
+
+    Parameters
+    ----------
+    recalibrator : recalibrator
+        Fitted, with two classes and an increasing map.
+    probabilities : array-like of shape (n,), (n, 1) or (n, 2)
+        Calibrated probabilities; the last column is the positive class's.
+
+    Returns
+    -------
+    scores : ndarray of shape (n,)
+        The positive class's scores: probabilities, or log-odds if the recalibrator
+        takes logits. 0 or -inf where the lowest score reaches the probability.
+
+    Raises
+    ------
+    ValueError
+        If the map falls somewhere or is flat, or if no score reaches a probability.
     """
     name = type(recalibrator).__name__
     if len(recalibrator.classes_) != 2:
@@ -75,12 +98,15 @@ def smallest_scores(recalibrator, probabilities):
             f" largest that {name} gives is {values[-1]:.6g}."
         )
     # 2. Bisection between two points of the grid, down to neighbours in float64, so
-    # that the steps of bins are met exactly.
+    # that the steps of bins are met exactly. It runs on the ranks of float64 numbers,
+    # of which neighbours differ by 1; `high` always reaches the probability.
     end = np.searchsorted(values, wanted, side="left")
-    low = _rank(grid[np.maximum(end - 1, 0)])
+    start = np.maximum(end - 1, 0)
+    low = _rank(grid[start])
     high = _rank(grid[end])
     while np.any(high - low > 1):
-        middle = (low >> 1) + (high >> 1) + (low & high & 1)  # cannot overflow
+        # (low + high) // 2, without a sum that may overflow
+        middle = (low >> 1) + (high >> 1) + (low & high & 1)
         is_reached = predict(_score(middle)) >= wanted
         low = np.where(is_reached, low, middle)
         high = np.where(is_reached, middle, high)
@@ -115,26 +141,35 @@ def _grid(recalibrator):
 
 
 def _knots(node):
-    """Yield the cuts of all pieces of a map, which most are of scores or log-odds."""
+    """Yield the arrays of cuts of all pieces in a tree, whatever they are cuts of: most
+    are of scores or log-odds, and a point too many of the grid does no harm.
+
+    `node` may be any field of a node: what is no node and no tuple of nodes is skipped.
+    """
     if isinstance(node, Pieces | Place):
         yield node.cuts
     if isinstance(node, Node):
-        inside = vars(node).values()
+        children = vars(node).values()
     elif isinstance(node, tuple):
-        inside = node
+        children = node
     else:
         return
-    for part in inside:
-        yield from _knots(part)
+    for child in children:
+        yield from _knots(child)
 
 
 def _rank(scores):
-    """Return integers in the order of float64 numbers, neighbours next to each
-    other.
+    """Return the ranks (n,) of float64 numbers: int64 in the same order, of which
+    neighbouring floats differ by 1.
+
+    The bits of positive floats, read as integers, are in order already; those of
+    negative ones are in reverse order, below all positive ones.
     """
-    bits = (scores + 0.0).view(np.int64)
+    bits = (scores + 0.0).view(np.int64)  # -0.0 becomes 0.0
     return np.where(bits < 0, np.iinfo(np.int64).min - bits, bits)
 
 
 def _score(rank):
-    return np.where(rank < 0, np.iinfo(np.int64).min - rank, rank).view(np.float64)
+    """Return the float64 numbers (n,) of ranks: the inverse of `_rank`."""
+    bits = np.where(rank < 0, np.iinfo(np.int64).min - rank, rank)
+    return bits.view(np.float64)

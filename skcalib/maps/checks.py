@@ -37,7 +37,9 @@ _ROUNDING = 1e-6  # of weights that sum to 1
 
 
 def must_be(words, test):
-    """Return the check of values for which a test holds."""
+    """Return the check of values for which ``test(value)`` is true; `words` complete
+    the message "must be ...".
+    """
 
     def check(value):
         if not test(value):
@@ -48,7 +50,9 @@ def must_be(words, test):
 
 
 def within(low, high, *, infinite=False):
-    """Return the check of a number in [low, high), or also of infinity."""
+    """Return the check of a number in [low, high); with `infinite`, infinity passes as
+    well.
+    """
 
     def check(value):
         if infinite and value == np.inf:
@@ -61,7 +65,9 @@ def within(low, high, *, infinite=False):
 
 
 def array(kinds="f", ndim=1, low=-np.inf, high=np.inf):
-    """Return the check of an array of finite numbers in [low, high]."""
+    """Return the check of an array of finite numbers in [low, high]; `kinds` are the
+    letters of NumPy's ``dtype.kind`` that pass.
+    """
     words = (
         f"an array with {ndim} axes, of the kind {kinds!r}, of finite numbers in"
         f" [{low}, {high}]"
@@ -76,12 +82,17 @@ def array(kinds="f", ndim=1, low=-np.inf, high=np.inf):
 
 
 def several(kind):
-    """Return the check of a list or a dict of fitted recalibrators."""
+    """Return the check of a list or a dict (`kind`) of fitted recalibrators, not
+    empty.
+    """
 
     def are_fitted(value):
         if type(value) is not kind or not value:
             return False
-        return all(map(fitted, value.values() if kind is dict else value))
+        members = value
+        if kind is dict:
+            members = value.values()
+        return all(map(fitted, members))
 
     return must_be(f"a {kind.__name__} of fitted recalibrators", are_fitted)
 
@@ -171,11 +182,8 @@ def fitted(value):
 
 def labels(value):
     """Check labels that are sorted and differ."""
-    if (
-        not _is_array(value, "biufUO")
-        or not len(value)
-        or not np.array_equal(value, sorted(set(value.tolist())))
-    ):
+    is_valid = _is_array(value, "biufUO") and len(value) > 0
+    if not is_valid or not np.array_equal(value, sorted(set(value.tolist()))):
         raise _refused("labels that are sorted and differ", value)
     return value
 
@@ -203,6 +211,7 @@ def knots(value):
     return value
 
 
+# the attributes of a recalibrator with bins, and their checks
 BINS = {
     "bin_edges_": edges,
     "bin_values_": shares,
@@ -211,25 +220,33 @@ BINS = {
 }
 
 
-def check_lengths(part, length, *names):
-    """Raise unless attributes have as many entries."""
+def check_lengths(recalibrator, length, *names):
+    """Raise a ValueError unless the attributes of these names have `length` entries
+    each.
+    """
     for name in names:
-        n_entries = len(getattr(part, name))
+        n_entries = len(getattr(recalibrator, name))
         if n_entries != length:
             raise ValueError(f"{name} must have {length} entries, found {n_entries}")
 
 
-def check_bins(part):
-    """Raise unless arrays have an entry for each bin, and the edges one more."""
-    check_lengths(part, part.n_bins_ + 1, "bin_edges_")
-    of_bins = {"bin_values_", "bin_counts_", "bin_positives_"} & vars(part).keys()
-    check_lengths(part, part.n_bins_, *of_bins)
+def check_bins(recalibrator):
+    """Raise a ValueError unless the arrays of a fitted recalibrator with bins have an
+    entry for each bin, and the edges one more.
+    """
+    n_bins = recalibrator.n_bins_
+    check_lengths(recalibrator, n_bins + 1, "bin_edges_")
+    for name in ("bin_values_", "bin_counts_", "bin_positives_"):
+        if hasattr(recalibrator, name):
+            check_lengths(recalibrator, n_bins, name)
 
 
-def check_same_classes(whole, *members):
-    """Raise unless recalibrators have the classes of the one that holds them."""
+def check_same_classes(container, *members):
+    """Raise a ValueError unless recalibrators have the classes of the one that contains
+    them.
+    """
     for member in members:
-        if not np.array_equal(whole.classes_, member.classes_):
+        if not np.array_equal(container.classes_, member.classes_):
             raise ValueError(
                 f"a {type(member).__name__} inside has other classes:"
                 f" {member.classes_.tolist()}"
@@ -237,16 +254,21 @@ def check_same_classes(whole, *members):
 
 
 def _refused(words, value):
+    """Return the error of a value that is not what `words` say."""
     return ValueError(f"must be {words}, found {value!r:.60}")
 
 
 def _pair(value):
+    """Return a value that is a tuple of two; raise a ValueError otherwise."""
     if not isinstance(value, tuple) or len(value) != 2:
         raise _refused("a pair", value)
     return value
 
 
 def _is_array(value, kinds, ndim=1):
+    """Return whether a value is an array with `ndim` axes whose ``dtype.kind`` is among
+    the letters `kinds`; an array of objects must hold strings only.
+    """
     is_array = (
         isinstance(value, np.ndarray)
         and value.ndim == ndim

@@ -1,0 +1,182 @@
+"""One of several nodes for each row, and the keys that select it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skcalib._rows.sorting import rows_by_code
+from skcalib.maps._node import Node, NodeOf, Rows, require
+
+
+class Largest(NodeOf):
+    """Key of a `Choice`: the column of the largest value, the first if tied.
+
+    Parameters
+    ----------
+    of : Node
+        The values.
+
+    See Also
+    --------
+    skcalib.maps.Choice : One of several nodes, by a key.
+
+    Examples
+    --------
+    >>> from skcalib.maps import Largest, Rows, Scores
+    >>> Largest(Scores(3)).number(Rows([[0.2, 0.5, 0.3]])).tolist()
+    [1]
+    """
+
+    def number(self, rows: Rows) -> np.ndarray:
+        """Return which case each row takes.
+
+        Parameters
+        ----------
+        rows : Rows
+            The rows.
+
+        Returns
+        -------
+        number : ndarray of int, shape (n,)
+            The case of each row.
+        """
+        return rows(self.of).argmax(axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Place(NodeOf):
+    """Key of a `Choice`: the number of cuts that lie below the value.
+
+    Parameters
+    ----------
+    of : Node
+        One value.
+    cuts : ndarray of shape (n_cases - 1,)
+        The cuts, strictly increasing.
+
+    See Also
+    --------
+    skcalib.maps.Choice : One of several nodes, by a key.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.maps import Place, Rows, Scores
+    >>> Place(Scores(), np.array([0.5])).number(Rows([[0.2], [0.5], [0.7]])).tolist()
+    [0, 0, 1]
+    """
+
+    cuts: np.ndarray
+
+    def _check(self):
+        require((np.diff(self.cuts) > 0).all(), self, "cuts that increase")
+
+    def number(self, rows: Rows) -> np.ndarray:
+        """Return which case each row takes.
+
+        Parameters
+        ----------
+        rows : Rows
+            The rows.
+
+        Returns
+        -------
+        number : ndarray of int, shape (n,)
+            The case of each row.
+        """
+        return np.searchsorted(self.cuts, rows(self.of)[:, 0], side="left")
+
+
+@dataclass(frozen=True, eq=False)
+class GroupOf(Node):
+    """Key of a `Choice`: the number assigned to the row's group.
+
+    Parameters
+    ----------
+    column : str or None
+        Name of the column of groups; None if groups are passed in the call.
+    cases : dict
+        The number of each group (a string, an integer, a boolean or a float).
+    otherwise : int
+        The number for all other groups.
+
+    See Also
+    --------
+    skcalib.maps.Choice : One of several nodes, by a key.
+
+    Examples
+    --------
+    >>> from skcalib.maps import GroupOf, Rows
+    >>> key = GroupOf("site", {"north": 0, "south": 1}, 2)
+    >>> key.number(Rows([[0.5], [0.5]], groups=["south", "west"])).tolist()
+    [1, 2]
+    """
+
+    column: str | None
+    cases: dict
+    otherwise: int
+
+    def number(self, rows: Rows) -> np.ndarray:
+        """Return which case each row takes.
+
+        Parameters
+        ----------
+        rows : Rows
+            The rows, with groups.
+
+        Returns
+        -------
+        number : ndarray of int, shape (n,)
+            The case of each row.
+        """
+        _, groups, _ = rows.inputs
+        numbers = [self.cases.get(group, self.otherwise) for group in groups]
+        return np.array(numbers, dtype=np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class Choice(Node):
+    """The values of one of several nodes of equal width, selected by a key.
+
+    Parameters
+    ----------
+    key : Largest, Place or GroupOf
+        The key that selects the node for each row.
+    cases : tuple of Node
+        The nodes.
+
+    See Also
+    --------
+    skcalib.GroupwiseRecalibrator : One map for each group.
+
+    Examples
+    --------
+    >>> from skcalib.maps import Choice, GroupOf, Rows, Scaled, Scores
+    >>> scores = Scores()
+    >>> key = GroupOf(None, {"north": 0}, 1)
+    >>> by_site = Choice(key, (Scaled(scores, 2.0), scores))
+    >>> Rows([[0.25], [0.25]], groups=["north", "west"])(by_site).tolist()
+    [[0.5], [0.25]]
+    """
+
+    key: Largest | Place | GroupOf
+    cases: tuple[Node, ...]
+
+    @property
+    def width(self):
+        return self.cases[0].width
+
+    def _check(self):
+        require(
+            all(case.width == self.width for case in self.cases),
+            self,
+            "cases of one width",
+        )
+
+    def __call__(self, rows):
+        number = self.key.number(rows)
+        values = np.empty((len(number), self.width))
+        # Each case is evaluated on its own rows alone.
+        for case, chosen in rows_by_code(number):
+            values[chosen] = rows.at(chosen)(self.cases[case])
+        return values

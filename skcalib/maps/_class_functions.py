@@ -1,0 +1,332 @@
+"""Nodes that take all values of a row together, such as those of its classes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import log_softmax
+from scipy.special import softmax as softmax_of
+
+from skcalib._rows.links import clip_probability, row_shares, without_impossible
+from skcalib.maps._node import Node, NodeOf, OneValueOf, require
+
+
+@dataclass(frozen=True, eq=False)
+class Affine(NodeOf):
+    """``coef @ values + intercept``.
+
+    Parameters
+    ----------
+    of : Node
+        The values.
+    coef : ndarray of shape (width, width of the values)
+        The matrix.
+    intercept : ndarray of shape (width,)
+        The constants.
+
+    See Also
+    --------
+    skcalib.maps.Scaled : One slope for each value.
+    skcalib.maps.linear_form : Several affine nodes as one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcalib.maps import Affine, Rows, Scores
+    >>> difference = Affine(Scores(2), np.array([[-1.0, 1.0]]), np.zeros(1))
+    >>> Rows([[1.0, 3.0]])(difference).tolist()
+    [[2.0]]
+    """
+
+    coef: np.ndarray
+    intercept: np.ndarray
+
+    @property
+    def width(self):
+        return len(self.coef)
+
+    def _check(self):
+        shape = (len(self.intercept), self.of.width)
+        require(
+            np.shape(self.coef) == shape, self, f"coefficients of the shape {shape}"
+        )
+
+    def _of(self, values):
+        # Not as a matrix product, which rounds by the number of rows.
+        return np.einsum("nj,kj->nk", values, self.coef) + self.intercept
+
+
+class LogOddsAgainstRest(NodeOf):
+    """The log-odds of each of a row's probabilities against the sum of the others.
+
+    Both are clipped to [2^-52, 1 - 2^-52] first.
+
+    Parameters
+    ----------
+    of : Node
+        The probabilities of all classes.
+
+    See Also
+    --------
+    skcalib.maps.LogOdds : For one probability.
+
+    Examples
+    --------
+    >>> from skcalib.maps import LogOddsAgainstRest, Rows, Scores
+    >>> Rows([[0.5, 0.3, 0.2]])(LogOddsAgainstRest(Scores(3))).round(3).tolist()
+    [[0.0, -0.847, -1.386]]
+    """
+
+    def _of(self, values):
+        p = clip_probability(values)
+        # Next to 1, 1 - p would lose digits: the small ones are summed instead.
+        small = np.where(p > 0.5, 0, p).sum(axis=1, keepdims=True)
+        rest = np.where(p > 0.5, small, p.sum(axis=1, keepdims=True) - p)
+        return np.log(p) - np.log(clip_probability(rest))
+
+
+@dataclass(frozen=True, eq=False)
+class Possible(NodeOf):
+    """The values of the classes, and 0 for the impossible ones.
+
+    A tree of logits starts at scores of which some may say that their class is
+    impossible in the row: -inf, or more than 700 below the row's largest. Nodes with
+    ``possible=True`` leave these classes out, whatever value they are given for them,
+    and give 0 for them. `calibration_map` sets it.
+
+    Parameters
+    ----------
+    of : Node
+        The values, one for each class.
+
+    See Also
+    --------
+    skcalib.maps.Softmax : Has a parameter for the same.
+
+    Examples
+    --------
+    >>> from skcalib.maps import Possible, Rows, Scores
+    >>> Rows([[2.0, 1.0, -1e4]])(Possible(Scores(3))).tolist()
+    [[2.0, 1.0, 0.0]]
+    """
+
+    def __call__(self, rows):
+        values = rows(self.of)
+        if rows.closed is None:
+            return values
+        return np.where(rows.closed, 0, values)
+
+
+@dataclass(frozen=True, eq=False)
+class _OfClasses(NodeOf):
+    """Base of nodes of one value per class that may leave impossible classes out."""
+
+    possible: bool = False
+
+    def _impossible_in(self, rows):
+        """Return which classes are left out in rows (n, K); None without any, and where
+        `possible` is not set.
+        """
+        return rows.closed if self.possible else None
+
+
+@dataclass(frozen=True, eq=False)
+class Centred(_OfClasses):
+    """Each value minus the mean of the row.
+
+    Parameters
+    ----------
+    of : Node
+        The values.
+    possible : bool, default=False
+        Whether impossible classes are left out: see `Possible`.
+
+    See Also
+    --------
+    skcalib.maps.LogNormalized : Subtracts the logarithm of a sum of exponentials.
+
+    Examples
+    --------
+    >>> from skcalib.maps import Centred, Rows, Scores
+    >>> Rows([[1.0, 2.0, 6.0]])(Centred(Scores(3))).tolist()
+    [[-2.0, -1.0, 3.0]]
+    """
+
+    def __call__(self, rows):
+        values = rows(self.of)
+        is_impossible = self._impossible_in(rows)
+        if is_impossible is None:
+            return values - values.mean(axis=1, keepdims=True)
+        mean = values.mean(axis=1, keepdims=True, where=~is_impossible)
+        return np.where(is_impossible, 0, values - mean)
+
+
+@dataclass(frozen=True, eq=False)
+class LogNormalized(_OfClasses):
+    """Logits as the logarithms of probabilities that sum to 1.
+
+    Each value minus the row's ``log(sum(exp(values)))``.
+
+    Parameters
+    ----------
+    of : Node
+        The logits.
+    possible : bool, default=False
+        Whether impossible classes are left out: see `Possible`.
+
+    See Also
+    --------
+    skcalib.maps.Softmax : The probabilities themselves.
+
+    Examples
+    --------
+    >>> from skcalib.maps import LogNormalized, Rows, Scores
+    >>> Rows([[1.0, 1.0]])(LogNormalized(Scores(2))).round(6).tolist()
+    [[-0.693147, -0.693147]]
+    """
+
+    def __call__(self, rows):
+        values = rows(self.of)
+        is_impossible = self._impossible_in(rows)
+        if is_impossible is None:
+            return log_softmax(values, axis=1)
+        # -inf takes no part in the sum of exponentials
+        values = np.where(is_impossible, -np.inf, values)
+        return np.where(is_impossible, 0, log_softmax(values, axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class Softmax(NodeOf):
+    """``exp(values) / sum(exp(values))``.
+
+    Parameters
+    ----------
+    of : Node
+        The logits.
+    clip : bool, default=True
+        Whether probabilities are clipped to [2^-52, 1 - 2^-52], as all scaling methods
+        do.
+    possible : bool, default=False
+        Whether impossible classes are left out: see `Possible`.
+
+    See Also
+    --------
+    skcalib.maps.class_probabilities : The same for any number of classes.
+
+    Examples
+    --------
+    >>> from skcalib.maps import Rows, Scores, Softmax
+    >>> Rows([[1.0, 1.0, 1.0, 1.0]])(Softmax(Scores(4))).tolist()
+    [[0.25, 0.25, 0.25, 0.25]]
+    """
+
+    clip: bool = True
+    possible: bool = False
+
+    def __call__(self, rows):
+        values = rows(self.of)
+        is_impossible = None
+        if self.possible:
+            is_impossible = rows.closed
+        if is_impossible is not None:
+            # exp(-inf) is 0: the class takes no part in the sum
+            values = np.where(is_impossible, -np.inf, values)
+        probabilities = softmax_of(values, axis=1)
+        if self.clip:
+            probabilities = clip_probability(probabilities)
+        return without_impossible(probabilities, is_impossible)
+
+
+@dataclass(frozen=True, eq=False)
+class Normalized(_OfClasses):
+    """The row divided by its sum; a row of zeros becomes uniform.
+
+    Parameters
+    ----------
+    of : Node
+        The values, none of them negative.
+    possible : bool, default=False
+        Whether impossible classes are left out: see `Possible`.
+
+    See Also
+    --------
+    skcalib.maps.Softmax : For logits.
+
+    Examples
+    --------
+    >>> from skcalib.maps import Normalized, Rows, Scores
+    >>> Rows([[0.5, 1.5], [0.0, 0.0]])(Normalized(Scores(2))).tolist()
+    [[0.25, 0.75], [0.5, 0.5]]
+    """
+
+    def __call__(self, rows):
+        values = rows(self.of)
+        is_impossible = self._impossible_in(rows)
+        return without_impossible(row_shares(values, self.width), is_impossible)
+
+
+class RowMax(OneValueOf):
+    """The largest value of the row.
+
+    Parameters
+    ----------
+    of : Node
+        The values.
+
+    See Also
+    --------
+    skcalib.maps.Largest : Which of them it is.
+
+    Examples
+    --------
+    >>> from skcalib.maps import RowMax, Rows, Scores
+    >>> Rows([[0.2, 0.5, 0.3]])(RowMax(Scores(3))).tolist()
+    [[0.5]]
+    """
+
+    def _of(self, values):
+        return values.max(axis=1, keepdims=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Spread(NodeOf):
+    """New confidence for the predicted class; the other classes share the rest.
+
+    The first of the largest values is replaced by the confidence. The others share the
+    rest in proportion to their values; if they are all 0, they share it equally.
+
+    Parameters
+    ----------
+    of : Node
+        The probabilities.
+    confidence : Node
+        The confidence: one value.
+    possible : bool, default=False
+        Whether impossible classes are left out: see `Possible`.
+
+    See Also
+    --------
+    skcalib.maps.RowMax : The confidence before.
+
+    Examples
+    --------
+    >>> from skcalib.maps import RowMax, Rows, Scaled, Scores, Spread
+    >>> scores = Scores(3)
+    >>> halved = Spread(scores, Scaled(RowMax(scores), 0.5))
+    >>> Rows([[0.8, 0.1, 0.1]])(halved).round(6).tolist()
+    [[0.4, 0.3, 0.3]]
+    """
+
+    confidence: Node
+    possible: bool = False
+
+    def __call__(self, rows):
+        values = rows(self.of)
+        confidence = rows(self.confidence)
+        # (n, K): True once per row, at the first of the largest values
+        is_largest = values.argmax(axis=1)[:, None] == np.arange(self.width)
+        other_values = np.where(is_largest, 0, values)
+        shares_of_others = row_shares(other_values, self.width - 1)
+        spread = np.where(is_largest, confidence, shares_of_others * (1 - confidence))
+        if not self.possible:
+            return spread
+        return without_impossible(spread, rows.closed)

@@ -1,0 +1,118 @@
+"""Nodes that take one column of a node, or put several nodes together."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skcalib.maps._node import Node, OneValueOf, require
+
+
+@dataclass(frozen=True, eq=False)
+class OneColumn(OneValueOf):
+    """One of the values of a node.
+
+    Parameters
+    ----------
+    of : Node
+        The node.
+    index : int
+        Which of its values.
+
+    See Also
+    --------
+    skcalib.maps.Columns : Puts columns together.
+
+    Examples
+    --------
+    >>> from skcalib.maps import OneColumn, Rows, Scores
+    >>> Rows([[0.2, 0.3, 0.5]])(OneColumn(Scores(3), 2)).tolist()
+    [[0.5]]
+    """
+
+    index: int
+
+    def _of(self, values):
+        return values[:, [self.index]]
+
+
+@dataclass(frozen=True, eq=False)
+class Columns(Node):
+    """The values of several nodes, side by side.
+
+    Parameters
+    ----------
+    parts : tuple of Node
+        The nodes.
+
+    See Also
+    --------
+    skcalib.maps.OneColumn : Takes one of the columns.
+
+    Examples
+    --------
+    >>> from skcalib.maps import Columns, Rows, Scaled, Scores
+    >>> scores = Scores()
+    >>> Rows([[0.2]])(Columns((Scaled(scores, -1.0, 1.0), scores))).tolist()
+    [[0.8, 0.2]]
+    """
+
+    parts: tuple[Node, ...]
+
+    @property
+    def width(self):
+        return sum(part.width for part in self.parts)
+
+    def __call__(self, rows):
+        return np.hstack([rows(part) for part in self.parts])
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture(Node):
+    """The weighted sum of the values of several nodes of equal width, plus a constant.
+
+    Parameters
+    ----------
+    weights : tuple of float
+        One weight for each node.
+    parts : tuple of Node
+        The nodes.
+    constant : float, default=0.0
+        Constant added to each value.
+
+    See Also
+    --------
+    skcalib.StackedRecalibrator : A mixture of recalibrators.
+
+    Examples
+    --------
+    >>> from skcalib.maps import Mixture, Rows, Scaled, Scores
+    >>> scores = Scores()
+    >>> Rows([[0.5]])(Mixture((0.5, 0.5), (scores, Scaled(scores, 0.0)))).tolist()
+    [[0.25]]
+    """
+
+    weights: tuple[float, ...]
+    parts: tuple[Node, ...]
+    constant: float = 0.0
+
+    @property
+    def width(self):
+        return self.parts[0].width
+
+    def _check(self):
+        require(
+            len(self.weights) == len(self.parts) and np.isfinite(self.weights).all(),
+            self,
+            "one weight a part",
+        )
+        require(
+            all(part.width == self.width for part in self.parts),
+            self,
+            "parts of one width",
+        )
+
+    def __call__(self, rows):
+        total = 0
+        for weight, part in zip(self.weights, self.parts, strict=True):
+            total = total + weight * rows(part)
+        return total + self.constant

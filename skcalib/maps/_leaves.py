@@ -1,0 +1,69 @@
+"""Nodes without other nodes below them: the scores and the key of a row."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skcalib._rows.keys import row_keys
+from skcalib.maps._node import Node
+
+
+@dataclass(frozen=True, eq=False)
+class Scores(Node):
+    """The scores of a row, where a map starts.
+
+    Parameters
+    ----------
+    width : int, default=1
+        K for one score per class. 1 for two classes: the positive class's probability
+        (or log-odds) alone.
+
+    See Also
+    --------
+    skcalib.maps.CalibrationMap : Has the scores at which its tree starts.
+
+    Examples
+    --------
+    >>> from skcalib.maps import Rows, Scores
+    >>> Rows([[0.2], [0.7]])(Scores()).tolist()
+    [[0.2], [0.7]]
+    """
+
+    width: int = 1
+
+    def __call__(self, rows):
+        scores, _, _ = rows.inputs
+        return scores
+
+
+@dataclass(frozen=True, eq=False)
+class RowKey(Node):
+    """A number in [0, 1) from the row's id, or a random one if rows have no ids.
+
+    Parameters
+    ----------
+    salt : str
+        What the number depends on besides the id.
+
+    See Also
+    --------
+    skcalib.UniformMassBinning : Breaks ties with it.
+
+    Examples
+    --------
+    >>> from skcalib.maps import RowKey, Rows
+    >>> keys = Rows([[0.5], [0.5]], ids=["a", "a"])(RowKey("salt"))
+    >>> bool(keys[0] == keys[1])
+    True
+    """
+
+    salt: str
+    width = 1
+
+    def __call__(self, rows):
+        scores, _, ids = rows.inputs
+        if ids is None:
+            keys = np.random.default_rng().random(len(scores))
+        else:
+            keys = row_keys(self.salt, ids)
+        return keys[:, None]

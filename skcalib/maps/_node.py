@@ -1,0 +1,194 @@
+"""What every node of a calibration map has, and the rows that nodes are evaluated on.
+
+A node is a function of one row. It has a `width`, the number of values that it gives,
+and points to the nodes that it takes its values from. A node may be used in several
+places. It checks its numbers when it is made; called with `Rows`, it returns its values
+as float64 (n, width).
+
+A tree starts at `Scores`: probabilities in [0, 1], or log-odds or logits of at most
+1e100 in size. What a writer does with other scores (NULL, NaN, an error) is the
+writer's own affair: nodes are defined for valid scores only. For two classes the tree
+ends at one value, the positive class's probability.
+
+The nodes are in `_leaves` (scores and row keys), `_value_functions` (each value by
+itself), `_class_functions` (all values of a row together), `_combinations` (columns and
+sums of nodes) and `_choices` (one of several nodes, by a key).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skcalib._rows.blocks import taken
+from skcalib._rows.links import impossible
+
+
+class Rows:
+    """Rows on which nodes are evaluated, each node once.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n, C)
+        Valid scores.
+    groups : sequence of length n, default=None
+        Their groups.
+    ids : sequence of length n, default=None
+        Their ids.
+
+    Attributes
+    ----------
+    inputs : tuple
+        Scores as float64, groups and ids as arrays of objects or None.
+    values : dict
+        The values of each node so far, with the node, by the node's `id`.
+
+    See Also
+    --------
+    skcalib.maps.calibration_map : The nodes of a fitted recalibrator.
+
+    Examples
+    --------
+    >>> from skcalib.maps import Rows, Scaled, Scores
+    >>> Rows([[1.0], [2.0]])(Scaled(Scores(), 10.0)).tolist()
+    [[10.0], [20.0]]
+    """
+
+    def __init__(
+        self,
+        scores: ArrayLike,
+        groups: Sequence | np.ndarray | None = None,
+        ids: Sequence | np.ndarray | None = None,
+    ):
+        scores = np.asarray(scores, dtype=np.float64)
+        if groups is not None:
+            groups = np.asarray(groups, dtype=object)
+        if ids is not None:
+            ids = np.asarray(ids, dtype=object)
+        self.inputs = (scores, groups, ids)
+        self.values = {}
+
+    @cached_property
+    def closed(self):
+        """Which classes are impossible (n, K): see `Possible`. None where none is."""
+        return impossible(self.inputs[0])
+
+    def __call__(self, node: "Node") -> np.ndarray:
+        """Return the values of a node (n, width)."""
+        if id(node) not in self.values:
+            # the node is held, so that its id stays its own
+            self.values[id(node)] = (node(self), node)
+        values, _ = self.values[id(node)]
+        return values
+
+    def at(self, chosen: np.ndarray) -> "Rows":
+        """Return some of the rows.
+
+        Parameters
+        ----------
+        chosen : ndarray
+            Their indices, or a mask.
+
+        Returns
+        -------
+        rows : Rows
+            Without the values of any node.
+        """
+        scores, groups, ids = self.inputs
+        return Rows(
+            scores[chosen],
+            taken(groups, chosen),
+            taken(ids, chosen),
+        )
+
+
+class Node:
+    """Base class of nodes; a subclass is a frozen dataclass with named fields.
+
+    The fields are checked when a node is made: numbers must be finite, and ``_check``
+    of the subclass says what must be consistent. Two nodes are equal only if they are
+    the same object, so that a node that is used in several places is evaluated once.
+
+    Attributes
+    ----------
+    width : int
+        Number of values that the node returns.
+
+    See Also
+    --------
+    skcalib.maps.Rows : Evaluates nodes.
+
+    Examples
+    --------
+    A node of your own works in Python; the writers of SQL, ONNX and JavaScript know the
+    nodes of this module only.
+
+    >>> from dataclasses import dataclass
+    >>> from skcalib.maps import Node, Rows, Scores
+    >>> @dataclass(frozen=True, eq=False)
+    ... class Squared(Node):
+    ...     of: Node
+    ...
+    ...     @property
+    ...     def width(self):
+    ...         return self.of.width
+    ...
+    ...     def __call__(self, rows):
+    ...         return rows(self.of) ** 2
+    >>> Rows([[3.0]])(Squared(Scores())).tolist()
+    [[9.0]]
+    """
+
+    width: int
+
+    def __post_init__(self):
+        for field in fields(self):
+            value = getattr(self, field.name)
+            is_numeric = isinstance(value, float | np.ndarray)
+            if is_numeric and not np.isfinite(value).all():
+                raise ValueError(
+                    f"{field.name} of {type(self).__name__} must hold finite numbers"
+                )
+        self._check()
+
+    def _check(self):
+        """Raise a ValueError if numbers are inconsistent."""
+
+    def __call__(self, rows: Rows) -> np.ndarray:
+        """Return the values of the node for rows (n, width)."""
+        raise NotImplementedError(f"{type(self).__name__} gives no values")
+
+
+def require(condition, node, what):
+    """Raise a ValueError that says what a node needs, unless a condition holds."""
+    if not condition:
+        raise ValueError(f"{type(node).__name__} needs {what}")
+
+
+@dataclass(frozen=True, eq=False)
+class NodeOf(Node):
+    """Base of nodes that take their values from one other node, `of`.
+
+    A subclass writes ``_of(values)``: from the values of `of`, (n, width of `of`), to
+    its own. Its width is that of `of` unless it says otherwise.
+    """
+
+    of: Node
+
+    @property
+    def width(self):
+        return self.of.width
+
+    def __call__(self, rows):
+        return self._of(rows(self.of))
+
+    def _of(self, values):
+        raise NotImplementedError(f"{type(self).__name__} gives no values")
+
+
+class OneValueOf(NodeOf):
+    """Base of nodes that give one value, from the values of one other node."""
+
+    width = 1
