@@ -485,7 +485,7 @@ MUTATIONS = [
         "smoothing bin_free",
     ),
     (
-        "_errors/power.py",
+        "_errors/error.py",
         "_SMALLEST_POWER < power < np.inf",
         "0 <= power < np.inf",
         "errors",

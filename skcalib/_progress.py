@@ -1,11 +1,13 @@
 """How far long work has come, as lines on standard error."""
 
 import sys
+from dataclasses import dataclass, field
 from time import monotonic
 
 _SECONDS = 2.0  # between two lines
 
 
+@dataclass(eq=False)
 class Progress:
     """Writes a line, at most every two seconds, each time it is called with what has
     been done.
@@ -18,11 +20,11 @@ class Progress:
         Whether anything is written.
     """
 
-    def __init__(self, title, verbose):
-        self.title = title
-        self.verbose = verbose
-        self.begun = monotonic()
-        self.last = -float("inf")
+    title: str
+    verbose: bool
+    # times in seconds: of the start, and of the last line
+    begun: float = field(default_factory=monotonic)
+    last: float = field(default=-float("inf"), init=False)
 
     def __call__(self, done, share=0.0):
         """Write a line with what has been done and the seconds so far, unless there was
@@ -35,7 +37,9 @@ class Progress:
         if self.verbose and now - self.last >= _SECONDS:
             self.last = now
             seconds = now - self.begun
-            left = f", about {seconds * (1 / share - 1):.0f} s left" if share else ""
+            left = ""
+            if share:
+                left = f", about {seconds * (1 / share - 1):.0f} s left"
             print(
                 f"[{self.title}] {done}, {seconds:.0f} s{left}",
                 file=sys.stderr,

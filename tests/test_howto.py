@@ -180,8 +180,7 @@ def test_three_files_add_a_metric(tmp_path):
         tmp_path / module,
         "from skcalib.metrics import CalibrationError, ErrorPower, Metric,"
         " register_metric",
-        "from skcalib._errors.error import CalibrationError\n"
-        "from skcalib._errors.power import ErrorPower",
+        "from skcalib._errors.error import CalibrationError, ErrorPower",
     )
     export(tmp_path, package, names)
     add_row(tmp_path, table, names, row)

@@ -9,8 +9,7 @@ import pytest
 
 from skcalib import metrics
 from skcalib._cells.reductions import BinaryTask
-from skcalib._errors.error import CalibrationError
-from skcalib._errors.power import ErrorPower
+from skcalib._errors.error import CalibrationError, ErrorPower
 from skcalib.metrics._registry import METRICS, metric_of, scorers
 
 ERRORS = [name for name in metrics.__all__ if name.endswith("calibration_error")]

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skcalib._errors.binned import check_norm
-from skcalib._errors.error import CalibrationError
-from skcalib._errors.power import ErrorPower
+from skcalib._errors.error import CalibrationError, ErrorPower
 from skcalib._input.scalars import check_int
 from skcalib.binning._base import WEIGHT_TOLERANCE
 

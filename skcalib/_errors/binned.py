@@ -13,8 +13,7 @@ from skcalib._cells.reductions import (
     resolve_multiclass,
     split_by_group,
 )
-from skcalib._errors.error import CalibrationError
-from skcalib._errors.power import ErrorPower
+from skcalib._errors.error import CalibrationError, ErrorPower
 from skcalib._errors.sweep import SweepPower
 from skcalib._input.scalars import check_option, resolve_norm
 from skcalib._input.scored_labels import check_scored_labels

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from skcalib._errors.error import CalibrationError
-from skcalib._errors.power import ErrorPower
+from skcalib._errors.error import CalibrationError, ErrorPower
 from skcalib.binning import BaseBinning, PoolAdjacentViolators, check_binning
 
 _MOST_CELLS = 1 << 10  # that are recalibrated anew for each draw

@@ -8,8 +8,7 @@ from scipy.fft import dct
 from scipy.special import hyp0f1
 
 from skcalib._errors.binned import check_norm
-from skcalib._errors.error import CalibrationError
-from skcalib._errors.power import ErrorPower
+from skcalib._errors.error import CalibrationError, ErrorPower
 from skcalib._errors.score_grid import (
     ScoreGrid,
     cosine_coefficients,

@@ -9,8 +9,7 @@ import numpy as np
 from scipy.fft import dct
 from scipy.optimize import brentq
 
-from skcalib._errors.error import CalibrationError
-from skcalib._errors.power import ErrorPower
+from skcalib._errors.error import CalibrationError, ErrorPower
 from skcalib._errors.score_grid import (
     ScoreGrid,
     cosine_coefficients,

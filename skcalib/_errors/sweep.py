@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from skcalib._errors.power import ErrorPower
+from skcalib._errors.error import ErrorPower
 from skcalib._rows.sorting import DistinctScores
 from skcalib.binning._monotonic_sweep import cuts_of, finest_cuts, sweep
 

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skcalib._errors.error import CalibrationError
-from skcalib._errors.power import ErrorPower
+from skcalib._errors.error import CalibrationError, ErrorPower
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

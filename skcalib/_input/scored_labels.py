@@ -10,6 +10,7 @@ from skcalib._input.labels import (
     check_label_vector,
     encode_labels,
     hint_at_alphabet,
+    several_labels_shape,
     shown,
     unique_labels,
     zero_one,
@@ -23,7 +24,6 @@ from skcalib._input.scores import (
 from skcalib._input.several_labels import (
     check_several_labels,
     refuse_several_labels,
-    several_labels_shape,
 )
 from skcalib._input.tensors import as_array
 from skcalib._input.warn import warn

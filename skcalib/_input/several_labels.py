@@ -16,26 +16,6 @@ _ONE_AT_A_TIME = (
 )
 
 
-def several_labels_shape(y_true):
-    """Return the shape of labels with two or more columns, or None for a vector.
-
-    Columns are those of scikit-learn's "multilabel-indicator" target; a single one is
-    a vector that stands upright.
-    """
-    if sparse.issparse(y_true):
-        shape = y_true.shape
-    elif isinstance(y_true, (list, tuple)):
-        first = y_true[0] if len(y_true) else None
-        if np.ndim(first) != 1 or isinstance(first, (str, bytes)):
-            return None
-        shape = len(y_true), len(first)
-    else:
-        shape = getattr(y_true, "shape", ())
-    if len(shape) != 2 or shape[1] < 2:
-        return None
-    return tuple(int(length) for length in shape)
-
-
 def refuse_several_labels(y_true, shape):
     """Raise for what is about one event, or about classes that exclude each other."""
     if sparse.issparse(y_true):

@@ -2,8 +2,7 @@
 
 from skcalib._cells.class_statistics import ClassBinStatistics
 from skcalib._cells.statistics import BinStatistics
-from skcalib._errors.error import CalibrationError
-from skcalib._errors.power import ErrorPower
+from skcalib._errors.error import CalibrationError, ErrorPower
 from skcalib.metrics._bin_curves import (
     reliability_curve,
     validity_curve,

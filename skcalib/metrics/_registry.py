@@ -23,9 +23,9 @@ from skcalib._errors.proper_scores import brier_score, log_loss
 from skcalib._errors.smooth import SmoothError
 from skcalib._errors.two_bin import TwoBinError
 from skcalib._input.classifier_scores import classifier_scores, label_scores
+from skcalib._input.labels import several_labels_shape
 from skcalib._input.later_scorers import LATER_SCORERS
 from skcalib._input.scalars import check_keywords
-from skcalib._input.several_labels import several_labels_shape
 from skcalib._input.sklearn_private import BaseScorer
 from skcalib._input.tensors import as_array
 from skcalib.metrics._bin_free import (

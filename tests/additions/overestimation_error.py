@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcalib._cells.statistics import BinStatistics
-from skcalib._errors.error import CalibrationError
-from skcalib._errors.power import ErrorPower
+from skcalib._errors.error import CalibrationError, ErrorPower
 from skcalib.binning import BaseBinning
 
 
