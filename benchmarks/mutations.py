@@ -394,7 +394,7 @@ MUTATIONS = [
         "small_rules",
     ),
     (
-        "monitoring/_change.py",
+        "monitoring/_excess.py",
         "pvalue = (1 + n_reached) / len(statistics)",
         "pvalue = n_reached / len(statistics)",
         "calibration_change",
@@ -588,7 +588,7 @@ MUTATIONS = [
     ),
     (
         "monitoring/_groups.py",
-        "* 6 / (np.pi * (len(self.monitors_) + 1)) ** 2",
+        "* 6 / (np.pi * k) ** 2",
         "/ (len(self.monitors_) + 1)",
         "group_monitors",
     ),

@@ -18,7 +18,7 @@ from skcalib.metrics import (
     calibration_error_interval,
 )
 from skcalib.monitoring import calibration_change
-from skcalib.monitoring._change import _Lines
+from skcalib.monitoring._excess import ResidualLines
 
 INTERVALS = [
     "shift",
@@ -496,7 +496,8 @@ def test_clusters_of_one_row_are_none_and_repeated_rows_count_once():
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["importance", "clusters", "rare clusters"])
 def test_level_and_coverage_of_weights_and_clusters(kind):
-    from skcalib.monitoring._change import _compared, _draws_of_rows, two_samples
+    from skcalib.monitoring._excess import excess_of_rows, excess_test
+    from skcalib.monitoring._two_samples import two_samples
 
     rejected, missed, runs = 0, 0, 300
     given = {"labels": [0, 1], "pos_label": None, "multiclass": "auto"}
@@ -521,8 +522,8 @@ def test_level_and_coverage_of_weights_and_clusters(kind):
             samples = two_samples(y[:n], scores[:n], y[n:], scores[n:], None, **given)
             weight_type = given.get("weight_type", "frequency")
             rng = np.random.default_rng(seed)
-            draws = _draws_of_rows(*samples, weight_type, 99, rng)
-            _, pvalue, shift = _compared(draws, 0.9)
+            draws = excess_of_rows(*samples, weight_type, 99, rng)
+            _, pvalue, shift = excess_test(draws, 0.9)
         rejected += pvalue <= 0.05
         missed += not shift.low <= 0 <= shift.high
     # more than this of 300 has a chance of .3 % at a level of .05
@@ -545,7 +546,7 @@ def test_a_cell_across_a_gap_compares_equal_scores_only():
     """By hand: one cell of 20 rows, at .1 and at .9. The residuals of the upper ones
     are lower by .1 in both samples, and only the shares differ.
     """
-    lines = _Lines.of_sums(
+    lines = ResidualLines.of_sums(
         n=np.array([[10.0], [10.0]]),
         score=np.array([[9 * 0.1 + 0.9], [0.1 + 9 * 0.9]]),
         score_squared=np.array([[9 * 0.01 + 0.81], [0.01 + 9 * 0.81]]),
@@ -557,7 +558,7 @@ def test_a_cell_across_a_gap_compares_equal_scores_only():
     # 9 and 1 rows at the lower score, 1 and 9 at the upper: 2 x 9 / 10 of 5
     assert lines.weight == pytest.approx([1.8])
     # Where each sample has its own score nothing is told.
-    apart = _Lines.of_sums(
+    apart = ResidualLines.of_sums(
         n=np.array([[10.0], [10.0]]),
         score=np.array([[1.0], [9.0]]),
         score_squared=np.array([[0.1], [8.1]]),

@@ -24,7 +24,7 @@ from skcalib.displays._style import (
     styled,
 )
 from skcalib.monitoring import calibration_change
-from skcalib.monitoring._change import two_samples
+from skcalib.monitoring._two_samples import two_samples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

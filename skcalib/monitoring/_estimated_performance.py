@@ -291,18 +291,24 @@ def estimated_performance(
 
 
 def _rows_of_metric(name, metric, curve, known, outside, level):
-    """Return the samples (name, estimate, low, high, reason) of one metric."""
+    """Return the rows (name, estimate, low, high, reason) of one metric: a second one
+    for the known labels alone where these are few.
+
+    Here and below `metric` is its `Terms`, `curve` the `ResidualCurve`, `known` the
+    `KnownLabels`, `outside` the share of new scores beyond the labelled ones and
+    `level` the confidence level. `reason` says why there are no limits, or is empty.
+    """
     if known.are_enough:
-        return [(name, *_from_scores_and_labels(name, metric, curve, known, level))]
+        estimate_and_limits = _from_scores_and_labels(name, metric, curve, known, level)
+        return [(name, *estimate_and_limits)]
     rows = [(name, *_from_scores(name, metric, curve, outside, level))]
     if known.is_known.any():
-        only = _from_labels(metric, known)
-        rows.append((f"{name} (known labels only)", *only))
+        rows.append((f"{name} (known labels only)", *_from_labels(metric, known)))
     return rows
 
 
 def _from_scores(name, metric, curve, outside, level):
-    """Return estimate, limits and reason without labels of the new samples."""
+    """Return (estimate, low, high, reason) without labels of the new samples."""
     estimate = metric.value(curve.frequency)
     reason = _reason_for_ratio(metric, curve.frequency)
     if outside > _MOST_OUTSIDE:
@@ -315,18 +321,22 @@ def _from_scores(name, metric, curve, outside, level):
     spread = curve.spread_of_curve(slope)
     if spread.reason:
         return estimate, np.nan, np.nan, spread.reason
-    of_curve = spread.standard_error**2
-    variance = of_curve + curve.variance_of_labels(slope)
-    # Satterthwaite's: only the variance of clusters is itself an estimate of few terms.
+    curve_variance = spread.standard_error**2
+    variance = curve_variance + curve.variance_of_labels(slope)
+    # Satterthwaite's degrees of freedom (Biometrics Bulletin 2, 1946) of a sum of
+    # variances: (v1 + v2)^2 / (v1^2 / df1 + v2^2 / df2). The variance of the labels is
+    # known, which leaves df1 (v / v1)^2.
     degrees = spread.degrees
-    if of_curve > 0:
-        degrees *= (variance / of_curve) ** 2
+    if curve_variance > 0:
+        degrees *= (variance / curve_variance) ** 2
     quantile = stdtrit(degrees, (1 + level) / 2)
     return _limits(name, estimate, np.sqrt(variance), quantile)
 
 
 def _from_scores_and_labels(name, metric, curve, known, level):
-    """Return the augmented inverse-probability estimate, its limits and a reason."""
+    """Return (estimate, low, high, reason) by augmented inverse-probability weighting:
+    the known labels, weighted by 1 / probability, and the curve for the rest.
+    """
     # A ratio is linearised around the best guess of each label; a second step around
     # the estimate itself would change it by less than a standard error's square.
     guess = known.filled(curve.frequency)
@@ -334,18 +344,20 @@ def _from_scores_and_labels(name, metric, curve, known, level):
     if reason:
         return metric.value(guess), np.nan, np.nan, reason
     constant, slope = metric.linearised(guess)
-    # Known labels, each for 1 / probability rows; and what the curve says of the same
-    # rows beyond their share, whose mean is 0 and which takes noise off.
+    # Each known label stands for 1 / probability rows, (n_new,). The curve's forecast
+    # for the same rows, less its forecast for all rows, has the expectation 0: it is a
+    # control variate, which reduces the variance.
     by_label = slope * known.label * known.is_known / known.probability
-    by_curve = slope * curve.frequency * (known.is_known / known.probability - 1)
-    share = _best_share(by_label, by_curve)
-    terms = constant + by_label - share * by_curve
+    control = slope * curve.frequency * (known.is_known / known.probability - 1)
+    terms = constant + by_label - _best_factor(by_label, control) * control
     error = np.std(terms, ddof=1) / np.sqrt(len(terms))
     return _limits(name, float(np.mean(terms)), error, ndtri((1 + level) / 2))
 
 
 def _from_labels(metric, known):
-    """Return what the known labels alone say: means weighted by 1 / probability."""
+    """Return (estimate, nan, nan, reason) of the known labels alone, each weighted by
+    1 / probability.
+    """
     weight = known.is_known / known.probability
     weight = weight / weight.mean()
     weighted = Terms(metric.constant * weight, metric.slope * weight)
@@ -360,8 +372,8 @@ def _from_labels(metric, known):
 
 
 def _limits(name, estimate, error, quantile):
-    """Return an estimate with its normal limits, cut at 0 and 1 for a share, and no
-    reason against them.
+    """Return (estimate, low, high, "") for a standard error and the quantile of its
+    distribution; the limits of a share are cut at 0 and 1.
     """
     low = estimate - quantile * error
     high = estimate + quantile * error
@@ -372,7 +384,9 @@ def _limits(name, estimate, error, quantile):
 
 
 def _reason_for_ratio(metric, label):
-    """Return why a ratio has no interval; empty where it has one."""
+    """Return why a ratio has no interval: few samples are expected in its denominator,
+    given labels or expected labels (n_new,). Empty where it has one.
+    """
     if not metric.is_ratio:
         return ""
     expected = metric.denominator(label) * len(label)
@@ -383,9 +397,11 @@ def _reason_for_ratio(metric, label):
     )
 
 
-def _best_share(by_label, by_curve):
-    """Return the share of the curve's forecast that gives the least variance."""
-    centred = by_curve - by_curve.mean()
+def _best_factor(by_label, control):
+    """Return the factor in [0, 1] of a control variate that gives the difference to it
+    the least variance: the regression coefficient. Both arrays are (n_new,).
+    """
+    centred = control - control.mean()
     variance = np.mean(centred**2)
     if variance == 0:
         return 0.0
@@ -394,7 +410,9 @@ def _best_share(by_label, by_curve):
 
 
 def _assumptions(known):
-    """Return what an estimate takes for granted about the labels that are not known."""
+    """Return the assumptions of the estimate, as sentences: they depend on which labels
+    are known.
+    """
     if known.are_enough and known.is_known.all():
         return (_INDEPENDENT,)
     assumptions = []
@@ -406,8 +424,8 @@ def _assumptions(known):
 
 
 def _change(labelled, scores, known):
-    """Return the test of an unchanged curve with the labels known so far, None where
-    these are too few.
+    """Return the `CalibrationChange` from the labelled samples to the new ones whose
+    label is known; None where these are too few.
     """
     rows = known.is_known
     n_known = int(rows.sum())
@@ -419,7 +437,8 @@ def _change(labelled, scores, known):
         first = labelled.cluster.max() + 1
         clusters = (labelled.cluster, first + np.arange(n_known))
     weights, weight_type = _weights_of_change(labelled, known)
-    # Few or tied scores leave no two samples in some of the bins of the error.
+    # The default bins of the error may be too small for few or tied scores: one bin is
+    # tried then.
     for binning in (None, 1):
         try:
             return calibration_change(
@@ -440,16 +459,19 @@ def _change(labelled, scores, known):
 
 
 def _weights_of_change(labelled, known):
-    """Return the weights of the labelled samples and of the known labels, and what they
-    are: labels that became known with different probabilities stand for others.
+    """Return the pair of weights for `_change`, or None, and their `weight_type`.
+
+    A label that became known with a lower probability stands for more samples: its
+    weight is 1 / probability, which is an importance weight.
     """
     known_probability = known.probability[known.is_known]
     is_uneven = known.sampled and np.ptp(known_probability) > 0
     if labelled.weight is None and not is_uneven:
         return None, "frequency"
-    before = labelled.weight
-    if before is None:
-        before = np.ones(len(labelled.scores))
+    labelled_weight = labelled.weight
+    if labelled_weight is None:
+        labelled_weight = np.ones(len(labelled.scores))
     if is_uneven:
-        return (before, 1 / known_probability), "importance"
-    return (before, np.ones(len(known_probability))), labelled.weight_type
+        return (labelled_weight, 1 / known_probability), "importance"
+    known_weight = np.ones(len(known_probability))
+    return (labelled_weight, known_weight), labelled.weight_type

@@ -191,21 +191,23 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         """
         if not hasattr(self, "monitors_"):
             self._reset()
-        by_group = self._statistics if isinstance(scores, dict) else self._rows
-        for group, rows, events, times in by_group(scores, y, groups, time):
+        if isinstance(scores, dict):
+            batches = self._batches_of_statistics(scores, y, groups, time)
+        else:
+            batches = self._batches_of_rows(scores, y, groups, time)
+        for group, group_scores, events, times in batches:
             monitor = self.monitors_.get(group)
             if monitor is None:
-                level = 1 - self._delta * 6 / (np.pi * (len(self.monitors_) + 1)) ** 2
-                monitor = self.monitors_[group] = clone(self._template).set_params(
-                    confidence_level=level
-                )
+                monitor = self._new_monitor()
+                self.monitors_[group] = monitor
                 self._times[group] = []
+            n_seen = getattr(monitor, "n_rows_", 0)
+            runs = self._times[group]
             for start, label in times:
-                if not self._times[group] or self._times[group][-1][1] != label:
-                    self._times[group].append(
-                        (getattr(monitor, "n_rows_", 0) + start, label)
-                    )
-            monitor.partial_fit(rows, events)
+                # A time that goes on from the last batch begins no new run.
+                if not runs or runs[-1][1] != label:
+                    runs.append((n_seen + start, label))
+            monitor.partial_fit(group_scores, events)
         return self
 
     @property
@@ -228,16 +230,16 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
                 getattr(monitor, f"{name}_") for monitor in monitors.values()
             ]
         for event in ("alarm", "change"):
-            rows = columns[f"{event}_row"]
-            # arrays of objects, also where all times are arrays of one length
+            rows = columns[f"{event}_row"]  # None for a group without an alarm
+            # Filled one by one: NumPy would stack times that are arrays themselves.
             times = np.empty(len(rows), dtype=object)
             for place, (group, row) in enumerate(zip(monitors, rows, strict=True)):
                 times[place] = time_of_row(self._times[group], row)
             columns[f"{event}_row"] = np.array(rows, dtype=object)
             columns[f"{event}_time"] = times
-        return GroupMonitorTable(
-            **{name: np.asarray(column) for name, column in columns.items()}
-        )
+        for name, column in columns.items():
+            columns[name] = np.asarray(column)
+        return GroupMonitorTable(**columns)
 
     def to_frame(self) -> "DataFrame":
         """Return the table of the groups as a pandas DataFrame.
@@ -274,7 +276,7 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         else:
             level = self.confidence_level
         check_confidence_level(level)
-        self._delta = 1 - level
+        self._error_probability = 1 - level
         # labels are made events before the rows are split, so that the monitors of
         # groups see events only
         self._classes = template.classes
@@ -282,16 +284,27 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         self.monitors_ = {}
         self._times = {}
 
+    def _new_monitor(self):
+        """Return the monitor of the next group, at its share of the error
+        probability.
+        """
+        # The k-th group has the share 6 / (pi k)^2: all shares sum to 1.
+        k = len(self.monitors_) + 1
+        level = 1 - self._error_probability * 6 / (np.pi * k) ** 2
+        return clone(self._template).set_params(confidence_level=level)
+
     def _seen(self):
+        """Return the monitors by group, or raise if there are none yet."""
         if not getattr(self, "monitors_", None):
             raise NotFittedError(
                 "These GroupMonitors have not seen any rows yet: call partial_fit."
             )
         return self.monitors_
 
-    def _rows(self, scores, y, groups, time):
-        """Return (group, scores, events, times) of each group of the batch, in the
-        order of their first rows.
+    def _batches_of_rows(self, scores, y, groups, time):
+        """Return (group, scores, events, times) for each group of a batch of rows, in
+        the order of their first rows; `times` are pairs (position in the group's rows,
+        time), one for each run of equal times.
         """
         checker = clone(self._template).set_params(classes=self._classes)
         scores, events = checker._checked_batch(scores, y)
@@ -306,18 +319,21 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
             )
         elif time is not None:
             time = np.full(len(scores), time, dtype=object)
-        # the rows of each group, in order
+        # Row numbers of each group: sorted by group, then cut where the group changes.
         order = np.argsort(codes, kind="stable")
         starts = np.flatnonzero(np.diff(codes[order])) + 1
-        by_first_row = sorted(np.split(order, starts), key=lambda rows: rows[0])
+        rows_by_group = np.split(order, starts)
+        by_first_row = sorted(rows_by_group, key=lambda rows: rows[0])
         batches = []
         for rows in by_first_row:
             name = names[codes[rows[0]]]
             batches.append((name, scores[rows], events[rows], _runs(time, rows)))
         return batches
 
-    def _statistics(self, statistics, y, groups, time):
-        """Return (group, statistics, None, times) of each entry of a dict."""
+    def _batches_of_statistics(self, statistics, y, groups, time):
+        """Return (group, `BinStatistics`, None, times) for each entry of a dict of bins
+        by group that holds rows; `times` is empty or holds the pair (0, time).
+        """
         if y is not None or groups is not None:
             raise ValueError(
                 "y and groups mean nothing with a dict of BinStatistics, which has"
@@ -338,18 +354,18 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
         batches = []
         for group, bins in statistics.items():
             if bins.count.sum() > 0:
-                # raises for weights before anything is seen
+                # A trial run: weights are refused before any monitor is updated.
                 clone(self._template).partial_fit(bins)
                 batches.append((group, bins, None, times))
         return batches
 
 
 def _runs(times, rows):
-    """Return (position, time) wherever the time changes along some rows of the
-    batch.
+    """Return (position in `rows`, time) for the first row of each run of equal times;
+    `times` are those of the whole batch, or None.
     """
     if times is None:
         return []
     times = times[rows]
-    starts = np.flatnonzero(np.append(True, times[1:] != times[:-1]))
-    return [(int(start), times[start]) for start in starts]
+    is_first = np.append(True, times[1:] != times[:-1])
+    return [(int(start), times[start]) for start in np.flatnonzero(is_first)]

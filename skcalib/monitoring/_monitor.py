@@ -22,14 +22,17 @@ from skcalib._input.scores import check_scores
 from skcalib._input.tensors import as_array
 from skcalib._rows.links import clip_probability
 
-_SHIFTS = (0.0, 0.13, -0.13, 0.4, -0.4, 1.2, -1.2)
-_SLOPES = (1.0, 0.6, 1.5)
 # A bet predicts the event with probability expit(slope z + shift), z the log-odds of
-# the score.
-_BETS = np.array([bet for bet in product(_SLOPES, _SHIFTS) if bet != (1.0, 0.0)]).T
-_N_BETS = _BETS.shape[1]
-_BLOCK_ROWS = 2048
-_KEPT_BACK = 0.5  # with restarts, of the stake at first
+# the score. Slope 1 with shift 0 is the score itself, and no bet.
+_SLOPES = (1.0, 0.6, 1.5)
+_SHIFTS = (0.0, 0.13, -0.13, 0.4, -0.4, 1.2, -1.2)
+_BETS = [bet for bet in product(_SLOPES, _SHIFTS) if bet != (1.0, 0.0)]
+_BET_SLOPES, _BET_SHIFTS = np.array(_BETS).T  # each (_N_BETS,)
+_N_BETS = len(_BETS)
+_BLOCK_ROWS = 2048  # rows whose likelihood ratios are held in memory at a time
+# With restarts, the share of the capital that is not at stake from the first row on: it
+# is released over time, for bets that start later.
+_KEPT_BACK = 0.5
 _FIRST_ROWS = 10.0  # with restarts, rows after which the release slows down
 _LARGEST_LOG = log(np.finfo(float).max)
 
@@ -269,7 +272,8 @@ class CalibrationMonitor(BaseEstimator):
         for start in range(0, len(scores), _BLOCK_ROWS):
             rows = slice(start, start + _BLOCK_ROWS)
             self._advance(log_likelihood_ratios(scores[rows], events[rows]))
-        self._record(len(scores), scores.sum(), np.count_nonzero(events))
+        n_events = np.count_nonzero(events)
+        self._append_to_history(len(scores), scores.sum(), n_events)
         return self
 
     @property
@@ -293,9 +297,10 @@ class CalibrationMonitor(BaseEstimator):
             raise NotFittedError(
                 "This CalibrationMonitor has not seen any rows yet: call partial_fit."
             )
-        seen, n, score, events, e_value, alarm = map(np.array, self._batches)
+        columns = map(np.array, self._batches)
+        n_rows, n, sum_of_scores, n_events, e_value, alarm = columns
         return MonitorHistory(
-            seen, n, score / n, events / n, e_value, alarm.astype(bool)
+            n_rows, n, sum_of_scores / n, n_events / n, e_value, alarm.astype(bool)
         )
 
     def _reset(self):
@@ -314,13 +319,18 @@ class CalibrationMonitor(BaseEstimator):
             self.threshold_ = check_number(
                 self.average_run_length, "average_run_length", above=1
             )
-        self._log_wealth = np.zeros(_N_BETS)  # of each bet, all rows
-        # Of each bet, summed over the rows at which it starts.
-        start = log(1 - _KEPT_BACK) if self.restarts else -np.inf
-        self._log_detector = np.full(_N_BETS, start)
-        self._lowest = np.zeros(_N_BETS)  # log wealth, and the first row after it
+        # Log wealth of each bet since the first row, (_N_BETS,).
+        self._log_wealth = np.zeros(_N_BETS)
+        # Log of the wealth of each bet, summed over all rows at which it may start.
+        at_stake = log(1 - _KEPT_BACK) if self.restarts else -np.inf
+        self._log_detector = np.full(_N_BETS, at_stake)
+        # For the change point: the lowest log wealth of each bet so far, and the first
+        # row after it.
+        self._lowest = np.zeros(_N_BETS)
         self._lowest_end = np.zeros(_N_BETS, dtype=np.int64)
-        self._batches = tuple(array(kind) for kind in "qqdqdb")
+        # One growing column for each field of `history_`: rows seen, rows of the batch,
+        # sum of scores, number of events, e-value, alarm.
+        self._batches = tuple(array(typecode) for typecode in "qqdqdb")
         self._times = []  # pairs of the first row of a time, and the time
         self.n_rows_ = 0
         self.alarm_ = False
@@ -346,81 +356,107 @@ class CalibrationMonitor(BaseEstimator):
         filled = statistics.count > 0
         scores = np.clip(statistics.mean_score[filled], 0, 1)
         events = statistics.weighted_label[filled]
-        of_events = log_likelihood_ratios(scores, np.full(len(scores), True))
-        of_others = log_likelihood_ratios(scores, np.full(len(scores), False))
-        ratio = events @ of_events + (statistics.count[filled] - events) @ of_others
-        self._advance(ratio[None], n_rows)
-        self._record(n_rows, statistics.weighted_score.sum(), round(events.sum()))
+        non_events = statistics.count[filled] - events
+        if_event = log_likelihood_ratios(scores, np.full(len(scores), True))
+        if_none = log_likelihood_ratios(scores, np.full(len(scores), False))
+        log_ratio = events @ if_event + non_events @ if_none
+        self._advance(log_ratio[None], n_rows)
+        self._append_to_history(
+            n_rows, statistics.weighted_score.sum(), round(events.sum())
+        )
 
-    def _advance(self, ratios, n_each=1):
-        """Add the log likelihood ratios (steps, bets) of steps, each of `n_each`
-        rows.
+    def _advance(self, log_ratios, rows_per_step=1):
+        """Update e-value and alarm with the next steps.
+
+        `log_ratios` (n_steps, _N_BETS) holds the log likelihood ratio of each bet in
+        each step: of one row, or of all `rows_per_step` rows of a step together.
         """
-        sums = np.cumsum(ratios, axis=0) if len(ratios) > 1 else ratios
-        wealth = self._log_wealth + sums
+        n_steps = len(log_ratios)
+        sums = np.cumsum(log_ratios, axis=0) if n_steps > 1 else log_ratios
+        log_wealth = self._log_wealth + sums
         if self.restarts:
-            evidence = self._detector(
-                sums, *_released(self.n_rows_, len(ratios), n_each)
+            log_stakes, log_kept_back = _log_released(
+                self.n_rows_, n_steps, rows_per_step
             )
+            log_evidence = np.logaddexp(self._detected(sums, log_stakes), log_kept_back)
         elif self.average_run_length is not None:
-            evidence = self._detector(sums, log(n_each), None)
+            # Each row starts a bet of its own, with a stake of 1 (Shiryaev-Roberts).
+            log_evidence = self._detected(sums, log(rows_per_step))
         else:
-            evidence = wealth
+            log_evidence = log_wealth
         if not self.alarm_:
-            self._look_for_alarm(evidence, wealth, n_each)
-        self._log_wealth = wealth[-1]
-        self.n_rows_ += n_each * len(ratios)
-        self.e_value_ = exp(min(_log_mean(evidence[-1]), _LARGEST_LOG))
+            self._look_for_alarm(log_evidence, log_wealth, rows_per_step)
+        self._log_wealth = log_wealth[-1]
+        self.n_rows_ += rows_per_step * n_steps
+        self.e_value_ = exp(min(_log_mean_exp(log_evidence[-1]), _LARGEST_LOG))
 
-    def _detector(self, sums, log_stakes, log_kept_back):
-        """Return the logarithm of R <- (R + stake) LR after each step, and of what is
-        not at stake yet.
+    def _detected(self, sums, log_stakes):
+        """Return the log of the recursion R <- (R + stake) LR after each step, of shape
+        (n_steps, _N_BETS), and keep its last row for the next steps.
+
+        `sums` (n_steps, _N_BETS) are the cumulative log likelihood ratios of the steps,
+        `log_stakes` a number or (n_steps, 1). With S_t for the sums, R_t is the sum
+        over the starts i of stake_i exp(S_t - S_(i-1)).
         """
         before = np.vstack((np.zeros(_N_BETS), sums[:-1]))
-        starts = log_stakes - before  # what starts at a step, less the sums before
+        starts = log_stakes - before
         starts[0] = np.logaddexp(starts[0], self._log_detector)
-        evidence = sums + np.logaddexp.accumulate(starts, axis=0)
-        self._log_detector = evidence[-1]
-        if log_kept_back is None:
-            return evidence
-        return np.logaddexp(evidence, log_kept_back)
+        log_detector = sums + np.logaddexp.accumulate(starts, axis=0)
+        self._log_detector = log_detector[-1]
+        return log_detector
 
-    def _look_for_alarm(self, evidence, wealth, n_each):
-        """Set the alarm at the first step at which the mean bet reaches the threshold,
-        and the likely start of the change.
+    def _look_for_alarm(self, log_evidence, log_wealth, rows_per_step):
+        """Set the alarm at the first step whose mean evidence over the bets reaches the
+        threshold, and the likely first row after the change.
+
+        `log_evidence` and `log_wealth` have shape (n_steps, _N_BETS): the evidence is
+        what is compared with the threshold, the wealth that of bets since row 0.
         """
-        threshold = log(self.threshold_)
-        alarm = None
-        # the mean of the bets is at most their maximum, which is cheap
-        if evidence.max() >= threshold:
-            near = np.flatnonzero(evidence.max(axis=1) >= threshold)
-            alarm = next(
-                (step for step in near if _log_mean(evidence[step]) >= threshold), None
-            )
-        if alarm is not None:
-            wealth = wealth[: alarm + 1]
-        # The sum of a bet from 0 on leaves 0 where its cumulative sum is lowest, at the
-        # last of such rows.
-        last = len(wealth) - 1 - np.argmin(wealth[::-1], axis=0)
-        lowest = wealth[last, np.arange(_N_BETS)]
-        self._lowest_end = np.where(
-            lowest <= self._lowest, self.n_rows_ + (last + 1) * n_each, self._lowest_end
-        )
+        log_threshold = log(self.threshold_)
+        alarm_step = None
+        # The mean over the bets is at most their maximum, which is cheap to compute.
+        if log_evidence.max() >= log_threshold:
+            is_near = log_evidence.max(axis=1) >= log_threshold
+            for step in np.flatnonzero(is_near):
+                if _log_mean_exp(log_evidence[step]) >= log_threshold:
+                    alarm_step = step
+                    break
+        if alarm_step is not None:
+            log_wealth = log_wealth[: alarm_step + 1]
+        # As in CUSUM, the likely change under a bet is the row after its log wealth
+        # was lowest, the last such row if there are several.
+        last = len(log_wealth) - 1 - np.argmin(log_wealth[::-1], axis=0)
+        lowest = log_wealth[last, np.arange(_N_BETS)]
+        row_after = self.n_rows_ + (last + 1) * rows_per_step
+        self._lowest_end = np.where(lowest <= self._lowest, row_after, self._lowest_end)
         self._lowest = np.minimum(lowest, self._lowest)
-        if alarm is not None:
+        if alarm_step is not None:
             self.alarm_ = True
-            self.alarm_row_ = int(self.n_rows_ + (alarm + 1) * n_each - 1)
-            self.change_row_ = int(
-                self._lowest_end[np.argmax(wealth[-1] - self._lowest)]
-            )
+            row_after_alarm = self.n_rows_ + (alarm_step + 1) * rows_per_step
+            self.alarm_row_ = int(row_after_alarm - 1)
+            # The bet that has gained most since its change names the row.
+            best_bet = np.argmax(log_wealth[-1] - self._lowest)
+            self.change_row_ = int(self._lowest_end[best_bet])
 
-    def _record(self, n, score, events):
-        values = self.n_rows_, n, float(score), int(events), self.e_value_, self.alarm_
-        for column, value in zip(self._batches, values, strict=True):
-            column.append(value)
+    def _append_to_history(self, n, sum_of_scores, n_events):
+        """Add a batch of `n` rows to the columns of `history_`."""
+        entries = (
+            self.n_rows_,
+            n,
+            float(sum_of_scores),
+            int(n_events),
+            self.e_value_,
+            self.alarm_,
+        )
+        for column, entry in zip(self._batches, entries, strict=True):
+            column.append(entry)
 
     def _checked_batch(self, scores, y):
-        """Return scores of the event and whether it happened, or raise."""
+        """Return the score of the event (n,) and whether it happened (n,), or raise.
+
+        With more than two classes the event is "the predicted class is right" and its
+        score that of the predicted class.
+        """
         scores = check_scores(scores, name="scores")
         y = check_label_vector(y, len(scores), name="y", scores_name="scores")
         if self.classes is not None:
@@ -428,39 +464,45 @@ class CalibrationMonitor(BaseEstimator):
                 y, scores.shape[1], self.classes, name="y", classes_name="classes"
             )
             if scores.shape[1] > 2:
-                return scores.max(axis=1).astype(np.float64), codes == scores.argmax(
-                    axis=1
-                )
+                confidence = scores.max(axis=1).astype(np.float64)
+                return confidence, codes == scores.argmax(axis=1)
             events = codes == 1
-        elif scores.shape[1] > 2:
-            raise ValueError(
-                f"scores has {scores.shape[1]} columns: name their labels with"
-                " classes=."
-            )
-        elif (events := zero_one(y)) is None:
-            raise ValueError(
-                "y must hold 0 and 1 or booleans: name other labels with classes=."
-            )
+        else:
+            if scores.shape[1] > 2:
+                raise ValueError(
+                    f"scores has {scores.shape[1]} columns: name their labels with"
+                    " classes=."
+                )
+            events = zero_one(y)
+            if events is None:
+                raise ValueError(
+                    "y must hold 0 and 1 or booleans: name other labels with classes=."
+                )
         return scores[:, -1].astype(np.float64), events
 
 
 def runs_of_times(time, n_rows):
-    """Return pairs of a row and a time wherever the time changes along a batch."""
+    """Return pairs (row, time), one for the first row of each run of equal times along
+    a batch of `n_rows`. `time` is (n_rows,), one time for all rows, or None.
+    """
     if time is None:
         return []
     if np.ndim(time) == 0:
         return [(0, time)]
     time = check_label_vector(time, n_rows, name="time", scores_name="scores")
-    begins = np.append(True, time[1:] != time[:-1])
-    return [(int(row), time[row]) for row in np.flatnonzero(begins)]
+    is_first = np.append(True, time[1:] != time[:-1])
+    return [(int(row), time[row]) for row in np.flatnonzero(is_first)]
 
 
 def time_of_row(times, row):
-    """Return the time of a row from pairs of the first row of a time, and the time."""
+    """Return the time of a row, None for the row None or without times. `times` are the
+    pairs (first row, time) of `runs_of_times`, in the order of rows.
+    """
     if row is None or not times:
         return None
-    place = bisect_right(times, row, key=lambda pair: pair[0])
-    return times[max(place - 1, 0)][1]
+    n_begun = bisect_right(times, row, key=lambda pair: pair[0])
+    _, time = times[max(n_begun - 1, 0)]
+    return time
 
 
 def log_likelihood_ratios(scores, events):
@@ -479,35 +521,43 @@ def log_likelihood_ratios(scores, events):
         Their exponentials have the expectation 1 where the scores are calibrated.
     """
     clipped = clip_probability(scores)
-    sign = 1.0 - 2.0 * events
-    # minus the log-odds of what happened
-    against = sign * (np.log(clipped) - np.log1p(-clipped))
-    # log(q / p) = log(1 + exp(against)) - log(1 + exp(against of the bet))
-    of_bets = against[:, None] * _BETS[0] + sign[:, None] * _BETS[1]
-    return np.log1p(np.exp(against))[:, None] - np.log1p(np.exp(of_bets))
+    sign = 1.0 - 2.0 * events  # -1 for an event, 1 for a non-event
+    # Log-odds, by the score, against what happened: its probability p is
+    # 1 / (1 + exp(log_odds_against)).
+    log_odds_against = sign * (np.log(clipped) - np.log1p(-clipped))
+    # The same by each bet, (n, _N_BETS): slope z + shift in place of z.
+    against_of_bets = (
+        log_odds_against[:, None] * _BET_SLOPES + sign[:, None] * _BET_SHIFTS
+    )
+    minus_log_p = np.log1p(np.exp(log_odds_against))
+    minus_log_q = np.log1p(np.exp(against_of_bets))
+    return minus_log_p[:, None] - minus_log_q
 
 
-def _released(n_rows, n_steps, n_each):
-    """Return the logarithms of the stakes that start at steps of `n_each` rows, and of
-    those kept back after them.
+def _log_released(n_rows, n_steps, rows_per_step):
+    """Return the logarithms of the stakes of the bets that start at each step, and of
+    the capital kept back after it: both (n_steps, 1), or numbers for a single step.
 
-    After n rows the share log(a) / log(a + n) of what was kept back at first still is:
-    the differences add up to 1.
+    With a = 10 the share log(a) / log(a + n) of the capital kept back at first is still
+    kept back after n rows, of which `n_rows` come before the steps. A step releases
+    what is kept back no longer after it: all stakes add up to 1.
     """
-    # a number is faster
     later = 0.0
-    if n_steps > 1:
-        later = n_each * np.arange(n_steps, dtype=np.float64)[:, None]
+    if n_steps > 1:  # else a number, which is faster than an array
+        later = rows_per_step * np.arange(n_steps, dtype=np.float64)[:, None]
     before = _FIRST_ROWS + n_rows + later
-    after = before + n_each
+    after = before + rows_per_step
     kept_back = _KEPT_BACK * log(_FIRST_ROWS) / np.log(after)
-    stakes = kept_back * np.log1p(n_each / before) / np.log(before)
+    # 1 / log(before) - 1 / log(after), with log(after) - log(before) as a log1p
+    stakes = kept_back * np.log1p(rows_per_step / before) / np.log(before)
     return np.log(stakes), np.log(kept_back)
 
 
 def _plain_batch(scores, y):
-    """Return a batch that is valid plain arrays, else None: general checks take longer
-    than the monitor.
+    """Return scores and events as arrays if they are valid floats in [0, 1] and
+    booleans or 0 and 1, else None.
+
+    For small batches the general checks would take longer than the monitor itself.
     """
     if isinstance(scores, list):
         scores, _ = as_array(scores)
@@ -519,20 +569,19 @@ def _plain_batch(scores, y):
         or scores.ndim != 1
     ):
         return None
-    if (
-        scores.dtype != np.float64
-        or len(scores) == 0
-        or not (scores.min() >= 0 and scores.max() <= 1)
-    ):
+    if scores.dtype != np.float64 or len(scores) == 0:
+        return None
+    # A NaN fails both comparisons.
+    if not (scores.min() >= 0 and scores.max() <= 1):
         return None
     if y.dtype == np.bool_:
         return scores, y
     if y.dtype == np.int64 and y.min() >= 0 and y.max() <= 1:
-        return (scores, y == 1)
+        return scores, y == 1
     return None
 
 
-def _log_mean(values):
-    """Return the logarithm of the mean of exponentials."""
-    largest = float(values.max())
-    return largest + log(np.exp(values - largest).sum() / len(values))
+def _log_mean_exp(log_terms):
+    """Return the logarithm of the mean of exp(log_terms), without overflow."""
+    largest = float(log_terms.max())
+    return largest + log(np.exp(log_terms - largest).sum() / len(log_terms))

@@ -18,7 +18,23 @@ _KNOWN_PER_STRATUM = 20
 
 
 class LabelledSamples:
-    """The labelled samples: scores of one event, whether it happened, and weights."""
+    """The labelled samples: scores of one event, whether it happened, and weights.
+
+    With more than two classes the event is "the predicted class is right".
+
+    Attributes
+    ----------
+    scores, events : ndarray of shape (n,)
+        Score of the event, and whether it happened.
+    weight : ndarray of shape (n,) or None
+        Sample weights; `weight_type` says what they mean.
+    cluster : ndarray of int, shape (n,), or None
+        Codes of the clusters.
+    classes : ndarray of shape (n_classes,)
+        The labels. With two, the event is the second.
+    lowest, highest : float
+        Range of the scores.
+    """
 
     def __init__(
         self, y_true, y_proba, sample_weight, weight_type, clusters, pos_label, labels
@@ -57,7 +73,9 @@ class LabelledSamples:
         self.highest = self.scores.max()
 
     def new_scores(self, y_proba_new):
-        """Return the scores of the event and, for K classes, the predicted labels."""
+        """Return the scores of the event (n_new,) and, for more than two classes, the
+        predicted labels (n_new,), else None.
+        """
         scores = check_scores(y_proba_new, name="y_proba_new")
         if not self.is_binary:
             if scores.shape[1] != len(self.classes):
@@ -74,12 +92,31 @@ class LabelledSamples:
             )
         if scores.shape[1] == 1:
             return scores[:, 0], None
+        # `classes` has the positive class last, the columns are in sorted order.
         negative, positive = self.classes
-        return scores[:, int(positive > negative)], None
+        column_of_event = int(positive > negative)
+        return scores[:, column_of_event], None
 
 
 class ResidualCurve:
-    """Event frequency at new scores: the score plus the mean residual of its bin."""
+    """Event frequency at new scores: the score plus the mean residual of its bin.
+
+    Parameters
+    ----------
+    labelled : LabelledSamples
+        The samples that the residuals are computed from.
+    new_scores : ndarray of shape (n_new,)
+        Scores of the new samples.
+    binning : BaseBinning, int or None
+        Bins of the labelled scores; None: about 2 n^(1/3) bins of equal mass.
+    threshold : float
+        Decision threshold: a bin ends there.
+
+    Attributes
+    ----------
+    frequency : ndarray of shape (n_new,)
+        Estimated probability of the event of each new sample.
+    """
 
     def __init__(self, labelled, new_scores, binning, threshold):
         cuts = _cuts(labelled, binning, threshold)
@@ -98,16 +135,21 @@ class ResidualCurve:
         self.new_bins = np.searchsorted(cuts, new_scores)
         self.frequency = np.clip(new_scores + mean_residual[self.new_bins], 0, 1)
         self.n_bins = n_bins
+        # A frequency weight w stands for w samples with a squared weight of 1 each.
         squares = weight
         if labelled.weight_type == "importance":
             squares = weight**2
         square_sum = np.bincount(bins, squares, n_bins)
-        # How many samples of equal weight each bin is worth.
-        worth = np.divide(total**2, square_sum, out=np.zeros(n_bins), where=total > 0)
+        # Kish's effective sample size of each bin: (sum w)^2 / sum w^2.
+        n_effective = np.divide(
+            total**2, square_sum, out=np.zeros(n_bins), where=total > 0
+        )
         share = np.divide(events, total, out=np.full(n_bins, 0.5), where=total > 0)
-        smoothed = (share * worth + 0.5) / (worth + 1)
+        # Half an event and half a non-event are added (one pseudo-observation).
+        smoothed = (share * n_effective + 0.5) / (n_effective + 1)
         # One less, since the mean residual of the bin is estimated.
-        self.variance_of_bin = smoothed * (1 - smoothed) / np.maximum(worth - 1, 1)
+        degrees = np.maximum(n_effective - 1, 1)
+        self.variance_of_bin = smoothed * (1 - smoothed) / degrees
         self.smoothed = smoothed
         self._labelled = labelled
         self._bins = bins
@@ -116,7 +158,10 @@ class ResidualCurve:
         self._influence = centred * weight.sum() / total[bins]
 
     def spread_of_curve(self, slope):
-        """Return the error that the labelled samples bring in, as a `Spread`."""
+        """Return the `Spread` (standard error and degrees of freedom) that the labelled
+        samples bring into the mean of ``slope * frequency``; `slope` is (n_new,).
+        """
+        # How much the mean changes with the mean residual of each bin, (n_bins,).
         coefficient = np.bincount(self.new_bins, slope, self.n_bins) / len(slope)
         binomial = np.sqrt(np.sum(coefficient**2 * self.variance_of_bin))
         if self._labelled.cluster is None:
@@ -132,7 +177,9 @@ class ResidualCurve:
         return clustered._replace(standard_error=float(error))
 
     def variance_of_labels(self, slope):
-        """Return the variance of the labels of the new samples, given their scores."""
+        """Return the variance of the mean of ``slope * label`` over the new samples,
+        whose labels are independent given the scores; `slope` is (n_new,).
+        """
         # Smoothed, so that a bin of labelled samples without events is not taken for
         # certain.
         frequency = np.where(
@@ -144,12 +191,14 @@ class ResidualCurve:
 
 
 def _cuts(labelled, binning, threshold):
-    """Return the inner edges of the bins, the threshold among them."""
+    """Return the inner edges of the bins (n_bins - 1,), the threshold among them."""
     if binning is None:
         n_rows = len(labelled.scores)
         if labelled.weight is not None and labelled.weight_type == "frequency":
             n_rows = max(1, round(float(labelled.weight.sum())))
-        binning = EqualMass(int(np.ceil(2 * n_rows ** (1 / 3) - 1e-9)))
+        # 2 n^(1/3), rounded up; the root of a cube may be too large by rounding.
+        n_bins = int(np.ceil(2 * n_rows ** (1 / 3) - 1e-9))
+        binning = EqualMass(n_bins)
     strategy = check_binning(binning)
     edges = strategy.bin_edges(labelled.scores, labelled.events, labelled.weight)
     cuts = edges[1:-1]
@@ -160,7 +209,32 @@ def _cuts(labelled, binning, threshold):
 
 
 class KnownLabels:
-    """Labels of new samples: which are known, and with which probability."""
+    """Labels of new samples: which are known, and with which probability.
+
+    Parameters
+    ----------
+    y_new : array-like of shape (n_new,) or None
+        Labels, missing where they are not known.
+    scores : ndarray of shape (n_new,)
+        Scores of the event.
+    predicted : ndarray of shape (n_new,) or None
+        Predicted labels, for more than two classes.
+    labelled : LabelledSamples
+        The labelled samples, for their classes.
+    sampling_probability : float, array-like of shape (n_new,) or None
+        Probability with which each label was asked for.
+    missing : {None, "at_random"}
+        Whether labels are missing at random, given the score.
+
+    Attributes
+    ----------
+    is_known : ndarray of bool, shape (n_new,)
+        Whether the label is known.
+    label : ndarray of shape (n_new,)
+        1 for an event, 0 for a non-event and where it is not known.
+    probability : ndarray of shape (n_new,)
+        Probability that the label becomes known.
+    """
 
     def __init__(
         self, y_new, scores, predicted, labelled, sampling_probability, missing
@@ -247,7 +321,11 @@ class KnownLabels:
         return f"only {n_known - events} of the {n_known} known labels are no events"
 
     def filled(self, frequency):
-        """Return a guess of each label whose mean is the augmented estimate."""
+        """Return each label's expectation (n_new,), corrected where it is known: the
+        mean is the augmented inverse-probability estimate of the event frequency.
+
+        `frequency` (n_new,) is the expectation by the score alone.
+        """
         residual = np.where(self.is_known, self.label - frequency, 0.0)
         return frequency + residual / self.probability
 
@@ -277,14 +355,18 @@ def _checked_probability(sampling_probability, is_known):
 
 
 def _share_known(scores, is_known):
-    """Return the share of known labels among samples of similar score: of strata with
-    about equally many known labels.
+    """Return the share of known labels among samples of similar score, (n_new,): in
+    strata of the scores with about equally many known labels.
     """
     n_strata = max(1, int(is_known.sum() // _KNOWN_PER_STRATUM))
-    known_scores = np.sort(scores[is_known])
-    positions = np.arange(1, n_strata) * len(known_scores) // n_strata
-    cuts = np.unique(known_scores[positions - 1]) if n_strata > 1 else np.empty(0)
-    strata = np.searchsorted(cuts, scores)
-    n_known = np.bincount(strata, is_known, len(cuts) + 1)
-    n_all = np.bincount(strata, minlength=len(cuts) + 1)
-    return (n_known / np.maximum(n_all, 1))[strata]
+    cuts = np.empty(0)
+    if n_strata > 1:
+        known_scores = np.sort(scores[is_known])
+        # number of known labels up to the end of each stratum but the last
+        n_below = np.arange(1, n_strata) * len(known_scores) // n_strata
+        cuts = np.unique(known_scores[n_below - 1])
+    stratum = np.searchsorted(cuts, scores)
+    n_known = np.bincount(stratum, is_known, len(cuts) + 1)
+    n_all = np.bincount(stratum, minlength=len(cuts) + 1)
+    share_of_stratum = n_known / np.maximum(n_all, 1)
+    return share_of_stratum[stratum]

@@ -10,8 +10,14 @@ from skcalib._rows.links import clip_probability
 
 @dataclass(frozen=True)
 class Terms:
-    """A metric as a ratio of two means over samples, each linear in the label y:
-    numerator ``mean(constant + slope * y)``, and the denominator alike, or 1.
+    """A metric as a ratio of two means over samples, each linear in the label y.
+
+    Parameters
+    ----------
+    constant, slope : ndarray of shape (n,)
+        The numerator is ``mean(constant + slope * y)``.
+    denominator_constant, denominator_slope : ndarray of shape (n,) or None
+        The same for the denominator; None: the metric is the numerator.
     """
 
     constant: np.ndarray
@@ -21,10 +27,13 @@ class Terms:
 
     @property
     def is_ratio(self):
+        """Whether the metric has a denominator."""
         return self.denominator_constant is not None
 
     def value(self, label):
-        """Return the metric for labels, or for expected labels, of all samples."""
+        """Return the metric for labels, or for expected labels in [0, 1], of all
+        samples, (n,).
+        """
         numerator = np.mean(self.constant + self.slope * label)
         if not self.is_ratio:
             return float(numerator)
@@ -34,13 +43,15 @@ class Terms:
         return float(numerator / denominator)
 
     def denominator(self, label):
-        """Return the mean below the fraction."""
+        """Return the denominator for labels, or for expected labels, (n,)."""
         return np.mean(self.denominator_constant + self.denominator_slope * label)
 
     def linearised(self, label):
-        """Return constant and slope of the linear metric that equals this one, to first
-        order, around the given labels: the delta method for a ratio N / D gives
-        ``(n_i - (N / D) d_i) / D`` for each sample.
+        """Return constant and slope (n,) of the linear metric that equals this one to
+        first order around the given labels (n,).
+
+        The delta method for a ratio N / D of means of n_i and d_i gives
+        ``N / D + (n_i - (N / D) d_i) / D`` for each sample.
         """
         if not self.is_ratio:
             return self.constant, self.slope
@@ -49,6 +60,10 @@ class Terms:
         constant = (self.constant - value * self.denominator_constant) / denominator
         slope = (self.slope - value * self.denominator_slope) / denominator
         return constant + value, slope
+
+
+# Each of the next functions returns the `Terms` of a metric for scores (n,); one that
+# needs no threshold ignores it.
 
 
 def _accuracy(scores, threshold):
@@ -103,7 +118,11 @@ SHARES = ("accuracy", "event_frequency", "brier_score", *_OF_A_THRESHOLD)
 
 
 def terms_by_name(metrics, scores, threshold, is_binary):
-    """Return the terms of each metric by its name."""
+    """Return the `Terms` of each metric by its name.
+
+    `metrics` holds names and callables, or is one of them; `scores` (n,) are those of
+    the event, `is_binary` whether there are two classes.
+    """
     if isinstance(metrics, str) or callable(metrics):
         metrics = [metrics]
     terms = {}
@@ -124,7 +143,7 @@ def terms_by_name(metrics, scores, threshold, is_binary):
 
 
 def _new_name(metric, taken):
-    """Return the name of a callable, with a number where another one has it."""
+    """Return the name of a callable, with a number if it is among the `taken` names."""
     name = getattr(metric, "__name__", type(metric).__name__)
     number = 1
     numbered = name
@@ -135,8 +154,8 @@ def _new_name(metric, taken):
 
 
 def _terms_of_callable(metric, name, scores):
-    """Return the `Terms` of a function: its values for a non-event, and what an event
-    adds.
+    """Return the `Terms` of a user's ``metric(scores, labels)`` with a value for each
+    sample: the value for label 0, and the difference that label 1 makes.
     """
     values = []
     for label in (0.0, 1.0):
@@ -147,5 +166,5 @@ def _terms_of_callable(metric, name, scores):
                 f" {scores.shape}, found {value.shape}."
             )
         values.append(value)
-    of_non_event, of_event = values
-    return Terms(of_non_event, of_event - of_non_event)
+    if_non_event, if_event = values
+    return Terms(if_non_event, if_event - if_non_event)

@@ -18,7 +18,7 @@ from skcalib._verdicts import interval_words, level_words, pvalue_words
 
 _DAYS_PER_YEAR = 365.25
 _ISO_DATE = re.compile(r"\d{4}-\d{2}(-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?)?")
-_FEWEST_TIMES = 2
+_FEWEST_TIMES = 2  # a line needs two
 WEIGHT_TYPES = ("frequency", "importance")
 
 
@@ -158,14 +158,15 @@ def calibration_trend(
         code = cluster_codes(code)
     if len(np.unique(moment)) < _FEWEST_TIMES:
         raise ValueError("time has one value only: a trend takes two times at least.")
-    estimate, of_line, of_constant = _slope(residual, moment, weight)
-    rule = {
+    estimate, influence, null_influence = _slope(residual, moment, weight)
+    sampling = {
         "weight": weight,
         "importance": weight_type == "importance",
         "cluster": code,
     }
-    low, high, _ = Influence(of_line, **rule).interval(estimate, level)
-    null = Influence(of_constant, **rule)
+    low, high, _ = Influence(influence, **sampling).interval(estimate, level)
+    # The test has the standard error of no trend: residuals about a constant bias.
+    null = Influence(null_influence, **sampling)
     error = null.spread().standard_error
     statistic = estimate / error if error > 0 else np.nan
     slope = IntervalEstimate(float(estimate), float(low), float(high))
@@ -173,27 +174,37 @@ def calibration_trend(
 
 
 def _slope(residual, moment, weight):
-    """Return the slope of the residuals over time, and its influences: of the residuals
-    of the line, and of those of a constant bias.
+    """Return the least-squares slope of the residuals over time, and the influence of
+    each sample on it, (n,): computed from residuals about the line, and about a
+    constant.
+
+    `residual`, `moment` (the time as a number) and `weight` (or None) are (n,). Both
+    influences are scaled up by one over 1 minus the leverage, as in HC3, since the fit
+    makes residuals smaller.
     """
     if weight is None:
         weight = np.ones(len(residual))
     share = weight / weight.sum()
     centred = moment - share @ moment
-    spread = share @ centred**2
+    time_variance = share @ centred**2
     mean = share @ residual
-    slope = share @ (centred * (residual - mean)) / spread
-    # The leverage of each sample, of weight 1 for repeated samples: h = (1 + z^2) / n
+    slope = share @ (centred * (residual - mean)) / time_variance
+    # The leverage of a sample is (1 + z^2) / n, z its standardised time. A sample that
+    # is repeated w times has w samples of this leverage.
     one_sample = np.minimum(1.0, weight) / weight.sum()
-    leverage = one_sample * (1 + centred**2 / spread)
+    leverage = one_sample * (1 + centred**2 / time_variance)
     longer = 1 / np.maximum(1 - leverage, 1e-3)
-    of_line = centred * (residual - mean - slope * centred) * longer / spread
-    of_constant = centred * (residual - mean) / spread / (1 - one_sample)
-    return slope, of_line, of_constant
+    about_line = residual - mean - slope * centred
+    influence = centred * about_line * longer / time_variance
+    # About a constant the leverage is 1 / n.
+    null_influence = centred * (residual - mean) / time_variance / (1 - one_sample)
+    return slope, influence, null_influence
 
 
 def _moments(time, n_samples):
-    """Return times as floats, and their unit: years of dates."""
+    """Return times as floats (n_samples,), and the name of their unit: years for dates,
+    else the unit of the numbers.
+    """
     values = np.asarray(time)
     if values.shape != (n_samples,):
         raise ValueError(
@@ -216,16 +227,19 @@ def _moments(time, n_samples):
 
 
 def _dates(values):
-    """Return dates of objects or texts."""
-    texts = [str(value) for value in values.tolist()]
-    for row, text in enumerate(texts):
-        # The zone of an aware datetime is left out: differences of hours say nothing.
-        if not _ISO_DATE.match(text):
+    """Return datetime64 days (n,) of objects or texts whose text is an ISO date."""
+    days = []
+    for row, value in enumerate(values.tolist()):
+        text = str(value)
+        match = _ISO_DATE.match(text)
+        if not match:
             raise ValueError(
                 f"time must hold numbers or dates as YYYY-MM-DD, but row {row} is"
                 f" {text!r}: words have no order."
             )
-    days = [_ISO_DATE.match(text)[0][:10] for text in texts]
+        # The first 10 characters are the day. Hours, and the zone of an aware datetime,
+        # are too small a difference to matter.
+        days.append(match[0][:10])
     try:
         return np.array(days, dtype="datetime64[D]")
     except ValueError as error:

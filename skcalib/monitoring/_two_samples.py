@@ -1,0 +1,192 @@
+"""The two samples of a comparison: checked rows or bins, in the same bins."""
+
+import numpy as np
+
+from skcalib._cells.reductions import (
+    BinnedTask,
+    counted_rows,
+    one_task,
+    refuse_beside_bins,
+)
+from skcalib._cells.statistics import BinStatistics
+from skcalib._input.labels import check_groups, hint_at_alphabet
+from skcalib._input.scored_labels import check_scored_labels
+from skcalib._input.warn import warn
+from skcalib.binning import EqualMass, check_binning
+from skcalib.metrics._group_sample import Sample
+
+_FEWEST_EQUAL = 30  # rows whose labels all agree in both samples: hardly by chance
+
+
+def two_samples(
+    y_before,
+    y_proba_before,
+    y_after,
+    y_proba_after,
+    binning,
+    *,
+    weight_type="frequency",
+    multiclass="auto",
+    sample_weight=None,
+    clusters=None,
+    pos_label=None,
+    labels=None,
+):
+    """Return two checked `Sample` objects, from labels and probabilities or from two
+    `BinStatistics` (as `y_before` and `y_after`).
+
+    `sample_weight` and `clusters` are pairs (before, after) or None; the other
+    arguments have the meaning they have in `calibration_change`.
+    """
+    if isinstance(y_before, BinStatistics):
+        # The second BinStatistics may be passed by position, as the next argument.
+        after = y_after
+        if after is None:
+            after = y_proba_before
+        return _two_statistics(
+            y_before,
+            after,
+            weight_type,
+            multiclass=multiclass,
+            clusters=clusters,
+            binning=binning,
+            y_proba_after=y_proba_after,
+            sample_weight=sample_weight,
+        )
+    shared_labels = None
+    if labels is None:
+        shared_labels = _shared_labels(y_before, y_after)
+        labels = shared_labels
+    weight_before, weight_after = _pair(sample_weight, "sample_weight")
+    clusters_before, clusters_after = _pair(clusters, "clusters")
+    strategy = check_binning(binning, EqualMass(15))
+    reading = {"multiclass": multiclass, "pos_label": pos_label, "labels": labels}
+    options = (weight_type, reading, strategy)
+    samples = (
+        _sample_of_rows(
+            "before", y_before, y_proba_before, weight_before, clusters_before, *options
+        ),
+        _sample_of_rows(
+            "after", y_after, y_proba_after, weight_after, clusters_after, *options
+        ),
+    )
+    if shared_labels is not None and pos_label is None and _is_column(y_proba_before):
+        hint_at_alphabet(
+            np.concatenate([sample.task.scores for sample in samples]),
+            np.concatenate([sample.task.labels for sample in samples]),
+            shared_labels,
+            f"say so: pos_label={str(shared_labels[0])!r}.",
+        )
+    return samples
+
+
+def _is_column(y_proba):
+    """Return whether probabilities are those of the event alone."""
+    shape = y_proba.shape if hasattr(y_proba, "shape") else np.shape(y_proba)
+    return len(shape) == 1 or shape[1] == 1
+
+
+def _two_statistics(before, after, weight_type, **row_arguments):
+    """Return two `BinStatistics` as samples, or raise unless their edges are equal.
+
+    `row_arguments` are the arguments that need rows, by name: they must be left out.
+    """
+    if not isinstance(after, BinStatistics):
+        raise ValueError(
+            "y_after must be a BinStatistics, as y_before is, found"
+            f" {type(after).__name__}."
+        )
+    refuse_beside_bins(**row_arguments)
+    if not np.array_equal(before.edges, after.edges):
+        raise ValueError(
+            "y_before and y_after must have equal edges: bin both samples with the same"
+            " FixedEdges."
+        )
+    for name, statistics in (("before", before), ("after", after)):
+        if not statistics.total_weight > 0:
+            raise ValueError(f"y_{name} holds no rows.")
+    samples = []
+    for statistics in (before, after):
+        bins = counted_rows(BinnedTask(statistics), weight_type).bins
+        samples.append(Sample(bins, importance=weight_type == "importance"))
+    return tuple(samples)
+
+
+def _pair(value, name):
+    """Return an argument such as `clusters` as a pair (before, after), two times None
+    for None; raise if it is no pair.
+    """
+    if value is None:
+        return None, None
+    is_pair = hasattr(value, "__len__") and len(value) == 2
+    if not is_pair or value[0] is None or value[1] is None:
+        raise ValueError(
+            f"{name} must be a pair: that of the rows before and that of the rows"
+            " after."
+        )
+    return value
+
+
+def _shared_labels(y_before, y_after):
+    """Return the sorted list of the two labels of both samples together, one of which
+    may hold a single class. None unless there are two that can be sorted.
+    """
+    try:
+        before = np.unique(np.asarray(y_before))
+        after = np.unique(np.asarray(y_after))
+        labels = np.unique(np.concatenate([before, after]))
+    except (TypeError, ValueError):
+        return None  # refused later, by the argument
+    if len(labels) != 2:
+        return None
+    return labels.tolist()
+
+
+def _sample_of_rows(name, y, y_proba, weight, cluster, weight_type, reading, strategy):
+    """Return the `Sample` of one data set, after validation.
+
+    `name` is "before" or "after": errors name the argument of that sample. `y`,
+    `y_proba`, `weight` and `cluster` are as the user gave them; `reading` holds
+    `multiclass`, `pos_label` and `labels`; `strategy` bins the rows.
+    """
+    if y is None or y_proba is None:
+        missing = f"y_{name}" if y is None else f"y_proba_{name}"
+        raise ValueError(
+            f"{missing} is missing: give labels and probabilities of both samples."
+        )
+    try:
+        data = check_scored_labels(
+            y, y_proba, sample_weight=weight, **reading, drop=False
+        )
+        if cluster is not None:
+            names, codes = check_groups(cluster, len(data.scores), name="clusters")
+            name_of_row = names[codes]
+            cluster = name_of_row[data.kept]
+    except (TypeError, ValueError) as error:
+        # Say which of the two samples is wrong.
+        text = str(error).replace("y_true", f"y_{name}")
+        text = text.replace("y_proba", f"y_proba_{name}")
+        text = text.replace("sample_weight", f"sample_weight of the sample {name!r}")
+        if isinstance(error, TypeError):
+            raise TypeError(text) from None
+        raise ValueError(text) from None
+    rows = counted_rows(data.at(data.kept), weight_type)
+    task = one_task(rows, reading["multiclass"])
+    task = task._replace(labels=np.asarray(task.labels, dtype=bool))
+    importance = weight_type == "importance"
+    return Sample(task.statistics(strategy), task, strategy, cluster, importance)
+
+
+def warn_of_equal_rows(before, after):
+    """Warn if the labels of both samples are equal, row by row, and of both classes."""
+    task = before.task
+    # Weighted rows may be condensed, and are then in another order than the user's.
+    if task is None or task.sample_weight is not None or before.n < _FEWEST_EQUAL:
+        return
+    has_both_classes = 0 < task.labels.sum() < before.n
+    if has_both_classes and np.array_equal(task.labels, after.task.labels):
+        warn(
+            "y_before and y_after are equal, row by row: this looks like two models on"
+            " the same rows, which are no independent samples."
+            " skcalib.evaluation.compare compares models on the same rows."
+        )
