@@ -8,7 +8,7 @@ from _catalog import refused
 
 from skcalib._cells.reductions import BinaryTask
 from skcalib.displays import ReliabilityDisplay
-from skcalib.displays._reliability_curves import _smooth_curve
+from skcalib.displays._reliability_bands import smooth_curve
 from skcalib.evaluation import calibration_summary
 
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -130,7 +130,7 @@ def test_the_band_covers_at_each_score(n, draw, power):
     for seed in range(runs):
         y, scores = _rows(n, seed, power, draw)
         # what the display draws
-        _, band, _ = _smooth_curve(BinaryTask(scores, y, None), 0.9)
+        _, band, _ = smooth_curve(BinaryTask(scores, y, None), 0.9)
         at = np.searchsorted(band.scores, np.quantile(scores, places)).clip(
             0, len(band.scores) - 1
         )

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 
 _N_BINS = (2, 3, 5, 10, 15, 20, 30, 50, 75, 100)
-# of a test fold, on average, so that few bins have less than the two rows that
-# debiasing takes
+# Mean number of rows of a test fold in a bin: few bins then have less than the two rows
+# that debiasing takes.
 _ROWS_PER_BIN = 5
 
 
@@ -197,7 +197,7 @@ class BinCountDisplay(FromEstimator):
         curves = []
         for n in np.atleast_1d(n_samples).tolist():
             n = check_int(n, "n_samples")
-            curves.append(_promised(n, kind, confidence_level, epsilon, n_bins))
+            curves.append(_guaranteed_curve(n, kind, confidence_level, epsilon, n_bins))
         caption = f"{kind} guarantee, {level_words(confidence_level)} confidence"
         return cls(curves, limit=epsilon, caption=caption).plot(ax, **plot_options)
 
@@ -279,9 +279,8 @@ class BinCountDisplay(FromEstimator):
         tasks = list(binary_tasks(data, multiclass))
         n_rows = len(data.scores)
         splitter = check_cv(cv, tasks[0].labels, classifier=True)
-        n_bins = _checked_n_bins(
-            n_bins, n_rows, splitter.get_n_splits(tasks[0].scores, tasks[0].labels)
-        )
+        n_folds = splitter.get_n_splits(tasks[0].scores, tasks[0].labels)
+        n_bins = _checked_n_bins(n_bins, n_rows, n_folds)
         if recalibrators is None:
             recalibrators = {
                 "histogram binning": HistogramBinning(),
@@ -291,9 +290,11 @@ class BinCountDisplay(FromEstimator):
         if not isinstance(recalibrators, dict):
             name = type(recalibrators).__name__
         models = named_models(recalibrators, name)
-        # measured one by one, while the progress is printed
+        # A generator: each curve is measured when the progress asks for it.
         measured = (
-            _measured(model, recalibrator, tasks, n_bins, splitter, max_error, n_jobs)
+            _measured_curve(
+                model, recalibrator, tasks, n_bins, splitter, max_error, n_jobs
+            )
             for model, recalibrator in models.items()
         )
         progress = Progress("BinCountDisplay", verbose)
@@ -331,8 +332,8 @@ class BinCountDisplay(FromEstimator):
             The display, with the artists as attributes.
         """
         is_guarantee = self.curves[0].tolerance is not None
-        # The quantities that have a panel each: by their label, what draws from a
-        # curve.
+        # One panel for each quantity: its label, and the function that takes its values
+        # from a curve.
         quantities = _GUARANTEED if is_guarantee else _MEASURED
         frame = pair_frame(ax, len(quantities))
         styles = curve_styles(len(self.curves), marked=not is_guarantee)
@@ -345,11 +346,10 @@ class BinCountDisplay(FromEstimator):
             style = reference_style(limit_kw)
             self.limit_line_ = frame.axes[0].axhline(self.limit, **style)
             keys[f"wanted: at most {rounded(self.limit)}"] = self.limit_line_
-        for axes, (label, values_of) in zip(
-            frame.axes, quantities.items(), strict=True
-        ):
+        panels = zip(frame.axes, quantities.items(), strict=True)
+        for axes, (label, get_values) in panels:
             for curve, style in zip(self.curves, styles, strict=True):
-                values = values_of(curve)
+                values = get_values(curve)
                 self._draw(axes, curve, values, style, line_kw, band_kw, chosen_kw)
             axes.set(ylabel=label, ylim=(0, min(1.0, axes.get_ylim()[1])))
             count_axis(axes)
@@ -367,7 +367,8 @@ class BinCountDisplay(FromEstimator):
 
     def _draw(self, ax, curve, values, style, line_kw, band_kw, chosen_kw):
         """Draw one quantity of a curve, and a circle at the number of bins that was
-        chosen.
+        chosen. `values` are the line, or the line and its lower and upper limits, each
+        (n_counts,).
         """
         finding = None
         if self.limit is not None and curve.chosen is None:
@@ -387,33 +388,45 @@ class BinCountDisplay(FromEstimator):
                 linestyle="none",
                 markeredgewidth=1.8,
             )
-            at = np.flatnonzero(curve.n_bins == curve.chosen)
-            self.chosen_ += ax.plot(curve.n_bins[at], values[0][at], **circle)
+            is_chosen = curve.n_bins == curve.chosen
+            (line, *_) = values
+            self.chosen_ += ax.plot(curve.n_bins[is_chosen], line[is_chosen], **circle)
+
+
+# The next functions return the arrays that are drawn of a `BinCountCurve`: the line,
+# and the limits of its band if it has one.
 
 
 def _tolerance(curve):
-    """Return the tolerance; beyond 1 nothing is promised."""
+    """Return the tolerance; beyond 1 there is no guarantee."""
     return [np.where(curve.tolerance <= 1, curve.tolerance, np.nan)]
 
 
 def _error(curve):
-    """Return the error, the root of the mean square over neighbouring bin counts, and
-    one standard deviation.
+    """Return the error and one standard error below and above it, as the roots of
+    squared errors that are smoothed over neighbouring numbers of bins.
 
     The debiased square of a small error is as often below 0 as above: its root alone
     would zigzag between 0 and noise.
     """
-    # a value has weight 2 and its neighbours 1
-    weight = np.convolve(np.ones(len(curve.n_bins)), [1, 2, 1])[1:-1]
-    both = curve.squared_error, curve.squared_error_deviation
-    square, deviation = (
-        np.convolve(values, [1, 2, 1])[1:-1] / weight for values in both
-    )
+    square = _smoothed(curve.squared_error)
+    deviation = _smoothed(curve.squared_error_deviation)
     return np.sqrt(np.maximum([square, square - deviation, square + deviation], 0))
 
 
+def _smoothed(values):
+    """Return weighted means (n,) of each value and its neighbours: weights 1, 2, 1."""
+    weight = np.convolve(np.ones(len(values)), [1, 2, 1])[1:-1]
+    return np.convolve(values, [1, 2, 1])[1:-1] / weight
+
+
 def _sharpness(curve):
-    return [curve.sharpness + side * curve.sharpness_deviation for side in (0, -1, 1)]
+    """Return the sharpness and one standard error below and above it."""
+    return [
+        curve.sharpness,
+        curve.sharpness - curve.sharpness_deviation,
+        curve.sharpness + curve.sharpness_deviation,
+    ]
 
 
 _GUARANTEED = {"Tolerance ε (probability)": _tolerance}
@@ -423,9 +436,11 @@ _MEASURED = {
 }
 
 
-def _promised(n_samples, kind, confidence_level, epsilon, n_bins):
-    """Return the tolerances for one number of calibration samples, with the most bins
-    that meet a wanted one.
+def _guaranteed_curve(n_samples, kind, confidence_level, epsilon, n_bins):
+    """Return the `BinCountCurve` of the tolerance that is guaranteed with `n_samples`
+    calibration samples; `chosen` is the most bins whose tolerance is at most `epsilon`.
+
+    `n_bins` holds numbers of bins, or is None for about 200 numbers from 1 on.
     """
     fewest = 1
     if n_bins is not None:
@@ -441,10 +456,14 @@ def _promised(n_samples, kind, confidence_level, epsilon, n_bins):
         "keep_boundary": False,
     }
     chosen = None
+    # With one bin the tolerance is smallest.
     if epsilon is not None and uniform_mass_epsilon(n_samples, 1, **options) <= epsilon:
         chosen = max_n_bins(n_samples, epsilon, **options)
     if n_bins is None:
-        n_bins = np.geomspace(1, max(100, 2 * (chosen or 1)), 200).round()
+        largest = 100
+        if chosen is not None:
+            largest = max(100, 2 * chosen)
+        n_bins = np.geomspace(1, largest, 200).round()
     counts = np.unique(np.asarray(n_bins, dtype=np.int64))
     if chosen is not None:
         counts = np.union1d(counts, [chosen])
@@ -461,8 +480,8 @@ def _promised(n_samples, kind, confidence_level, epsilon, n_bins):
 
 
 def _checked_n_bins(n_bins, n_rows, n_folds):
-    """Return the numbers of bins in order, or raise where the folds are too small; None
-    stands for a list that fits.
+    """Return the numbers of bins in increasing order, or raise if the folds are too
+    small for them. None stands for usual numbers that fit.
     """
     most = n_rows // (n_folds * _ROWS_PER_BIN)
     if n_bins is None:
@@ -479,9 +498,10 @@ def _checked_n_bins(n_bins, n_rows, n_folds):
     return n_bins
 
 
-def _measured(name, recalibrator, tasks, n_bins, splitter, max_error, n_jobs):
-    """Return cross-validated error and sharpness for each number of bins, means over
-    the binary problems.
+def _measured_curve(name, recalibrator, tasks, n_bins, splitter, max_error, n_jobs):
+    """Return the `BinCountCurve` of cross-validated error and sharpness, means over the
+    binary problems `tasks`; `chosen` is the sharpest number of bins whose error is at
+    most `max_error`.
     """
     limit = 1.0 if max_error is None else max_error
     rule = sharpest_within(limit, binning=UniqueScores())
@@ -497,18 +517,18 @@ def _measured(name, recalibrator, tasks, n_bins, splitter, max_error, n_jobs):
         n_jobs=n_jobs,
         error_score="raise",
     )
-    # Each score (n_numbers,) is the mean over the binary problems.
     results = [search.fit(task.scores, task.labels).cv_results_ for task in tasks]
+    # By the key of `cv_results_`, means over the problems, (n_counts,).
     scores = {}
     for key in results[0]:
         if "_test_" in key:
             scores[key] = np.mean([result[key] for result in results], axis=0)
-    # By number of bins and fold. Scorers are negated losses.
+    # Each (n_counts, n_folds). Scorers return negated losses.
     square = -_by_fold(scores, "squared_calibration_error")
     brier = -_by_fold(scores, "objective")
     variance = _by_fold(scores, "variance")
-    # Kumar et al.: mean squared error = variance of the labels - sharpness + squared
-    # calibration error
+    # Kumar et al. (2019): Brier score = variance of the labels - sharpness + squared
+    # calibration error. Sharpness is drawn as a share of the variance.
     sharpness = (variance - brier + square) / variance.mean()
     square_deviation = _standard_error(square)
     chosen = None
@@ -529,18 +549,23 @@ def _measured(name, recalibrator, tasks, n_bins, splitter, max_error, n_jobs):
 
 
 def _standard_error(by_fold):
-    """Return the standard error of the mean over the folds, the second axis."""
+    """Return the standard error (n_counts,) of the mean over the folds of values
+    (n_counts, n_folds).
+    """
     return by_fold.std(axis=1, ddof=1) / np.sqrt(by_fold.shape[1])
 
 
 def _by_fold(scores, name):
-    """Return the test scores of this name, (n_candidates, n_folds)."""
+    """Return the test scores of one scorer, (n_counts, n_folds), from columns of
+    `cv_results_` such as ``split0_test_objective``.
+    """
     columns = []
-    for key, of_fold in scores.items():
+    for key, fold_scores in scores.items():
         if key.startswith("split") and key.endswith(f"_test_{name}"):
-            columns.append(of_fold)
+            columns.append(fold_scores)
     return np.column_stack(columns)
 
 
 def _label_variance(estimator, X, y):
+    """Return the variance of binary labels, with the signature of a scorer."""
     return float(y.mean() * (1 - y.mean()))

@@ -218,9 +218,8 @@ class ChangeDisplay:
         for name in ("sample_weight", "weight_type"):
             if name in options:
                 reading[name] = options[name]
-        statistics, histograms = _binned(
-            two_samples(*samples, binning, **reading), binning
-        )
+        checked_samples = two_samples(*samples, binning, **reading)
+        statistics, histograms = _binned(checked_samples, binning)
         display = cls(change, statistics, histograms=histograms, confidence_level=level)
         return display.plot(ax, **(plot_options or {}))
 
@@ -265,8 +264,9 @@ class ChangeDisplay:
         high = 100 * self.high
         # One solid line. Its colour is that of the second of two curves: it stands for
         # the data after, whose histogram has the same one.
-        style = curve_styles(1, marked=True)[0]
-        style["color"] = curve_styles(2)[1]["color"]
+        (style,) = curve_styles(1, marked=True)
+        _, second_style = curve_styles(2)
+        style["color"] = second_style["color"]
         zero = axes.axhline(0, **reference_style())
         self.intervals_ = error_bars(
             axes, self.scores, difference, low, high, style["color"], interval_kw
@@ -303,7 +303,9 @@ class ChangeDisplay:
         )
 
     def _draw_histograms(self, strip, color, histogram_kw):
-        """Draw the shares of the rows, before as a filled area and after as a line."""
+        """Draw the percentages of rows by score: before as a filled grey area, after as
+        a line of this colour.
+        """
         looks = (
             {"facecolor": neutral(0.3), "fill": True},
             {"edgecolor": color},
@@ -316,7 +318,7 @@ class ChangeDisplay:
         strip.set(yticks=[], ylabel="Rows")
 
     def _captions(self):
-        """Return what is written about the change, in words for more and less room."""
+        """Return three captions about the change, the longest first."""
         change = self.change
         rows = (
             f"{count_words(change.n_before)} rows before,"
@@ -333,15 +335,16 @@ class ChangeDisplay:
 
 
 def _distances(statistics, confidence_level, bins):
-    """Return how far Wilson's limits of the frequencies of some bins are below and
-    above these: two arrays (n_bins,).
+    """Return how far Wilson's limits lie below and above the event frequency, for the
+    bins with True in `bins`: an array of shape (2, n_selected).
     """
-    limits = statistics.interval(confidence_level, interval="wilson")
-    return np.abs((limits - statistics.event_frequency)[:, bins])
+    limits = np.asarray(statistics.interval(confidence_level, interval="wilson"))
+    distances = np.abs(limits - statistics.event_frequency)
+    return distances[:, bins]
 
 
 def _binned(samples, binning):
-    """Return the sums of both samples by common bins, and by those of the
+    """Return the `BinStatistics` of both samples in common bins, and in those of the
     histograms: two tuples, each (before, after).
     """
     if samples[0].task is None:
@@ -355,9 +358,9 @@ def _binned(samples, binning):
     )
     strategy = check_binning(binning, EqualMass(10))
     edges = strategy._edges_of(scores, labels, weight)
-    even = np.histogram_bin_edges(scores, _HISTOGRAM_BINS)
-    even = np.unique(np.clip(even, 0, 1))
-    return _sums_of(tasks, edges), _sums_of(tasks, even)
+    histogram_edges = np.histogram_bin_edges(scores, _HISTOGRAM_BINS)
+    histogram_edges = np.unique(np.clip(histogram_edges, 0, 1))
+    return _sums_of(tasks, edges), _sums_of(tasks, histogram_edges)
 
 
 def _sums_of(tasks, edges):

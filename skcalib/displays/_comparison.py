@@ -164,6 +164,7 @@ class ComparisonDisplay:
         level = f"{level_words(table.confidence_level)} intervals"
 
         def words(frame):
+            """Return the label below the axes, in more lines if they are narrow."""
             gap = "\n" if frame.width < 4 else " "
             difference = f"{compared}: difference to{gap}{reference}"
             return f"{difference}\nleft of 0 is better;{gap}{level}"

@@ -207,15 +207,14 @@ class CumulativeDifferenceDisplay(FromEstimator):
         refusal = (
             'multiclass="marginal" has one curve a class: draw the classes one by one.'
         )
-        given = {
+        reading = {
             "sample_weight": sample_weight,
             "pos_label": pos_label,
             "labels": labels,
         }
-        cells = cells_of_models(
-            y_true, named_models(y_proba, name), multiclass, refusal, **given
-        )
-        curves = [_curve(model, of_model) for model, of_model in cells.items()]
+        models = named_models(y_proba, name)
+        cells = cells_of_models(y_true, models, multiclass, refusal, **reading)
+        curves = [_curve(model, model_cells) for model, model_cells in cells.items()]
         return cls(curves, confidence_level=level).plot(ax, **plot_options)
 
     def plot(
@@ -264,14 +263,15 @@ class CumulativeDifferenceDisplay(FromEstimator):
         keys = {"calibrated on average": axes.axhline(0, **reference_style())}
         styles = curve_styles(len(self.curves))
         for curve, style in zip(self.curves, styles, strict=True):
-            at, difference = self._points(curve, x)
-            style["label"] = model_label(curve.model, _tested("Kuiper", curve.kuiper))
-            draw_curve(self, axes, at, [difference], style, line_kw)
+            position, difference = self._points(curve, x)
+            finding = _test_words("Kuiper", curve.kuiper)
+            style["label"] = model_label(curve.model, finding)
+            draw_curve(self, axes, position, [difference], style, line_kw)
         caption = None
         if len(self.curves) == 1:
             (curve,) = self.curves
             keys |= self._draw_tests(axes, curve, x, band_kw, mark_kw)
-            finding = _tested("Kuiper", curve.kuiper)
+            finding = _test_words("Kuiper", curve.kuiper)
             short_finding, _, _ = finding.partition(" (")
             caption = captions(curve.model, curve.n_rows, finding, short_finding)
         x_label = "Share of the rows, by score" if x == "share" else "Score"
@@ -287,25 +287,26 @@ class CumulativeDifferenceDisplay(FromEstimator):
         )
 
     def _points(self, curve, x):
-        """Return where the points of a curve lie, and the differences there in
-        percentage points.
+        """Return the positions of points of a curve on the x axis (share of the rows or
+        score), and the differences there in percentage points.
         """
-        at = curve.share if x == "share" else curve.scores
-        return _thinned(at, 100 * curve.difference)
+        position = curve.share if x == "share" else curve.scores
+        return _thinned(position, 100 * curve.difference)
 
     def _draw_tests(self, axes, curve, x, band_kw, mark_kw):
         """Draw the band of a calibrated model and the statistics of both tests; return
         them by their names in the legend.
         """
-        at, difference = self._points(curve, x)
-        half = 100 * curve.deviation * _band_quantile(self.confidence_level)
+        position, difference = self._points(curve, x)
+        quantile = _band_quantile(self.confidence_level)
+        half_width = 100 * curve.deviation * quantile
         style = {"facecolor": neutral(0.16), "linewidth": 0, "zorder": 1}
-        self.band_ = axes.axhspan(-half, half, **styled(band_kw, **style))
+        self.band_ = axes.axhspan(-half_width, half_width, **styled(band_kw, **style))
 
-        # Kuiper's range at the right border, and the largest distance from 0 where it
-        # is.
+        # Kuiper's range is drawn at the right border, the largest distance from 0 at
+        # its position.
         style = {"color": colors(2)[1], "linewidth": 1.4, "zorder": 2.5}
-        right = at[0] + 1.02 * (at[-1] - at[0])
+        right = position[0] + 1.02 * (position[-1] - position[0])
         (kuiper,) = axes.plot(
             [right, right],
             [difference.min(), difference.max()],
@@ -313,7 +314,7 @@ class CumulativeDifferenceDisplay(FromEstimator):
         )
         peak = np.argmax(np.abs(difference))
         (kolmogorov,) = axes.plot(
-            [at[peak], at[peak]],
+            [position[peak], position[peak]],
             [0, difference[peak]],
             **styled(mark_kw, **style, linestyle=(0, (2, 1.5))),
         )
@@ -321,14 +322,14 @@ class CumulativeDifferenceDisplay(FromEstimator):
         level = level_words(self.confidence_level)
         return {
             f"band of a calibrated model ({level})": self.band_,
-            _tested("Kuiper", curve.kuiper): kuiper,
-            _tested("Kolmogorov-Smirnov", curve.kolmogorov_smirnov): kolmogorov,
+            _test_words("Kuiper", curve.kuiper): kuiper,
+            _test_words("Kolmogorov-Smirnov", curve.kolmogorov_smirnov): kolmogorov,
         }
 
 
 def _curve(model, cells):
-    """Return the `CumulativeCurve` of a model, which starts at no rows and no
-    difference.
+    """Return the `CumulativeCurve` of a model from its `Cells`, with a first point at
+    share 0 and difference 0.
     """
     differences, deviation = cumulative_differences(cells)
     scores = cells.mean_score
@@ -343,26 +344,30 @@ def _curve(model, cells):
 
 
 def _band_quantile(confidence_level):
-    """Return what the largest absolute value of Brownian motion on [0, 1] stays below
-    with that probability.
+    """Return the quantile of the largest absolute value of Brownian motion on [0, 1]:
+    the value that it stays below with this probability.
     """
     return brentq(lambda x: maximum_pvalue(x) - (1 - confidence_level), 0.05, 20)
 
 
-def _thinned(at, difference):
-    """Return at most a few thousand points of a curve, with its first, last, lowest and
-    highest one.
+def _thinned(position, difference):
+    """Return about 2,000 evenly spaced points of a curve if it has more, with its
+    first, last, lowest and highest point; both arrays have shape (n_points,).
     """
-    if len(at) <= _MOST_POINTS:
-        return at, difference
-    last = len(at) - 1
-    even = np.searchsorted(at, np.linspace(at[0], at[-1], _MOST_POINTS))
+    if len(position) <= _MOST_POINTS:
+        return position, difference
+    last = len(position) - 1
+    grid = np.linspace(position[0], position[-1], _MOST_POINTS)
+    even = np.searchsorted(position, grid).clip(0, last)
     extremes = [0, last, np.argmin(difference), np.argmax(difference)]
-    shown = np.unique(np.concatenate((even.clip(0, last), extremes)))
-    return at[shown], difference[shown]
+    shown = np.unique(np.concatenate((even, extremes)))
+    return position[shown], difference[shown]
 
 
-def _tested(name, tested):
-    statistic, pvalue = tested
+def _test_words(name, result):
+    """Return the name of a test with its (statistic, p-value); the statistic, a mean
+    difference of probabilities, is given in percent.
+    """
+    statistic, pvalue = result
     size = rounded(100 * statistic, 2)
     return f"{name} {size} % ({pvalue_words(pvalue)})"

@@ -136,6 +136,7 @@ def named_results(cv_results: Any, name: str | None) -> dict[str | None, Any]:
 
 
 def _check_keys(cv_results):
+    """Raise unless the results of one cross-validation hold estimators and folds."""
     if not isinstance(cv_results, Mapping):
         raise TypeError(
             "cv_results must be what cross_validate returns, or a dict of such by name,"
@@ -149,7 +150,9 @@ def _check_keys(cv_results):
 
 
 def _tested(cv_results, n_rows):
-    """Return the fold that tests each sample, -1 for a row that only trains."""
+    """Return the number of the fold that tests each row (n_rows,), -1 for a row that
+    only trains.
+    """
     fold_of_row = np.full(n_rows, -1)
     for fold, test in enumerate(cv_results["indices"]["test"]):
         rows = np.asarray(test)

@@ -200,7 +200,8 @@ class DecisionCurveDisplay(FromEstimator):
         first = next(iter(self.curves.values()))
         # The benefit of a perfect model.
         most = 1.0 if first.standardize else first.event_frequency
-        # Thresholds above which hardly anybody is treated show noise and are left out.
+        # Thresholds above which hardly anybody is treated show noise and are left out:
+        # by model, which thresholds are drawn.
         fewest = min(_FEWEST_TREATED, first.n_samples)
         shown = {name: curve.n_treated >= fewest for name, curve in self.curves.items()}
         shown_anywhere = np.any(list(shown.values()), axis=0)
@@ -262,12 +263,13 @@ class DecisionCurveDisplay(FromEstimator):
         )
 
     def _draw_references(self, axes, end, reference_kw):
-        """Draw the net benefit of treating everybody and nobody up to a threshold, and
-        the threshold of interest.
+        """Draw the net benefit of treating everybody and of treating nobody at
+        thresholds up to `end`, and a line at the threshold of interest.
         """
         first = next(iter(self.curves.values()))
         rate = first.event_frequency
         t = np.linspace(0, min(end, 0.999), 400)
+        # True positives less false positives at the odds of the threshold.
         treat_all = rate - (1 - rate) * t / (1 - t)
         if first.standardize and rate:
             treat_all = treat_all * (1.0 / rate)
@@ -283,7 +285,11 @@ class DecisionCurveDisplay(FromEstimator):
             )
 
     def _draw_avoided(self, axes, shown, styles, end, line_kw, reference_kw):
-        """Draw the interventions avoided, where the curves of the net benefit are."""
+        """Draw the interventions avoided per 100 rows at the thresholds up to `end`.
+
+        `shown` holds by model which thresholds are drawn, `styles` the style of each
+        curve.
+        """
         highest = 1.0
         for (name, curve), style in zip(self.curves.items(), styles, strict=True):
             at = shown[name] & (curve.thresholds > 0)
@@ -301,8 +307,11 @@ class DecisionCurveDisplay(FromEstimator):
         axes.set(xlim=(0, end), ylim=(-0.3 * highest, 1.05 * highest))
 
     def _worth(self, curve):
-        """Return the net benefit at the threshold of interest in words."""
-        at = np.searchsorted(curve.thresholds, self.threshold)
-        if curve.reason[at]:
-            return rounded(curve.net_benefit[at])
-        return interval_words(curve.net_benefit[at], curve.low[at], curve.high[at])
+        """Return the net benefit at the threshold of interest as text, with its
+        interval if it has one.
+        """
+        position = np.searchsorted(curve.thresholds, self.threshold)
+        benefit = curve.net_benefit[position]
+        if curve.reason[position]:
+            return rounded(benefit)
+        return interval_words(benefit, curve.low[position], curve.high[position])

@@ -370,14 +370,18 @@ class EstimatorBiasDisplay(FromEstimator):
         self.colorbar_ = axes.figure.colorbar(self.mesh_, ax=axes)
         self.colorbar_.set_label(_BIAS, size=frame.size)
         self.colorbar_.ax.tick_params(labelsize=0.9 * frame.size)
-        widest = 72 * 0.7 * frame.width / points.shape[1] / _WIDTH_OF_NUMBER
+        # The largest size of text (points) with which a number fits its cell; the mesh
+        # takes about .7 of the width.
+        cell_width = 72 * 0.7 * frame.width / points.shape[1]
+        largest_size = cell_width / _WIDTH_OF_NUMBER
         for (row, column), value in np.ndenumerate(points):
-            # the luminance of the cell's colour
-            luminance = self.mesh_.to_rgba(value)[:3] @ np.array([0.299, 0.587, 0.114])
+            # The luminance of the cell's colour, with the weights of ITU-R BT.601.
+            rgb = self.mesh_.to_rgba(value)[:3]
+            luminance = rgb @ np.array([0.299, 0.587, 0.114])
             style = {
                 "ha": "center",
                 "va": "center",
-                "size": min(frame.size, widest),
+                "size": min(frame.size, largest_size),
                 "color": "white" if luminance < 0.5 else "black",
                 **text_kw,
             }
@@ -394,6 +398,7 @@ class EstimatorBiasDisplay(FromEstimator):
 
 
 def _plugin_error(n_bins, norm):
+    """Return the plugin calibration error in equal-width bins as a metric."""
     return partial(
         calibration_error,
         norm=norm,

@@ -22,14 +22,20 @@ from skcalib.displays._words import cut, cut_apart, cut_middle
 if TYPE_CHECKING:
     from skcalib.displays._frames import Frame
 
-# A mark on legends: a display that is drawn on top of another replaces its legend.
+# In this file *curves* are artists by their entry in the legend, "name: finding"; a
+# *finding* is a number such as an error; *keys* are artists that are explained once for
+# all curves, by their text; *options* are keywords of Matplotlib's legend.
+
+# The `gid` of legends: a display that is drawn on top of another replaces its legend.
 _LEGEND = "skcalib-legend"
-# inches and entries: a legend inside less room, or of more, has no explanations
-_EXPLAINED, _MOST_INSIDE = 1.8, 5
+# A legend inside axes that are narrower than this (inches), or one with more entries,
+# explains no keys.
+_EXPLAINED = 1.8
+_MOST_INSIDE = 5
 _LETTER = 0.56  # mean width of a letter in units of the font size
-# of the height of a figure that a legend with explanations may take
+# share of the height of a figure that a legend with keys may take
 _LEGEND_SHARE = 0.16
-# letters of a name that are left before its finding is given up
+# Findings are left out of a legend if fewer letters would remain for the names.
 _FEWEST_LETTERS = 8
 _CORNERS = ("upper left", "lower right", "upper right", "lower left")
 
@@ -111,6 +117,8 @@ def finish(
         display.legend_ = _legend_below(frame, curves, explained, note, options)
         drop_long_labels(frame)
         return display
+    # In given axes the layout makes no room: findings of titles that would lie on other
+    # axes are written inside instead.
     findings = _shorten_crowded_titles(frame, written)
     drop_long_labels(frame)
     keep_inside(frame)
@@ -134,13 +142,14 @@ def _name_axes(frame, x_label, y_label):
 
 
 def _remove_earlier_legends(frame):
+    """Remove the legend of an earlier display from the figure or its first axes."""
     for artist in [*frame.figure.legends, *frame.axes[0].get_children()]:
         if artist.get_gid() == _LEGEND:
             artist.remove()
 
 
 def _curves(frame):
-    """Return the curves of all panels that are named, each name once."""
+    """Return the curves of displays in all panels by their label, each label once."""
     curves = {}
     for ax in frame.axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
@@ -150,16 +159,18 @@ def _curves(frame):
 
 
 def _shorten_crowded_titles(frame, titles):
-    """Take the second line of titles that lie on other axes; return it by the axes."""
+    """Remove the second line, the finding, from titles that lie on other axes; return
+    the findings that were removed by their axes. `titles` are text artists by axes.
+    """
     if not any("\n" in title.get_text() for title in titles.values()):
         return {}
     frame.figure.figure.draw_without_rendering()
-    others = neighbours(frame)
+    boxes_of_others = neighbours(frame)
     findings = {}
     for ax, title in titles.items():
         box = title.get_window_extent()
         name, _, finding = title.get_text().partition("\n")
-        if finding and any(overlap(box, other) for other in others):
+        if finding and any(overlap(box, other) for other in boxes_of_others):
             title.set_text(name)
             findings[ax] = finding
     return findings
@@ -169,7 +180,9 @@ def _shorten_crowded_titles(frame, titles):
 
 
 def _letters(frame, width=None, size=None):
-    """Return how many letters fit a width in inches, a panel's, at some points."""
+    """Return how many letters fit `width` inches (default: of a panel) at `size` points
+    (default: of the frame).
+    """
     if width is None:
         width = frame.width
     if size is None:
@@ -197,34 +210,38 @@ def fitting(variants, frame, *, width=None, size=None):
 
 
 def _fitting_caption(variants, frame, size):
-    """Return the first caption that fits.
+    """Return the first of several captions that fits; if none does, the last one with
+    its lines cut.
 
-    In the last one the name is cut in its middle: the wards of a hospital differ at the
-    end.
+    The name, its first line, is cut in its middle: names such as those of the wards of
+    a hospital differ at the end.
     """
     text = fitting(variants, frame, size=size)
     if text in variants:
         return text
     name, *findings = variants[-1].split("\n")
     most = _letters(frame, size=size)
-    return "\n".join([cut_middle(name, most), *(cut(line, most) for line in findings)])
+    lines = [cut_middle(name, most)]
+    lines += [cut(finding, most) for finding in findings]
+    return "\n".join(lines)
 
 
 def _fitting_titles(titles, frame, size):
-    """Return titles of panels cut to their width, whose names stay different."""
+    """Return titles of panels cut to their width; their first lines, the names, stay
+    different.
+    """
     most = _letters(frame, size=size)
-    names = cut_apart([title.split("\n")[0] for title in titles], most)
-    lines = []
-    for name, title in zip(names, titles, strict=True):
+    first_lines = [title.split("\n")[0] for title in titles]
+    fitted = []
+    for name, title in zip(cut_apart(first_lines, most), titles, strict=True):
         findings = [cut(line, most) for line in title.split("\n")[1:]]
-        lines.append("\n".join([name, *findings]))
-    return lines
+        fitted.append("\n".join([name, *findings]))
+    return fitted
 
 
 def _entries(labels, most):
-    """Return the entries of a legend, cut to this many letters and still different.
-
-    The name of a curve is cut rather than its finding.
+    """Return the entries of a legend cut to at most `most` letters, different ones
+    still different. The name of a curve is cut rather than its finding.
     """
     if all(len(label) <= most for label in labels):
         return list(labels)
@@ -242,7 +259,9 @@ def _entries(labels, most):
 
 
 def _leaves_room_for_names(labels, most):
-    """Return whether findings leave some letters for the names before them."""
+    """Return whether entries of `most` letters leave some for the names before the
+    findings.
+    """
     findings = [label.rpartition(": ")[2] for label in labels if ": " in label]
     return max(map(len, findings), default=0) + 2 <= most - _FEWEST_LETTERS
 
@@ -251,6 +270,7 @@ def _leaves_room_for_names(labels, most):
 
 
 def _legend_options(frame, users):
+    """Return the keywords of the legend: the user's, and ours where there are none."""
     options = {
         "frameon": False,
         "fontsize": 0.85 * frame.size,
@@ -267,29 +287,32 @@ def _legend_below(frame, curves, keys, note, options):
     """Return a legend below the axes in as many columns as fit, or None if there is
     nothing to write.
 
-    What is written at first may take some share of the height of the figure. If it
-    takes more, the explanations are left out, then the findings.
+    If it is too high for the figure, the keys are left out first, then the findings.
     """
     names = {label.rsplit(": ", 1)[0]: handle for label, handle in curves.items()}
     if len(names) < len(curves):
         names = curves
+    # (entries, title, share of the height of the figure that it may take)
     share = _LEGEND_SHARE + 0.05 * len(curves)
-    variants = (({**curves, **keys}, note, share), (curves, note, 0.4))
-    for labels, title, most in (*variants, (names, None, 0.4)):
-        for n_columns in range(len(labels) or bool(title), 0, -1):
-            legend = frame.figure.legend(
-                labels.values(),
-                labels.keys(),
-                **{
-                    "loc": "outside lower center",
-                    "ncols": n_columns,
-                    "title": title,
-                    **options,
-                },
-            )
+    variants = (
+        ({**curves, **keys}, note, share),
+        (curves, note, 0.4),
+        (names, None, 0.4),
+    )
+    room = frame.figure.bbox
+    for entries, title, most in variants:
+        # Without entries a title takes one column, and nothing is tried without both.
+        most_columns = len(entries) or int(bool(title))
+        for n_columns in range(most_columns, 0, -1):
+            keywords = {
+                "loc": "outside lower center",
+                "ncols": n_columns,
+                "title": title,
+                **options,
+            }
+            legend = frame.figure.legend(entries.values(), entries.keys(), **keywords)
             legend.set_gid(_LEGEND)
             box = legend.get_window_extent()
-            room = frame.figure.bbox
             fits = box.width <= room.width and box.height <= most * room.height
             if fits or "ncols" in options:
                 return legend
@@ -300,12 +323,12 @@ def _legend_below(frame, curves, keys, note, options):
 def _legend_inside(frame, curves, keys, note, options):
     """Return a legend inside the first axes that covers no curve, or None.
 
-    Explanations are left out first, then findings; then the text is smaller. The names
-    of several curves are always shown: data shine through.
+    The keys are left out first, then the findings; then all is tried with smaller text.
+    The names of curves are always shown, on data that shine through if need be.
     """
     is_explained = frame.width >= _EXPLAINED and len(curves) + len(keys) <= _MOST_INSIDE
     names = _without_findings(curves)
-    variants = []
+    variants = []  # (curves, keys, title), the fullest first
     most = _letters(frame, 0.75 * frame.width, 0.85 * frame.size)
     if not _leaves_room_for_names(curves, most):
         # The note says what the findings are.
@@ -326,14 +349,14 @@ def _legend_inside(frame, curves, keys, note, options):
         if users_place or not covers_a_curve(frame.axes[0], legend.get_window_extent()):
             return legend
     if legend is not None and not curves:
-        # Explanations, and a note about what is drawn, must not hide it.
+        # Keys and a note must not hide what they are about.
         legend.remove()
         return None
     return legend
 
 
 def _without_findings(curves):
-    """Return the curves by their names alone, or as they are where names repeat."""
+    """Return the curves by their names alone; unchanged if two have the same name."""
     by_name = {}
     for label, curve in curves.items():
         name = label.rpartition(": ")[0] or label
@@ -344,21 +367,22 @@ def _without_findings(curves):
 
 
 def _written_inside(frame, curves, keys, note, shrink, options):
-    """Return a legend at the place with the fewest data, which shine through."""
+    """Return a legend inside the first axes at the place with the fewest data, which
+    shine through. Its text is `shrink` times as large as usual.
+    """
     size = 0.85 * shrink * frame.size
     most = _letters(frame, 0.75 * frame.width, size)
     labels = _entries(list(curves), most) + [cut(label, most) for label in keys]
     title = None
     if note is not None:
         title = shortened(note, frame, width=0.9 * frame.width, size=size)
-    sizes = {name: shrink * options[name] for name in ("fontsize", "title_fontsize")}
-    if isinstance(options["fontsize"], str):
-        sizes = {}  # "small" is the user's
-    legend = frame.axes[0].legend(
-        [*curves.values(), *keys.values()],
-        labels,
-        **{"loc": "best", "title": title, "alignment": "left", **options, **sizes},
-    )
+    keywords = {"loc": "best", "title": title, "alignment": "left", **options}
+    # A size in words, such as "small", is the user's.
+    if not isinstance(options["fontsize"], str):
+        for name in ("fontsize", "title_fontsize"):
+            keywords[name] = shrink * options[name]
+    handles = [*curves.values(), *keys.values()]
+    legend = frame.axes[0].legend(handles, labels, **keywords)
     legend.set(gid=_LEGEND, zorder=5, frame_on=True)
     legend.get_frame().set(alpha=0.75, linewidth=0)
     return legend
@@ -369,9 +393,9 @@ def _written_inside(frame, curves, keys, note, shrink, options):
 
 def add_numbers(ax, texts, frame):
     """Write the first of several texts that fits into a corner of axes and covers
-    nothing that is drawn there.
+    nothing that is drawn there: in large text first, then in small.
 
-    The last one goes above the axes where none fits.
+    If none fits, the last text is written above the axes.
     """
     from matplotlib.offsetbox import AnchoredText
 

@@ -41,9 +41,27 @@ def draw_forest(
     """Draw one row for each name, the first at the top, and set the artists as
     attributes of the display.
 
-    `models` has, by the name of the model, the estimates of all samples with their
-    limits, shape (3, n_rows), and which rows are significant. `words` makes the text
-    below the axes from the frame; `counts` stand at the right.
+    Parameters
+    ----------
+    display : object
+        The display.
+    ax : matplotlib Axes or None
+        Axes to draw on.
+    models : dict
+        By the name of the model a pair: estimates with their lower and upper limits,
+        shape (3, n_rows), and which rows are significant, shape (n_rows,).
+    names : list of str
+        Names of the rows.
+    words : callable
+        Makes the label below the axes from the `Frame`.
+    counts : ndarray of shape (n_rows,), default=None
+        Numbers of samples, written at the right.
+    significance_level : float
+        Named in the legend.
+    legend : bool
+        Whether there is a legend.
+    bar_kw, legend_kw : dict or None
+        The user's keywords of the intervals and of the legend.
     """
     longest_name = max(name.count("\n") + 1 for name in names)
     frame = _frame(ax, len(names), max(longest_name, 1 + len(models) // 2))
@@ -105,12 +123,15 @@ def draw_forest(
 
 
 def _offsets(n_models):
-    """Return how far above or below the middle of a row each model's mark stands."""
+    """Return how far below the middle of a row each model's mark stands, in units of
+    the height of a row: .3 apart, closer for more than two models.
+    """
     centred = np.arange(n_models) - (n_models - 1) / 2
     return 0.3 * centred * min(1, 2.4 / n_models)
 
 
 def _legend_options(frame, title):
+    """Return the keywords of a legend above the axes, with a title or None."""
     options = {
         "loc": "lower left",
         "bbox_to_anchor": (0, 1),
@@ -126,8 +147,8 @@ def _legend_options(frame, title):
 
 
 def _name_rows(frame, names, counts, words):
-    """Name the samples, the first at the top, with `words` below and numbers of samples
-    at the right.
+    """Write the names at the left, the first at the top, the numbers of samples at the
+    right and `words` below the axes.
     """
     ax = frame.axes[0]
     heights = np.arange(len(names))
@@ -146,35 +167,39 @@ def _name_rows(frame, names, counts, words):
 
 
 def _frame(ax, n_rows, lines):
-    """Return axes with room for the samples and their names, and the text size that
-    fits there.
+    """Return the `Frame` with room for `n_rows` rows, whose names have up to `lines`
+    lines, and the text size that fits there.
     """
     plt = require_matplotlib()
     base = plt.rcParams["font.size"]
     if ax is None:
         width = plt.rcParams["figure.figsize"][0]
-        text = base * min(1, width / 4)  # in narrow figures it is smaller
-        line = (0.3 + 1.4 * lines) * text / 72 * (1 if n_rows <= 30 else 0.75)
-        figure, ax = plt.subplots(
-            figsize=(width, 1.3 + line * n_rows), layout="constrained"
-        )
+        text_size = base * min(1, width / 4)  # in narrow figures it is smaller
+        row_height = (0.3 + 1.4 * lines) * text_size / 72
+        if n_rows > 30:
+            row_height *= 0.75
+        height = 1.3 + row_height * n_rows
+        _, ax = plt.subplots(figsize=(width, height), layout="constrained")
     box = ax.get_window_extent()
-    width, height = box.width / ax.figure.dpi, box.height / ax.figure.dpi
-    room = 72 * height / n_rows / (1.25 * lines)
-    size = float(np.clip(min(base, room, base * width / 3), 0.4 * base, base))
+    width = box.width / ax.figure.dpi
+    height = box.height / ax.figure.dpi
+    # The size of text, in points, that the height of a line allows.
+    fitting_size = 72 * height / n_rows / (1.25 * lines)
+    size = float(np.clip(min(base, fitting_size, base * width / 3), 0.4 * base, base))
     return Frame(np.array([ax], dtype=object), [[]], False, 1, size, width)
 
 
 def places(shown, names):
-    """Return where the samples that are shown stand in a table that has these names."""
-    rows = {name: i for i, name in enumerate(names.tolist())}
-    return np.array([rows[name] for name in shown])
+    """Return the positions (n_shown,) of the names that are shown among all `names`
+    (n,) of a table.
+    """
+    position = {name: i for i, name in enumerate(names.tolist())}
+    return np.array([position[name] for name in shown])
 
 
 def short_names(names, *, separator=None):
-    """Return names as they are shown: cut to some letters, and still different.
-
-    A long name is broken into two lines at a separator.
+    """Return names cut to at most 28 letters in each line, different ones still
+    different; a long name is broken into two lines at a separator.
     """
     for cutter in (cut, cut_middle):
         short = []
@@ -188,10 +213,13 @@ def short_names(names, *, separator=None):
 
 
 def _broken(name, separator):
-    """Return the lines of a name: two of one that is long and has a separator."""
+    """Return the lines of a name: two if it is long and has a separator, which ends the
+    first line.
+    """
     if separator is None or separator not in name or len(name) <= _LONGEST_NAME:
         return [name]
     # The last separator that leaves the first line short enough, or else the first.
-    last = name.rfind(separator, 0, _LONGEST_NAME + 1)
-    at = len(separator) + max(last, name.find(separator))
-    return [name[:at].rstrip(), name[at:]]
+    last_fitting = name.rfind(separator, 0, _LONGEST_NAME + 1)
+    first = name.find(separator)
+    end = max(last_fitting, first) + len(separator)
+    return [name[:end].rstrip(), name[end:]]

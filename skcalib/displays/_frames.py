@@ -14,7 +14,8 @@ from skcalib.displays._style import require_matplotlib
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# A mark on strips: a display that is drawn on top of another recognises them.
+# The `gid` of strips, which are low axes below a panel: a display that is drawn on top
+# of another finds them by this.
 BELOW = "skcalib-below"
 _FULL_SIZE = 2.4  # inches: the side of a panel from which text has the user's size
 SMALLEST_TEXT = 0.58  # text is never smaller than this share of the user's size
@@ -102,7 +103,8 @@ def frame_of_panels(
         n_columns = _n_columns(n_panels)
         n_rows = ceil(n_panels / n_columns)
         # The rest is for titles, ticks and the spaces between the panels.
-        width, height = 0.82 * width / n_columns, 0.72 * height / n_rows
+        width = 0.82 * width / n_columns
+        height = 0.72 * height / n_rows
         axes = _divided(axes[0], n_panels, n_rows, n_columns, (width, height))
         is_own = False
     if len(axes) < n_panels:
@@ -134,16 +136,21 @@ def pair_frame(
     width, height = require_matplotlib().rcParams["figure.figsize"]
     width *= 0.8 if n_panels == 1 else 1.28
     height *= 0.9
+    # The rest is for ticks and labels: about a fifth of the width and of the height.
     side = 0.8 * width / n_panels
     size = _text_size(side, 0.78 * height)
     return _drawn_frame(n_panels, (), (width, height), side, size)
 
 
 def _divided(ax, n_panels, n_rows, n_columns, panel):
-    """Return axes for the panels in the place of one axes, which is switched off."""
+    """Return new axes, one for each panel, in the place of `ax`, which is hidden.
+
+    `panel` is the width and the height of a panel in inches.
+    """
     width, height = panel
-    line = 1.35 * _text_size(width, height) / 72
+    line = _line_height(_text_size(width, height))
     ax.set_axis_off()
+    # Room for a title and ticks, in units of the size of a panel.
     grid = _place(ax).subgridspec(
         n_rows,
         n_columns,
@@ -156,7 +163,7 @@ def _divided(ax, n_panels, n_rows, n_columns, panel):
 
 def _new_frame(n_panels, strips):
     """Return the frame of a new figure that has room for the panels and the words
-    around them.
+    around them. `strips` are heights in units of the height of a panel.
     """
     plt = require_matplotlib()
     n_columns = _n_columns(n_panels)
@@ -173,14 +180,20 @@ def _new_frame(n_panels, strips):
     width = share * users_width
     side = (width - 0.1 * users_width) / n_columns
     size = _text_size(side, side)
-    line = 1.35 * size / 72
+    line = _line_height(size)
     n_rows = ceil(n_panels / n_columns)
-    height = n_rows * (side * (0.93 + sum(strips)) + 2.4 * line) + 4.2 * line
+    # Each panel needs lines for its title and ticks, the figure for labels and legend.
+    panel_height = side * (0.93 + sum(strips)) + 2.4 * line
+    height = n_rows * panel_height + 4.2 * line
     return _drawn_frame(n_panels, strips, (width, height), side, size)
 
 
 def _drawn_frame(n_panels, strips, figure_size, side, size):
-    """Return the frame of a new figure with a layout of its own."""
+    """Return the frame of a new figure with a constrained layout.
+
+    `figure_size` (width, height) and `side`, the width of a panel, are in inches;
+    `size` is that of the text in points.
+    """
     figure = require_matplotlib().figure(figsize=figure_size, layout="constrained")
     figure.get_layout_engine().set(w_pad=_PAD, h_pad=_PAD, hspace=0.02, wspace=0.03)
     n_columns = _n_columns(n_panels)
@@ -192,7 +205,9 @@ def _drawn_frame(n_panels, strips, figure_size, side, size):
 
 
 def _place(ax):
-    """Return the cell of a grid that axes fill: those in no grid get one of a cell."""
+    """Return the cell of the grid (`SubplotSpec`) that axes fill. Axes in no grid get a
+    grid of one cell in their position.
+    """
     from matplotlib.gridspec import GridSpec
 
     if ax.get_subplotspec() is not None:
@@ -210,8 +225,8 @@ def _strips_of(ax):
 
 
 def _strips_below(ax, heights):
-    """Return strips below axes, in their place; those of an earlier display are used
-    again.
+    """Return strips of these heights (in units of the height of the axes) below axes,
+    which shrink to make room; those of an earlier display are used again.
     """
     earlier = _strips_of(ax)
     if earlier or not heights:
@@ -239,7 +254,10 @@ def _n_columns(n_panels):
         return n_panels
     if n_panels == 4:
         return 2
-    return 4 if -n_panels % 4 <= -n_panels % 3 else 3
+    # number of empty places in the last row
+    left_by_4 = -n_panels % 4
+    left_by_3 = -n_panels % 3
+    return 4 if left_by_4 <= left_by_3 else 3
 
 
 def _fills_its_figure(ax):
@@ -258,7 +276,7 @@ def _fills_its_figure(ax):
 
 
 def _inches(ax):
-    """Return the width and the height of axes, with the strips below them."""
+    """Return the width and the height of axes in inches, with the strips below them."""
     place = _place(ax)
     if _strips_of(ax):
         place = place.get_topmost_subplotspec()
@@ -268,7 +286,15 @@ def _inches(ax):
     return box.width * figure.width / dpi, box.height * figure.height / dpi
 
 
+def _line_height(size):
+    """Return the height in inches of a line of text of a size in points."""
+    return 1.35 * size / 72
+
+
 def _text_size(width, height):
+    """Return the size of text in points for a panel of a width and a height in inches:
+    the user's, or a share of it in a small panel.
+    """
     share = min(width, 1.2 * height) / _FULL_SIZE
     users_size = require_matplotlib().rcParams["font.size"]
     return users_size * float(np.clip(share, SMALLEST_TEXT, 1))

@@ -173,12 +173,12 @@ class GroupDisplay(FromEstimator):
             If the tables are not for the same groups of the same samples.
         """
         tables = named_models(table, None)
-        # the groups of each table with their numbers of rows
-        groups = []
-        for one_table in tables.values():
-            sizes = zip(one_table.group.tolist(), one_table.n.tolist(), strict=True)
-            groups.append(dict(sizes))
-        if any(of_table != groups[0] for of_table in groups):
+        # number of rows by group, for each table
+        sizes = []
+        for model_table in tables.values():
+            groups = model_table.group.tolist()
+            sizes.append(dict(zip(groups, model_table.n.tolist(), strict=True)))
+        if any(table_sizes != sizes[0] for table_sizes in sizes):
             raise ValueError(
                 "The tables are about different groups: judge all models by the same"
                 ' rows and groups. "predicted_class" makes other groups of each model.'
@@ -262,7 +262,9 @@ class GroupDisplay(FromEstimator):
 
 
 def _shown(table, value, max_groups):
-    """Return the positions of the groups that are drawn, in the order of the table."""
+    """Return the positions of the groups that are drawn, in the order of the table: if
+    there are more than `max_groups`, those with the smallest p-values.
+    """
     shown = np.flatnonzero(np.isfinite(getattr(table, value)))
     if len(shown) == 0:
         raise ValueError(
@@ -270,7 +272,6 @@ def _shown(table, value, max_groups):
             " groups."
         )
     if len(shown) > max_groups:
-        shown = np.sort(
-            shown[np.argsort(table.pvalue[shown], kind="stable")[:max_groups]]
-        )
+        by_pvalue = np.argsort(table.pvalue[shown], kind="stable")
+        shown = np.sort(shown[by_pvalue[:max_groups]])
     return shown

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 _TOUCHING = 2  # pixels by which boxes of words may overlap unseen
 
 
+# A box is Matplotlib's `Bbox`, in pixels of the figure.
+
+
 def overlap(box, other):
     """Return whether two boxes overlap by more than can be seen."""
     width = min(box.x1, other.x1) - max(box.x0, other.x0)
@@ -22,10 +25,10 @@ def overlap(box, other):
 
 
 def neighbours(frame):
-    """Return the boxes of all other axes of the figure with their words.
+    """Return the boxes of the axes beside the frame's, with their words.
 
-    Axes that lie on those of the frame (twins, insets, a colour bar of our own, the
-    axes that the panels were made from) are no neighbours.
+    Axes that lie on those of the frame (twins, insets, a colour bar of the frame, the
+    axes that the panels were made from) are not among them.
     """
     ours = [ax.get_window_extent() for ax in [*frame.axes, *frame.below]]
     boxes = []
@@ -76,12 +79,13 @@ def keep_inside(frame: Frame) -> None:
 
 
 def drop_long_labels(frame):
-    """Remove names of axes that are longer than their axes once the layout is made; of
-    horizontal ones one stays.
+    """Remove labels that are longer than their axes once the layout is made.
+
+    Of the labels below a row of panels the middle one stays unless it is much longer.
     """
     frame.figure.figure.draw_without_rendering()
     named = [ax for ax in frame.lowest if ax.get_xlabel()]
-    longest = 0.0
+    longest = 0.0  # in units of the width of the axes
     for ax in named:
         label = ax.xaxis.label.get_window_extent()
         longest = max(longest, label.width / ax.get_window_extent().width)

@@ -241,7 +241,11 @@ class MonitorDisplay:
         self.change_lines_.append(panel.axvline(monitor.change_row_, **style))
 
     def _draw_evidence(self, ax, monitor, history, line_kw, threshold_kw):
-        """Draw the e-values of a monitor on a logarithmic axis, with its threshold."""
+        """Draw the e-values of a monitor after each batch of its history on a
+        logarithmic axis, with its threshold.
+        """
+        # Before any row the e-value is 1; a detector with an average run length begins
+        # at 0, which has no place on the axis.
         first = 1.0 if monitor.average_run_length is None else history.e_value[0]
         rows = np.append(0, history.n_rows)
         evidence = np.append(first, history.e_value)
@@ -256,29 +260,25 @@ class MonitorDisplay:
         ax.set_yscale("log")
         # The threshold is always seen; evidence far beyond it, or far below 1, leaves
         # the axes.
-        top = max(
-            3 * min(evidence.max(), 1e4 * monitor.threshold_), 3 * monitor.threshold_
-        )
-        ax.set_ylim(min(max(evidence.min(), 1e-3), 1.0) / 2, top)
+        highest = np.clip(evidence.max(), monitor.threshold_, 1e4 * monitor.threshold_)
+        lowest = np.clip(evidence.min(), 1e-3, 1.0)
+        ax.set_ylim(lowest / 2, 3 * highest)
 
 
 def _evidence(monitor):
-    """Return what sorts monitors: those with an alarm first, then by the e-value over
-    the threshold.
+    """Return a key by which monitors are sorted: those with an alarm, then by the
+    e-value as a multiple of the threshold.
     """
     return monitor.alarm_, monitor.e_value_ / monitor.threshold_
 
 
 def _captions(name, monitor):
-    """Return what is written about a single monitor, in words for more and less
-    room.
-    """
+    """Return captions of a picture of a single monitor, the longest first."""
     size = f"{count_words(monitor.n_rows_)} rows"
-    first = size if name is None else f"{matplotlib_text(str(name))}, {size}"
+    if name is not None:
+        size = f"{matplotlib_text(str(name))}, {size}"
     if not monitor.alarm_:
-        return [f"{first}\nno alarm"]
+        return [f"{size}\nno alarm"]
     alarm = f"alarm at row {count_words(monitor.alarm_row_)}"
-    return [
-        f"{first}\n{alarm}, change at row {count_words(monitor.change_row_)}",
-        f"{first}\n{alarm}",
-    ]
+    change = f"change at row {count_words(monitor.change_row_)}"
+    return [f"{size}\n{alarm}, {change}", f"{size}\n{alarm}"]

@@ -172,15 +172,14 @@ class MulticalibrationDisplay:
         (axes,) = frame.axes
         rounds = np.arange(len(self.gains) + 1)
         gains = np.append(0, self.gains)
-        errors = np.append(0, self.gain_errors)
         color, chosen_color = colors(2)
         zero = axes.axhline(0, **reference_style())
-        limits = (
-            rounds[1:],
-            gains[1:],
-            *((gains + side * errors)[1:] for side in (-2, 2)),
+        # The global map, round 0, has no bar.
+        low = self.gains - 2 * self.gain_errors
+        high = self.gains + 2 * self.gain_errors
+        self.intervals_ = error_bars(
+            axes, rounds[1:], self.gains, low, high, color, interval_kw
         )
-        self.intervals_ = error_bars(axes, *limits, color, interval_kw)
         (style,) = curve_styles(1, marked=True)
         (self.line_,) = axes.plot(
             rounds, gains, **styled(line_kw, **style, label="gain on held-out rows")
@@ -213,15 +212,12 @@ class MulticalibrationDisplay:
         )
 
     def _captions(self, gains):
-        """Return what is written about the rounds, in words for more and less room."""
+        """Return two captions about the rounds, the longer first. `gains` begins with
+        the 0 of the global map.
+        """
         tried = f"{len(self.gains)} {plural('round', len(self.gains))} tried"
         if self.n_rounds == 0:
             return [f"{tried}, none used:\nno gain beyond noise", "no round used"]
         used = f"{self.n_rounds} {plural('round', self.n_rounds)} used"
-        return [
-            (
-                f"{tried}, {self.n_rounds} used\ngain"
-                f" {rounded(gains[self.n_rounds])} nats a row"
-            ),
-            used,
-        ]
+        gain = rounded(gains[self.n_rounds])
+        return [f"{tried}, {self.n_rounds} used\ngain {gain} nats a row", used]

@@ -177,7 +177,7 @@ class MurphyDisplay(FromEstimator):
             "A Murphy diagram needs the same event for all scores: draw one class at a"
             " time."
         )
-        given = {
+        reading = {
             "sample_weight": sample_weight,
             "pos_label": pos_label,
             "labels": labels,
@@ -188,17 +188,17 @@ class MurphyDisplay(FromEstimator):
             multiclass,
             refusal,
             same_event=True,
-            **given,
+            **reading,
         )
         thresholds = _thresholds(limits, cells.values())
-        curves = [
-            _curve(model, of_model, thresholds) for model, of_model in cells.items()
-        ]
+        curves = []
+        for model, model_cells in cells.items():
+            curves.append(_curve(model, model_cells, thresholds))
+        # All models have the same event: its frequency is that of any model's cells.
         first = next(iter(cells.values()))
         frequency = float(first.weighted_label.sum()) / first.total_weight
-        return cls(curves, thresholds, frequency, first.total_weight).plot(
-            ax, **plot_options
-        )
+        display = cls(curves, thresholds, frequency, first.total_weight)
+        return display.plot(ax, **plot_options)
 
     def plot(
         self,
@@ -231,6 +231,8 @@ class MurphyDisplay(FromEstimator):
         (axes,) = frame.axes
         t = self.thresholds
         rate = self.event_frequency
+        # The smaller loss of never acting, which misses all events, and of always
+        # acting.
         never_or_always = 2 * np.minimum((1 - t) * rate, t * (1 - rate))
         style = reference_style(reference_kw)
         (self.reference_line_,) = axes.plot(t, never_or_always, **style)
@@ -269,16 +271,21 @@ class MurphyDisplay(FromEstimator):
 
 
 def _thresholds(limits, cells):
-    """Return the thresholds at which losses are drawn; "auto" ends a little above the
-    highest score of a rare event.
+    """Return the thresholds at which losses are drawn. With "auto" they end at 1, or a
+    little above the highest score if no score reaches .5.
+
+    `cells` holds the `Cells` of each model.
     """
     if isinstance(limits, str):
         if limits != "auto":
             raise ValueError(
                 f'limits must be "auto" or a pair of numbers, found {limits!r}.'
             )
-        highest = max(float(of_model.mean_score[-1]) for of_model in cells)
-        limits = (0.0, 1.0 if highest >= 0.5 or highest == 0 else 1.05 * highest)
+        highest = max(float(model_cells.mean_score[-1]) for model_cells in cells)
+        end = 1.0
+        if 0 < highest < 0.5:
+            end = 1.05 * highest
+        limits = (0.0, end)
     low, high = limits
     if not 0 <= low < high <= 1:
         raise ValueError(
@@ -290,16 +297,18 @@ def _thresholds(limits, cells):
 
 def _curve(model, cells, thresholds):
     """Return the `MurphyCurve` of a model: the mean loss of the decisions at each
-    threshold, from the sums by distinct score in order.
+    threshold. `cells` has a cell for each distinct score, in increasing order.
     """
     events = cells.weighted_label
-    others = cells.weight - events
-    # At a threshold no action is taken on the scores up to it: their events are missed,
-    # and of the other rows only those above it cost something.
-    below = np.searchsorted(cells.mean_score, thresholds, side="right")
-    missed = np.append(0, np.cumsum(events))[below]
-    ignored = np.append(0, np.cumsum(others))[below]
-    needless = others.sum() - ignored
+    non_events = cells.weight - events
+    # At a threshold t no action is taken on scores up to t: an event there is missed,
+    # which costs 2 (1 - t). A non-event above t is acted on needlessly, for 2 t.
+    n_below = np.searchsorted(cells.mean_score, thresholds, side="right")
+    events_up_to = np.append(0, np.cumsum(events))
+    non_events_up_to = np.append(0, np.cumsum(non_events))
+    missed = events_up_to[n_below]
+    needless = non_events.sum() - non_events_up_to[n_below]
     loss = 2 * (thresholds * needless + (1 - thresholds) * missed) / cells.total_weight
-    squared_error = events @ (1 - cells.mean_score) ** 2 + others @ cells.mean_score**2
+    scores = cells.mean_score
+    squared_error = events @ (1 - scores) ** 2 + non_events @ scores**2
     return MurphyCurve(model, loss, float(squared_error / cells.total_weight))

@@ -20,21 +20,22 @@ from skcalib._input.scored_labels import check_scored_labels
 class FromEstimator:
     """Mixin of displays: `from_estimator` predicts and calls `from_predictions`.
 
-    An option that neither a display's constructors nor its `plot` have is refused in
-    the name of the display.
+    The error for an unknown option of `plot` names the display and, if another
+    constructor takes the option, that constructor.
     """
 
     def __init_subclass__(cls):
-        makers = []
+        """Make the errors of `plot` helpful, for each display."""
+        constructors = []
         for name in dir(cls):
             if name.startswith("from_") and name != "from_estimator":
-                makers.append(getattr(cls, name))
-        # An option that several have is one of `from_predictions`.
-        makers.sort(key=lambda maker: maker.__name__ != "from_predictions")
+                constructors.append(getattr(cls, name))
+        # `from_predictions` first: it is named for an option that several take.
+        constructors.sort(key=lambda maker: maker.__name__ != "from_predictions")
         taken_by = {}
-        for maker in makers:
-            for option in parameters_of(maker):
-                taken_by.setdefault(option, maker.__name__)
+        for constructor in constructors:
+            for option in parameters_of(constructor):
+                taken_by.setdefault(option, constructor.__name__)
         cls.plot = hint_at_keywords(cls.plot, cls.__name__, taken_by)
 
     @classmethod
@@ -78,11 +79,12 @@ class FromEstimator:
             ((name, probabilities),) = probabilities.items()
             if "name" in signature(cls.from_predictions).parameters:
                 options = {"name": name, **options}
-        return cls.from_predictions(y, probabilities, **{"labels": classes, **options})
+        options = {"labels": classes, **options}
+        return cls.from_predictions(y, probabilities, **options)
 
 
 def _as_text(name):
-    """Return the name of a model as a text; None, a model without a name, stays."""
+    """Return the name of a model as text; None stands for no name and stays None."""
     if name is None:
         return None
     return str(name)
@@ -120,20 +122,36 @@ def named_models(models: Any, name: str | None) -> dict[str | None, Any]:
     return {_as_text(key): model for key, model in models.items()}
 
 
-def cells_of_models(y_true, models, multiclass, refusal, *, same_event=False, **given):
-    """Return the cells of the distinct scores of each model, by name; several events
-    are refused in these words.
+def cells_of_models(
+    y_true, models, multiclass, refusal, *, same_event=False, **reading
+):
+    """Return the `Cells` of the distinct scores of each model, by name.
 
-    With `same_event` all models must have one event: whether the predicted class is
-    right is another one for each.
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels.
+    models : dict
+        Probabilities by name.
+    multiclass : {"auto", "top_label", "marginal"}
+        What the event is.
+    refusal : str
+        Message of the error for "marginal", which has several events.
+    same_event : bool
+        Whether all models must have the same event. "The predicted class is right" is
+        a different event for each model.
+    **reading : dict
+        Further arguments of `check_scored_labels`.
     """
     cells = {}
     for model, proba in models.items():
-        data = check_scored_labels(y_true, proba, multiclass=multiclass, **given)
+        data = check_scored_labels(y_true, proba, multiclass=multiclass, **reading)
         is_marginal = resolve_multiclass(multiclass, data) == "marginal"
-        if is_marginal or (same_event and len(models) > 1 and not data.is_binary):
+        events_differ = len(models) > 1 and not data.is_binary
+        if is_marginal or (same_event and events_differ):
             raise ValueError(refusal)
-        cells[model] = next(binary_tasks(data, multiclass)).cells()
+        task = next(binary_tasks(data, multiclass))
+        cells[model] = task.cells()
     return cells
 
 

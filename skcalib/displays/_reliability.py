@@ -42,9 +42,10 @@ _CLASS_NAMES = {
     "multilabel": ("label", "no label"),
 }
 _MOST_STRIPS = 4  # histograms below an overlay of several models; more models have none
-# height of the histogram of all models of a panel, in units of the height of the
-# diagram
+# Heights of a histogram in units of the height of the diagram: of the only one, and of
+# each of several.
 _STRIP = 0.25
+_LOW_STRIP = 0.12
 _HEIGHT_OF_STRIPS = 3.0  # inches that a picture with several histograms needs
 
 
@@ -308,15 +309,14 @@ class ReliabilityDisplay(FromEstimator):
             "max_panels": max_panels,
             "clusters": clusters,
         }
-        given = {
+        reading = {
             "sample_weight": sample_weight,
             "pos_label": pos_label,
             "labels": labels,
         }
-        numbers = maker.from_predictions(
-            y_true, named_models(y_proba, name), **panels, **given
-        )
-        return cls(**numbers).plot(ax, **plot_options)
+        models = named_models(y_proba, name)
+        arguments = maker.from_predictions(y_true, models, **panels, **reading)
+        return cls(**arguments).plot(ax, **plot_options)
 
     @classmethod
     def from_cv_results(
@@ -433,7 +433,7 @@ class ReliabilityDisplay(FromEstimator):
             sample_weight = safe_indexing(sample_weight, tested.rows)
         if clusters is not None:
             clusters = safe_indexing(clusters, tested.rows)
-        numbers = maker.from_predictions(
+        arguments = maker.from_predictions(
             safe_indexing(y, tested.rows),
             tested.probabilities,
             multiclass=multiclass,
@@ -443,7 +443,7 @@ class ReliabilityDisplay(FromEstimator):
             pos_label=pos_label,
             labels=tested.classes,
         )
-        return cls(**numbers).plot(ax, **plot_options)
+        return cls(**arguments).plot(ax, **plot_options)
 
     @classmethod
     def from_statistics(
@@ -501,9 +501,8 @@ class ReliabilityDisplay(FromEstimator):
         maker = CurveMaker(
             None, interval, confidence_level, n_resamples, metric, random_state
         )
-        return cls(**maker.from_statistics(named_models(statistics, name))).plot(
-            ax, **plot_options
-        )
+        arguments = maker.from_statistics(named_models(statistics, name))
+        return cls(**arguments).plot(ax, **plot_options)
 
     def plot(
         self,
@@ -584,7 +583,7 @@ class ReliabilityDisplay(FromEstimator):
         if histogram and n_shared == 1:
             strips = (_STRIP,)
         elif histogram and panels == [None] and self._takes_strips(ax, n_shared):
-            strips = (0.12,) * n_shared
+            strips = (_LOW_STRIP,) * n_shared
         frame = frame_of_panels(ax, len(panels), strips)
 
         # Curves may be drawn into axes that hold some already.
@@ -620,11 +619,10 @@ class ReliabilityDisplay(FromEstimator):
             self.lines_.append(panel.draw_curve(axes, curve, style, line_kw))
             strips_of_panel = frame.strips[number]
             if strips_of_panel:
-                strip = strips_of_panel[
-                    models.index(curve.model) % len(strips_of_panel)
-                ]
+                # Each model has a strip, or there is one strip for the only model.
+                rank = models.index(curve.model) % len(strips_of_panel)
                 self.histograms_ += panel.draw_histogram(
-                    strip,
+                    strips_of_panel[rank],
                     curve,
                     style,
                     split=split_histogram,
@@ -643,7 +641,9 @@ class ReliabilityDisplay(FromEstimator):
         return self
 
     def _finish(self, frame, panels, *, with_curves, legend, is_split, legend_kw):
-        """Write what stands around the panels, and numbers in their corners."""
+        """Write labels, titles, caption and legend around the panels, whose names are
+        `panels`, and numbers in their corners.
+        """
         is_one_diagram = panels == [None]
         caption = None
         if is_one_diagram and len(self.curves) == 1:
@@ -679,15 +679,12 @@ class ReliabilityDisplay(FromEstimator):
             self.histogram_ax_ = np.array(frame.below, dtype=object)
 
     def _limits(self, limits):
-        """Return the limits of the axes, which "auto" fits to the curves."""
+        """Return the limits (low, high) of the axes; "auto" fits them to the curves."""
         if isinstance(limits, str) and limits == "auto":
             lows, highs = zip(*(curve.limits for curve in self.curves), strict=True)
             return readable_limits(min(lows), max(highs))
-        if (
-            isinstance(limits, str)
-            or len(limits) != 2
-            or not 0 <= limits[0] < limits[1] <= 1
-        ):
+        is_pair = not isinstance(limits, str) and len(limits) == 2
+        if not is_pair or not 0 <= limits[0] < limits[1] <= 1:
             raise ValueError(
                 'limits must be "auto" or two increasing probabilities, found'
                 f" {limits!r}."
@@ -701,7 +698,9 @@ class ReliabilityDisplay(FromEstimator):
 
     @staticmethod
     def _name_ticks(frame, scale, *, has_one_strip):
-        """Number the left and lowest axes only, and name the histograms."""
+        """Write numbers at the left and the lowest axes only, and label the histograms,
+        whose scale is "linear" or "log".
+        """
         for number, axes in enumerate(frame.axes):
             is_left = number % frame.n_columns == 0
             axes.tick_params(labelleft=is_left)
@@ -712,7 +711,9 @@ class ReliabilityDisplay(FromEstimator):
                 strip.tick_params(labelbottom=strip is frame.lowest[number])
 
     def _keys(self, is_split):
-        """Return what the legend explains once for all curves."""
+        """Return the artists that the legend explains once for all curves, by their
+        text.
+        """
         from matplotlib.patches import Patch
 
         level = level_words(self.confidence_level)

@@ -21,11 +21,13 @@ from skcalib.displays._words import (
     percent,
 )
 
-# A mark by which a display drawn on top of another knows what is there.
+# The `gid` of the diagonal: a display drawn on top of another finds it by this.
 _REFERENCE = "skcalib-reference"
-_VISIBLE = 0.03  # of the largest bar: what can be told from none
-# shares: of the axes, and of the rows that would be there if they were spread evenly
-_WIDE, _SPARSE = 0.25, 0.1
+_VISIBLE = 0.03  # share of the largest bar below which a bar cannot be seen
+# A line is broken between two points that are further apart than this share of the
+# axes, if fewer rows lie between them than this share of an even spread.
+_WIDE = 0.25
+_SPARSE = 0.1
 _AXIS_LABELS = {
     "binary": ("Predicted probability", "Event frequency"),
     "top_label": ("Probability of the predicted class", "Frequency correct"),
@@ -35,9 +37,14 @@ _AXIS_LABELS = {
 _PANEL_NAMES = {"marginal": "class", "multilabel": "label"}
 
 
+# In this file `curve` is a `ReliabilityCurve`, `ax` or `strip` Matplotlib axes, `frame`
+# the `Frame` of the picture, and arguments ending in `_kw` the user's keywords of an
+# artist, or None.
+
+
 def draw_reference(ax, limits, line_kw):
-    """Draw the diagonal unless it is there, give both axes one range and short ticks,
-    and return the line.
+    """Draw the diagonal unless it is there, give both axes the range `limits` (low,
+    high) and short ticks, and return the line.
     """
     from matplotlib.ticker import MaxNLocator
 
@@ -63,7 +70,7 @@ def draw_reference(ax, limits, line_kw):
 
 def draw_consistency(ax, curve, color, fill_kw):
     """Draw the band within which a calibrated model would stay and return it: only its
-    outline under another band.
+    outline under another band, grey if `color` is None.
     """
     if curve.band is not None:
         style = {
@@ -104,7 +111,8 @@ def draw_intervals(ax, curve, color, alone, keywords):
     """
     drawn = []
     if curve.bars is not None and alone:
-        drawn.append(error_bars(ax, *_points(ax, curve, *curve.bars), color, keywords))
+        points = _points(ax, curve, *curve.bars)
+        drawn.append(error_bars(ax, *points, color, keywords))
     elif curve.bars is not None and curve.band is None:
         # Mean scores, event frequencies and both limits, with NaN in gaps of the line.
         points = _points(ax, curve, *curve.bars)
@@ -127,7 +135,7 @@ def draw_intervals(ax, curve, color, alone, keywords):
 
 
 def draw_curve(ax, curve, style, line_kw):
-    """Draw the event frequencies and return the line."""
+    """Draw the event frequencies with the keywords `style` and return the line."""
     points = _points(ax, curve)
     without_marks = {**style, "marker": "None"}
     if curve.smooth is not None:
@@ -162,8 +170,9 @@ def draw_folds(ax, curve, color, fold_kw):
 
 
 def _points(ax, curve, *columns):
-    """Return mean scores and event frequencies of the bins with rows, and columns
-    beside them, (n_points,) each. NaN in all of them is a gap, where the line breaks.
+    """Return mean scores and event frequencies of the bins with rows, and further
+    columns (n_bins,) of these bins, each as (n_points,). Where the line breaks all have
+    a NaN.
     """
     statistics = curve.statistics
     has_rows = statistics.weight > 0
@@ -173,8 +182,10 @@ def _points(ax, curve, *columns):
 
 
 def _with_gaps(ax, histogram, columns):
-    """Return columns of points, the scores first. Where a line would cross a quarter of
-    the axes with next to no rows, a missing point breaks it.
+    """Return columns of points (n_points,), the scores first, with a NaN in all columns
+    where a line would cross a quarter of the axes with next to no rows.
+
+    `histogram` is the `BinStatistics` of the rows in narrow bins.
     """
     gaps = []
     for i, (start, stop) in enumerate(itertools.pairwise(columns[0]), start=1):
@@ -189,8 +200,8 @@ def _with_gaps(ax, histogram, columns):
 
 
 def histogram_scale_of(curves):
-    """Return "log" where most bars of a histogram could not be seen beside the largest,
-    else "linear".
+    """Return "log" if in the histogram of any curve most bars could not be seen beside
+    the largest, else "linear".
     """
     for curve in curves:
         weight = curve.histogram.weight
@@ -201,8 +212,10 @@ def histogram_scale_of(curves):
 
 
 def draw_histogram(ax, curve, style, *, split, filled, stairs_kw):
-    """Draw the histogram of the scores, events upwards and the rest downwards if split;
-    return the steps.
+    """Draw the histogram of the scores, events upwards and non-events downwards if
+    `split`; return the artists.
+
+    `style` is that of the curve, `filled` says whether bars are filled or outlined.
     """
     statistics = curve.histogram
     look = {"edgecolor": style["color"], "linewidth": 0.8, "fill": filled}
@@ -229,8 +242,11 @@ def draw_histogram(ax, curve, style, *, split, filled, stairs_kw):
 
 
 def name_histogram(strip, scale, frame, *, is_one, is_named):
-    """Make room for numbers of samples, upwards and downwards, and write few and short
-    ones, and what they are.
+    """Give a strip with a histogram a scale ("linear" or "log"), few and short ticks,
+    and a label where there is room.
+
+    `is_one` says whether it is the only strip below its panel, `is_named` whether it
+    stands at the left border.
     """
     from matplotlib.ticker import EngFormatter, FixedLocator, MaxNLocator
 
@@ -255,8 +271,8 @@ def name_histogram(strip, scale, frame, *, is_one, is_named):
 
 
 def axis_labels(display, frame):
-    """Return the names of both axes, with the event where it is known and there is
-    room.
+    """Return the labels of the x and the y axis, with the name of the event where it is
+    known and there is room.
     """
     names = [[name, name.replace(" the ", " ")] for name in _AXIS_LABELS[display.kind]]
     if display.event is not None:
@@ -269,8 +285,8 @@ def axis_labels(display, frame):
 
 
 def numbers_texts(curve):
-    """Return the numbers of a curve with their intervals, one a line; without these;
-    and all in one line.
+    """Return three texts of the numbers of a curve: one per line with intervals, one
+    per line without, and all in one line.
     """
     bare = []
     full = []
@@ -283,7 +299,8 @@ def numbers_texts(curve):
 
 def line_label(curve):
     """Return the entry of a curve in the legend."""
-    if curve.panel is not None:  # the title of the panel has the numbers
+    if curve.panel is not None:
+        # The title of the panel has the numbers.
         return model_label(curve.model, None)
     findings = []
     if curve.error is not None:
@@ -294,7 +311,7 @@ def line_label(curve):
 
 
 def caption(curve, error_name):
-    """Return what is written about the only curve, in words for more and less room."""
+    """Return captions for the only curve, the longest first."""
     findings = ["", ""]
     if curve.error is not None:
         error = _with_interval(curve.error)
@@ -303,7 +320,9 @@ def caption(curve, error_name):
 
 
 def note(display, panels):
-    """Return the text of the legend above its entries."""
+    """Return the title of the legend: the sample size, or how many of the panels are
+    shown; None for neither. `panels` are the names of those shown.
+    """
     if panels == [None] and len(display.curves) > 1:
         size = f"n = {count_words(display.curves[0].statistics.total_weight)}"
         if all(curve.error is None for curve in display.curves):
@@ -311,17 +330,17 @@ def note(display, panels):
         return f"{display.error_name}, {size}"
     if not display.n_panels_left_out:
         return None
-    parts = {"marginal": "classes", "multilabel": "labels"}.get(display.kind, "groups")
-    return (
-        f"{len(panels)} of {len(panels) + display.n_panels_left_out} {parts}: those"
-        " with the largest errors"
-    )
+    plurals = {"marginal": "classes", "multilabel": "labels"}
+    panels_are = plurals.get(display.kind, "groups")
+    n_all = len(panels) + display.n_panels_left_out
+    return f"{len(panels)} of {n_all} {panels_are}: those with the largest errors"
 
 
 def panel_titles(display, frame, panels):
-    """Return the titles of the panels, all in the longest words that fit."""
+    """Return a title for each panel, all in the longest form that fits all panels."""
     size = 0.9 * frame.size
     variants_by_panel = [_titles(display, panel) for panel in panels]
+    # From the longest form to the shortest.
     for titles in zip(*variants_by_panel, strict=True):
         findings = [title.split("\n")[1] for title in titles]
         # `fitting` cuts a text that is too long
@@ -332,8 +351,8 @@ def panel_titles(display, frame, panels):
 
 
 def _titles(display, panel):
-    """Return the name of a panel with its number of samples and its errors, in words
-    for more and less room.
+    """Return four titles of a panel, the longest first: its name, and below it the
+    number of samples and the errors of its curves.
     """
     curves = [curve for curve in display.curves if panel in (curve.panel, curve.model)]
     statistics = curves[0].statistics
@@ -357,10 +376,14 @@ def _titles(display, panel):
 
 
 def _digits(value):
+    """Return a number with three decimals, two from 1 on; "undefined" for NaN."""
     if np.isnan(value):
         return "undefined"
-    return fixed(value, 3) if abs(value) < 1 else fixed(value, 2)
+    if abs(value) < 1:
+        return fixed(value, 3)
+    return fixed(value, 2)
 
 
 def _with_interval(error):
+    """Return an `IntervalEstimate` of an error in percent, with its limits."""
     return interval_words(*error, scale=100, unit="%", most_decimals=2)

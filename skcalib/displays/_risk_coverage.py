@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 
 _FEWEST_ANSWERED = 10  # rows: a curve begins there
+# What is written for the `reason` of a `CertifiedThreshold` that was not found.
 _NOT_FOUND = {
     "few_rows": "no threshold found, too few rows",
     "margin": "no threshold found, too few rows",
@@ -204,7 +205,7 @@ class RiskCoverageDisplay(FromEstimator):
         labels = options.pop("labels", None)
         for model, proba in named_models(y_proba, name).items():
             checked = scores_and_errors(y_true, proba, promise, pos_label, labels)
-            _, scores, wrong = checked
+            _, scores, is_error = checked
             certified = None
             if target is not None:
                 certified = certify(
@@ -214,7 +215,7 @@ class RiskCoverageDisplay(FromEstimator):
                     confidence_level,
                     **options,
                 )
-            sets = AcceptedSets.from_rows(scores, wrong, np.unique(scores))
+            sets = AcceptedSets.from_rows(scores, is_error, np.unique(scores))
             low, high = binomial_interval(
                 sets.n_wrong, sets.n_rows, confidence_level=confidence_level
             )
@@ -222,9 +223,8 @@ class RiskCoverageDisplay(FromEstimator):
             curves[model] = RiskCoverageCurve(
                 answered, sets.n_wrong / sets.n_rows, low, high, certified
             )
-        return cls(curves, len(scores), confidence_level, target=target).plot(
-            ax, **(plot_options or {})
-        )
+        display = cls(curves, len(scores), confidence_level, target=target)
+        return display.plot(ax, **(plot_options or {}))
 
     def plot(
         self,
@@ -270,7 +270,8 @@ class RiskCoverageDisplay(FromEstimator):
             if self.target is not None:
                 finding = _answered(curve.certified)
             shown = curve.answered >= fewest
-            share, *values = (column[shown] for column in curve[:4])
+            share = curve.answered[shown]
+            values = [curve.error[shown], curve.low[shown], curve.high[shown]]
             style = {**styles[rank], "label": model_label(name, finding)}
             draw_curve(self, axes, share, values, style, line_kw, band_kw)
             highest = max(highest, curve.error[shown].max())
@@ -309,7 +310,7 @@ class RiskCoverageDisplay(FromEstimator):
 
 
 def _answered(certified):
-    """Say which share is answered, or why none is."""
+    """Return the share of the rows that is answered as text, or why none is."""
     if certified.found:
         return f"{percent_words(certified.accepted, certified.n_samples)} answered"
     return _NOT_FOUND.get(certified.reason, "no threshold found")

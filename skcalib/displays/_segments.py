@@ -185,9 +185,9 @@ class SegmentDisplay:
         """
         probabilities, classes = predicted_probabilities(estimator, X, name)
         options = {"labels": classes, **options}
-        return cls.from_predictions(
-            y, probabilities, X if columns is None else columns, **options
-        )
+        if columns is None:
+            columns = X
+        return cls.from_predictions(y, probabilities, columns, **options)
 
     @classmethod
     def from_result(
@@ -287,17 +287,21 @@ class SegmentDisplay:
         )
 
     def _limits(self, table, at):
-        """Return the bias and its limits, in percentage points."""
+        """Return the bias and its limits, in percentage points, of some rows of the
+        table of segments: an array of shape (3, n_shown) for positions (n_shown,).
+        """
         n = table.n[at]
         score = table.mean_score[at]
         frequency = table.event_frequency[at]
         options = {"confidence_level": self.confidence_level, "simultaneous": False}
-        low, high = event_frequency_interval(np.clip(frequency, 0, 1) * n, n, **options)
+        n_events = np.clip(frequency, 0, 1) * n
+        low, high = event_frequency_interval(n_events, n, **options)
+        # The upper limit of the frequency is the lower limit of the bias.
         return 100 * np.stack((score - frequency, score - high, score - low))
 
     def _words(self, frame, n_shown, n_segments):
-        """Return what stands below the axes: what the bars are, how many segments are
-        shown and, if the model has a name, which it is.
+        """Return the label below the axes: what the bars are, how many segments are
+        shown and, if the model has a name, the name.
         """
         is_wide = frame.width >= 4
         level = f"{level_words(self.confidence_level)} intervals"

@@ -39,7 +39,7 @@ _MARKS = (
 )
 
 
-# Mark on the curves of displays: a display that is drawn on top of another counts them.
+# The `gid` of curves: a display that is drawn on top of another counts them.
 CURVE = "skcalib-curve"
 
 
@@ -78,15 +78,18 @@ def colors(n_colors: int) -> list[str]:
 
 
 def mark(rank):
-    """Return line style and marker of the model of that rank: with its colour no two of
-    the first 49 look the same.
+    """Return line style and marker of the model of a rank (0 for the first).
+
+    Colours repeat after 7 models. The marks are shifted by one then, so that no two of
+    the first 49 models look the same.
     """
-    return _MARKS[(rank + rank // len(_MARKS)) % len(_MARKS)]
+    n_rounds = rank // len(_MARKS)
+    return _MARKS[(rank + n_rounds) % len(_MARKS)]
 
 
 def neutral(opacity):
-    """Return the colour of the text, thinned to `opacity` by the background: greys that
-    suit dark styles as well.
+    """Return a mixture of the text's colour, with weight `opacity` in [0, 1], and the
+    background's: greys that suit dark styles as well.
     """
     plt = require_matplotlib()
     from matplotlib.colors import to_hex, to_rgb

@@ -182,9 +182,9 @@ class ValidityDisplay(FromEstimator):
             If labels and scores differ in length or are empty, a label is unknown, a
             score is missing or outside [0, 1], or weights are negative or all zero.
         """
-        samples = {
-            key: [(y_true, proba)] for key, proba in named_models(y_proba, name).items()
-        }
+        samples = {}
+        for model, proba in named_models(y_proba, name).items():
+            samples[model] = [(y_true, proba)]
         return cls.from_repeats(samples, kind=kind, **options)
 
     @classmethod
@@ -375,7 +375,9 @@ class ValidityDisplay(FromEstimator):
         )
 
     def _draw(self, ax, curve, style, right, line_kw, band_kw):
-        """Draw a mean curve with its standard errors, or the steps of one sample."""
+        """Draw a mean curve with its standard errors, or the steps of a single data
+        set, up to the tolerance `right`.
+        """
         epsilons = curve.epsilons
         if curve.n_repeats > 1:
             low = np.clip(curve.validity - curve.standard_error, 0, 1)
@@ -389,18 +391,22 @@ class ValidityDisplay(FromEstimator):
         draw_curve(self, ax, epsilons, values, style, line_kw, band_kw)
 
     def _max_epsilon(self, epsilon):
-        """Return a tolerance a little beyond that at which all curves have come to
-        their end.
+        """Return the right end of the axes: a tolerance a little beyond those at which
+        the curves reach their highest value, and beyond `epsilon` if it is drawn.
         """
-        ends = []
+        ends = [0.02]
+        if epsilon is not None:
+            ends.append(epsilon)
         for curve in self.curves:
             reached = np.argmax(curve.validity >= curve.validity[-1])
             ends.append(curve.epsilons[reached])
-        return min(1.0, 1.15 * max(*ends, 0.02, epsilon or 0))
+        return min(1.0, 1.15 * max(ends))
 
 
 def _label(curve, epsilon):
-    """Return the entry of a curve in the legend."""
+    """Return the entry of a curve in the legend, with its validity at `epsilon` if that
+    is given.
+    """
     words = f"n = {count_words(curve.n_rows)}"
     if curve.n_repeats > 1:
         words += f", {curve.n_repeats} repeats"
@@ -416,8 +422,10 @@ def _label(curve, epsilon):
 
 
 def _curve(model, repeats, kind, epsilons, options):
-    """Return the `ValidityCurve` of one model: of a single sample, or the mean over
+    """Return the `ValidityCurve` of one model: of a single data set, or the mean over
     repeats.
+
+    `repeats` are pairs (y_true, y_proba), `options` arguments of `validity_curve`.
     """
     repeats = list(repeats)
     if not repeats:
@@ -453,7 +461,7 @@ def _curve(model, repeats, kind, epsilons, options):
 
 
 def _warn_of_distinct_scores(y_true, y_proba, options):
-    """Warn where most scores occur once: each is then a bin of its own."""
+    """Warn if most scores occur once: each is then a bin of one sample."""
     data = check_scored_labels(y_true, y_proba, **_without_binning(options))
     task = next(binary_tasks(data, options["multiclass"]))
     n_distinct = len(np.unique(task.scores))
@@ -467,4 +475,5 @@ def _warn_of_distinct_scores(y_true, y_proba, options):
 
 
 def _without_binning(options):
-    return {name: value for name, value in options.items() if name != "binning"}
+    """Return the arguments of `validity_curve` that `check_scored_labels` takes."""
+    return {name: option for name, option in options.items() if name != "binning"}

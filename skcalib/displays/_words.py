@@ -9,10 +9,10 @@ def plural(noun, number):
 
 
 def percent(value):
-    """Return a share as a percentage: two significant digits or tenths."""
-    value = 100 * value
-    digits = 1 if abs(value) >= 0.95 or value == 0 else 2
-    return fixed(value, digits)
+    """Return a share in percent as text: with one decimal, two if it is below 1."""
+    percentage = 100 * value
+    n_decimals = 1 if abs(percentage) >= 0.95 or percentage == 0 else 2
+    return fixed(percentage, n_decimals)
 
 
 def matplotlib_text(name: str) -> str:
@@ -44,20 +44,24 @@ def model_label(name, finding=None):
 
 
 def captions(name, n_rows, *findings):
-    """Return what is written about a single model: its name, if it has one, its rows,
-    and a finding below.
+    """Return captions of a picture of a single model, one for each finding.
 
-    The findings are the longest first. The last one stands below the name alone, if
-    there is more than one.
+    A caption has a line with the name, if the model has one, and the number of rows,
+    and a line with the finding. Findings are texts (or None), the longest first. If
+    there are several, the last caption has the name without the number of rows.
     """
-    long = short = f"n = {count_words(n_rows)}"
+    size = f"n = {count_words(n_rows)}"
+    short = size
+    long = size
     if name is not None:
         short = matplotlib_text(name)
-        long = f"{short}, {long}"
-    names = [long] * max(1, len(findings) - 1) + [short]
-    return [
-        "\n".join(filter(None, pair)) for pair in zip(names, findings, strict=False)
-    ]
+        long = f"{short}, {size}"
+    texts = []
+    for number, finding in enumerate(findings, start=1):
+        is_last_of_several = number == len(findings) > 1
+        first_line = short if is_last_of_several else long
+        texts.append(f"{first_line}\n{finding}" if finding else first_line)
+    return texts
 
 
 def cut(text, most):
@@ -70,8 +74,8 @@ def cut(text, most):
 def cut_apart(names, most):
     """Return names cut to at most this many letters, different ones still different.
 
-    Their ends are cut. Where that makes two of them equal their middles are, else their
-    beginnings; those that are still alike get numbers.
+    Their ends are cut first. If that makes two names equal, the middles are cut
+    instead, and then the beginnings. If two are equal even then, names get numbers.
     """
     for cutter in (cut, cut_middle, _cut_start):
         short = [cutter(name, most) for name in names]
@@ -86,14 +90,18 @@ def cut_apart(names, most):
 
 
 def cut_middle(text, most):
-    """Return a text of at most this many letters, its beginning and its end."""
+    """Return a text of at most this many letters: an ellipsis replaces its middle."""
     if len(text) <= most:
         return text
     n_last = (most - 1) // 2
-    return text[: most - 1 - n_last] + "…" + text[len(text) - n_last :]
+    n_first = most - 1 - n_last
+    return text[:n_first] + "…" + text[len(text) - n_last :]
 
 
 def _cut_start(text, most):
+    """Return a text of at most this many letters: an ellipsis begins one that is
+    cut.
+    """
     if len(text) <= most:
         return text
     return "…" + text[len(text) - most + 1 :]
