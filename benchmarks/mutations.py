@@ -129,7 +129,7 @@ MUTATIONS = [
     ),
     (
         "_inference/bias.py",
-        "effect = max(effect, _weight_effect(weight, variance, importance))",
+        "effect = max(effect, _weight_effect(weight, calibrated_variance, importance))",
         "effect = max(effect, 1.0)",
         "small_rules",
     ),
@@ -443,18 +443,18 @@ MUTATIONS = [
     ),
     (
         "_inference/bootstrap.py",
-        "return float(2 * estimate - high), float(2 * estimate - low)",
-        "return float(low), float(high)",
+        "low = 2 * estimate - upper_quantile\n    high = 2 * estimate - lower_quantile",
+        "low = lower_quantile\n    high = upper_quantile",
         "small_rules",
     ),
     (
         "_inference/closed_form.py",
-        "8 * np.sum((-1.0) ** (k - 1) * k * ndtr(-k * x))",
-        "4 * np.sum((-1.0) ** (k - 1) * k * ndtr(-k * x))",
+        "np.clip(8 * np.sum(terms), 0, 1)",
+        "np.clip(4 * np.sum(terms), 0, 1)",
         "calibration_test",
     ),
     (
-        "_inference/segments.py",
+        "metrics/_segment_test.py",
         "(1 + exceeding) / (len(drawn) + 1)",
         "exceeding / len(drawn)",
         "segments",
@@ -528,7 +528,7 @@ MUTATIONS = [
     ),
     (
         "_intervals/influence.py",
-        "least = np.sum((weight * self.values) ** 2) / squares",
+        "least = np.sum((weight * self.values) ** 2) / independent_square",
         "least = 1.0",
         "small_rules",
     ),

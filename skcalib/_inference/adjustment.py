@@ -7,19 +7,22 @@ import numpy as np
 from skcalib._inference.bias import event_count_pmf
 from skcalib._rows.blocks import total_weight
 
-_MOST_CONVOLVED = 2000  # rows; of more the p-value counts as continuous
-# relative, of p-values beyond some hundred rows, which are approximations
+# With more rows a p-value has so many possible values that it counts as continuous.
+_MOST_CONVOLVED = 2000
+# Relative difference within which two p-values count as equal: beyond some hundred rows
+# they are approximations.
 _TOLERANCE = 1e-3
 
 
 def holm(pvalues):
-    """Return p-values adjusted for their number by Holm's step-down rule."""
+    """Return p-values (m,) adjusted for their number by Holm's step-down rule (1979):
+    the k-th smallest is multiplied by m - k + 1, and made at least the one before.
+    """
     order = np.argsort(pvalues, kind="stable")
-    stepped = np.maximum.accumulate(
-        np.minimum(pvalues[order] * np.arange(len(order), 0, -1), 1)
-    )
+    n_not_smaller = np.arange(len(order), 0, -1)
+    multiplied = np.minimum(pvalues[order] * n_not_smaller, 1)
     adjusted = np.empty(len(order))
-    adjusted[order] = stepped
+    adjusted[order] = np.maximum.accumulate(multiplied)
     return adjusted
 
 
@@ -42,41 +45,67 @@ def adjusted_pvalues(pvalues, distributions):
     """
     order = np.argsort(pvalues, kind="stable")
     ordered = pvalues[order]
-    # of the k-th and all later groups: none has a p-value as small as the k-th
+    # Entry k: log of the probability that neither the group of the k-th smallest
+    # p-value nor any later one has a p-value as small as the k-th.
     log_none = np.zeros(len(order))
     with np.errstate(divide="ignore"):
-        for rank, j in enumerate(order):
-            log_none[: rank + 1] += np.log1p(
-                -_probability(distributions[j], ordered[: rank + 1])
-            )
+        for rank, group in enumerate(order):
+            up_to_rank = slice(rank + 1)
+            as_small = _probability(distributions[group], ordered[up_to_rank])
+            log_none[up_to_rank] += np.log1p(-as_small)
     adjusted = np.empty(len(order))
     adjusted[order] = np.maximum.accumulate(-np.expm1(log_none))
     return np.maximum(adjusted, pvalues)
 
 
-def _probability(distribution, at):
+def _probability(distribution, pvalues):
+    """Return the probability of a p-value that is at most as large as each of some.
+
+    `distribution` holds the possible p-values in increasing order and their cumulative
+    probabilities, as `pvalue_distribution` returns them; None stands for a uniform
+    p-value.
+    """
     if distribution is None:
-        return np.minimum(at, 1.0)
-    values, probabilities = distribution
-    return np.append(0.0, probabilities)[
-        np.searchsorted(values, at * (1 + _TOLERANCE), side="right")
-    ]
+        return np.minimum(pvalues, 1.0)
+    possible, cumulative = distribution
+    n_at_most = np.searchsorted(possible, pvalues * (1 + _TOLERANCE), side="right")
+    return np.append(0.0, cumulative)[n_at_most]
 
 
 def pvalue_distribution(scores, weight=None, alternative="two-sided"):
-    """Return what the p-value of the number of events can be, and how probable that is;
-    None: continuous.
+    """Return the distribution of the p-value of a number of events, if the scores are
+    calibrated.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        Scores.
+    weight : ndarray of shape (n,), default=None
+        Weights; None means 1.
+    alternative : {"two-sided", "greater", "less"}, default="two-sided"
+        "greater": the event frequency is greater than the scores say.
+
+    Returns
+    -------
+    distribution : (pvalues, cumulative) or None
+        The p-values that are possible, in increasing order, and the probability of one
+        that is at most as large. None for many rows, and for weights that are no
+        integers, where the p-value counts as uniform.
     """
     n_rows = total_weight(weight, len(scores))
     if n_rows > _MOST_CONVOLVED or (weight is not None and (weight % 1).any()):
         return None
+    # For each number of events: its probability, and that of at most and at least as
+    # many.
     mass = event_count_pmf(scores, weight)
-    less, greater = np.cumsum(mass), np.cumsum(mass[::-1])[::-1]
-    values = {
-        "two-sided": 2 * np.minimum(less, greater),
-        "greater": greater,
-        "less": less,
-    }[alternative]
-    values = np.minimum(values, 1.0)
-    order = np.argsort(values, kind="stable")
-    return values[order], np.minimum(np.cumsum(mass[order]), 1.0)
+    less = np.cumsum(mass)
+    greater = np.cumsum(mass[::-1])[::-1]
+    if alternative == "greater":
+        pvalues = greater
+    elif alternative == "less":
+        pvalues = less
+    else:
+        pvalues = 2 * np.minimum(less, greater)
+    pvalues = np.minimum(pvalues, 1.0)
+    order = np.argsort(pvalues, kind="stable")
+    return pvalues[order], np.minimum(np.cumsum(mass[order]), 1.0)

@@ -55,42 +55,58 @@ def basic_limits(
     """
     weights = _resampled_weights(data, n_resamples, rng, cluster, stratify)
     parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-    drawn = parallel(delayed(metric)(sample_weight=weight) for weight in weights)
+    values = parallel(delayed(metric)(sample_weight=weight) for weight in weights)
     progress = Progress("calibration_error_interval", verbose)
-    resamples = list(progress.over(drawn, n_resamples, "resamples"))
+    resamples = list(progress.over(values, n_resamples, "resamples"))
     tail = (1 - level) / 2
-    low, high = np.quantile(resamples, [tail, 1 - tail])
-    return float(2 * estimate - high), float(2 * estimate - low)
+    lower_quantile, upper_quantile = np.quantile(resamples, [tail, 1 - tail])
+    low = 2 * estimate - upper_quantile
+    high = 2 * estimate - lower_quantile
+    return float(low), float(high)
 
 
 def _resampled_weights(data, n_resamples, rng, cluster, stratify):
-    """Yield the weight of each row in each resample.
+    """Yield the weights (n,) of all rows in each resample.
 
     Rows are drawn within each stratum in proportion to their weights, as often as these
     add up to, because weights count as repeated rows. A cluster is drawn whole,
     whatever it holds.
+
+    Parameters
+    ----------
+    data : ScoredLabels
+        The n validated rows; those of weight zero are not drawn.
+    n_resamples : int
+        Number of resamples.
+    rng : RandomState
+        Random numbers.
+    cluster : ndarray of int, shape (n,), or None
+        Code of each row's cluster.
+    stratify : bool
+        Whether each class is a stratum of its own.
     """
     n = len(data.scores)
-    kept = data.kept
+    positive_rows = data.kept
     weight = weights_or_ones(data.sample_weight, n)
     if cluster is not None:
-        present, cluster_of_row = np.unique(cluster[kept], return_inverse=True)
-        equal = np.full(len(present), 1 / len(present))
+        names, cluster_of_row = np.unique(cluster[positive_rows], return_inverse=True)
+        equal_shares = np.full(len(names), 1 / len(names))
         for _ in range(n_resamples):
-            times = rng.multinomial(len(present), equal)
+            times = rng.multinomial(len(names), equal_shares)
             resampled = np.zeros(n)
-            resampled[kept] = times[cluster_of_row] * weight[kept]
+            resampled[positive_rows] = times[cluster_of_row] * weight[positive_rows]
             yield resampled
         return
-    strata = [kept]
+    strata = [positive_rows]
     if stratify:
-        codes = data.labels[kept]
-        strata = [kept[codes == code] for code in np.unique(codes)]
+        codes = data.labels[positive_rows]
+        strata = [positive_rows[codes == code] for code in np.unique(codes)]
     for _ in range(n_resamples):
         resampled = np.zeros(n)
         for rows in strata:
             total = weight[rows].sum()
             n_draws = max(1, round(total))
             times = rng.multinomial(n_draws, weight[rows] / total)
+            # the weight of the stratum stays what it is
             resampled[rows] = times * (total / n_draws)
         yield resampled

@@ -12,37 +12,47 @@ from skcalib._input.warn import warn
 from skcalib._intervals.influence import normal_pvalue
 from skcalib._rows.blocks import total_weight, weights_or_ones
 
-# Expected events or non-events below which an approximation is known to be poor: of all
-# rows, of one bin, on average.
+# Expected events or non-events below which an approximation is known to be poor: over
+# all rows, in any bin, and on average over the bins.
 _FEW, _FEWEST_IN_BIN, _FEW_IN_BINS = 5, 0.5, 2
-# Share of a variance above which one row of importance weight is seen.
+# Above this share of the variance of a sum, one row of importance weight makes the law
+# of the sum visibly different from its limit.
 _VISIBLE = 0.05
-# Below this value both p-values are 1 within 1e-15. From there on so many terms of
-# their alternating series, each of them at most 10, leave out less than 1e-300.
+# Below the first number `range_pvalue` and `maximum_pvalue` are 1 within 1e-15. From
+# there on so many terms of their alternating series, each of them at most 10, leave out
+# less than 1e-300.
 _CERTAIN, _TERMS = 0.18, 250
 
 
 def spiegelhalter(task, *, importance=False):
-    """Return z and its p-value: the Brier score minus its expectation, over its
-    standard deviation.
+    """Return z and its two-sided p-value of Spiegelhalter's test (1986): the Brier
+    score minus its expectation, over its standard deviation if the scores are
+    calibrated.
 
-    With importance weights the variance under calibration is the sum of
-    w^2 (1 - 2 s)^2 s (1 - s).
+    Parameters
+    ----------
+    task : BinaryTask
+        The rows.
+    importance : bool, default=False
+        Whether weights do not count rows: the variance under calibration is then the
+        sum of w^2 (1 - 2 s)^2 s (1 - s), else that of w (1 - 2 s)^2 s (1 - s).
     """
     scores = task.scores.astype(np.float64)
     weight = weights_or_ones(task.sample_weight, len(scores))
     # The weight of a row in the variance: w copies, or one row that counts w times.
-    squares = weight
+    squared_weight = weight
     if importance:
-        squares = weight**2
+        squared_weight = weight**2
+    # (y - s)^2 - s (1 - s) = (y - s) (1 - 2 s) for a label of 0 or 1
     excess = np.sum(weight * (task.labels - scores) * (1 - 2 * scores))
-    variance = np.sum(squares * (1 - 2 * scores) ** 2 * scores * (1 - scores))
+    variance = np.sum(squared_weight * (1 - 2 * scores) ** 2 * scores * (1 - scores))
     if variance == 0 and excess == 0:
         return 0.0, 1.0
     if variance == 0:
         return np.copysign(np.inf, excess), 0.0
-    rows = weight * weight.sum() / squares.sum()  # that the weights are worth
-    expected = min(np.sum(rows * scores), np.sum(rows * (1 - scores)))
+    # The weights scaled so that they add up to the number of rows they are worth.
+    n_rows = weight * weight.sum() / squared_weight.sum()
+    expected = min(np.sum(n_rows * scores), np.sum(n_rows * (1 - scores)))
     if expected < _FEW:
         _warn_of_few(
             "spiegelhalter", f"{expected:.2g} events or non-events are expected"
@@ -52,23 +62,37 @@ def spiegelhalter(task, *, importance=False):
 
 
 def hosmer_lemeshow(task, binning, *, df=None, importance=False):
-    """Return chi-squared, the sum of (observed - expected)^2 / (expected (1 - expected
-    / n)), and its p-value.
+    """Return chi-squared and its p-value of the test of Hosmer and Lemeshow (1980): the
+    sum over bins of (observed - expected)^2 / (expected (1 - expected / n)).
 
-    Without `df` there is a degree of freedom for each bin. With importance weights each
-    bin's variance is that of its squared weights.
+    Parameters
+    ----------
+    task : BinaryTask or BinnedTask
+        The rows, or their sums.
+    binning : BaseBinning
+        The bins.
+    df : int, default=None
+        Degrees of freedom; None means one for each bin in which events can vary.
+    importance : bool, default=False
+        Whether weights do not count rows: the variance of a bin is then that of its
+        squared weights.
     """
     bins = task.statistics(binning)
-    size = np.ones(bins.n_bins)  # weight of an effective row of each bin
+    # The weight of one of the equal rows that the weights of a bin are worth.
+    weight_of_row = np.ones(bins.n_bins)
     if importance:
-        np.divide(bins.weight_squared, bins.weight, out=size, where=bins.weight > 0)
+        np.divide(
+            bins.weight_squared, bins.weight, out=weight_of_row, where=bins.weight > 0
+        )
     excess = bins.weighted_label - bins.weighted_score
-    variance = size * bins.weighted_score * (1 - bins.mean_score)
-    random = (bins.weight > 0) & (variance > 0)
-    if np.any(excess[(bins.weight > 0) & ~random] != 0):
+    variance = weight_of_row * bins.weighted_score * (1 - bins.mean_score)
+    is_filled = bins.weight > 0
+    is_random = is_filled & (variance > 0)
+    is_certain = is_filled & ~is_random
+    if np.any(excess[is_certain] != 0):
         return np.inf, 0.0
     expected = np.minimum(bins.weighted_score, bins.weight - bins.weighted_score)
-    expected = (expected / size)[random]
+    expected = (expected / weight_of_row)[is_random]
     if len(expected) and (
         expected.min() < _FEWEST_IN_BIN or expected.mean() < _FEW_IN_BINS
     ):
@@ -76,14 +100,16 @@ def hosmer_lemeshow(task, binning, *, df=None, importance=False):
             "hosmer_lemeshow",
             f"bins expect {expected.mean():.2g} events or non-events on average",
         )
-    statistic = np.sum(excess[random] ** 2 / variance[random])
-    if not random.any():
+    statistic = np.sum(excess[is_random] ** 2 / variance[is_random])
+    if not is_random.any():
         return statistic, 1.0
-    return statistic, chi2.sf(statistic, df or np.count_nonzero(random))
+    return statistic, chi2.sf(statistic, df or np.count_nonzero(is_random))
 
 
 def kuiper(task, *, importance=False):
-    """Return the Kuiper error and its asymptotic p-value."""
+    """Return the Kuiper error of a binary problem, the range of the cumulative
+    differences, and its asymptotic p-value: that of the range of a Brownian motion.
+    """
     sums, deviation = cumulative_differences(task.cells())
     if importance:
         deviation = _null_deviation(task)
@@ -91,7 +117,10 @@ def kuiper(task, *, importance=False):
 
 
 def kolmogorov_smirnov(task, *, importance=False):
-    """Return the Kolmogorov-Smirnov error and its asymptotic p-value."""
+    """Return the Kolmogorov-Smirnov error of a binary problem, the largest absolute
+    cumulative difference, and its asymptotic p-value: that of the maximum of a Brownian
+    motion.
+    """
     sums, deviation = cumulative_differences(task.cells())
     if importance:
         deviation = _null_deviation(task)
@@ -99,33 +128,40 @@ def kolmogorov_smirnov(task, *, importance=False):
 
 
 def is_dominated(task):
-    """Return whether one row has a visible share of the variance of the sum of
-    w (y - s) under calibration, so that cumulative sums are no Brownian motion.
+    """Return whether one row has a visible share (5 %) of the variance of the sum of w
+    (y - s) under calibration, so that the cumulative sums are no Brownian motion.
+
+    In a bin of a `BinnedTask` the rows count as equal.
     """
     variance = _row_variances(task)
+    total = variance.sum()
     if isinstance(task, BinnedTask):
         variance = variance / np.maximum(task.bins.count, 1)
-    total = _row_variances(task).sum()
     return bool(total > 0 and variance.max() > _VISIBLE * total)
 
 
 def _null_deviation(task):
-    """Return the standard deviation of the mean of y - s under calibration, of rows
-    with importance weights.
+    """Return the standard deviation of the weighted mean of y - s, if the scores are
+    calibrated and the weights are of importance.
     """
-    total = task.bins.weight.sum() if isinstance(task, BinnedTask) else None
-    if total is None:
+    if isinstance(task, BinnedTask):
+        total = task.bins.weight.sum()
+    else:
         total = total_weight(task.weight, len(task.scores))
     return float(np.sqrt(_row_variances(task).sum()) / total)
 
 
 def _row_variances(task):
-    """Return w^2 s (1 - s) of each row, or their sums by bin."""
+    """Return w^2 s (1 - s), the variance of w (y - s) of calibrated scores with
+    importance weights w, for each row, or summed for each bin of a `BinnedTask`.
+    """
     if isinstance(task, BinnedTask):
         bins = task.bins
         return bins.weight_squared * bins.mean_score * (1 - bins.mean_score)
     scores = task.scores.astype(np.float64)
-    weight = 1.0 if task.sample_weight is None else task.sample_weight
+    weight = 1.0
+    if task.sample_weight is not None:
+        weight = task.sample_weight
     return weight**2 * scores * (1 - scores)
 
 
@@ -136,42 +172,50 @@ def range_pvalue(x):
     if x < _CERTAIN:
         return 1.0
     k = np.arange(1, _TERMS)
-    return float(np.clip(8 * np.sum((-1.0) ** (k - 1) * k * ndtr(-k * x)), 0, 1))
+    terms = (-1.0) ** (k - 1) * k * ndtr(-k * x)
+    return float(np.clip(8 * np.sum(terms), 0, 1))
 
 
 def maximum_pvalue(x):
-    """Return P(largest absolute value of Brownian motion on [0, 1] >= x): 4 sum of
-    (-1)^j P(Z > (2 j + 1) x).
+    """Return P(largest absolute value of Brownian motion on [0, 1] >= x): 4 sum over j
+    >= 0 of (-1)^j P(Z > (2 j + 1) x), by the reflection principle.
     """
     if x < _CERTAIN:
         return 1.0
     j = np.arange(_TERMS)
-    return float(np.clip(4 * np.sum((-1.0) ** j * ndtr(-(2 * j + 1) * x)), 0, 1))
+    terms = (-1.0) ** j * ndtr(-(2 * j + 1) * x)
+    return float(np.clip(4 * np.sum(terms), 0, 1))
 
 
 def cumulative_differences(cells):
-    """Return the cumulative sums of w (y - s) over distinct scores, and the standard
-    deviation of the last one.
+    """Return the cumulative sums of w (y - s) over the distinct scores (m,) of `Cells`,
+    and the standard deviation of the last sum if the scores are calibrated.
 
-    Both are relative to the total weight.
+    Both are divided by the total weight. Weights count rows.
     """
     weight = cells.weight
     scores = cells.mean_score.astype(np.float64)
-    total = cells.weight.sum()
+    total = weight.sum()
     sums = np.cumsum(cells.weighted_label - weight * scores) / total
-    return sums, np.sqrt(np.sum(weight * scores * (1 - scores))) / total
+    variance_of_sum = np.sum(weight * scores * (1 - scores))
+    return sums, np.sqrt(variance_of_sum) / total
 
 
 def asymptotic(statistic, deviation, pvalue):
-    """Return a statistic, and the p-value of its ratio to the standard deviation of the
-    last of the sums.
+    """Return a statistic of cumulative differences and its p-value.
+
+    `deviation` is the standard deviation of the last of the sums, and ``pvalue(x)`` the
+    tail probability of the same statistic of a Brownian motion on [0, 1].
     """
+    if deviation == 0 and statistic == 0:
+        return statistic, 1.0
     if deviation == 0:
-        return statistic, 1.0 if statistic == 0 else 0.0
+        return statistic, 0.0
     return statistic, pvalue(statistic / deviation)
 
 
 def _warn_of_few(method, found):
+    """Warn that the approximation of a test's law is poor; `found` says what is few."""
     warn(
         f"method={method!r}: {found}, too few for its approximation, which rejects up"
         " to three times as many calibrated models as its level allows. Use"

@@ -28,20 +28,34 @@ from skcalib._inference.inversion import Hypotheses
 from skcalib._progress import Progress
 from skcalib._rows.blocks import taken
 
-_MOST_CLASSES = 30  # whose dependence is drawn
-# of cells and draws up to which the dependence between classes is drawn
+# With more classes the labels of each are drawn by themselves.
+_MOST_CLASSES = 30
+# The dependence between classes is drawn for up to so many counts, cells times draws.
 _MOST_COUNTS = 1 << 24
 # more distinct scores are pooled to cells of nearly equal scores
 _FEWEST_CELLS, _MOST_CELLS = 64, 1 << 13
-# bins over which the observed deviation is smoothed, for two more directions
+# Widths in bins over which the observed deviation is smoothed, for two more directions.
 _WIDTHS = 1, 3
-# shares of the rows over which the residuals of scores are averaged
+# Shares of the rows over which the residuals of scores are averaged, for a direction
+# each.
 _WINDOWS = 0.15, 0.5
 
 
 class Resampling(NamedTuple):
-    """What is drawn: how often, from which numbers, which clusters, whether weights do
-    not count rows; progress.
+    """What a test or an interval draws.
+
+    Parameters
+    ----------
+    n_draws : int
+        Number of draws of all labels.
+    rng : RandomState
+        Random numbers.
+    cluster : ndarray of int, shape (n,), or None
+        Code of the cluster of each row, whose labels depend on each other.
+    importance : bool, default=False
+        Whether a weight corrects the sample, and does not count rows.
+    progress : Progress
+        Writes how far the draws are.
     """
 
     n_draws: int
@@ -51,7 +65,9 @@ class Resampling(NamedTuple):
     progress: Progress = Progress("", False)
 
     def at(self, rows):
-        """Return the same for the rows of an index."""
+        """Return the same for some rows, given by their indices: their clusters
+        alone.
+        """
         if self.cluster is None:
             return self
         return self._replace(cluster=self.cluster[rows])
@@ -76,20 +92,25 @@ def error_hypotheses(error, data, resampling):
     """
     segments, weights, cluster = _segments(error.groups, data, resampling.cluster)
     classes = ClassPowers.of(data, error)
-    dependent = cluster is not None or _labels_depend(error, data, classes)
-    most = _MOST_CELLS
-    if dependent:
+    is_dependent = cluster is not None or _labels_depend(error, data, classes)
+    most_cells = _MOST_CELLS
+    if is_dependent:
         # Dependent draws are kept for all cells at once.
         affordable = _MOST_COUNTS // (resampling.n_draws * classes.n_tasks)
-        most = min(max(affordable, _FEWEST_CELLS), _MOST_CELLS)
+        most_cells = min(max(affordable, _FEWEST_CELLS), _MOST_CELLS)
+    # The binary problems, class by class in each group, and the power of each.
     tasks = []
     for segment in segments:
         tasks.extend(binary_tasks(segment, error.reduction(data), pooled=True))
-    powers = [error.of_task(task, most) for task in tasks]
+    powers = [error.of_task(task, most_cells) for task in tasks]
     problem = _JoinedPowers(error, classes, powers, weights)
     directions = _directions(powers, problem.cells)
     rows = _TaskRows(tasks, powers, classes.n_tasks)
-    deviation = directions[0] if data.is_multilabel and dependent else None
+    # Several labels of a row depend on each other as their residuals about the observed
+    # deviation show.
+    deviation = None
+    if data.is_multilabel and is_dependent:
+        deviation = directions[0]
     if cluster is not None:
         draw = ClusterDraws(
             problem.cells,
@@ -100,7 +121,7 @@ def error_hypotheses(error, data, resampling):
             resampling.rng,
         )
     else:
-        draw = _count_draws(problem.cells, rows, dependent, resampling, deviation)
+        draw = _count_draws(problem.cells, rows, is_dependent, resampling, deviation)
     return Hypotheses(
         problem.cells,
         draw,
@@ -135,58 +156,80 @@ class _JoinedPowers:
         self._powers = powers
         self._weights = weights
         self.cells = Cells.joined([power.cells for power in powers])
-        self._ends = np.cumsum([len(power.weight) for power in powers])[:-1]
+        # where the cells of each problem but the last end
+        n_cells = [len(power.weight) for power in powers]
+        self._ends = np.cumsum(n_cells)[:-1]
         # Draws are only put in order: one problem has a quicker power for that.
-        self._drawn = powers
+        self._drawn_powers = powers
         if len(powers) == 1:
-            self._drawn = [powers[0].at(self.cells.event_frequency)]
+            self._drawn_powers = [powers[0].at(self.cells.event_frequency)]
 
     def statistic(self, frequency):
-        """Return what draws are compared by, for frequencies (draws, m)."""
-        if len(self._drawn) == 1 and self._error.groups is None:
-            return self._drawn[0].power(frequency)
-        pieces = np.split(frequency, self._ends, axis=-1)
-        powers = [
-            power.power(piece) for power, piece in zip(self._drawn, pieces, strict=True)
-        ]
+        """Return what draws are compared by, (draws,), for event frequencies (draws, m)
+        of the cells of all problems.
+        """
+        if len(self._drawn_powers) == 1 and self._error.groups is None:
+            return self._drawn_powers[0].power(frequency)
+        by_problem = np.split(frequency, self._ends, axis=-1)
+        powers = []
+        for power, of_problem in zip(self._drawn_powers, by_problem, strict=True):
+            powers.append(power.power(of_problem))
         return self._combined(np.stack(powers, axis=-1))
 
     @property
     def observed(self):
-        """The statistic of the labels."""
-        return float(
-            self._combined(np.array([power.observed for power in self._drawn]))
-        )
+        """The statistic of the labels, in the scale of `statistic`."""
+        powers = np.array([power.observed for power in self._drawn_powers])
+        return float(self._combined(powers))
 
     def noiseless(self, frequency):
         """Return the error itself for frequencies (m,) without noise."""
-        pieces = np.split(frequency, self._ends)
+        by_problem = np.split(frequency, self._ends)
         powers = []
-        for power, piece in zip(self._powers, pieces, strict=True):
-            powers.append(power.noiseless(piece))
+        for power, of_problem in zip(self._powers, by_problem, strict=True):
+            powers.append(power.noiseless(of_problem))
         combined = float(self._combined(np.array(powers)))
         if self._error.groups is not None:
-            return combined  # groups are combined as errors
+            return combined  # the p-th roots have been taken group by group
         return self._error.from_power(combined)
 
     def _combined(self, powers):
-        """Return one number (...) for the powers (..., n_problems): the power of the
-        classes, or the reduced errors of the groups.
+        """Return one number (...) for the powers (..., n_problems) of all problems.
+
+        Without groups it is the power of the error, combined over the classes. With
+        groups it is the error: the p-th root of each group's power, reduced over the
+        groups.
         """
         if self._error.groups is None:
             return self._classes.combine(powers)
-        # the classes of each group first, then the groups: (..., n_groups, n_classes)
+        # the classes of each group first: (..., n_groups, n_classes)
         by_group = (*powers.shape[:-1], len(self._weights), self._classes.n_tasks)
-        powers = self._classes.combine(powers.reshape(by_group))
+        errors = self._classes.combine(powers.reshape(by_group))
         if self._error.norm != np.inf:
-            # groups are combined as errors, of which powers are the p-th power
-            powers = np.maximum(powers, 0) ** (1 / self._error.norm)
-        return reduced(powers, self._weights, self._error.reduce)
+            errors = np.maximum(errors, 0) ** (1 / self._error.norm)
+        return reduced(errors, self._weights, self._error.reduce)
 
 
 def _segments(groups, data, cluster):
-    """Return the rows of each group, the weights of the groups, and the clusters in the
-    order of these rows.
+    """Split validated data by group.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n,), "predicted_class" or None
+        Group of each row; None makes one segment of all rows.
+    data : ScoredLabels or BinnedTask
+        The data.
+    cluster : ndarray of int, shape (n,), or None
+        Code of each row's cluster.
+
+    Returns
+    -------
+    segments : list of ScoredLabels or BinnedTask
+        The rows of positive weight of each group.
+    weights : ndarray of shape (n_groups,) or None
+        Weight of each group.
+    cluster : ndarray of int or None
+        The clusters in the order of these rows, group after group.
     """
     if isinstance(data, BinnedTask) and groups is None:
         return [data], None, None
@@ -207,14 +250,20 @@ def _segments(groups, data, cluster):
 
 
 def _weight_of(data):
+    """Return the sum of the weights of validated rows, or their number without
+    weights.
+    """
     if data.sample_weight is None:
         return len(data.scores)
     return data.sample_weight.sum()
 
 
 def _labels_depend(error, data, classes):
-    """Return whether the labels of a row are drawn together: those of several binary
-    problems, or of one that has the row several times.
+    """Return whether the labels of a row are drawn together.
+
+    So are those of up to 30 classes or labels, each with its own binary problem, and
+    those of a pooled error, whose one problem has each row once for each class.
+    `classes` is the `ClassPowers` of the error.
     """
     if data.is_multilabel:
         return 1 < classes.n_tasks <= _MOST_CLASSES
@@ -225,36 +274,61 @@ def _labels_depend(error, data, classes):
     return data.is_binary or one_label_a_row(data.scores)
 
 
-def _count_draws(cells, rows, dependent, resampling, deviation):
-    """Return draws of the counts of cells, whose rows have no clusters; with a
-    deviation rows have several labels.
+def _count_draws(cells, rows, is_dependent, resampling, deviation):
+    """Return the `CountDraws` of the cells of rows without clusters.
+
+    Parameters
+    ----------
+    cells : Cells
+        Cells of all problems, m together.
+    rows : _TaskRows
+        The rows of the problems.
+    is_dependent : bool
+        Whether the labels of a row depend on each other.
+    resampling : Resampling
+        What is drawn.
+    deviation : ndarray of shape (m,) or None
+        Observed deviation, where a row may have several labels; None where the labels
+        of a row exclude each other.
     """
-    trials = rows.effective_trials(cells) if resampling.importance else None
+    trials = None
+    if resampling.importance:
+        trials = rows.effective_trials(cells)
     uniforms = None
-    n_counts = resampling.n_draws * len(cells.weight)
-    if dependent and n_counts <= _MOST_COUNTS:
-        draws_of = exclusive_draws if deviation is None else copula_draws
+    n_cells = len(cells.weight)
+    if is_dependent and resampling.n_draws * n_cells <= _MOST_COUNTS:
+        draws_of = exclusive_draws
+        if deviation is not None:
+            draws_of = copula_draws
         uniforms = draws_of(
-            rows.in_cells(deviation),
-            len(cells.weight),
-            resampling.n_draws,
-            resampling.rng,
+            rows.in_cells(deviation), n_cells, resampling.n_draws, resampling.rng
         )
     return CountDraws(cells, resampling.n_draws, resampling.rng, uniforms, trials)
 
 
 class _TaskRows(NamedTuple):
-    """The rows of binary problems, which stand class by class in each group."""
+    """The rows of binary problems.
+
+    Parameters
+    ----------
+    tasks : list of BinaryTask or BinnedTask
+        The problems, class by class in each group.
+    powers : list of ErrorPower
+        The power of each, with its cells.
+    n_tasks : int
+        Number of problems of a group.
+    """
 
     tasks: list
     powers: list
     n_tasks: int
 
     def in_cells(self, deviation=None):
-        """Return the rows of all groups with the cells that they lie in.
+        """Return the `RowsInCells` of all groups: the rows, with the cell of each
+        score.
 
-        With the deviation of the cells the labels of a row do not exclude each other:
-        their dependence is estimated.
+        Where the labels of a row do not exclude each other, their dependence is
+        estimated about the observed deviation (m,) of the cells.
         """
         # The cells of all problems are numbered through: those of each follow the last
         # one's.
@@ -263,8 +337,10 @@ class _TaskRows(NamedTuple):
         for power, task in zip(self.powers, self.tasks, strict=True):
             cells.append(n_cells + power.cells.of_rows(task.scores))
             n_cells += len(power.weight)
+        # All problems of a group have the same weights: those of its first one are
+        # taken. A pooled problem has the weight of a row once for each of its
+        # `n_columns` pairs.
         n_columns = self.tasks[0].n_columns
-        # The weights of the rows, group by group: those of each group's first problem.
         weights = [task.sample_weight for task in self.tasks[:: self.n_tasks]]
         weight = None
         if weights[0] is not None:
@@ -277,21 +353,25 @@ class _TaskRows(NamedTuple):
             copula = label_copula(scores, labels, weight, deviation[cell])
         return RowsInCells(cell, scores, labels, weight, copula)
 
-    def _by_row(self, columns):
-        """Return values of problems as an array (n, n_columns) of rows of all groups: a
-        column for each class, or the pairs of a pooled row.
+    def _by_row(self, values_of_tasks):
+        """Return values as an array (n, n_columns) of the rows of all groups, with a
+        column for each class.
+
+        They are given for each problem, in the order of `tasks`. A pooled problem holds
+        the values of a row and all classes side by side.
         """
         n_columns = self.tasks[0].n_columns
         if n_columns > 1:
-            return np.concatenate(columns).reshape(-1, n_columns)
-        of_classes = [
-            np.concatenate(columns[k :: self.n_tasks]) for k in range(self.n_tasks)
-        ]
-        return np.column_stack(of_classes)
+            return np.concatenate(values_of_tasks).reshape(-1, n_columns)
+        columns = []
+        for k in range(self.n_tasks):
+            of_class = values_of_tasks[k :: self.n_tasks]  # of each group
+            columns.append(np.concatenate(of_class))
+        return np.column_stack(columns)
 
     def effective_trials(self, cells):
-        """Return how many equal rows the weights of each cell are worth, W^2 / sum of
-        w^2; None without weights.
+        """Return how many equal rows the weights of each of the m cells are worth, by
+        Kish's formula (sum w)^2 / sum w^2; None without weights.
         """
         if isinstance(self.tasks[0], BinnedTask):
             return cells.weight**2 / cells.weight_squared
@@ -303,14 +383,21 @@ class _TaskRows(NamedTuple):
 
 
 def _directions(powers, cells):
-    """Return the directions, the observed one first, for the powers of binary problems
-    and all their cells.
+    """Return the deviations d (m,) of event frequencies from scores along which an
+    interval looks for the error, the observed one first.
 
     Scores stand for their neighbours: their residuals are averaged. The deviations of
     bins are taken as they are. An unbiased error of norm 2 needs no more, for it
     depends on the sum of their squares alone. Other errors also see how they are
-    spread: a smoothed deviation is more even, a firm one, without what may be noise,
+    spread: a smoothed deviation is more even, a shrunk one, without what may be noise,
     less.
+
+    Parameters
+    ----------
+    powers : list of ErrorPower
+        The powers of the binary problems.
+    cells : Cells
+        The m cells of all of them, one problem after the other.
     """
     if not powers[0].is_binned:
         averaged = []
@@ -319,35 +406,39 @@ def _directions(powers, cells):
             averaged.append(np.concatenate(of_problems))
         if np.any(averaged[0]):
             return averaged
-        return [_of_the_size_of_noise(cells)]
+        return [_noise_size(cells)]
     deviation = cells.deviation
     if not np.any(deviation):
-        deviation = _of_the_size_of_noise(cells)
+        deviation = _noise_size(cells)
     if powers[0].is_sum_of_squares:
         return [deviation]
-    ends = np.cumsum([len(power.weight) for power in powers])[:-1]
-    # finite also where no event is possible
-    weight = 1 / (cells.variance + 0.25 / (cells.weight + 1) ** 2)
+    # 1 / variance, finite also where no event is possible
+    precision = 1 / (cells.variance + 0.25 / (cells.weight + 1) ** 2)
     # Smoothed within each problem.
-    problems = list(zip(np.split(deviation, ends), np.split(weight, ends), strict=True))
+    ends = np.cumsum([len(power.weight) for power in powers])[:-1]
+    deviations = np.split(deviation, ends)
+    precisions = np.split(precision, ends)
     smooth = []
     for width in _WIDTHS:
-        of_problems = [_smoothed(*problem, width) for problem in problems]
+        of_problems = []
+        for of_problem, weight in zip(deviations, precisions, strict=True):
+            of_problems.append(_smoothed(of_problem, weight, width))
         smooth.append(np.concatenate(of_problems))
-    # Each deviation times the share of its square that is no noise.
+    # Shrunk by the estimated share of its square that is no noise.
     square = deviation**2
-    firm = np.divide(
+    shrunk = np.divide(
         deviation * square,
         square + cells.variance,
         out=np.zeros_like(deviation),
         where=square > 0,
     )
-    return [deviation, *smooth, firm]
+    return [deviation, *smooth, shrunk]
 
 
-def _of_the_size_of_noise(cells):
-    """Return a direction where no deviation is seen: the standard deviation of each
-    frequency, or what is left where all scores are 0 or 1.
+def _noise_size(cells):
+    """Return a direction (m,) for cells whose frequencies all equal their scores: the
+    standard deviation of each frequency, or a step towards 1/2 where all scores are 0
+    or 1.
     """
     noise = np.sqrt(cells.variance)
     if np.any(noise):
@@ -359,25 +450,28 @@ def _of_the_size_of_noise(cells):
 
 
 def _smoothed(deviation, weight, width):
-    """Return the weighted mean over neighbouring bins, Gaussian with a deviation of
-    `width` bins.
+    """Return the weighted moving mean of the deviations (m,) of neighbouring bins. The
+    weights are a Gaussian kernel whose standard deviation is `width` bins, times
+    `weight` (m,).
     """
     weighted = gaussian_filter1d(weight * deviation, width, mode="constant")
     return weighted / gaussian_filter1d(weight, width, mode="constant")
 
 
 def _averaged(cells, window):
-    """Return the residuals averaged twice by a moving mean over a share of the rows,
-    next to the ends over fewer.
+    """Return the residuals of the cells (m,), averaged by a moving mean over a share
+    `window` of the rows, twice. Next to the ends the window is cut off.
     """
-    total = np.append(0.0, np.cumsum(cells.weight))
-    middle = (total[1:] + total[:-1]) / 2
-    low = np.maximum(middle - window / 2 * total[-1], 0)
-    high = np.minimum(middle + window / 2 * total[-1], total[-1])
+    # Each cell covers an interval of the cumulative weight.
+    limits = np.append(0.0, np.cumsum(cells.weight))
+    total = limits[-1]
+    middle = (limits[1:] + limits[:-1]) / 2
+    low = np.maximum(middle - window / 2 * total, 0)
+    high = np.minimum(middle + window / 2 * total, total)
     deviation = cells.deviation
     for _ in range(2):
-        # The sum between two shares of the rows, linear within a cell.
+        # The sum between two points of the cumulative weight, linear within a cell.
         sums = np.append(0.0, np.cumsum(cells.weight * deviation))
-        between = np.interp(high, total, sums) - np.interp(low, total, sums)
-        deviation = between / (high - low)
+        sum_in_window = np.interp(high, limits, sums) - np.interp(low, limits, sums)
+        deviation = sum_in_window / (high - low)
     return deviation

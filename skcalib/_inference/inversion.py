@@ -19,9 +19,10 @@ from skcalib._cells.cells import Cells
 from skcalib._inference.count_draws import BLOCK, CountDraws
 from skcalib._progress import Progress
 
-_SMALLEST_STEP, _GROWTH = 1 / 8, 4  # of c, after 0 and from there
-_PRECISION = 0.002  # of c, relative
-# relative distance from a tail at which a share of draws is taken to be equal to it
+# Steps of c that bracket a limit: the first one at least, and the factor of the others.
+_SMALLEST_STEP, _GROWTH = 1 / 8, 4
+_PRECISION = 0.002  # relative, of the c of a limit
+# A share of draws this close to the tail probability, relatively, is taken to equal it.
 _CLOSE = 0.02
 _ROUNDING = 4 * np.finfo(np.float64).eps
 
@@ -59,8 +60,25 @@ class Hypotheses:
     progress: Progress
 
     def drawn(self, blocks, c, sides):
-        """Return the statistics of drawn blocks and, where asked for, how far they are
-        on the side of the deviation.
+        """Return the statistics of drawn event frequencies and, if asked for, how far
+        these lie on the side of the observed deviation.
+
+        Parameters
+        ----------
+        blocks : iterable of ndarray of shape (draws, m)
+            Blocks of drawn event frequencies.
+        c : float
+            The hypothesis, for the progress.
+        sides : bool
+            Whether the second array is needed.
+
+        Returns
+        -------
+        statistics : ndarray of shape (n_draws,)
+            The statistic of each draw.
+        distances : ndarray of shape (n_draws,) or None
+            Sum of share, observed deviation and drawn deviation over the cells,
+            comparable with `side`.
         """
         statistics = []
         distances = []
@@ -80,37 +98,42 @@ class Hypotheses:
 
     @cached_property
     def null(self):
-        """The statistics for calibrated scores, and how far the draws lie on the side
-        of the observed deviation.
+        """What `drawn` returns for labels of calibrated scores: statistics and
+        distances, arrays (n_draws,).
         """
         return self.drawn(self.draw(self.cells.mean_score, 0.0), 0.0, True)
 
     @property
     def side(self):
-        """How far the labels lie on the side of the observed deviation."""
+        """How far the labels lie on the side of the observed deviation: sum of share,
+        deviation and first direction over the cells.
+        """
         return self.cells.share * self.directions[0] @ self.cells.deviation
 
     @cached_property
     def slack(self):
-        """Distance within which values are tied: labels with equal sums may differ in
-        the last digit.
+        """Difference of statistics within which they are tied: labels with equal sums
+        may differ in the last digit.
         """
         return 1e-12 * max(abs(self.observed), float(np.median(np.abs(self.null[0]))))
 
     @cached_property
     def reached(self):
-        """What draws for the upper limit do not exceed: their median keeps the interval
-        of a small value non-empty.
+        """The value that draws are compared with for the upper limit: the observed
+        statistic, or the median of calibrated draws if that is larger, which keeps the
+        interval of a small value non-empty.
         """
         return max(self.observed, float(np.median(self.null[0]))) + self.slack
 
     def frequency(self, direction, c):
-        """Return the event frequencies at c."""
+        """Return the event frequencies s + c d (m,) of the hypothesis c, clipped to [0,
+        1], for a direction d (m,).
+        """
         return (self.cells.mean_score + c * direction).clip(0, 1)
 
     def last(self, direction):
-        """Return the c from which on all frequencies are 0 or 1, or stay what
-        they are.
+        """Return the largest c that matters for a direction (m,): from there on each
+        frequency is 0 or 1, or equals its score.
         """
         score = self.cells.mean_score
         room = np.where(direction > 0, 1 - score, score)
@@ -118,7 +141,9 @@ class Hypotheses:
         return float(np.max(room[moved] / np.abs(direction[moved]), initial=0))
 
     def first(self, direction):
-        """Return a c at which the deviation is of the size of the noise."""
+        """Return the first c of a search along a direction (m,): half of that at which
+        the deviation is as large as the noise, at least 1/8.
+        """
         share = self.cells.share
         noise = np.sqrt(share @ self.cells.variance)
         size = np.sqrt(share @ direction**2)
@@ -128,8 +153,9 @@ class Hypotheses:
 
 
 def resampling_pvalue(hypotheses):
-    """Monte Carlo p-value: the share of values, the observed one included, that are at
-    least as large as it.
+    """Return the Monte Carlo p-value of calibration: the share of the statistics of
+    calibrated draws, the observed one included, that are at least as large as the
+    observed one.
     """
     return _share(hypotheses.null[0] >= hypotheses.observed - hypotheses.slack)
 
@@ -161,7 +187,9 @@ def limits_of_each(many, tail):
 
 
 def _searched(many, tail):
-    """Return the limits for each of many hypotheses, whose searches go on in turns."""
+    """Return the (lower, upper) limits for each of many `Hypotheses`, whose searches go
+    on in turns, so that the draws that all of them need next are made in one pass.
+    """
     limits = [None] * len(many)
     searches = [_limits(hypotheses, tail) for hypotheses in many]
     # Each turn sends every search its draws and collects what it asks for next; the
@@ -184,52 +212,69 @@ def _searched(many, tail):
     return limits
 
 
-def _drawn_together(asked):
-    """Return blocks of event frequencies for each (draws, frequency, c): in one pass
-    where all are of one block.
+def _drawn_together(laws):
+    """Return the blocks of drawn event frequencies for each of several laws.
+
+    A law is (draws, frequency, c): a `CountDraws` or `ClusterDraws`, event frequencies
+    (m,), and the c of the hypothesis. Laws that are drawn as one block each are drawn
+    in one call.
     """
-    can_be_joined = all(getattr(draw, "is_one_block", False) for draw, _, _ in asked)
-    if len(asked) < 2 or not can_be_joined:
-        return [draw(frequency, c) for draw, frequency, c in asked]
-    draws, frequencies, c = zip(*asked, strict=True)
+    can_be_joined = len(laws) > 1
+    for draw, _, _ in laws:
+        if not (isinstance(draw, CountDraws) and draw.is_one_block):
+            can_be_joined = False
+    if not can_be_joined:
+        return [draw(frequency, c) for draw, frequency, c in laws]
+    draws, frequencies, c = zip(*laws, strict=True)
     sizes = [len(frequency) for frequency in frequencies]
     joined = CountDraws.joined(draws)
     (drawn,) = joined(np.concatenate(frequencies), np.repeat(c, sizes))
-    return [[block] for block in np.split(drawn, np.cumsum(sizes)[:-1], axis=1)]
+    by_law = np.split(drawn, np.cumsum(sizes)[:-1], axis=1)
+    return [[block] for block in by_law]
 
 
 def _limits(hypotheses, tail):
-    """Search the limits: a generator that yields (direction, c, sides), is sent what is
-    drawn, and returns them.
+    """Search the limits of one `Hypotheses`, each wrong with probability `tail`: a
+    generator that asks for draws.
 
-    The same for each generator below: `yield from` hands its questions on.
+    It yields (direction, c, sides), is sent what `Hypotheses.drawn` returns for them,
+    and returns (low, high). The generators below do the same: `yield from` hands on
+    what they ask for.
     """
     if "null" not in vars(hypotheses):
+        # `null` is a cached property: its draws are made with those of other searches.
         vars(hypotheses)["null"] = yield hypotheses.directions[0], 0.0, True
     lines = [_Line(hypotheses, direction, tail) for direction in hypotheses.directions]
     low = 0.0
-    rejected = resampling_pvalue(hypotheses) < tail
-    if rejected:
+    is_rejected = resampling_pvalue(hypotheses) < tail
+    if is_rejected:
         low = np.inf
         for line in lines:
-            low = min(low, (yield from line.lowest()))
+            lowest = yield from line.lowest()
+            low = min(low, lowest)
         if low == np.inf:
             # Even without noise the labels' own frequencies reach no such value.
             low = hypotheses.error(hypotheses.cells.event_frequency)
     high = -np.inf
     for line in lines:
-        high = max(high, (yield from line.highest()))
-    if not rejected:
+        highest = yield from line.highest()
+        high = max(high, highest)
+    if not is_rejected:
         # The true frequencies may also lie on the other side of the scores.
-        one_side = high
+        high_of_this_side = high
         for line in lines:
             other = _Line(hypotheses, -line.direction, tail)
-            high = max(high, (yield from other.highest(beyond=(line.limit, one_side))))
+            highest = yield from other.highest(beyond=(line.limit, high_of_this_side))
+            high = max(high, highest)
     return low, max(low, high)
 
 
 class _Line:
-    """The hypotheses s + c d of one direction d."""
+    """The hypotheses s + c d along one direction d (m,), and the limits of the error
+    among them, each wrong with probability `tail`.
+
+    `limit` is the c of the upper limit, once `highest` has found it.
+    """
 
     def __init__(self, hypotheses, direction, tail):
         self.hypotheses = hypotheses
@@ -238,8 +283,9 @@ class _Line:
         self._drawn = {0.0: hypotheses.null}
 
     def lowest(self):
-        """Return the error from which on the observed value is not too large for the
-        draws; inf where there is none.
+        """Return the lower limit: the error at the smallest c for which the observed
+        value is not too large for the draws; inf where there is none. A generator like
+        `_limits`.
         """
         reached = self.hypotheses.observed - self.hypotheses.slack
 
@@ -253,15 +299,17 @@ class _Line:
         return self._error(c)
 
     def highest(self, beyond=None):
-        """Return the error from which on the observed value is too small for the draws.
+        """Return the upper limit: the error at the c from which on the observed value
+        is too small for the draws. A generator like `_limits`.
 
-        `beyond` is given on the other side of the scores: a limit c and the error of
-        this side. Where the observed value is too small at that c as well, the other
-        side's limit is lower and need not be found: half of the draws.
+        `beyond` is given on the other side of the scores: the c of the upper limit of
+        this side, and the upper limit that is known so far. Where the observed value is
+        too small at that c as well, the limit of the other side is lower and need not
+        be found: half of the draws.
         """
 
         def excess(c):
-            """Return how far c is beyond the limit: level less share of draws, which
+            """Return how far c is beyond the limit: tail less share of draws, which
             rises with c.
             """
             values, sides = yield from self._draws(c, beyond is not None)
@@ -271,35 +319,44 @@ class _Line:
                 share = min(share, _share(sides >= self.hypotheses.side * (1 - 1e-12)))
             return -self._excess(share)
 
-        if (
-            beyond is not None
-            and self._error(beyond[0]) <= beyond[1]
-            and (yield from excess(beyond[0])) >= 0
-        ):
-            return beyond[1]
+        if beyond is not None:
+            c_of_this_side, high_of_this_side = beyond
+            if self._error(c_of_this_side) <= high_of_this_side:
+                excess_there = yield from excess(c_of_this_side)
+                if excess_there >= 0:
+                    return high_of_this_side
         c = yield from self._crossing(excess)
-        self.limit = self.hypotheses.last(self.direction) if c is None else c
-        return self._error(self.limit)
+        if c is None:
+            c = self.hypotheses.last(self.direction)
+        self.limit = c
+        return self._error(c)
 
     def _draws(self, c, sides=False):
+        """Return what `Hypotheses.drawn` returns for c, drawn once: a generator like
+        `_limits`.
+        """
         if c not in self._drawn:
             self._drawn[c] = yield self.direction, c, sides
         return self._drawn[c]
 
     def _excess(self, share):
-        """Return by how much a share of draws exceeds the tail, as normal deviates; 0
-        within its Monte Carlo error.
+        """Return by how much a share of draws exceeds the tail probability, as a
+        difference of normal deviates; 0 within its Monte Carlo error.
         """
         if abs(share - self.tail) <= _CLOSE * self.tail:
             return 0.0
         return ndtri(min(share, 1 - 1e-6)) - ndtri(self.tail)
 
     def _error(self, c):
+        """Return the error itself, without noise, at c."""
         return self.hypotheses.error(self.hypotheses.frequency(self.direction, c))
 
     def _crossing(self, excess):
-        """Return the c at which `excess`, a step function that rises on the whole,
-        reaches 0, or None.
+        """Return the c at which `excess` reaches 0, or None where it stays negative. A
+        generator like `_limits`.
+
+        `excess(c)` is such a generator, too: a step function of c that rises on the
+        whole.
         """
         first = self.hypotheses.first(self.direction)
         last = self.hypotheses.last(self.direction)
@@ -320,8 +377,9 @@ class _Line:
 
 
 def _root(function, before, now, precision):
-    """Return the root between two points (x, value): the steps of
-    `scipy.optimize.brentq`, for a generator.
+    """Return the root between two points (x, value) by Brent's method, the steps of
+    `scipy.optimize.brentq`. `function(x)` is a generator that returns the value, so
+    that this is one, too.
     """
     x_before, f_before = before
     x, f = now
@@ -344,12 +402,14 @@ def _root(function, before, now, precision):
         if f == 0 or abs(half) < least:
             return x
         # 3. An interpolated step if it shrinks well, else half of the interval.
-        ahead = np.inf
+        interpolated = np.inf
         if abs(last_step) > least and abs(f) < abs(f_before):
-            ahead = _interpolated_step((x_before, f_before), (x, f), (x_other, f_other))
-        if 2 * abs(ahead) < min(abs(last_step), 3 * abs(half) - least):
+            interpolated = _interpolated_step(
+                (x_before, f_before), (x, f), (x_other, f_other)
+            )
+        if 2 * abs(interpolated) < min(abs(last_step), 3 * abs(half) - least):
             last_step = step
-            step = ahead
+            step = interpolated
         else:
             step = half
             last_step = half
@@ -365,8 +425,10 @@ def _root(function, before, now, precision):
 
 
 def _interpolated_step(before, now, other):
-    """Return the step from a point (x, value) to the root of the line through two
-    points, or of the inverse quadratic function through three.
+    """Return the step of Brent's method from the point `now` to a root, points being
+    (x, value): of the line through `before` and `now` where the two others are one
+    point, else of the inverse quadratic function through all three. It is inf where
+    there is none.
     """
     x_before, f_before = before
     x, f = now
@@ -383,6 +445,9 @@ def _interpolated_step(before, now, other):
 
 
 def _share(hits):
-    # The observed value counts as one more draw: the interval then covers for any
-    # number of draws.
+    """Return the share of the draws for which `hits`, boolean (n_draws,), is True.
+
+    The observed value counts as one more draw that hits: the interval then covers for
+    any number of draws.
+    """
     return float(1 + np.count_nonzero(hits)) / (1 + len(hits))

@@ -62,12 +62,11 @@ class ResultTable:
         return f"{self._headline()}\n{text_table(self.columns())}"
 
     def _repr_html_(self):
-        said = f"<p>{escape(str(self))}</p>" * (
-            type(self).__str__ is not object.__str__
-        )
-        return html_table(self.columns(), caption=self._headline()) + said
+        html = html_table(self.columns(), caption=self._headline())
+        return html + _sentence_html(self)
 
     def _headline(self):
+        """Return the line above the table."""
         return f"{type(self).__name__} ({len(self)} rows)"
 
 
@@ -98,6 +97,7 @@ class ResultRecord:
         return DataFrame({name: [value] for name, value in self._asdict().items()})
 
     def _asdict(self):
+        """Return the fields by name, in order, as a named tuple does."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def __iter__(self):
@@ -121,18 +121,24 @@ class ResultRecord:
         return record_text(self)
 
     def _repr_html_(self):
-        said = f"<p>{escape(str(self))}</p>" * (
-            type(self).__str__ is not object.__str__
-        )
-        return record_html(self) + said
+        return record_html(self) + _sentence_html(self)
+
+
+def _sentence_html(result):
+    """Return the sentence of a result as an HTML paragraph, or nothing for a class that
+    does not define `__str__`.
+    """
+    if type(result).__str__ is object.__str__:
+        return ""
+    return f"<p>{escape(str(result))}</p>"
 
 
 def record_text(record):
     """Return a named tuple as one line, its numbers with four significant digits."""
-    shown = ", ".join(
-        f"{name}={_shown(value, 4)}" for name, value in record._asdict().items()
-    )
-    return f"{type(record).__name__}({shown})"
+    entries = []
+    for name, value in record._asdict().items():
+        entries.append(f"{name}={_shown(value, 4)}")
+    return f"{type(record).__name__}({', '.join(entries)})"
 
 
 def record_html(record):
@@ -141,15 +147,14 @@ def record_html(record):
     """
     entries = record._asdict()
     title = type(record).__name__
-    columns = {}
-    if not all(hasattr(entry, "_asdict") for entry in entries.values()):
-        for name, entry in entries.items():
-            columns[name] = [entry]
+    are_records = all(hasattr(entry, "_asdict") for entry in entries.values())
+    if not are_records:
+        columns = {name: [entry] for name, entry in entries.items()}
         return html_table(columns, caption=title)
-    rows = list(entries.values())
-    columns[""] = list(entries)
-    for field in rows[0]._fields:
-        columns[field] = [getattr(row, field) for row in rows]
+    rows = [entry._asdict() for entry in entries.values()]
+    columns = {"": list(entries)}
+    for field in rows[0]:
+        columns[field] = [row[field] for row in rows]
     return html_table(columns, caption=title)
 
 
@@ -165,8 +170,16 @@ def html_table(columns, *, caption=None):
 
 
 def html_rows(head, rows, *, caption=None):
-    """Return an HTML table of titles and rows; the cells are HTML themselves, the first
-    of a row is its name.
+    """Return an HTML table.
+
+    Parameters
+    ----------
+    head : iterable of str
+        Titles of the columns, as plain text.
+    rows : iterable of iterables of str
+        Cells, already HTML; the first one of a row is its name.
+    caption : str, default=None
+        Title above the table.
     """
     titles = "".join(f'<th scope="col">{escape(title)}</th>' for title in head)
     body = []
@@ -183,8 +196,8 @@ def html_rows(head, rows, *, caption=None):
 
 
 def text_table(columns, *, most_rows=_SHOWN_ROWS):
-    """Return columns as lines of plain text: the first rows, and how many more there
-    are.
+    """Return columns (a dict of equally long sequences) as lines of plain text: the
+    first rows, and how many more there are.
     """
     n_rows = len(next(iter(columns.values())))
     # columns of texts, each padded on the left to its longest one
@@ -200,6 +213,7 @@ def text_table(columns, *, most_rows=_SHOWN_ROWS):
 
 
 def _shown(value, digits=3):
+    """Return a value as text; a float has so many significant digits."""
     if isinstance(value, float | np.floating):
         return f"{value:.{digits}g}"
     return str(value)
@@ -249,9 +263,13 @@ class IntervalEstimate(_EstimateWithLimits):
         return ""
 
     def __repr__(self):
-        reason = f"; {self.reason}" if self.reason else ""
-        return f"{record_text(self)[:-1]}{reason})"
+        text = record_text(self)
+        if self.reason:
+            return f"{text[:-1]}; {self.reason})"
+        return text
 
     def _repr_html_(self):
-        reason = f"<p>{escape(self.reason)}</p>" if self.reason else ""
-        return record_html(self) + reason
+        html = record_html(self)
+        if self.reason:
+            html += f"<p>{escape(self.reason)}</p>"
+        return html

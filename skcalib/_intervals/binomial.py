@@ -53,43 +53,47 @@ def binomial_interval(
     counts = np.asarray(counts, dtype=np.float64)
     positives = np.clip(np.asarray(positives, dtype=np.float64), 0.0, counts)
     positives, counts = np.broadcast_arrays(positives, counts)
-    seen = counts > 0
+    has_rows = counts > 0
     low, high = _INTERVALS[interval](
-        np.where(seen, positives, 0.0), np.where(seen, counts, 1.0), miscoverage
+        np.where(has_rows, positives, 0.0), np.where(has_rows, counts, 1.0), miscoverage
     )
-    low = np.where(seen & (positives > 0), np.clip(low, 0.0, 1.0), 0.0)
-    high = np.where(seen & (positives < counts), np.clip(high, 0.0, 1.0), 1.0)
+    # Without events the lower limit is 0, with events alone the upper one is 1.
+    low = np.where(has_rows & (positives > 0), np.clip(low, 0.0, 1.0), 0.0)
+    high = np.where(has_rows & (positives < counts), np.clip(high, 0.0, 1.0), 1.0)
     return low, high
 
 
 def _clopper_pearson(positives, counts, miscoverage):
-    # Clopper and Pearson (1934): the proportions that neither one-sided binomial test
-    # of level miscoverage / 2 rejects
+    """Return the limits of Clopper and Pearson (1934): the proportions that neither
+    one-sided binomial test of level miscoverage / 2 rejects, quantiles of beta laws.
+
+    Each of the kinds of interval takes positives and counts (arrays of one shape) and 1
+    less the coverage, and returns lower and upper limits of that shape.
+    """
     negatives = counts - positives
-    low = betaincinv(
-        np.where(positives > 0, positives, 1.0), negatives + 1.0, miscoverage / 2.0
-    )
-    high = betainccinv(
-        positives + 1.0, np.where(negatives > 0, negatives, 1.0), miscoverage / 2.0
-    )
+    tail = miscoverage / 2.0
+    # a beta law has no parameter of 0: `binomial_interval` sets the limits 0 and 1
+    low = betaincinv(np.where(positives > 0, positives, 1.0), negatives + 1.0, tail)
+    high = betainccinv(positives + 1.0, np.where(negatives > 0, negatives, 1.0), tail)
     return low, high
 
 
 def _hoeffding(positives, counts, miscoverage):
-    # Hoeffding (1963), Theorem 2: P(|mean - expectation| >= t) <= 2 exp(-2 n t^2)
+    """Return the limits of Hoeffding (1963), Theorem 2: P(|mean - expectation| >= t) is
+    at most 2 exp(-2 n t^2). See `_clopper_pearson` for the arguments.
+    """
     half_width = np.sqrt(np.log(2.0 / miscoverage) / (2.0 * counts))
     return positives / counts - half_width, positives / counts + half_width
 
 
 def _wilson(positives, counts, miscoverage):
-    # Wilson (1927): the proportions p with |mean - p| <= z sqrt(p (1 - p) / n)
+    """Return the limits of Wilson (1927): the proportions p for which |mean - p| is at
+    most z sqrt(p (1 - p) / n). See `_clopper_pearson` for the arguments.
+    """
     z = ndtri(1.0 - miscoverage / 2.0)
     centre = (positives + z**2 / 2.0) / (counts + z**2)
-    half_width = (
-        z
-        / (counts + z**2)
-        * np.sqrt(positives * (counts - positives) / counts + z**2 / 4.0)
-    )
+    variance_of_sum = positives * (counts - positives) / counts
+    half_width = z / (counts + z**2) * np.sqrt(variance_of_sum + z**2 / 4.0)
     return centre - half_width, centre + half_width
 
 

@@ -58,19 +58,21 @@ def bin_design(labels, bins, n_bins, cluster, weight, importance, confidence_lev
     weight = weights_or_ones(weight, len(labels))
     effect = np.ones(n_bins)
     reasons = [""] * n_bins
+    # The rows of each bin that holds any.
     order = np.argsort(bins, kind="stable")
-    filled, starts = np.unique(bins[order], return_index=True)
-    for place, rows in zip(filled, np.split(order, starts[1:]), strict=True):
-        held = weight[rows]
+    filled_bins, starts = np.unique(bins[order], return_index=True)
+    rows_of_bins = np.split(order, starts[1:])
+    for number, rows in zip(filled_bins, rows_of_bins, strict=True):
+        weight_of_row = weight[rows]
         codes = np.unique(cluster[rows], return_inverse=True)[1]
-        mass = np.bincount(codes, held)
-        alike = mass @ mass / mass.sum()
-        reasons[place] = too_few_units(held, importance, codes)
+        reasons[number] = too_few_units(weight_of_row, importance, codes)
         events = labels[rows].astype(np.float64)
-        if reasons[place] or events.min() == events.max():
-            effect[place] = alike
+        if reasons[number] or events.min() == events.max():
+            # The design effect of clusters whose rows are all alike.
+            cluster_weight = np.bincount(codes, weight_of_row)
+            effect[number] = cluster_weight @ cluster_weight / cluster_weight.sum()
             continue
-        frequency = held @ events / held.sum()
-        influence = Influence(events - frequency, held, importance, codes)
-        effect[place] = influence.design_effect(confidence_level)[0]
+        frequency = weight_of_row @ events / weight_of_row.sum()
+        influence = Influence(events - frequency, weight_of_row, importance, codes)
+        effect[number], _ = influence.design_effect(confidence_level)
     return BinDesign(effect, tuple(reasons))

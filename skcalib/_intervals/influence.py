@@ -55,24 +55,30 @@ class Influence:
     cluster: np.ndarray | None = None
 
     def spread(self):
-        """Return the standard error of the estimate and its degrees of freedom."""
+        """Return the standard error of the estimate and its degrees of freedom, as a
+        `Spread`.
+
+        The units are rows, or clusters of rows. Their influences are phi = `values`.
+        """
         values = np.asarray(self.values, dtype=np.float64)
         if np.abs(values).max(initial=0) < _ROUNDING:
             values = np.zeros(len(values))
         weight = weights_or_ones(self.weight, len(values))
-        few = too_few_units(weight, self.importance, self.cluster)
-        if few:
-            return Spread(np.nan, np.nan, few)
+        reason = too_few_units(weight, self.importance, self.cluster)
+        if reason:
+            return Spread(np.nan, np.nan, reason)
         if self.cluster is not None:
             return self._of_clusters(values, weight)
         total = weight.sum()
+        # Sums over units of the squares and of the fourth powers of their influences.
         if self.importance:
-            # each row is a unit of size w phi: variance sum of w^2 phi^2
+            # Each row is a unit of size w phi: variance sum of w^2 phi^2.
             n_units = len(values)
+            small_sample = n_units / (n_units - 1)
             square = np.sum((weight * values) ** 2) * n_units / (n_units - 1)
-            fourth = np.sum((weight * values) ** 4) * (n_units / (n_units - 1)) ** 2
+            fourth = np.sum((weight * values) ** 4) * small_sample**2
         else:
-            # w rows of the same value: variance sum of w phi^2
+            # w rows of the same value: variance sum of w phi^2.
             n_units = total
             square = np.sum(weight * values**2)
             fourth = np.sum(weight * values**4)
@@ -84,45 +90,61 @@ class Influence:
         return Spread(float(np.sqrt(square) / total), float(degrees))
 
     def _of_clusters(self, values, weight):
-        """Return the `Spread` of the mean of values, from their sums over clusters."""
+        """Return the `Spread` of the weighted mean of influences (n,) with weights
+        (n,), from their sums over clusters; see `cluster_variance`.
+        """
         total = weight.sum()
         if not values.any():
             return Spread(0.0, 1.0)
         sums = np.bincount(self.cluster, weight * values)
         row_variance = np.sum(weight * values**2) / total
+        masses, squares = cluster_masses(weight, self.importance, self.cluster)
+        # one estimate: arrays of one column
         variance, degrees = cluster_variance(
-            sums[:, None],
-            *cluster_masses(weight, self.importance, self.cluster),
-            np.array([row_variance]),
+            sums[:, None], masses, squares, np.array([row_variance])
         )
         return Spread(float(np.sqrt(variance[0]) / total), float(degrees[0]))
 
     def design_effect(self, confidence_level):
         """Return how many samples are worth one independent row, and why it is NaN.
 
-        It is the variance over that of independent rows whose weights count, times the
-        squared ratio of Student's quantile to the normal one, so that an interval for
-        numbers of samples can divide these by it. Rows that count have 1.
+        An interval for numbers of samples, such as the binomial one, divides these by
+        it. It is the variance of the estimate over that of independent rows whose
+        weights count, times the squared ratio of Student's quantile to the normal one,
+        so that the divided numbers also make up for few degrees of freedom. Rows that
+        count have 1.
+
+        Parameters
+        ----------
+        confidence_level : float
+            Coverage of the interval, in (0, 1).
+
+        Returns
+        -------
+        effect : float
+            At least 1, or with importance weights at least the effect of these alone.
+        reason : str
+            Why it is NaN; else empty.
         """
         weight = weights_or_ones(self.weight, len(self.values))
-        few = too_few_units(weight, self.importance, self.cluster)
-        if few:
-            return np.nan, few
+        reason = too_few_units(weight, self.importance, self.cluster)
+        if reason:
+            return np.nan, reason
         if self.cluster is None and not self.importance:
             return 1.0, ""
-        squares = np.sum(weight * self.values**2)
-        if squares == 0 and self.cluster is not None:
+        independent_square = np.sum(weight * self.values**2)
+        if independent_square == 0 and self.cluster is not None:
             return np.nan, _ALL_EQUAL
-        if squares == 0:
+        if independent_square == 0:
             return float(weight @ weight / weight.sum()), ""
         error, degrees, _ = self.spread()
-        tail = (1 + confidence_level) / 2
-        effect = (error * weight.sum()) ** 2 / squares
-        effect *= (stdtrit(degrees, tail) / ndtri(tail)) ** 2
+        upper_level = (1 + confidence_level) / 2
+        effect = (error * weight.sum()) ** 2 / independent_square
+        effect *= (stdtrit(degrees, upper_level) / ndtri(upper_level)) ** 2
         # dependent rows tell at most what independent ones tell
         least = 1.0
         if self.importance:
-            least = np.sum((weight * self.values) ** 2) / squares
+            least = np.sum((weight * self.values) ** 2) / independent_square
         return float(max(effect, least)), ""
 
     def interval(self, estimate, confidence_level):
@@ -146,13 +168,16 @@ class Influence:
         return estimate - width, estimate + width, reason
 
     def half_width(self, confidence_level):
-        """Return half the width of the interval, and why it is NaN."""
+        """Return half the width of the interval, Student's quantile times the standard
+        error, and why it is NaN (else an empty text).
+        """
         error, degrees, reason = self.spread()
         if not reason and error == 0:
             reason = _ALL_EQUAL
         if reason:
             return np.nan, reason
-        return float(stdtrit(degrees, (1 + confidence_level) / 2) * error), ""
+        quantile = stdtrit(degrees, (1 + confidence_level) / 2)
+        return float(quantile * error), ""
 
     def pvalue(self, estimate, null_variance=None):
         """Return the two-sided p-value of "the truth is 0".
@@ -175,33 +200,42 @@ class Influence:
         error, degrees, reason = self.spread()
         if reason:
             return np.nan
+        if error == 0 and estimate == 0:
+            return 1.0
         if error == 0:
-            return 1.0 if estimate == 0 else np.nan
+            return np.nan
         return float(2 * stdtr(degrees, -abs(estimate) / error))
 
 
 def normal_pvalue(estimate, variance):
     """Return the two-sided p-value of an estimate that is normal with mean 0."""
+    if variance == 0 and estimate == 0:
+        return 1.0
     if variance == 0:
-        return 1.0 if estimate == 0 else 0.0
+        return 0.0
     return float(2 * ndtr(-abs(estimate) / np.sqrt(variance)))
 
 
 def tail_degrees(n_units, square, fourth):
-    """Return the degrees of freedom of a variance that `n_units` units show.
+    """Return the degrees of freedom of a variance that is estimated from k = `n_units`
+    units.
 
-    The variance of k units with kurtosis K of their influences has about 2 k / (K - 1)
-    degrees of freedom: few where a few units carry it. At most three times the units.
+    With the kurtosis K of their influences, k `fourth` / `square`^2 for the sums of
+    their squares and fourth powers, the variance has about 2 k / (K - 1) degrees of
+    freedom (Satterthwaite 1946): few where a few units carry it. At most three times
+    the units.
     """
     kurtosis = n_units * fourth / square**2
     return max(2 * n_units / max(kurtosis - 1, 2 / 3), 1.0)
 
 
 def too_few_units(weight, importance=False, cluster=None):
-    """Return why the units are too few, or too unequal, for an interval; else "".
+    """Return why the units (rows, or clusters of rows) are too few, or too unequal in
+    weight, for an interval; else "".
 
     Kish's number of equal units that the weights are worth is (sum w)^2 / sum w^2. It
-    depends on weights alone, so that no label decides whether there is an interval.
+    depends on weights alone, so that no label decides whether there is an interval. A
+    weight (n,) counts rows unless `importance`; `cluster` (n,) holds codes from 0 on.
     """
     total = weight.sum()
     if cluster is not None:
@@ -223,12 +257,15 @@ def too_few_units(weight, importance=False, cluster=None):
 
 
 def cluster_masses(weight, importance, cluster):
-    """Return the weight of each cluster, and the sum of its squared weights, in which
-    rows that count more than once stand as often.
+    """Return the weight of each cluster (n_clusters,), and the sum of the squared
+    weights of its rows (n_clusters,), for weights and cluster codes (n,).
+
+    A weight that counts rows stands for w rows of weight 1, whose squares add up to w.
     """
     mass = np.bincount(cluster, weight)
-    squares = np.bincount(cluster, weight**2) if importance else mass
-    return mass, squares
+    if importance:
+        return mass, np.bincount(cluster, weight**2)
+    return mass, mass
 
 
 def cluster_variance(sums, mass, squares, row_variance):
@@ -260,14 +297,19 @@ def cluster_variance(sums, mass, squares, row_variance):
     with multi-stage samples. Imbens and Kolesar (2016), Robust standard errors in small
     samples: some practical advice.
     """
+    # 1. CR3
     share = mass / mass.sum()
     variance = np.sum((sums / (1 - share)[:, None]) ** 2, axis=0)
+    # 2. The intraclass correlation rho, by moments: the sum of squares that is expected
+    # is s^2 (sum a_g + rho sum b_g).
     pairs = np.maximum(mass**2 - squares, 0)
     correlation = np.zeros(sums.shape[1])
     if pairs.sum() > 0:
-        seen = row_variance > 0
-        excess = np.sum(sums[:, seen] ** 2, axis=0) / row_variance[seen]
-        correlation[seen] = np.clip((excess - squares.sum()) / pairs.sum(), 0, 1)
+        varies = row_variance > 0
+        observed = np.sum(sums[:, varies] ** 2, axis=0) / row_variance[varies]
+        rho = (observed - squares.sum()) / pairs.sum()
+        correlation[varies] = np.clip(rho, 0, 1)
+    # 3. Satterthwaite's degrees of freedom: (sum v_g)^2 / sum v_g^2
     expected = squares[:, None] + pairs[:, None] * correlation
     degrees = expected.sum(axis=0) ** 2 / np.sum(expected**2, axis=0)
     return variance, np.maximum(degrees, 1.0)

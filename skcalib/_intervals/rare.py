@@ -42,14 +42,17 @@ def area_limits(area, n_events, n_others, confidence_level, variance=0.0):
     z = ndtri((1 + confidence_level) / 2)
 
     def hanley_mcneil(t):
-        rest = (n_events + n_others) / 2 - 1
-        bracket = 1 + rest * ((1 - t) / (2 - t) + t / (1 + t))
+        """Return the variance of an area if the true one is t (Hanley and McNeil 1982),
+        with both class sizes replaced by their mean as Newcombe does.
+        """
+        others_of_class = (n_events + n_others) / 2 - 1
+        bracket = 1 + others_of_class * ((1 - t) / (2 - t) + t / (1 + t))
         return t * (1 - t) * bracket / (n_events * n_others)
 
-    at_estimate = hanley_mcneil(area)
+    variance_at_estimate = hanley_mcneil(area)
     stretch = 1.0
-    if at_estimate > 0:
-        stretch = np.sqrt(max(variance / at_estimate, 1.0))
+    if variance_at_estimate > 0:
+        stretch = np.sqrt(max(variance / variance_at_estimate, 1.0))
 
     def excess(t):
         return np.abs(area - t) - stretch * z * np.sqrt(hanley_mcneil(t))
@@ -58,11 +61,12 @@ def area_limits(area, n_events, n_others, confidence_level, variance=0.0):
     for end in (0.0, 1.0):
         if area == end:
             limits.append(end)  # t = end solves the equation, and is no limit
-        else:
-            near, far = np.array([area]), np.array([end])
-            if area in (0.0, 1.0):
-                near = np.abs(near - 1e-9)
-            limits.append(float(bracketed_root(excess, near, far)[0]))
+            continue
+        near = area
+        if area in (0.0, 1.0):
+            near = abs(area - 1e-9)  # t = area solves the equation, too
+        root = bracketed_root(excess, np.array([near]), np.array([end]))
+        limits.append(float(root[0]))
     return tuple(limits)
 
 
@@ -102,16 +106,17 @@ def loss_limits(total, variance, largest, n_rows, confidence_level):
     # a^2 = c (v + a (m - a)), which is quadratic in a.
     c = ndtri(tail) ** 2 / n_rows
     root = np.sqrt((c * mean) ** 2 + 4 * (1 + c) * c * variance / n_rows)
-    below = min((c * mean + root) / (2 * (1 + c)), mean)
-    of_no_loss = n_rows * below * (mean - below)
-    low = _gamma_quantile(total, variance + of_no_loss, tail)
+    below_mean = min((c * mean + root) / (2 * (1 + c)), mean)
+    # (m - theta) theta, the variance of samples without a loss, for all of them
+    no_loss_variance = n_rows * below_mean * (mean - below_mean)
+    low = _gamma_quantile(total, variance + no_loss_variance, tail)
     high = _gamma_quantile(total + largest, variance + largest**2, 1 - tail)
     return float(low / n_rows), float(high / n_rows)
 
 
 def mean_loss_interval(loss, largest, influence, confidence_level):
-    """Return the limits of a weighted mean of losses by `loss_limits`, and why they are
-    NaN.
+    """Return the lower and the upper limit of a weighted mean of losses by
+    `loss_limits`, and why they are NaN (else an empty text).
 
     Parameters
     ----------
@@ -120,17 +125,10 @@ def mean_loss_interval(loss, largest, influence, confidence_level):
     largest : float
         The largest loss that a row can have.
     influence : Influence
-        That of the losses on their mean: weights and clusters say how many samples they
-        are worth.
+        The losses minus their mean, with weights and clusters: its design effect turns
+        the weights into numbers of independent rows.
     confidence_level : float
         Coverage, in (0, 1).
-
-    Returns
-    -------
-    low, high : float
-        The limits.
-    reason : str
-        Why they are NaN; empty where they are not.
     """
     effect, reason = influence.design_effect(confidence_level)
     if reason:
@@ -148,6 +146,10 @@ def mean_loss_interval(loss, largest, influence, confidence_level):
 
 
 def _gamma_quantile(mean, variance, probability):
+    """Return the quantile of the gamma law with this mean and variance at a
+    probability: its scale is variance / mean and its shape mean^2 / variance. Without
+    variance it is the mean.
+    """
     if variance <= 0 or mean <= 0:
         return mean
     return variance / mean * gammaincinv(mean**2 / variance, probability)

@@ -32,6 +32,7 @@ def bracketed_root(function, low, high, *, tolerance=1e-13):
     at_b = function(b)
     width = np.abs(a - b) * tolerance
     has_root = np.sign(at_a) != np.sign(at_b)
+    # what is returned where the bracket holds no root
     nearer_end = np.where(np.abs(at_a) <= np.abs(at_b), a, b)
     fraction = np.full(a.shape, 0.5)
     for _ in range(_MOST_STEPS):
@@ -51,14 +52,17 @@ def bracketed_root(function, low, high, *, tolerance=1e-13):
             break
         with np.errstate(all="ignore"):
             # Chandrupatla's condition that the inverse parabola through the three
-            # points is a function, and the step to where it is 0, as a fraction of the
-            # bracket.
+            # points rises or falls throughout. `fraction` is the next step as a
+            # fraction of the bracket.
             xi = (a - b) / (c - b)
             phi = (at_a - at_b) / (at_c - at_b)
             fits = (phi**2 < xi) & ((1 - phi) ** 2 < 1 - xi)
-            fraction = at_a / (at_b - at_a) * at_c / (at_b - at_c) + (c - a) / (
-                b - a
-            ) * at_a / (at_c - at_a) * at_b / (at_c - at_b)
+            # Inverse quadratic interpolation through a, b and c, at the value 0.
+            weight_of_b = at_a / (at_b - at_a) * at_c / (at_b - at_c)
+            weight_of_c = (
+                (c - a) / (b - a) * at_a / (at_c - at_a) * at_b / (at_c - at_b)
+            )
+            fraction = weight_of_b + weight_of_c
         fraction = np.where(fits & np.isfinite(fraction), fraction, 0.5)
         narrow = np.minimum(narrow, 0.5)
         fraction = np.clip(fraction, narrow, 1 - narrow)

@@ -50,8 +50,9 @@ def score_limits(counts, values, base, possible, z, *, cautious=False):
         reach = _reach(values, base, possible, estimate, side)
         reach = np.minimum(reach, _FAR * scale)
 
-        # A limit is where the score reaches z, looked for by the fraction of the way
-        # to the farthest value that is possible.
+        # A limit is where the score reaches z, sought by the fraction of the way from
+        # the estimate (0) to the farthest value that is possible (1). The defaults bind
+        # the side of this turn of the loop.
         def theta(fraction, side=side, reach=reach):
             return estimate + side * _distance(fraction, scale, reach)
 
@@ -65,7 +66,10 @@ def score_limits(counts, values, base, possible, z, *, cautious=False):
 
 
 def _reach(values, base, possible, estimate, side):
-    """Return how far the ratio can lie from the estimate on one side."""
+    """Return how far the ratio can lie from the estimate (m,) on one side, (m,): up to
+    the largest ratio v / u of a possible cell for `side` = 1, the smallest for -1. The
+    arrays are those of `score_limits`.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(base > 0, values / base, np.sign(values) * np.inf)
     # a cell without base and value bounds nothing
@@ -75,8 +79,9 @@ def _reach(values, base, possible, estimate, side):
 
 
 def _distance(fraction, scale, reach):
-    """Return a distance from 0 to the reach for a fraction from 0 to 1; small ones are
-    the fraction of the scale.
+    """Return the distance (m,) for a fraction (m,) of the way: 0 for 0, `reach` (m,)
+    for 1. A small distance is the fraction times `scale` (m,), also where the reach is
+    infinite.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         distance = scale * fraction / (1 - fraction + fraction * scale / reach)
@@ -84,12 +89,18 @@ def _distance(fraction, scale, reach):
 
 
 def _score(theta, counts, values, base, possible, cautious=False):
-    """Return mean x over its standard deviation under "the mean is 0"."""
+    """Return the score statistic (m,) of the hypotheses "the ratio is theta" (m,): the
+    mean of x = v - theta u over its standard deviation if its expectation is 0.
+
+    The other arguments are those of `score_limits`. With `cautious` the root of the
+    likelihood ratio statistic is returned where it is nearer to 0.
+    """
     x = np.where(possible, values - theta[:, None] * base, 0.0)
     n = counts.sum(axis=1)
     share = counts / n[:, None]
     mean = np.sum(share * x, axis=1)
-    lowest, highest = x.min(axis=1), x.max(axis=1)
+    lowest = x.min(axis=1)
+    highest = x.max(axis=1)
     # The likeliest probabilities with mean 0 are p_j = share_j / (1 + slope x_j)
     # (Lagrange); the slope keeps 1 + slope x_j >= 0 in all cells, also in empty ones.
     with np.errstate(all="ignore"):
@@ -109,9 +120,8 @@ def _score(theta, counts, values, base, possible, cautious=False):
         if cautious:
             # 2 sum n_j log(share_j / p_j), with the sign of the mean
             ratio = 2 * np.sum(counts * np.log(_tilt(slope, x)), axis=1)
-            score = np.sign(mean) * np.fmin(
-                np.abs(score), np.sqrt(np.maximum(ratio, 0))
-            )
+            signed_root = np.sqrt(np.maximum(ratio, 0))
+            score = np.sign(mean) * np.fmin(np.abs(score), signed_root)
     # no distribution over the cells has mean 0
     impossible = (highest <= _SMALL) | (lowest >= -_SMALL) | np.isnan(score)
     score = np.where(impossible, np.copysign(np.inf, mean), score)
@@ -120,9 +130,13 @@ def _score(theta, counts, values, base, possible, cautious=False):
 
 
 def _tilted_mean(slope, share, x):
+    """Return the sum over cells (m,) of share x / (1 + slope x), the mean of x under
+    the tilted probabilities, for slopes (m,) and arrays (m, n_cells); clipped to +-1e6.
+    """
     total = np.sum(share * x / _tilt(slope, x), axis=1)
     return np.clip(total, -_LARGE, _LARGE)
 
 
 def _tilt(slope, x):
+    """Return 1 + slope x (m, n_cells) for slopes (m,), at least 1e-14."""
     return np.maximum(1 + slope[:, None] * x, _SMALL)
