@@ -28,20 +28,35 @@ from skcalib.maps import (
 )
 from skcalib.recalibrators import GroupwiseRecalibrator
 
-# what maps are written for: the score of a row, and the number of its case
+# The inputs of the maps: the score of a row, and the number of its *case*, which says
+# which of several maps, one for each segment, applies to it.
 _ROW = Scores(2)
-_SCORE, _CASE = OneColumn(_ROW, 0), OneColumn(_ROW, 1)
-_MOST_CASES = 64  # pieces of one CASE; more are joined
-# of a map, and of the maps of all groups
-_LEAST_CELLS, _MOST_CELLS, _MOST_OF_ALL = 2**8, 2**16, 2**18
+_SCORE = OneColumn(_ROW, 0)
+_CASE = OneColumn(_ROW, 1)
+_MOST_CASES = 64  # a piecewise map with more pieces is not written as CASE but joined
+# Number of cells of [0, 1] by which pieces are joined: of one map, and of all together.
+_LEAST_CELLS = 2**8
+_MOST_CELLS = 2**16
+_MOST_OF_ALL = 2**18
 
 
 def with_forecasts(columns, recalibrator, output, default=None):
-    """Return the native table with the column `output`: NULL where the score is missing
-    or out of range.
+    """Return the native table with the forecasts as the column `output`: NULL where the
+    score is missing or out of range.
 
-    Databases and Spark are given SQL; Polars and Dask call `predict_proba` for parts of
-    the table, as NumPy has them.
+    Databases and Spark get SQL; Polars and Dask call `predict_proba` for parts of the
+    table as NumPy arrays.
+
+    Parameters
+    ----------
+    columns : PredictionColumns
+        The table.
+    recalibrator : recalibrator, or dict of recalibrators by key of a segment
+        What makes the forecasts, fitted.
+    output : str
+        Name of the new column.
+    default : recalibrator, default=None
+        For segments that are not in the dict.
     """
     frame = columns.frame
     names = columns.names
@@ -60,10 +75,10 @@ def with_forecasts(columns, recalibrator, output, default=None):
     if isinstance(frame, nw.DataFrame):
         scores = frame.select(columns.score.alias(score))[score].to_numpy()
         if maps is None:
-            numbers = np.zeros(len(scores))
+            case_of_row = np.zeros(len(scores))
         else:
-            numbers = _cases_in_memory(columns, maps)
-        forecasts = _forecasts(scores, numbers, predict)
+            case_of_row = _cases_in_memory(columns, maps)
+        forecasts = _forecasts(scores, case_of_row, predict)
         series = nw.new_series(output, forecasts, nw.Float64, backend=engine)
         frame = frame.select(names).with_columns(series)
         return frame.with_columns(_without_nan(output)).to_native()
@@ -72,7 +87,8 @@ def with_forecasts(columns, recalibrator, output, default=None):
     if maps is not None:
         keys = columns.keys(f"{score}_")
         frame = _with_case(columns, frame.with_columns(**keys), keys, maps, number)
-        # Rows of a segment without a map have no score, and any case.
+        # Rows of a segment without a map lose their score, and with it the forecast;
+        # their case is any.
         is_known = nw.col(number) >= 0
         score_of_known = nw.when(is_known).then(nw.col(score))
         case_of_known = nw.when(is_known).then(nw.col(number)).otherwise(nw.lit(0))
@@ -83,8 +99,9 @@ def with_forecasts(columns, recalibrator, output, default=None):
         cases = (map_of(recalibrator, _SCORE),) if maps is None else maps.cases
         frame = _written(frame, cases, score, number, output)
         return frame.select(*names, output).to_native()
-    by_part = _by_batch if engine.is_polars() else _by_partition
-    frame = nw.from_native(by_part(frame.to_native(), score, number, output, predict))
+    add_forecasts = _by_batch if engine.is_polars() else _by_partition
+    native = add_forecasts(frame.to_native(), score, number, output, predict)
+    frame = nw.from_native(native)
     return frame.select(*names, _without_nan(output)).to_native()
 
 
@@ -105,8 +122,16 @@ def _check_output(output, names, is_database):
 
 
 class _SegmentMaps(NamedTuple):
-    """Maps of segments: the case of each key (a tuple), and that of keys that are not
-    there, -1 for none.
+    """The maps of segments.
+
+    Attributes
+    ----------
+    cases : tuple of maps
+        The distinct maps; the position of a map is the number of its case.
+    numbers : dict of int
+        Number of the case by the key of the segment, a tuple of values.
+    otherwise : int
+        Number of the case of other segments, -1 for no map.
     """
 
     cases: tuple
@@ -115,7 +140,7 @@ class _SegmentMaps(NamedTuple):
 
 
 def _segment_maps(columns, recalibrator, default):
-    """Return the maps of segments; None where one map is for all rows."""
+    """Return the `_SegmentMaps`; None where one map is for all rows."""
     if isinstance(recalibrator, dict):
         return _maps_of_dict(columns, recalibrator, default)
     _check(recalibrator)
@@ -141,7 +166,9 @@ def _segment_maps(columns, recalibrator, default):
 
 
 def _maps_of_dict(columns, recalibrators, default):
-    """Return the maps of what `fit` returns by segment; the keys are tuples."""
+    """Return the `_SegmentMaps` of fitted recalibrators by segment, whose keys are
+    tuples of values.
+    """
     if not columns.by:
         raise ValueError(
             "a dict of recalibrators is for a table with segments: name their columns"
@@ -153,13 +180,13 @@ def _maps_of_dict(columns, recalibrators, default):
         )
     _check_keys(columns, recalibrators, "a key of the dict")
     numbers = {key: number for number, key in enumerate(recalibrators)}
-    of_segments = list(recalibrators.values())
+    models = list(recalibrators.values())
     otherwise = -1
     if default is not None:
-        otherwise = len(of_segments)
-        of_segments.append(default)
+        otherwise = len(models)
+        models.append(default)
     cases = []
-    for recalibrator in of_segments:
+    for recalibrator in models:
         _check(recalibrator)
         case = map_of(recalibrator, _SCORE)
         if isinstance(getattr(case, "key", None), GroupOf):
@@ -172,7 +199,9 @@ def _maps_of_dict(columns, recalibrators, default):
 
 
 def _check_keys(columns, keys, what):
-    """Refuse keys that cannot be segments of the table: no row would be found."""
+    """Raise for keys that cannot be segments of the table. `what` says in the message
+    what a key is.
+    """
     schema = columns.frame.collect_schema()
     for key in keys:
         if not isinstance(key, tuple) or len(key) != len(columns.by):
@@ -206,27 +235,30 @@ def _check(recalibrator):
 
 
 def _with_case(columns, frame, keys, maps, name):
-    """Return a lazy frame that has the columns of `keys` with the case of each row as a
-    column.
+    """Return a lazy frame with the number of each row's case as the column `name`.
+
+    `frame` has the key columns, `keys` holds them as expressions by name, and `maps`
+    are the `_SegmentMaps`.
     """
-    segment = f"{name}_segment"
-    number = f"{name}_number"
+    segment_column = f"{name}_segment"
+    number_column = f"{name}_number"
     segments = columns.segments(keys)
-    frame = segments.attached(frame, segment)
-    found = segments.numbers(maps.numbers)
-    of_row = nw.lit(maps.otherwise)
-    if found:
+    frame = segments.attached(frame, segment_column)
+    # number of the segment by key, for the keys that occur in the table
+    segment_of_key = segments.numbers(maps.numbers)
+    case = nw.lit(maps.otherwise)
+    if segment_of_key:
         table = {
-            segment: list(found.values()),
-            number: [maps.numbers[key] for key in found],
+            segment_column: list(segment_of_key.values()),
+            number_column: [maps.numbers[key] for key in segment_of_key],
         }
-        frame = frame.join(beside(frame, table), on=segment, how="left")
-        of_row = nw.col(number).fill_null(maps.otherwise)
-    return frame.with_columns(of_row.cast(nw.Int32).alias(name))
+        frame = frame.join(beside(frame, table), on=segment_column, how="left")
+        case = nw.col(number_column).fill_null(maps.otherwise)
+    return frame.with_columns(case.cast(nw.Int32).alias(name))
 
 
 def _cases_in_memory(columns, maps):
-    """Return the case of each row of an eager frame."""
+    """Return the number of the case of each row (n,) of an eager frame."""
     keys = columns.keys("")
     # Only the keys are joined: Arrow joins no table that has columns of lists.
     frame = columns.frame.select(**keys).with_row_index("row").lazy()
@@ -238,38 +270,44 @@ def _cases_in_memory(columns, maps):
 
 
 def _choice(cases):
-    """Return the map of rows whose cases are numbers from 0 on."""
-    return Choice(Place(_CASE, np.arange(len(cases) - 1) + 0.5), cases)
+    """Return the map that applies to each row the map of its case, 0 to
+    len(cases) - 1.
+    """
+    # The place of a case among cuts at .5, 1.5, ... is its number.
+    cuts = np.arange(len(cases) - 1) + 0.5
+    return Choice(Place(_CASE, cuts), cases)
 
 
 def _forecast(recalibrator, rows):
-    """Return what `predict_proba` gives for valid scores."""
-    scores = rows.inputs[0][:, 0]
+    """Return the forecasts (n, 1) of a recalibrator for `Rows` of score and case."""
+    (inputs, *_) = rows.inputs
+    scores = inputs[:, 0]
     if getattr(recalibrator, "n_features_in_", 1) == 2:
         scores = np.column_stack((1 - scores, scores))
     return recalibrator.predict_proba(scores)[:, [1]]
 
 
-def _forecasts(scores, numbers, predict):
-    """Return what a function of `Rows` gives where the score is valid and the case is
-    no negative number, else NaN.
+def _forecasts(scores, case_of_row, predict):
+    """Return the forecasts (n,) of `predict`, a function of `Rows`, NaN where the score
+    is not valid or the case is negative. `scores` and `case_of_row` are (n,).
     """
     scores = scores.astype(np.float64)
-    is_valid = (scores >= 0) & (scores <= 1) & (numbers >= 0)
+    is_valid = (scores >= 0) & (scores <= 1) & (case_of_row >= 0)
     forecasts = np.full(len(scores), np.nan)
     if is_valid.any():
-        valid_rows = np.column_stack((scores, numbers))[is_valid]
-        forecasts[is_valid] = predict(Rows(valid_rows))[:, 0]
+        rows = np.column_stack((scores, case_of_row))
+        forecasts[is_valid] = predict(Rows(rows[is_valid]))[:, 0]
     return forecasts
 
 
 def _by_batch(frame, score, number, output, predict):
-    """Return a lazy Polars frame with the forecasts as a new column, computed batch by
-    batch.
+    """Return a lazy Polars frame with the forecasts as the column `output`, computed
+    batch by batch from the columns `score` and `number` (of the case).
     """
     polars = import_module("polars")
 
     def forecasts(rows):
+        """Return the forecasts of a batch of (score, case)."""
         scores = rows.struct.field(score).to_numpy()
         numbers = rows.struct.field(number).to_numpy()
         return polars.Series(_forecasts(scores, numbers, predict))
@@ -280,11 +318,12 @@ def _by_batch(frame, score, number, output, predict):
 
 
 def _by_partition(frame, score, number, output, predict):
-    """Return a Dask frame with the forecasts as a new column, computed partition by
-    partition.
+    """Return a Dask frame with the forecasts as the column `output`, computed partition
+    by partition from the columns `score` and `number` (of the case).
     """
 
     def with_forecasts(part):
+        """Return a partition, a pandas DataFrame, with the new column."""
         scores = part[score].to_numpy(np.float64, na_value=np.nan)
         forecasts = _forecasts(scores, part[number].to_numpy(), predict)
         return part.assign(**{output: forecasts})
@@ -294,6 +333,7 @@ def _by_partition(frame, score, number, output, predict):
 
 
 def _without_nan(name):
+    """Return a column as an expression with NULL in place of NaN."""
     return nw.when(~nw.col(name).is_nan()).then(nw.col(name)).alias(name)
 
 
@@ -302,24 +342,28 @@ def _without_nan(name):
 
 def _written(frame, cases, score, number, output):
     """Return a lazy frame of a database or of Spark with the forecasts as the column
-    `output`.
+    `output`, in SQL.
+
+    `cases` are the maps; `score` and `number` name the columns of the score and of the
+    number of the case.
     """
     dialect = DIALECTS["spark" if frame.implementation.is_spark_like() else "duckdb"]
     score_text = dialect.as_double(dialect.identifier(score))
     case_text = dialect.as_double(dialect.identifier(number))
     pieces = [_as_pieces(case) for case in cases]
     are_pieces = all(node is not None and node.of is _SCORE for node in pieces)
-    if are_pieces and _is_joined(*pieces):
-        # A join loses NULL: rows without a valid score are given another one here, and
-        # no forecast below.
+    if are_pieces and _needs_join(*pieces):
+        # A join loses rows with NULL: those without a valid score get the score 0 here,
+        # and no forecast below.
         is_inside = (nw.col(score) >= 0) & (nw.col(score) <= 1)
         inside = nw.when(is_inside).then(nw.col(score)).otherwise(nw.lit(0.0))
         name = f"{score}_inside"
         frame = frame.with_columns(inside.alias(name))
         group = number if len(pieces) > 1 else None
         frame, names = _joined(frame, name, pieces, group)
-        # Horner's rule, from the last coefficient down
-        origin, *coefficients, text = map(dialect.identifier, names)
+        # A polynomial in (score - origin) by Horner's rule, from the last coefficient.
+        origin, *coefficients, last_coefficient = map(dialect.identifier, names)
+        text = last_coefficient
         for coefficient in reversed(coefficients):
             text = f"({text})*({score_text}-{origin})+{coefficient}"
     else:
@@ -329,48 +373,52 @@ def _written(frame, cases, score, number, output):
     return with_sql(frame, guarded(is_valid, f"({text})", dialect), output, dialect)
 
 
-def _is_joined(*maps):
+def _needs_join(*maps):
     """Return whether piecewise maps of one value in [0, 1] are too long for a CASE."""
     cuts = np.concatenate([node.cuts for node in maps])
     return len(cuts) >= _MOST_CASES and cuts.min() >= 0 and cuts.max() <= 1
 
 
 def _as_pieces(node):
-    """Return a piecewise map, or a weighted sum of such maps of one value, as one; None
-    for other nodes.
+    """Return a map as one `Pieces`: a `Pieces` itself, or a `Mixture` (a constant plus
+    a weighted sum) of `Pieces` of the same value; None for other maps.
+
+    `Pieces` are polynomials in (value - origin), one between each two cuts.
     """
     if isinstance(node, Pieces):
         return node
     if not isinstance(node, Mixture):
         return None
-    parts = node.parts
-    for part in parts:
-        if not isinstance(part, Pieces) or part.of is not parts[0].of:
+    summands = node.parts
+    for summand in summands:
+        if not isinstance(summand, Pieces) or summand.of is not summands[0].of:
             return None
-    cuts = np.unique(np.concatenate([part.cuts for part in parts]))
+    cuts = np.unique(np.concatenate([summand.cuts for summand in summands]))
     if len(cuts) == 0:
         return None
-    # The end of a new piece lies within an old one of each part: no digits are lost in
-    # moving the origin there.
+    # The origin of a new piece is its upper cut, which lies within or at the end of a
+    # piece of each summand: moving the origin there loses no digits.
     origins = np.append(cuts, cuts[-1])
-    n_coefficients = max(part.coefficients.shape[1] for part in parts)
+    n_coefficients = max(summand.coefficients.shape[1] for summand in summands)
     coefficients = np.zeros((len(origins), n_coefficients))
     coefficients[:, 0] = node.constant
-    for weight, part in zip(node.weights, parts, strict=True):
-        piece = np.append(np.searchsorted(part.cuts, cuts, side="left"), len(part.cuts))
-        shift = origins - part.origins[piece]
-        old = part.coefficients[piece]
+    for weight, summand in zip(node.weights, summands, strict=True):
+        # the summand's piece that holds each new one
+        piece = np.searchsorted(summand.cuts, cuts, side="left")
+        piece = np.append(piece, len(summand.cuts))
+        shift = origins - summand.origins[piece]
+        old = summand.coefficients[piece]
         # (x + shift)^power by the binomial theorem, x measured from the new origin
         for power in range(old.shape[1]):
             for lower in range(power + 1):
                 term = comb(power, lower) * shift ** (power - lower)
                 coefficients[:, lower] += weight * old[:, power] * term
-    return Pieces(parts[0].of, cuts, origins, coefficients)
+    return Pieces(summands[0].of, cuts, origins, coefficients)
 
 
 def _joined(frame, name, maps, group=None):
-    """Return the rows, each with its piece, and the names of the columns of the origin
-    and the coefficients.
+    """Return a lazy frame of the rows joined to the pieces that hold their values, and
+    the names of the columns of a piece's origin and coefficients.
 
     Parameters
     ----------
@@ -383,15 +431,18 @@ def _joined(frame, name, maps, group=None):
     group : str, default=None
         Column of the number of the group, if there are several.
     """
+    # Rows and pieces are joined by the cell of the value, since databases join by equal
+    # numbers much faster than by ranges; then the piece is found within the cell.
     n_pieces = max(len(node.origins) for node in maps)
     n_cells = min(4 * n_pieces, max(n_pieces, _MOST_OF_ALL // len(maps)))
     n_cells = int(np.clip(n_cells, _LEAST_CELLS, _MOST_CELLS))
 
     def cell_of(scores):
+        """Return the cell of each score (n,), as `coarse_cell` in SQL."""
         return np.floor(coarse_place(np.clip(scores, 0, 1), n_cells))
 
-    # Each map's pieces by cell: cell, low, high, origin and coefficients, of which maps
-    # of a lower degree have fewer.
+    # Each map's pieces by cell: columns cell, low, high, origin and coefficients. Maps
+    # of a lower degree are padded with coefficients of 0.
     rows_by_map = [pieces_by_cell(node, cell_of, 2.0) for node in maps]
     width = max(rows.shape[1] for rows in rows_by_map)
     padded = []

@@ -19,8 +19,9 @@ _REASONS = ("missing", "score", "label", "weight")
 # How far a row sum may be off by rounding, in double and in single precision; the same
 # as in metrics.
 _ROUNDING, _ROUNDING_SINGLE = 1e-6, 1e-3
-_INVALID = 2.0  # no score and no label: counted as such
-# the first that a Python value is an instance of; a bool is an int, too
+_INVALID = 2.0  # a score and a label that are none: such a row is counted as invalid
+# What a Python value can be compared with: the first kind whose types it is an instance
+# of. Booleans come first, since they are integers as well.
 _KINDS = (
     (bool | np.bool_, "boolean"),
     (str, "text"),
@@ -29,14 +30,31 @@ _KINDS = (
 
 
 class PredictionColumns:
-    """Expressions on a frame: `score` and `weight` as float64, `label` as 0 or 1.
+    """Score, label, weight and segments of a table as expressions of Narwhals.
 
     A missing value is NULL or NaN; a label that is neither event nor non-event is
-    another number. `own` names a column of the frame that is not the user's.
+    a number other than 0 and 1.
+
+    Parameters
+    ----------
+    frame : narwhals DataFrame or LazyFrame
+        The table.
+    score, label : narwhals Expr
+        The score as float64, and the label as 0 or 1.
+    weight : str or None
+        Column of the weights.
+    by : list of str
+        Columns whose values define the segments.
+    on_invalid : {"raise", "drop"}
+        What to do with rows that are not valid.
+    helper : str, default=None
+        A column of `frame` that was added to the user's.
+    event : tuple of (str, object), default=None
+        Column of the labels and the label of the event, if the user named it.
     """
 
     def __init__(
-        self, frame, score, label, weight, by, on_invalid, own=None, event=None
+        self, frame, score, label, weight, by, on_invalid, helper=None, event=None
     ):
         check_option(on_invalid, "on_invalid", ("raise", "drop"))
         self.frame = frame
@@ -44,9 +62,10 @@ class PredictionColumns:
         self.label = label
         self.by = by
         self.on_invalid = on_invalid
-        self.own = own
+        self.helper = helper
         self.weight = None if weight is None else nw.col(weight).cast(nw.Float64)
-        self.event = event  # the label's column and the label that a user named
+        self.event = event
+        # By the reason that a row is invalid: the condition under which it is not.
         self.valid = {
             "score": (score >= 0) & (score <= 1),
             "label": (label == 0) | (label == 1),
@@ -55,11 +74,12 @@ class PredictionColumns:
             self.valid["weight"] = (self.weight >= 0) & (self.weight < float("inf"))
 
     def rows(self):
-        """Return the rows that count, with `score`, `label`, `weight` and keys; these
-        columns, and the `Segments`.
+        """Return a lazy frame of the valid rows of positive weight, the names of its
+        key columns, and the `Segments`.
 
-        What is grouped by the keys gets the segments' numbers once it is small: to join
-        all rows takes longer.
+        The frame has the columns `score`, `label`, `weight` (if there are weights) and
+        the keys by0, by1, ... The rows do not get the numbers of their segments, since
+        joining all rows takes longer than joining the groups that are made of them.
         """
         keys = self.keys("")
         columns = {"score": self.score, "label": self.label.cast(nw.Int8), **keys}
@@ -71,8 +91,8 @@ class PredictionColumns:
         return valid_rows, list(keys), self.segments(keys)
 
     def segments(self, keys):
-        """Return the segments of all rows, which are read faster than the valid ones
-        alone.
+        """Return the `Segments` of all rows for the key columns, a dict of expressions
+        by name. Reading the valid rows alone would take longer.
         """
         if not keys:
             return Segments([], [], [])
@@ -86,7 +106,9 @@ class PredictionColumns:
             ) from error
 
     def keys(self, prefix):
-        """Return the columns of segments as expressions, by names of ours."""
+        """Return the columns that define segments as expressions by the names by0, by1,
+        ... with a prefix.
+        """
         expressions = {}
         for position, name in enumerate(self.by):
             expressions[f"{prefix}by{position}"] = self._key(name)
@@ -101,13 +123,14 @@ class PredictionColumns:
     @property
     def names(self):
         """Names of the user's columns."""
-        return [
-            name for name in self.frame.collect_schema().names() if name != self.own
-        ]
+        names = self.frame.collect_schema().names()
+        return [name for name in names if name != self.helper]
 
     def check_rows(self, sums):
-        """Refuse invalid rows, which are looked for only where fewer rows were used
-        than there are.
+        """Raise for invalid rows unless they are to be dropped.
+
+        `sums` holds arrays of sums over groups of rows, by name. Only if they count
+        fewer rows than the table has are the invalid ones looked for.
         """
         self._check_events(sums)
         if self.on_invalid == "drop":
@@ -159,8 +182,8 @@ class PredictionColumns:
         return {name: counts[name] for name in _REASONS}
 
     def _rows_by_reason(self):
-        """Return the same with the number of rows that are used and of those whose
-        weight is 0.
+        """Return the number of rows by outcome: "used", a reason why they are invalid
+        ("missing" before the others), or "no weight" for a weight of 0.
         """
         outcomes = ("used", *_REASONS, "no weight")
         code_of = {name: code for code, name in enumerate(outcomes)}
@@ -188,21 +211,18 @@ class PredictionColumns:
         return {name: counts.get(code_of[name], 0) for name in outcomes}
 
     def _key(self, name):
-        """Return a segment column in which a missing value is NULL, -0.0 is 0.0, and
-        categories are text.
+        """Return a column that defines segments as an expression in which a missing
+        value is NULL, -0.0 is 0.0, and categories are text.
         """
         column = nw.col(name)
         dtype = self.frame.collect_schema()[name]
         if dtype.is_float():
             zero = nw.lit(0.0).cast(dtype)
-            one_zero = nw.when(column != 0).then(column).otherwise(zero)
-            return nw.when(~column.is_nan()).then(one_zero)
+            without_minus_zero = nw.when(column != 0).then(column).otherwise(zero)
+            return nw.when(~column.is_nan()).then(without_minus_zero)
         is_unknown = dtype == nw.Unknown
-        if (
-            dtype.is_nested()
-            or dtype == nw.Binary
-            or (is_unknown and self._has_values(name))
-        ):
+        has_unknown_values = is_unknown and self._has_values(name)
+        if dtype.is_nested() or dtype == nw.Binary or has_unknown_values:
             raise ValueError(
                 f"by={name!r} is a column of {dtype}, whose values cannot name"
                 " segments: cast it to text first."
@@ -214,8 +234,10 @@ class PredictionColumns:
         return column
 
     def _has_values(self, name):
+        """Return whether a column has a value that is not NULL."""
         n_values = (~nw.col(name).is_null()).cast(nw.Int64).sum()
-        return fetched(self.frame.lazy().select(n_values.alias("n")))["n"][0] > 0
+        result = fetched(self.frame.lazy().select(n_values.alias("n")))
+        return result["n"][0] > 0
 
 
 def table_changed():
@@ -254,8 +276,8 @@ class Segments:
 
     @classmethod
     def of(cls, frame, keys):
-        """Return the segments of a lazy frame, which is asked for the distinct values
-        of each column.
+        """Return the segments of a lazy frame with these key columns, whose distinct
+        values are fetched.
         """
         values = []
         tables = []
@@ -280,9 +302,10 @@ class Segments:
             return frame
         segment = nw.lit(0)
         for key, values, table in zip(self.keys, self.values, self.tables, strict=True):
-            # The place of a row's value among those of the key: -1 for unknown ones.
+            # The place of a row's value among those of the key, -1 for unknown values.
+            # Places are the digits of the segment's number, most significant first.
             place = nw.lit(-1)
-            if len(values) > 1:  # others than NULL
+            if len(values) > 1:  # there are values besides NULL
                 frame = frame.join(table, on=key, how="left")
                 place = nw.col(f"{key}_number").fill_null(-1)
             place_of_null = nw.lit(len(values) - 1)  # None is the last of the values
@@ -305,8 +328,10 @@ class Segments:
         return frame
 
     def found(self, sums):
-        """Return the keys of the segments of some groups (tuples), in order, and the
-        index of each group's.
+        """Return the keys (tuples of values) of the segments that occur, in order, and
+        for each group of rows the index of its segment among them, (n_groups,).
+
+        `sums` are arrays (n_groups,) by name, with `segment` for the segment's number.
         """
         n_groups = len(sums["count"])
         if not self.values:  # all rows are one segment, if there are any
@@ -325,7 +350,9 @@ class Segments:
         return list(zip(*columns, strict=True)), segment_of_group
 
     def numbers(self, keys):
-        """Return the numbers of those of some keys that are segments, a dict by key."""
+        """Return the numbers of segments by their keys (tuples of values), for those of
+        the given keys that are segments.
+        """
         shape = [len(values) for values in self.values]
         place_of_value = []
         for values in self.values:
@@ -341,8 +368,8 @@ class Segments:
 
 
 def free_name(names):
-    """Return a name that none of the names begins with, whatever their case: databases
-    do not tell it apart.
+    """Return a name with which none of the names begins, in upper or lower case, which
+    databases do not distinguish.
     """
     name = "skcalib"
     while any(other.lower().startswith(name) for other in names):
@@ -351,8 +378,8 @@ def free_name(names):
 
 
 def check_value(what, value, name, dtype):
-    """Refuse a value that a column of this type cannot hold: some engines fail there,
-    others find no row.
+    """Raise if a Python value cannot occur in the column `name` of type `dtype`, where
+    some engines would fail and others find no row. `what` is the user's argument.
     """
     kind_of_value = None
     for types, kind in _KINDS:
@@ -379,30 +406,36 @@ def check_value(what, value, name, dtype):
 
 
 def check_no_hidden_nan(*sums):
-    """Refuse a table whose engine does not find the NaN that it holds."""
+    """Raise if sums are NaN, arrays of any shape: the engine has kept rows with NaN
+    that its filters should have removed.
+    """
     if any(np.isnan(values).any() for values in sums):
         raise hidden_nan()
 
 
 def binary_columns(data, *, label, score, weight, by, pos_label, on_invalid):
-    """Return the columns of one score."""
+    """Return the `PredictionColumns` of one event with one score column.
+
+    Here and below `data` is the user's table; `label`, `score`, `weight` and `by` are
+    names of its columns, `scores` one for each of the `classes`.
+    """
     frame, schema, by = _checked(data, label, {"score": [score]}, weight, by)
-    event = None if pos_label is None else (label, pos_label)
-    found = _event(schema[label], label, pos_label)
+    named_event = None if pos_label is None else (label, pos_label)
+    is_event = _event(schema[label], label, pos_label)
     return PredictionColumns(
         frame,
         nw.col(score).cast(nw.Float64),
-        found,
+        is_event,
         weight,
         by,
         on_invalid,
-        event=event,
+        event=named_event,
     )
 
 
 def _checked(data, label, scores, weight, by):
-    """Return the frame, its schema and the list of the columns of segments; `scores` is
-    a dict of a list of names.
+    """Return the frame, its schema and `by` as a list, or raise for columns that are
+    missing or of a wrong type. `scores` holds lists of names by the user's argument.
     """
     frame = wrapped(data)
     if by is None:
@@ -433,13 +466,19 @@ def _checked(data, label, scores, weight, by):
 
 
 def _first_few(texts, most):
-    """Return texts with commas between them, at most some of them."""
+    """Return at most `most` texts with commas between them, and an ellipsis for the
+    rest.
+    """
     shown = ", ".join(texts[:most])
-    return f"{shown}, ..." if len(texts) > most else shown
+    if len(texts) > most:
+        return f"{shown}, ..."
+    return shown
 
 
 def _event(dtype, name, pos_label):
-    """Return the label as 1 for the event and 0 for all else."""
+    """Return the label column as an expression: 1 for the event and 0 for the
+    non-event; other numbers of a column without `pos_label` stay and are invalid.
+    """
     label = nw.col(name)
     if pos_label is None:
         if not (dtype.is_numeric() or dtype == nw.Boolean):
@@ -447,7 +486,7 @@ def _event(dtype, name, pos_label):
                 f"label must be 0 and 1 or booleans, but {name!r} is {dtype}: say with"
                 " pos_label= which label is the event."
             )
-        if dtype.is_integer():  # these are compared quicker as they are
+        if dtype.is_integer():  # compared faster without a cast
             return label
         return label.cast(nw.Float64)
     check_value("pos_label", pos_label, name, dtype)
@@ -461,15 +500,15 @@ def _event(dtype, name, pos_label):
 
 
 def _present(column, dtype):
-    """Return whether a value of a column is there: neither NULL nor NaN."""
+    """Return the condition that a value of a column is neither NULL nor NaN."""
     if dtype.is_float():
         return ~column.is_null() & ~column.is_nan()
     return ~column.is_null()
 
 
 def top_label_columns(data, *, label, scores, classes, weight, by, on_invalid):
-    """Return the score of the predicted class (the first of the largest) and whether it
-    is right, as columns.
+    """Return the `PredictionColumns` of the event "the predicted class is right", whose
+    score is the largest; of equal ones the first class is predicted.
     """
     frame, present, by = _checked_classes(data, label, scores, classes, weight, by)
     columns = [nw.col(name).cast(nw.Float64) for name in scores]
@@ -477,50 +516,52 @@ def top_label_columns(data, *, label, scores, classes, weight, by, on_invalid):
     is_known = reduce(and_, are_known)
     are_in_range = [(column >= 0) & (column <= 1) for column in columns]
     is_in_range = reduce(and_, are_in_range)
-    # A column of its own: otherwise engines make it again for each class, and Dask
-    # cannot compare it with others.
-    name = free_name(frame.collect_schema().names())
-    frame = frame.with_columns(nw.max_horizontal(*columns).alias(name))
-    largest = nw.col(name)
+    # The largest score is a column of the frame: as an expression engines would compute
+    # it again for each class, and Dask cannot compare it with others.
+    helper = free_name(frame.collect_schema().names())
+    frame = frame.with_columns(nw.max_horizontal(*columns).alias(helper))
+    largest = nw.col(helper)
     schema = frame.collect_schema()
     is_single = any(schema[score] == nw.Float32 for score in scores)
     rounding = _ROUNDING_SINGLE if is_single else _ROUNDING
     total = reduce(add, columns)
     is_valid = is_in_range & ((total - 1).abs() <= rounding)
-    valid_or_not = nw.when(is_valid).then(largest).otherwise(nw.lit(_INVALID))
-    confidence = nw.when(is_known).then(valid_or_not)
+    largest_if_valid = nw.when(is_valid).then(largest).otherwise(nw.lit(_INVALID))
+    confidence = nw.when(is_known).then(largest_if_valid)
+    # Positions of the predicted class and of the label among the classes.
     predicted = _first([column == largest for column in columns])
     code = _first([nw.col(label) == nw.lit(value) for value in classes])
     is_right = (code == predicted).cast(nw.Float64)
-    right = nw.when(code < 0).then(nw.lit(_INVALID)).otherwise(is_right)
+    right_if_class = nw.when(code < 0).then(nw.lit(_INVALID)).otherwise(is_right)
     return PredictionColumns(
         frame,
         confidence,
-        nw.when(present).then(right),
+        nw.when(present).then(right_if_class),
         weight,
         by,
         on_invalid,
-        own=name,
+        helper=helper,
     )
 
 
 def marginal_columns(data, *, label, scores, classes, weight, by, on_invalid):
-    """Return a dict of the columns of each class's problem."""
+    """Return the `PredictionColumns` of each class against the rest, by class."""
     frame, present, by = _checked_classes(data, label, scores, classes, weight, by)
     is_known = reduce(or_, (nw.col(label) == nw.lit(value) for value in classes))
-    out = {}
+    by_class = {}
     for name, value in zip(scores, classes, strict=True):
         is_class = (nw.col(label) == nw.lit(value)).cast(nw.Float64)
-        event = nw.when(present).then(
-            nw.when(is_known).then(is_class).otherwise(nw.lit(_INVALID))
-        )
+        class_or_not = nw.when(is_known).then(is_class).otherwise(nw.lit(_INVALID))
+        event = nw.when(present).then(class_or_not)
         score = nw.col(name).cast(nw.Float64)
-        out[value] = PredictionColumns(frame, score, event, weight, by, on_invalid)
-    return out
+        by_class[value] = PredictionColumns(frame, score, event, weight, by, on_invalid)
+    return by_class
 
 
 def _checked_classes(data, label, scores, classes, weight, by):
-    """Return the frame, whether a row has a label, and the columns of segments."""
+    """Return the frame, the condition that a row has a label, and `by` as a list; raise
+    unless each class has one numeric score column.
+    """
     if not isinstance(scores, list | tuple) or len(scores) < 2:
         raise ValueError(
             "scores must be a list that names one column a class, two at least, found"
@@ -543,8 +584,11 @@ def _checked_classes(data, label, scores, classes, weight, by):
 
 
 def _first(conditions):
-    """Return the position of the first condition that holds, -1 where none does."""
-    number = nw.lit(-1)
+    """Return an expression for the position of the first condition that holds, -1 where
+    none does.
+    """
+    first = nw.lit(-1)
+    # From the last to the first, since each condition overrides those after it.
     for position, condition in reversed(list(enumerate(conditions))):
-        number = nw.when(condition).then(nw.lit(position)).otherwise(number)
-    return number
+        first = nw.when(condition).then(nw.lit(position)).otherwise(first)
+    return first

@@ -25,14 +25,18 @@ from skcalib.recalibrators import (
 
 
 def fitted(columns, recalibrator):
-    """Return fitted clones by segment (a dict; its keys are tuples)."""
-    parts = _parts(columns, recalibrator)
-    return {key: _fit(recalibrator, key, columns, *part) for key, part in parts.items()}
+    """Return fitted clones of a recalibrator by segment: a dict whose keys are tuples
+    of values, with the key () for a table without segments.
+    """
+    models = {}
+    for key, (rows, statistics) in _fit_data(columns, recalibrator).items():
+        models[key] = _fit(recalibrator, key, columns, rows, statistics)
+    return models
 
 
 def fitted_groupwise(columns, recalibrator):
-    """Return a fitted clone of a `GroupwiseRecalibrator`, whose groups are the
-    segments: NULL is none.
+    """Return a fitted clone of a `GroupwiseRecalibrator`, whose groups are the segments
+    other than NULL.
     """
     if len(columns.by) != 1:
         raise ValueError(
@@ -55,18 +59,18 @@ def fitted_groupwise(columns, recalibrator):
     # All rows are one segment, if there are any.
     model.pooled_recalibrator_ = fitted(columns.pooled(), inner).get(())
 
-    # Groups with what their recalibrator is fitted to, in the order of `groups_`.
+    # Groups, and the segment's key, weighted rows and bin statistics (or None) of each.
     groups = []
     data = []
-    for key, data_of_group in _parts(columns, inner).items():
+    for key, (rows, statistics) in _fit_data(columns, inner).items():
         if key != (None,):
             groups.append(key[0])
-            data.append((key, data_of_group))
+            data.append((key, rows, statistics))
     if not groups:
         raise ValueError("The table has no valid row with a group: see invalid_rows().")
     model.groups_, codes = check_groups(groups, len(groups))
-    data = [data[place] for place in np.argsort(codes)]
-    sizes = [rows.sample_weight.sum() for _, (rows, _) in data]
+    data = [data[position] for position in np.argsort(codes)]  # as in `groups_`
+    sizes = [rows.sample_weight.sum() for _, rows, _ in data]
     model.group_sizes_ = np.array(sizes)
     model.n_features_in_ = 1
     model._group_column = columns.by[0]
@@ -75,14 +79,17 @@ def fitted_groupwise(columns, recalibrator):
     part_of_group = model._parts(None, None, None)
 
     def data_of(part):
-        return data[np.flatnonzero(part_of_group == part)[0]]
+        """Return key, rows and statistics of the group of a part."""
+        (group,) = np.flatnonzero(part_of_group == part)
+        return data[group]
 
     def fit(part):
-        key, fitted_to = data_of(part)
-        return _fit(inner, key, columns, *fitted_to)
+        """Return the recalibrator of a part."""
+        return _fit(inner, data_of(part)[0], columns, *data_of(part)[1:])
 
     def has_one_class(part):
-        _, (rows, _) = data_of(part)
+        """Return whether all rows of a part have the same label."""
+        _, rows, _ = data_of(part)
         return len(np.unique(rows.y_true)) < 2
 
     model._fit_parts(part_of_group, fit, has_one_class)
@@ -90,9 +97,9 @@ def fitted_groupwise(columns, recalibrator):
     return model
 
 
-def _parts(columns, recalibrator):
-    """Return by segment the weighted rows that recalibrators are fitted to, and the
-    statistics of bins or None.
+def _fit_data(columns, recalibrator):
+    """Return by segment the `WeightedScores` to which the recalibrator is fitted, and
+    the `BinStatistics` from which it takes its bins, or None.
     """
     if not hasattr(recalibrator, "get_params") or isinstance(recalibrator, type):
         raise TypeError(
@@ -113,12 +120,17 @@ def _parts(columns, recalibrator):
         )
     if rows is _histogram:
         return _histogram(columns, recalibrator)
-    return {key: (part, None) for key, part in rows(columns, recalibrator).items()}
+    rows_by_segment = rows(columns, recalibrator)
+    return {key: (part, None) for key, part in rows_by_segment.items()}
+
+
+# Each of the next functions returns the weighted rows of each segment for one kind of
+# recalibrator, a dict by key; `_histogram` adds the bins.
 
 
 def _isotonic(columns, recalibrator):
-    """Fit exactly: a block of cells in which the map cannot jump gives its ends, or
-    with `centered` its mean.
+    """Return weighted rows that give the exact isotonic fit: for each block of cells in
+    which the map is constant its lowest and highest score, or with `centered` its mean.
     """
     score_sums = ()
     if recalibrator.centered:
@@ -133,59 +145,57 @@ def _isotonic(columns, recalibrator):
 
 
 def _blocks(cells, centered):
-    """Return scores, weights and events of the flat stretches of the map.
+    """Return scores, weights and weights of events, (n_scores,) each, of the blocks of
+    an isotonic fit to cells.
 
-    Half of each is at its least score and half at its greatest; with `centered` all of
-    it is at the mean.
+    Half of a block's weight is at its least score and half at its greatest; with
+    `centered` all of it is at the mean.
     """
-    ends = _minorant(cells)
-    starts = ends[:-1]
+    bounds = _block_bounds(cells)
+    starts = bounds[:-1]
     weight = np.add.reduceat(cells.weight, starts)
     events = np.add.reduceat(cells.weighted_label, starts)
     low = cells.low[starts]
-    high = cells.high[ends[1:] - 1]
+    high = cells.high[bounds[1:] - 1]
     if centered:
         mean = np.add.reduceat(cells.weighted_score, starts) / weight
         return np.clip(mean, low, high), weight, events
-    # A stretch of one score stays whole.
+    # A block of one score keeps its weight there.
     is_wide = low < high
-    share = np.where(is_wide, 0.5, 1.0)
+    share_at_low = np.where(is_wide, 0.5, 1.0)
     return (
         np.concatenate((low, high[is_wide])),
-        np.append(weight * share, (weight / 2)[is_wide]),
-        np.append(events * share, (events / 2)[is_wide]),
-    )
-
-
-def _diagram(cells):
-    """Return the weight and the events before each cell and after the last."""
-    return np.append(0.0, np.cumsum(cells.weight)), np.append(
-        0.0, np.cumsum(cells.weighted_label)
+        np.append(weight * share_at_low, (weight / 2)[is_wide]),
+        np.append(events * share_at_low, (events / 2)[is_wide]),
     )
 
 
 def _may_hold_jump(cells):
-    """Return the cells in which the greatest convex minorant of the cumulative diagram
-    may have a vertex.
+    """Return the cells, as a mask, in which the isotonic fit to all rows may jump.
 
-    Within a cell the diagram is lowest where all others come before its events: at the
-    weight of the others. That point lies above the minorant of the ends of all cells
-    for most cells, and no other point of them is a vertex then.
+    The fit is the slope of the greatest convex minorant of the cumulative diagram, in
+    which each row moves to the right by its weight, and an event also upwards. It jumps
+    where the minorant has a vertex. Within a cell the diagram is lowest if all
+    non-events come before the events. If even that corner lies above the minorant of
+    the cells as a whole, no point within the cell is a vertex.
     """
-    weight, events = _diagram(cells)
-    vertices = _minorant(cells)
-    corner = weight[:-1] + cells.weight - cells.weighted_label
-    return (
-        events[:-1]
-        <= np.interp(corner, weight[vertices], events[vertices]) + 1e-12 * weight[-1]
-    )
+    # cumulative weight and events before each cell and after the last, (n_cells + 1,)
+    weight = np.append(0.0, np.cumsum(cells.weight))
+    events = np.append(0.0, np.cumsum(cells.weighted_label))
+    vertices = _block_bounds(cells)
+    non_events = cells.weight - cells.weighted_label
+    corner = weight[:-1] + non_events
+    minorant = np.interp(corner, weight[vertices], events[vertices])
+    rounding = 1e-12 * weight[-1]
+    return events[:-1] <= minorant + rounding
 
 
-def _minorant(cells):
-    """Return the positions of the vertices of the greatest convex minorant of the
-    diagram.
+def _block_bounds(cells):
+    """Return the positions of the first cell of each block of the isotonic fit to cells
+    and, last, the number of cells.
 
-    Differences of cumulative weights would lose those that are small beside the sum.
+    They are the vertices of the greatest convex minorant. SciPy's blocks are used since
+    differences of cumulative weights would lose those that are small beside the sum.
     """
     from scipy.optimize import isotonic_regression
 
@@ -194,46 +204,51 @@ def _minorant(cells):
 
 
 def _histogram(columns, recalibrator):
-    """Fit unsplit bins exactly, from their statistics."""
+    """Return the pairs (weighted rows, `BinStatistics`) by segment of bins that are
+    made from the same rows; the fit equals that to all rows.
+    """
     if recalibrator.sample_split is not None:
         raise ValueError(
             "HistogramBinning with sample_split cannot be fitted to a table yet: use"
             " sample_split=None, or the rows of weighted_scores()."
         )
-    parts = {}
-    for key, statistics in binned(
-        columns, check_strategy(recalibrator._strategy())
-    ).items():
-        filled = statistics.weight > 0
-        sums = statistics.mean_score, statistics.weight, statistics.weighted_label
-        parts[key] = rows_of_cells(*(values[filled] for values in sums)), statistics
-    return parts
+    strategy = check_strategy(recalibrator._strategy())
+    data = {}
+    for key, statistics in binned(columns, strategy).items():
+        is_filled = statistics.weight > 0
+        rows = rows_of_cells(
+            statistics.mean_score[is_filled],
+            statistics.weight[is_filled],
+            statistics.weighted_label[is_filled],
+        )
+        data[key] = (rows, statistics)
+    return data
 
 
 def _pairs(columns, recalibrator):
+    """Return two weighted scores per cell and label, for parametric maps."""
     return label_pairs(columns)
 
 
 def _spline(columns, recalibrator):
-    """Fit to the same rows, with the cells of the knots (quantiles of the scores, and
-    both ends) as distinct scores.
+    """Return two weighted scores per cell and label, where cells that hold a knot (a
+    quantile of the scores, or one of both ends) are distinct scores.
     """
 
     def holds_knot(cells):
-        mask = np.zeros(len(cells.low), dtype=bool)
-        mask[
-            equal_mass_cells(
-                cells, recalibrator.n_knots - 1, columns.weight is not None
-            )
-        ] = mask[[0, -1]] = True
-        return mask
+        """Return which cells (n_cells,) hold a knot."""
+        is_weighted = columns.weight is not None
+        is_knot = np.zeros(len(cells.low), dtype=bool)
+        is_knot[equal_mass_cells(cells, recalibrator.n_knots - 1, is_weighted)] = True
+        is_knot[[0, -1]] = True
+        return is_knot
 
     return label_pairs(columns, holds_knot)
 
 
 def _fit(recalibrator, key, columns, rows, statistics):
-    """Return a clone fitted to weighted rows, with the bins of statistics if there are;
-    its error has the segment.
+    """Return a clone fitted to `WeightedScores`, with the bins of `statistics` unless
+    that is None. The message of an error names the segment, whose key is `key`.
     """
     y_true, scores, weight = rows
     if recalibrator.classes is not None:
@@ -243,11 +258,13 @@ def _fit(recalibrator, key, columns, rows, statistics):
     except ValueError as error:
         if not key:
             raise
-        where = ", ".join(
-            f"{name} = {value!r}" for name, value in zip(columns.by, key, strict=True)
-        )
-        raise ValueError(f"The segment {where} could not be fitted. {error}") from error
-    # it would count and hash cells in place of the table's rows
+        conditions = []
+        for name, value in zip(columns.by, key, strict=True):
+            conditions.append(f"{name} = {value!r}")
+        raise ValueError(
+            f"The segment {', '.join(conditions)} could not be fitted. {error}"
+        ) from error
+    # The provenance would count and hash cells in place of the table's rows.
     vars(fitted).pop("provenance_", None)
     if statistics is not None:
         fitted._set_bins(statistics, weighted=columns.weight is not None)
@@ -263,6 +280,7 @@ _PARAMETRIC = (
     MatrixScaling,
     DirichletCalibration,
 )
+# What a recalibrator of each class is fitted to.
 _ROWS = {
     IsotonicCalibration: _isotonic,
     HistogramBinning: _histogram,

@@ -8,8 +8,8 @@ from sklearn.utils import Bunch
 from skcalib.engines._columns import check_no_hidden_nan, table_changed
 from skcalib.engines._native import beside, fetched, nw
 
-# Sums of the rows' weight times a power of the score, or of its distance from the
-# nearer end; of all rows or of events.
+# Sums over rows of a factor (the weight, or the weight of events) times a quantity (the
+# score, or its distance from the nearer of 0 and 1) to a power, by name.
 _SUMS = {
     "weighted_score": ("score", 1, "weight"),
     "weighted_score_squared": ("score", 2, "weight"),
@@ -19,31 +19,40 @@ _SUMS = {
     "distance_label": ("distance", 1, "weighted_label"),
     "distance_squared_label": ("distance", 2, "weighted_label"),
 }
-SCORE_SUMS, MOMENTS = tuple(_SUMS)[:3], tuple(_SUMS)[3:]
+SCORE_SUMS = tuple(_SUMS)[:3]
+MOMENTS = tuple(_SUMS)[3:]
 
-_CELLS, _CELLS_OF_SEGMENT = 2**14, 2**12  # of the first histogram
-# rows that are split at a time, about, into so many cells and with at least so many
-# rows in each
+# Cells of the first histogram, and of that of a table with segments.
+_CELLS = 2**14
+_CELLS_OF_SEGMENT = 2**12
+# About this many rows are split at a time, into at most so many cells with on average
+# at least so many rows in each.
 _MOST_SPLIT = 2**26
-_MOST_CELLS, _ROWS_OF_PART = 2**20, 16
-# Rows of split cells that are fetched as distinct scores; of more, a finer histogram
-# comes first. To fetch a sixteenth of the table takes about as long as one more pass.
-_FEW_FETCHED, _MOST_FETCHED, _FETCHED_SHARE = 2**19, 2**21, 1 / 16
+_MOST_CELLS = 2**20
+_ROWS_OF_PART = 16
+# Number of rows of split cells up to which their distinct scores are fetched: a share
+# of the table's rows within two bounds. More rows get a finer histogram first. To fetch
+# a sixteenth of the table takes about as long as one more pass.
+_FETCHED_SHARE = 1 / 16
+_FEW_FETCHED = 2**19
+_MOST_FETCHED = 2**21
 _SETTLED = -1  # depth of a cell that is not split any more
 _LARGEST_SCALE = 1e300
-# Of the coarse cells a quarter are equally wide; others are narrow within 2^-7, 2^-13,
-# 2^-20 of 0 and of 1.
-_LINEAR_SHARE, _SHARES = 1 / 4, {2.0**-7: 3 / 8, 2.0**-13: 1 / 4, 2.0**-20: 1 / 8}
+# Of the coarse cells a quarter are equally wide; these shares are narrow within 2^-7,
+# 2^-13 and 2^-20 of 0 and of 1.
+_LINEAR_SHARE = 1 / 4
+_SHARES = {2.0**-7: 3 / 8, 2.0**-13: 1 / 4, 2.0**-20: 1 / 8}
 _LAST_BAND = 9  # of the fine cells: it reaches from 2^-37 down to 0
 
 
 def coarse_place(score, n_cells):
-    """Return a number that never falls with the score, an array or an expression: its
-    floor is that of the cell.
+    """Return a nondecreasing function of the score, from 0 to `n_cells`, whose floor is
+    the number of the coarse cell. `score` is an array or an expression.
 
-    Sums, differences and quotients are rounded correctly on every engine, so that each
-    part rises with the score, and the number is the same everywhere. A root or a
-    logarithm would take several times as long.
+    It is the sum of a line and of hyperbolas that are steep near 0 and 1. Sums,
+    differences and quotients are rounded correctly on every engine, so that the number
+    is the same everywhere and no term falls by rounding. A root or a logarithm would
+    take several times as long.
     """
     place = score * (_LINEAR_SHARE * n_cells)
     for width, share in _SHARES.items():
@@ -53,18 +62,18 @@ def coarse_place(score, n_cells):
 
 
 def coarse_cell(n_cells=2**12, name="score"):
-    """Return the number of one of about `n_cells` cells of a column, narrow near 0 and
-    1.
+    """Return an expression for the number of a column's cell among about `n_cells`,
+    which are narrow near 0 and 1.
     """
     return coarse_place(nw.col(name), n_cells).floor().cast(nw.Int32)
 
 
 def fine_cell(bits):
-    """Return the number of one of about 2^bits cells of the score s, narrow in relation
-    to s, above 1/2 to 1 - s.
+    """Return an expression for the number of the score's cell among about 2^bits, whose
+    widths are in proportion to u = min(s, 1 - s).
 
-    With u the lesser of s and 1 - s, each band of u that spans a factor of 16 is scaled
-    by a power of two, which is exact, and cut into cells of equal width.
+    Each band of u, which spans a factor of 16, is scaled by a power of two, which is
+    exact, and cut into cells of equal width.
     """
     resolution = bits - 7
     score = nw.col("score")
@@ -73,26 +82,25 @@ def fine_cell(bits):
     for band in reversed(range(_LAST_BAND)):
         above = least >= 2.0 ** (-5 - 4 * band)
         cell = nw.when(above).then(_band(least, resolution, band)).otherwise(cell)
-    return (
-        nw.when(score <= 0.5)
-        .then(cell)
-        .otherwise(2.0 ** (resolution + 5) - cell)
-        .cast(nw.Int32)
-    )
+    mirrored = 2.0 ** (resolution + 5) - cell
+    return nw.when(score <= 0.5).then(cell).otherwise(mirrored).cast(nw.Int32)
 
 
 def _band(least, resolution, band):
-    return (least * 2.0 ** (resolution + 4 + 4 * band)).floor() - band * 2.0 ** (
-        resolution + 4
-    )
+    """Return the number of the cell of u = `least` if it lies in a band, which is
+    counted from that next to 1/2.
+    """
+    scaled = least * 2.0 ** (resolution + 4 + 4 * band)
+    # Cells of bands nearer to 0 have lower numbers.
+    return scaled.floor() - band * 2.0 ** (resolution + 4)
 
 
 def width_bin(n_bins):
-    """Return the number of the equal-width bin, from 1, of the column `score`: 0 for 0,
-    and rarely one too far.
+    """Return an expression for the number of the equal-width bin of the column `score`:
+    1 to `n_bins`, and 0 for a score of 0.
 
-    The product s B may round across an edge k (1 / B). The least and the greatest score
-    of a bin tell.
+    It is rarely one too large or too small, where the product s B rounds across an edge
+    k / B. The least and the greatest score of a bin show that later.
     """
     # groups by small integers are quicker
     integer = nw.Int8 if n_bins < 127 else nw.Int32
@@ -100,7 +108,9 @@ def width_bin(n_bins):
 
 
 def _product(name, quantities, factors):
-    """Return what a sum of `_SUMS` adds for a row; a factor that is missing is 1."""
+    """Return the expression that a sum of `_SUMS` adds up. `quantities` and `factors`
+    hold expressions by name; a factor that is missing is 1.
+    """
     quantity, power, factor = _SUMS[name]
     value = quantities[quantity]
     if power == 2:
@@ -136,24 +146,28 @@ class Cells(Bunch):
     """  # noqa: E501
 
     def at(self, index):
-        """Return the cells of an index."""
+        """Return some of the cells: those of a mask, slice or array of positions."""
         return Cells(**{name: values[index] for name, values in self.items()})
 
     def ordered(self):
-        """Return the cells by segment, then by score; where least and greatest agree
-        the sums are made from them.
+        """Return the cells sorted by segment, then by score. Sums of cells with a
+        single score are computed from it, which is more exact.
         """
         cells = self.at(np.lexsort((self.low, self.segment)))
-        point = cells.low == cells.high
-        base = {"score": cells.low, "distance": np.minimum(cells.low, 1 - cells.low)}
+        is_point = cells.low == cells.high
+        quantities = {
+            "score": cells.low,
+            "distance": np.minimum(cells.low, 1 - cells.low),
+        }
         for name in _SUMS.keys() & cells.keys():
             quantity, power, factor = _SUMS[name]
-            cells[name][point] = (base[quantity] ** power * cells[factor])[point]
+            exact = quantities[quantity] ** power * cells[factor]
+            cells[name][is_point] = exact[is_point]
         return cells
 
     def joined(self, other):
-        """Return the cells of both, in order. Each field is given up at once: there may
-        be millions of cells.
+        """Return the cells of both, sorted by segment and score. Both are emptied field
+        by field to save memory: there may be millions of cells.
         """
         low = np.concatenate((self.low, other.low))
         segment = np.concatenate((self.segment, other.segment))
@@ -164,14 +178,14 @@ class Cells(Bunch):
         return joined
 
     def pooled(self, starts):
-        """Return the cells with each run of them as one; what was a cell's number has
-        no meaning then.
+        """Return the cells with each run of neighbours merged into one, whose `number`
+        has no meaning.
 
-        `starts` (n_cells,) tells whether a run begins with a cell: the first always.
+        `starts` (n_cells,) is True where a run begins, as at the first cell.
         """
         first = np.flatnonzero(starts)
-        # A run ends before the next one begins, the last at the end. Without cells
-        # there is no run, and so no end: hence the slice.
+        # A run ends before the next one begins, the last at the end. The slice is for
+        # no cells, where there is no run.
         ends = np.append(first[1:], len(starts))[: len(first)]
         last = ends - 1
         pooled = Cells(high=self.high[last])
@@ -203,10 +217,9 @@ class ScoreHistogram:
         if cell is None:
             cell = coarse_cell(_CELLS_OF_SEGMENT if keys else _CELLS)
         rows = rows.with_columns(cell.alias("cell"))
-        # By depth: the rows, with the columns by which the engine knows the cells.
-        self.frames = [
-            (segments.attached(rows), ["segment", "cell"] if keys else ["cell"])
-        ]
+        # By depth: a lazy frame of the rows, and the columns that identify their cells.
+        cell_columns = ["segment", "cell"] if keys else ["cell"]
+        self.frames = [(segments.attached(rows), cell_columns)]
         sums = self._sums(rows, [*keys, "cell"], segments)
         columns.check_rows(sums)
         check_no_hidden_nan(sums["weighted_score"], sums["weight"])
@@ -216,63 +229,68 @@ class ScoreHistogram:
         self.cells = self._cells(sums, codes, 0)
 
     def by_segment(self):
-        """Return the cells of each segment, a dict whose keys are tuples."""
-        ends = np.searchsorted(self.cells.segment, np.arange(len(self.segments) + 1))
+        """Return the `Cells` of each segment, a dict whose keys are tuples."""
+        # Cells are sorted by segment: where each segment begins, and the last ends.
+        codes = np.arange(len(self.segments) + 1)
+        bounds = np.searchsorted(self.cells.segment, codes)
         cells = {}
         for code, key in enumerate(self.segments):
-            cells[key] = self.cells.at(slice(ends[code], ends[code + 1]))
+            cells[key] = self.cells.at(slice(bounds[code], bounds[code + 1]))
         return cells
 
     def refine(self, is_needed, pool=False):
         """Split cells until those that are still needed are distinct scores.
 
-        `is_needed(cells)` is given the cells of one segment and returns a mask. A cell
-        that is not needed once is not needed later; with `pool` those between two that
-        are needed become one, which bounds the memory. So does the order: a part of the
-        rows, near each other in score, is split down to distinct scores before the next
-        part is.
+        `is_needed(cells)` gets the cells of one segment and returns a mask (n_cells,).
+        A cell that is not needed once must not be needed later. To bound the memory,
+        about 2^26 rows with neighbouring scores are split down to distinct scores
+        before others are; with `pool` the cells between two needed ones are merged.
         """
         while True:
-            # 1. The cells that are needed still, of all segments.
+            # 1. The cells of all segments that are still needed.
             masks = [is_needed(cells) for cells in self.by_segment().values()]
             cells = self.cells
             needed = np.concatenate([np.zeros(0, dtype=bool), *masks])
             needed &= cells.depth != _SETTLED
             cells.depth[~needed] = _SETTLED
 
-            # 2. Those with several scores; the narrowest, in the order of their scores.
+            # 2. Those with several scores: first the narrowest, which have been split
+            # most often, in the order of their scores.
             wide = np.flatnonzero(needed & (cells.low < cells.high))
             if not len(wide):
                 return
             deepest = wide[cells.depth[wide] == cells.depth[wide].max()]
             deepest = deepest[np.argsort(cells.low[deepest], kind="stable")]
 
-            # 3. As many of them as hold a part of the rows, at least the first one.
+            # 3. As many of them as hold about 2^26 rows, at least the first one.
             n_rows = np.cumsum(cells.count[deepest])
-            most = n_rows[-1] / max(1, round(n_rows[-1] / _MOST_SPLIT))
+            n_batches = max(1, round(n_rows[-1] / _MOST_SPLIT))
+            most = n_rows[-1] / n_batches
             split = np.zeros(len(needed), dtype=bool)
             split[deepest[n_rows <= max(most, n_rows[0])]] = True
             parents = cells.at(split)
             others = cells.at(~split)
-            self.cells = None  # the memory of millions of cells is given back first
+            self.cells = None  # frees the memory of millions of cells
             if pool:
                 starts = needed | np.append(True, needed[:-1])
                 others = others.pooled(starts[~split])
-            self.cells = others.joined(self._parts(parents))
+            self.cells = others.joined(self._split(parents))
 
-    def _parts(self, parents):
-        """Return what the given cells hold: their distinct scores, or a finer histogram
-        where these are too many.
+    def _split(self, parents):
+        """Return the cells that make up the given ones, all of one depth: their
+        distinct scores, or a finer histogram where these would be too many.
         """
         n_rows = parents.count.sum()
         depth = parents.depth[0]
         rows_of_part = max(_ROWS_OF_PART, n_rows / _MOST_CELLS)
         n_parts = np.maximum(2, parents.count / rows_of_part)
+        # A part is floor((score - low) * scale) of its parent.
         with np.errstate(over="ignore"):
             scale = np.minimum(n_parts / (parents.high - parents.low), _LARGEST_SCALE)
-        steps = np.floor((parents.high - parents.low) * scale)
-        # number of the first part of each
-        first = np.append(0, np.cumsum(steps[:-1] + 1)).astype(np.int32)
+        last_part = np.floor((parents.high - parents.low) * scale)
+        # Parts of all parents are numbered in sequence: the first number of each
+        # parent.
+        first = np.append(0, np.cumsum(last_part[:-1] + 1)).astype(np.int32)
         frame, (*by_segment, _) = self.frames[depth]
         keys = {"cell": parents.number}
         for name in by_segment:
@@ -294,7 +312,7 @@ class ScoreHistogram:
         most_fetched = max(self.n_rows * _FETCHED_SHARE, _FEW_FETCHED)
         most_fetched = min(most_fetched, _MOST_FETCHED)
         # a cell too narrow to be divided is fetched, whatever it holds
-        if n_rows <= most_fetched or not steps.all():
+        if n_rows <= most_fetched or not last_part.all():
             frame = frame.select(*row_columns, nw.col("first").alias("cell"))
             columns = self._sums(frame, ["cell", "score"])
         else:
@@ -303,18 +321,21 @@ class ScoreHistogram:
             self.frames[depth + 1 :] = [(frame, ["cell"])]
             columns = self._sums(frame, ["cell"])
         parent = np.searchsorted(first, columns["cell"], side="right") - 1
-        # With weights of 0 and 1 for labels both sums are exact; events need not be
-        # with other weights.
+        # The parts must add up to their parents. Counts are exact; so are sums of
+        # labels without weights.
         exact_sums = ["count"]
         if not self.weighted:
             exact_sums.append("weighted_label")
         for name in exact_sums:
-            of_parents = np.bincount(parent, columns[name], len(first))
-            if not np.array_equal(of_parents, parents[name]):
+            sums_of_parts = np.bincount(parent, columns[name], len(first))
+            if not np.array_equal(sums_of_parts, parents[name]):
                 raise table_changed()
         return self._cells(columns, parents.segment[parent], depth + 1)
 
     def _cells(self, columns, segment, depth):
+        """Return sorted `Cells` from arrays of sums by name, for segments (n_cells,)
+        and one depth.
+        """
         names = (
             "low",
             "high",
@@ -331,8 +352,12 @@ class ScoreHistogram:
         ).ordered()
 
     def _sums(self, frame, names, segments=None):
-        """Return the sums of a group-by as a dict of arrays; those of the first one
-        find NaN too.
+        """Return sums of the frame's rows grouped by some columns, arrays by name.
+
+        `names` are the columns; grouped by `score`, the sums of scores are left 0,
+        since `Cells.ordered` computes them. `segments` are given for the first
+        histogram: the groups get the numbers of their segments, and a sum of the
+        scores, which shows a NaN that the engine's filters have missed.
         """
         score = nw.col("score")
         label = nw.col("label").cast(nw.Float64)
@@ -343,28 +368,28 @@ class ScoreHistogram:
                 products["weight_squared"] = weight * weight
         else:
             products = {"weighted_label": label}
-        extent = []
+        further = []
         by_score = "score" in names
         if not by_score:
             distance = nw.when(score <= 0.5).then(score).otherwise(1 - score)
-            # a column of its own, so that engines compute it once
+            # as a column, so that engines compute it once
             frame = frame.with_columns(distance.alias("nearer_end"))
             quantities = {"score": score, "distance": nw.col("nearer_end")}
             for name in self.score_sums:
                 products[name] = _product(name, quantities, products)
-            extent = [score.min().alias("low"), score.max().alias("high")]
+            further = [score.min().alias("low"), score.max().alias("high")]
         if segments is not None and "weighted_score" not in products:
-            extent.append(score.sum().alias("weighted_score"))
+            further.append(score.sum().alias("weighted_score"))
         sums = [nw.col(name).sum().alias(f"sum_{name}") for name in products]
         grouped = frame.with_columns(**products).group_by(names)
-        result = grouped.agg(nw.len().alias("count"), *sums, *extent)
+        result = grouped.agg(nw.len().alias("count"), *sums, *further)
         if segments is not None:
             result = segments.attached(result)
         columns = {}
         for name, values in fetched(result).items():
             columns[name.removeprefix("sum_")] = values
         columns.setdefault("weight", columns["count"].astype(np.float64))
-        if by_score:  # `ordered` makes the sums
+        if by_score:
             for name in self.score_sums:
                 columns[name] = np.zeros(len(columns["count"]))
             columns["low"] = columns["score"]

@@ -12,11 +12,10 @@ _LISTS = {"i": "BIGINT[]", "f": "DOUBLE[]"}
 
 
 class _Narwhals:
-    """The module of Narwhals whose interface is kept stable, imported where it is first
-    used.
-    """
+    """The module ``narwhals.stable.v2``, imported on the first use of its names."""
 
     def __getattr__(self, name):
+        """Import the module and copy its names, so that this is called once only."""
         if name.startswith("__"):
             raise AttributeError(name)
         try:
@@ -33,15 +32,15 @@ nw = _Narwhals()
 
 
 def wrapped(data):
-    """Return any table that Narwhals knows as a Narwhals frame, lazy or eager as it
-    comes.
+    """Return a table that Narwhals supports as its DataFrame, or its LazyFrame if the
+    table is lazy.
     """
     try:
         frame = nw.from_native(data)
     except TypeError:
-        hint = (
-            " Open a file with skcalib.engines.scan." if isinstance(data, str) else ""
-        )
+        hint = ""
+        if isinstance(data, str):
+            hint = " Open a file with skcalib.engines.scan."
         raise TypeError(
             "data must be a table that Narwhals knows (DuckDB, Polars, pandas,"
             f" pyarrow, Dask, Ibis, Spark), found {type(data).__name__}.{hint}"
@@ -58,7 +57,8 @@ def wrapped(data):
 
 def fetched(frame):
     """Return a small lazy frame of numbers as a dict of arrays of float64 or int64."""
-    if frame.implementation.is_duckdb():  # NumPy is all that this takes
+    if frame.implementation.is_duckdb():
+        # Needs NumPy only; `collect` would need pyarrow.
         columns = frame.to_native().fetchnumpy()
     else:
         collected = frame.collect()
@@ -88,11 +88,11 @@ def _numbers(column):
 
 
 def numbered(frame, name):
-    """Return the distinct values of a column as Python has them, in order and without
-    NULL, and a table of numbers.
+    """Return the distinct values of a column other than NULL as a sorted list of Python
+    objects, and a lazy frame of the same engine that numbers them.
 
-    The table is a lazy frame of the same engine, with the columns `name` (the engine's
-    own values) and `name`_number.
+    The frame has the columns `name`, with the values as the engine has them, and
+    `name`_number, with their positions in the list.
     """
     # Not `unique`, which on databases numbers all rows.
     distinct = (
@@ -106,33 +106,35 @@ def numbered(frame, name):
     distinct = distinct.collect()
     try:
         values = distinct[name].to_list()
-    except ValueError:  # nanoseconds
-        values = [None, None]  # not told apart
-    values, order = _ordered(
-        values, lambda: distinct.select(nw.col(name).cast(nw.String))[name].to_list()
-    )
-    places = np.empty(len(order), dtype=np.int64)
-    places[order] = np.arange(len(order))
+    except ValueError:
+        # Times with nanoseconds have no Python object: texts are used for them.
+        values = None
+
+    def texts():
+        """Return the values as the engine writes them."""
+        return distinct.select(nw.col(name).cast(nw.String))[name].to_list()
+
+    values, order = _ordered(values, texts)
+    positions = np.empty(len(order), dtype=np.int64)
+    positions[order] = np.arange(len(order))
     numbers = nw.new_series(
-        f"{name}_number", places, nw.Int64, backend=distinct.implementation
+        f"{name}_number", positions, nw.Int64, backend=distinct.implementation
     )
-    return (
-        values,
-        nw.from_native(
-            _in_engine(frame, distinct.with_columns(numbers).to_native())
-        ).lazy(),
-    )
+    table = _in_engine(frame, distinct.with_columns(numbers).to_native())
+    return values, nw.from_native(table).lazy()
 
 
 def _numbered_duckdb(relation, name):
-    """Number the values by texts, which DuckDB casts there and back without loss: a
-    relation shows no connection.
+    """Return `numbered` for a DuckDB relation of the distinct values.
+
+    A relation does not give access to its connection, so that the table is written into
+    a query: as texts, which DuckDB casts there and back without loss.
     """
     quoted = name.replace('"', '""')
     column = f'"{quoted}"'
     number = f'"{quoted}_number"'
-    kind = str(relation.types[0])
-    has_time_zone = kind == "TIMESTAMP WITH TIME ZONE"
+    column_type = str(relation.types[0])
+    has_time_zone = column_type == "TIMESTAMP WITH TIME ZONE"
     value = column
     if has_time_zone:
         value = f"{column} AT TIME ZONE 'UTC'"
@@ -145,25 +147,29 @@ def _numbered_duckdb(relation, name):
         values.append(distinct)
     values, order = _ordered(values, lambda: texts)
     # In hexadecimal digits no text needs quotes.
-    codes = ",".join(texts[place].encode().hex() for place in order)
+    codes = ",".join(texts[position].encode().hex() for position in order)
     text = f"decode(unhex(unnest(string_split('{codes}', ','))))"
     query = (
-        f"SELECT ({text})::{kind} AS {column}, unnest(range({len(order)})) AS {number}"
+        f"SELECT ({text})::{column_type} AS {column},"
+        f" unnest(range({len(order)})) AS {number}"
     )
     return values, nw.from_native(relation.query("skcalib_relation", query)).lazy()
 
 
 def _ordered(values, texts):
-    """Return the values in order, and that order; where Python does not tell some
-    apart, what `texts()` gives.
+    """Return the sorted values and their previous positions, two lists.
+
+    If there are no Python values (None), or some are equal, the texts that `texts()`
+    returns take their place.
     """
-    if len(set(values)) < len(values):
+    if values is None or len(set(values)) < len(values):
         values = texts()
+    positions = range(len(values))
     try:
-        order = sorted(range(len(values)), key=values.__getitem__)
+        order = sorted(positions, key=lambda position: values[position])
     except TypeError:  # of several types
-        order = sorted(range(len(values)), key=lambda place: str(values[place]))
-    return [values[place] for place in order], order
+        order = sorted(positions, key=lambda position: str(values[position]))
+    return [values[position] for position in order], order
 
 
 def beside(frame, columns):
@@ -174,9 +180,8 @@ def beside(frame, columns):
     """
     schema = frame.collect_schema()
     table = nw.from_native(_native_table(frame, columns)).lazy()
-    return table.with_columns(
-        *(nw.col(name).cast(schema[name]) for name in columns if name in schema)
-    )
+    shared = [name for name in columns if name in schema]
+    return table.with_columns(*(nw.col(name).cast(schema[name]) for name in shared))
 
 
 def _native_table(frame, columns):
@@ -201,25 +206,30 @@ def _native_table(frame, columns):
 
 
 def _in_engine(frame, table):
-    """Return a small table, as `collect` makes it for an engine, as one of the
-    engine.
+    """Return a small table in memory, of the kind that `collect` returns for the engine
+    of `frame`, as a native table of that engine.
     """
     engine = frame.implementation
     if engine.is_ibis():
         return import_module("ibis").memtable(table)
     if engine.is_dask():
         return import_module("dask.dataframe").from_pandas(table, npartitions=1)
-    return _session(frame).createDataFrame(table) if engine.is_spark_like() else table
+    if engine.is_spark_like():
+        return _session(frame).createDataFrame(table)
+    return table
 
 
 def _session(frame):
+    """Return the Spark session of a frame."""
     native = frame.to_native()
-    return native.sparkSession if hasattr(native, "sparkSession") else native.session
+    if hasattr(native, "sparkSession"):
+        return native.sparkSession
+    return native.session
 
 
 def with_sql(frame, expression, name, dialect):
-    """Return a lazy frame with a column that an expression of SQL gives, in the dialect
-    of Spark or else DuckDB's.
+    """Return a lazy frame with a column that an expression of SQL computes, written in
+    the dialect of Spark for Spark, else of DuckDB.
     """
     native = frame.to_native()
     column = f"{expression} AS {dialect.identifier(name)}"
@@ -228,8 +238,8 @@ def with_sql(frame, expression, name, dialect):
     elif frame.implementation.is_duckdb():
         native = native.project(f"*, {column}")
     else:
-        # As `Table.sql` does it, which asks the database for a schema that is known
-        # here.
+        # What `Table.sql` of Ibis does, without asking the database for the schema,
+        # which is known here.
         ibis = import_module("ibis")
         operations = import_module("ibis.expr.operations")
         view = f"skcalib_{uuid4().hex}"

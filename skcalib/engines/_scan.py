@@ -97,11 +97,12 @@ def scan(path: str | Path | Sequence[str | Path]) -> Any:
 
 
 def _without_clash(duckdb, reader, pattern):
-    """Return a call without its bracket, in which no folder ``name=value`` replaces a
-    column of the files.
+    """Return a call of a DuckDB reader, without its closing bracket, in which no folder
+    named ``name=value`` replaces a column of the files.
     """
     found = duckdb.sql(f"SELECT file FROM glob({_DUCKDB.text(pattern)})").fetchall()
     files = [pattern, *(file for (file,) in found)]
+    # The names of such folders in the paths of the files.
     keys = set()
     for file in files:
         for key in re.findall(r"([^/\\=]+)=[^/\\]*[/\\]", file):
@@ -116,7 +117,12 @@ def _without_clash(duckdb, reader, pattern):
 
 
 def _check_distinct(duckdb, reader, names, path):
-    """Refuse a header that names a column twice: DuckDB calls the second one p_1."""
+    """Raise if the header of a CSV file names a column twice: DuckDB would call the
+    second column p by the name p_1.
+
+    `reader` is a call without its closing bracket, `names` the columns that it finds.
+    """
+    # Only if there is a name such as p_1 besides p is the header read again.
     renamed = {name.lower().rpartition("_")[0] for name in names}
     if renamed.isdisjoint(name.lower() for name in names):
         return
@@ -134,8 +140,10 @@ def _check_distinct(duckdb, reader, names, path):
 
 
 def _csv(duckdb, reader, path):
-    """Open CSV files so that a column that begins with integers fails at a fraction,
-    which DuckDB would round.
+    """Return a relation of CSV files in which a fraction in a column that begins with
+    integers is an error; DuckDB would round it.
+
+    `reader` is a call without its closing bracket.
     """
     sniffed = duckdb.sql(f"SELECT * FROM {reader})")
     _check_distinct(duckdb, reader, sniffed.columns, path)
@@ -155,8 +163,8 @@ def _csv(duckdb, reader, path):
 
 
 def _whole_number(name, path):
-    """Return an expression of SQL that reads a text as an integer, and fails at any
-    other number.
+    """Return an SQL expression that casts a column of texts to integers and fails at
+    any other text than an integer.
     """
     column = _DUCKDB.identifier(name)
     number = f"TRY_CAST({column} AS DOUBLE)"

@@ -25,7 +25,9 @@ _SUMS = [field.name for field in fields(BinStatistics) if field.name != "edges"]
 
 
 def check_strategy(binning):
-    """Return the strategy that a user gave, one of those that tables know."""
+    """Return the binning strategy that a user gave, or raise if tables do not support
+    it.
+    """
     strategy = check_binning(binning)
     if type(strategy) not in (EqualWidth, EqualMass, FixedEdges, UniqueScores):
         raise ValueError(
@@ -37,7 +39,7 @@ def check_strategy(binning):
 
 
 def binned(columns, strategy):
-    """Return bin statistics by segment (a dict; its keys are tuples)."""
+    """Return the `BinStatistics` by segment, a dict whose keys are tuples."""
     cell = None
     if type(strategy) is EqualWidth and isinstance(strategy.n_bins, Integral):
         # The bins themselves, so that one pass is enough: cells are split only where a
@@ -47,12 +49,16 @@ def binned(columns, strategy):
     if type(strategy) is UniqueScores:
         _check_few_scores(histogram)
     weighted = histogram.weighted
+    # By the number of the segment.
     n_bins = [
         _n_bins(cells, strategy, weighted) for cells in histogram.by_segment().values()
     ]
-    histogram.refine(
-        lambda cells: _is_cut(cells, strategy, n_bins[cells.segment[0]], weighted)
-    )
+
+    def is_cut(cells):
+        """Return which cells of a segment must be split."""
+        return _is_cut(cells, strategy, n_bins[cells.segment[0]], weighted)
+
+    histogram.refine(is_cut)
     statistics = {}
     for (key, cells), n in zip(histogram.by_segment().items(), n_bins, strict=True):
         edges = _edges(cells, strategy, n, weighted)
@@ -61,7 +67,7 @@ def binned(columns, strategy):
 
 
 def statistics_of(cells, edges):
-    """Return the bin statistics of cells that no edge cuts."""
+    """Return the `BinStatistics` of cells that no edge cuts."""
     bins = assign_bins(cells.high, edges)
     sums = {}
     for name in _SUMS:
@@ -73,11 +79,18 @@ def statistics_of(cells, edges):
 
 def equal_mass_cells(cells, n_bins, weighted):
     """Return the positions of the cells that hold a cut of equal-mass bins."""
-    return equal_mass_cuts(np.cumsum(cells.weight if weighted else cells.count), n_bins)
+    mass = cells.weight if weighted else cells.count
+    return equal_mass_cuts(np.cumsum(mass), n_bins)
+
+
+# In the next functions `cells` are those of one segment, `n_bins` its number of bins or
+# None, and `weighted` says whether the table has weights.
 
 
 def _is_cut(cells, strategy, n_bins, weighted):
-    """Return which cells must be split so that edges are exact and cut none."""
+    """Return which cells (n_cells,) must be split so that edges are exact and no edge
+    cuts a cell.
+    """
     if type(strategy) is UniqueScores:
         return np.ones(len(cells.low), dtype=bool)
     if type(strategy) is EqualMass:
@@ -89,12 +102,14 @@ def _is_cut(cells, strategy, n_bins, weighted):
 
 
 def _edges(cells, strategy, n_bins, weighted):
-    """Return the edges, once the cells that hold a cut are distinct scores."""
+    """Return the edges of the bins. They are exact once the cells that hold a cut are
+    distinct scores.
+    """
     if type(strategy) is EqualWidth:
         return EqualWidth(n_bins)._edges_of(cells.low)
     if type(strategy) is FixedEdges:
         return strategy._edges_of(cells.low)
-    if n_bins is None:
+    if n_bins is None:  # each distinct score is a bin
         cuts = np.arange(len(cells.low))
     else:
         cuts = equal_mass_cells(cells, n_bins, weighted)

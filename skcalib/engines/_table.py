@@ -199,9 +199,8 @@ class PredictionTable:
             by=by,
             on_invalid=on_invalid,
         )
-        return cls._of(
-            columns, by, {"label": label, "scores": scores, "weight": weight, "by": by}
-        )
+        arguments = {"label": label, "scores": scores, "weight": weight, "by": by}
+        return cls._from_columns(columns, by, arguments)
 
     @classmethod
     def marginal(
@@ -251,27 +250,27 @@ class PredictionTable:
             by=by,
             on_invalid=on_invalid,
         )
-        return {
-            value: cls._of(
-                of_class,
-                by,
-                {
-                    "label": label,
-                    "score": score,
-                    "pos_label": value,
-                    "weight": weight,
-                    "by": by,
-                },
-            )
-            for score, (value, of_class) in zip(scores, columns.items(), strict=True)
-        }
+        tables = {}
+        for score, value in zip(scores, columns, strict=True):
+            arguments = {
+                "label": label,
+                "score": score,
+                "pos_label": value,
+                "weight": weight,
+                "by": by,
+            }
+            tables[value] = cls._from_columns(columns[value], by, arguments)
+        return tables
 
     @classmethod
-    def _of(cls, columns, by, names):
+    def _from_columns(cls, columns, by, arguments):
+        """Return a table of `PredictionColumns`. `arguments` are those of the user by
+        name, which its text shows.
+        """
         table = object.__new__(cls)
         table._columns = columns
         table._by_is_one = isinstance(by, str)
-        table._names = names
+        table._names = arguments
         return table
 
     def __repr__(self):
@@ -363,10 +362,9 @@ class PredictionTable:
         ValueError
             If rows are invalid, or the table has no valid row.
         """
+        metric = kuiper_calibration_error
         return self._by_key(
-            exact_cumulative_error(
-                self._columns, kuiper_calibration_error, two_sided=True
-            )
+            exact_cumulative_error(self._columns, metric, two_sided=True)
         )
 
     @clear_errors()
@@ -473,17 +471,18 @@ class PredictionTable:
         [0.5, 0.5, 1.0, 1.0]
         """
         if isinstance(recalibrator, dict) and self._by_is_one:
-            recalibrator = {(key,): own for key, own in recalibrator.items()}
+            # Inside, the key of a segment is always a tuple.
+            recalibrator = {(key,): model for key, model in recalibrator.items()}
         return with_forecasts(self._columns, recalibrator, output, default)
 
-    def _by_key(self, parts):
-        """Return the only part, or the parts by segment: a single value where `by`
-        names one column.
+    def _by_key(self, results):
+        """Return results by segment, whose keys are tuples, as the user sees them: the
+        only result without segments, single values as keys if `by` is one column.
         """
         if not self._columns.by:
-            if not parts:
+            if not results:
                 raise ValueError("The table has no valid row: see invalid_rows().")
-            return parts[()]
+            return results[()]
         if self._by_is_one:
-            return {key[0]: part for key, part in parts.items()}
-        return parts
+            return {key[0]: result for key, result in results.items()}
+        return results

@@ -9,10 +9,12 @@ import numpy as np
 from skcalib._cells.cells import two_points
 from skcalib.engines._histogram import MOMENTS, ScoreHistogram, fine_cell
 
-# Cells of a fit: at most 2^-8 wide relative to the score, 2^-6 by segment; share of the
-# weight that one may hold.
-_BITS, _BITS_OF_SEGMENT, _LARGEST_SHARE = 16, 14, 2.0**-8
-# of the total weight: sums that decide what need not be looked at are rounded
+# Cells of a fit are at most 2^-8 wide relative to the score, with segments 2^-6, and
+# hold at most this share of the weight.
+_BITS = 16
+_BITS_OF_SEGMENT = 14
+_LARGEST_SHARE = 2.0**-8
+# Allowance for rounding in sums, as a share of the total weight.
 _SLACK = 1e-12
 
 
@@ -27,15 +29,16 @@ class WeightedScores(NamedTuple):
 
 
 def label_pairs(columns, is_apart=None):
-    """Return the rows of each cell and label as two weighted scores with their mean and
-    variance, by segment.
+    """Return `WeightedScores` by segment in which the rows of each cell and label are
+    replaced by two weighted scores with the same mean and variance.
 
-    A sum of any smooth function of the scores is then right to the fourth power of the
-    width of a cell. Cells that hold much of the weight are split further, and those in
-    which `is_apart(cells)` down to distinct scores.
+    The error of a sum of any smooth function of the scores is then in proportion to the
+    fourth power of the width of a cell. Cells that hold much of the weight are split
+    further, and those with True in ``is_apart(cells)`` down to distinct scores.
     """
 
     def is_needed(cells):
+        """Return which cells of a segment must be split."""
         is_heavy = cells.weight > _LARGEST_SHARE * cells.weight.sum()
         if is_apart is None:
             return is_heavy
@@ -48,11 +51,11 @@ def label_pairs(columns, is_apart=None):
 
 
 def _pairs(cells):
-    """Return two scores a cell and label as weighted rows."""
-    # Sums over the rows of each label: weights, and their distances from the nearer of
-    # 0 and 1 and its square.
+    """Return two scores per cell and label as `WeightedScores`."""
+    # Sums over the rows of each label: of the weight, and of the weight times the
+    # distance of the score from the nearer of 0 and 1, and times its square.
     events = (cells.weighted_label, cells.distance_label, cells.distance_squared_label)
-    others = (
+    non_events = (
         cells.weight - cells.weighted_label,
         cells.distance - cells.distance_label,
         cells.distance_squared - cells.distance_squared_label,
@@ -64,7 +67,7 @@ def _pairs(cells):
     labels = []
     scores = []
     weights = []
-    for label, (total, distances, squares) in ((1, events), (0, others)):
+    for label, (total, distances, squares) in ((1, events), (0, non_events)):
         divisor = np.where(total > 0, total, 1.0)
         mean = np.clip(distances / divisor, low, high)
         variance = squares / divisor - mean**2
@@ -73,45 +76,45 @@ def _pairs(cells):
             labels.append(np.full(len(score), label))
             scores.append(score.clip(cells.low, cells.high))
             weights.append(weight)
+    labels = np.concatenate(labels)
+    scores = np.concatenate(scores)
     weights = np.concatenate(weights)
-    counts = weights > 0
-    return WeightedScores(
-        np.concatenate(labels)[counts], np.concatenate(scores)[counts], weights[counts]
-    )
+    has_weight = weights > 0
+    return WeightedScores(labels[has_weight], scores[has_weight], weights[has_weight])
 
 
 def pooled(columns, bits):
-    """Return the rows of each (segment, cell) at their mean score, by segment: no more
-    scores than cells.
+    """Return `WeightedScores` by segment in which the rows of each of about 2^bits
+    cells have their mean score.
     """
     histogram = ScoreHistogram(columns, ("weighted_score",), fine_cell(bits))
     return {key: mean_rows(cells) for key, cells in histogram.by_segment().items()}
 
 
 def mean_rows(cells):
-    """Return cells as weighted rows at their mean scores."""
-    # the quotient may round
+    """Return cells as `WeightedScores` at their mean scores."""
+    # The quotient may leave the cell by rounding.
     mean = np.clip(cells.weighted_score / cells.weight, cells.low, cells.high)
     return rows_of_cells(mean, cells.weight, cells.weighted_label)
 
 
 def rows_of_cells(score, weight, weighted_label):
-    """Return sums by score as weighted rows: one for the events and one for the
-    others.
+    """Return `WeightedScores` of sums by score, (n_scores,) each: a row for the events
+    of each score and one for the non-events, without rows of weight 0.
     """
     labels = np.repeat([1, 0], len(score))
+    scores = np.tile(score, 2)
     weights = np.concatenate((weighted_label, weight - weighted_label))
-    kept = weights > 0
-    return WeightedScores(labels[kept], np.tile(score, 2)[kept], weights[kept])
+    has_weight = weights > 0
+    return WeightedScores(labels[has_weight], scores[has_weight], weights[has_weight])
 
 
 def exact_cumulative_error(columns, metric, *, two_sided):
-    """Return a metric that depends on the cumulative sum C of w (y - s) by score
-    through its extremes, by segment.
+    """Return the value, by segment, of a metric that depends only on the extremes of
+    the cumulative sum C of w (y - s) in the order of the scores.
 
-    `two_sided` is whether it is max C - min C (Kuiper); else it is max |C|. Within a
-    cell C rises at most by its sum of w (1 - s) over events, and falls at most by its
-    sum of w s over the others. Cells that cannot pass an extreme are left whole.
+    `two_sided` says that it is max C - min C (Kuiper), otherwise it is max |C|
+    (Kolmogorov-Smirnov). Cells that cannot hold an extreme are not split.
     """
     histogram = ScoreHistogram(columns, ("weighted_score", "weighted_score_label"))
     histogram.refine(lambda cells: _may_hold_extreme(cells, two_sided))
@@ -119,15 +122,18 @@ def exact_cumulative_error(columns, metric, *, two_sided):
 
 
 def _may_hold_extreme(cells, two_sided):
-    """Return the cells in which the cumulative difference of events and scores may be
-    largest or smallest.
+    """Return the cells, as a mask, in which the cumulative sum C of w (y - s) may have
+    its maximum or minimum.
 
-    Inside a cell it is at most what all its events before all its scores would make it.
+    Within a cell C rises at most by the sum of w (1 - s) over the events, which it does
+    if they all come first, and falls at most by the sum of w s over the non-events.
     """
+    # C after and before each cell.
     after = np.cumsum(cells.weighted_label - cells.weighted_score)
     before = np.append(0.0, after[:-1])
     highest = before + cells.weighted_label - cells.weighted_score_label
     lowest = before - (cells.weighted_score - cells.weighted_score_label)
+    # The extremes between cells: those within must be at least as large.
     most = max(after.max(), 0.0)
     least = min(after.min(), 0.0)
     if not two_sided:
@@ -138,5 +144,6 @@ def _may_hold_extreme(cells, two_sided):
 
 
 def _error(cells, metric):
+    """Return the metric of cells as rows at their mean scores."""
     y_true, y_proba, weight = mean_rows(cells)
     return metric(y_true, y_proba, sample_weight=weight, labels=[0, 1])

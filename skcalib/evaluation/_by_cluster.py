@@ -34,7 +34,7 @@ _WORDS = {
     "slope": "Calibration slope",
 }
 _FEWEST_CLUSTERS = 3
-# Beyond this an intercept is infinite for all purposes.
+# An intercept is sought between minus and plus this number of log-odds.
 _LARGEST_INTERCEPT = 50.0
 
 
@@ -104,7 +104,7 @@ class CalibrationByCluster(ResultTable):
         return "\n".join(lines)
 
     def _sentence(self, name):
-        """Return what is pooled of a quantity as a sentence."""
+        """Return a sentence on the pooled results of a quantity."""
         if name not in self.pooled:
             return f"{_WORDS[name]}: not pooled. {self.not_pooled[name]}"
         mean, low, high = self.pooled[name]
@@ -234,15 +234,14 @@ def calibration_by_cluster(
         )
     fits = []
     for code in present:
-        of_cluster = rows[codes == code]
-        fits.append(
-            _ClusterFit(
-                data.scores[of_cluster],
-                data.labels[of_cluster],
-                weight[of_cluster],
-                level,
-            )
+        cluster_rows = rows[codes == code]
+        fit = _ClusterFit(
+            data.scores[cluster_rows],
+            data.labels[cluster_rows],
+            weight[cluster_rows],
+            level,
         )
+        fits.append(fit)
     names = np.asarray(names)[present]
     columns = {"cluster": names}
     columns["n"] = _counts([fit.n for fit in fits], sample_weight)
@@ -258,8 +257,11 @@ def calibration_by_cluster(
 
 
 def _counts(values, sample_weight):
+    """Return sums of weights as an array, of integers without weights."""
     counts = np.array(values)
-    return counts.astype(np.intp) if sample_weight is None else counts
+    if sample_weight is None:
+        return counts.astype(np.intp)
+    return counts
 
 
 class _ClusterFit:
@@ -306,20 +308,20 @@ class _ClusterFit:
         self.reason = "; ".join(reason for reason in reasons if reason)
 
     def _set_observed_expected(self, level):
-        """Set the interval of the ratio of observed to expected events, which is always
-        there, by the exact test of a common shift; and its logarithm with a variance
-        for the pooling, unless there are no events.
+        """Set the interval of the ratio of observed to expected events, and the
+        logarithm with its variance for the pooling unless there are no events.
         """
         expected = self.weight @ self.scores
         mean_score = expected / self.n
-        # limits of the bias, mean score less event frequency
+        # The exact test under a common shift of the log-odds gives limits of the bias,
+        # mean score less event frequency.
         test = bias_test(self.scores, self.n_events, level, self.weight)
         low = (mean_score - test.high) / mean_score
         high = (mean_score - test.low) / mean_score
         ratio = self.n_events / expected
         self.intervals["observed_expected"] = (ratio, low, high)
         if self.n_events == 0:
-            return  # no logarithm
+            return
         # The variance of the number of events is the sum of q (1 - q), q the scores
         # shifted in log-odds to the observed number. Where all rows are events, no
         # finite shift does that: q is then the score itself.
@@ -331,17 +333,18 @@ class _ClusterFit:
         self.pooling["observed_expected"] = (np.log(ratio), variance)
 
     def _shift(self):
-        """Return what has to be added to the log-odds for as many expected events as
-        observed ones. There must be events and non-events.
+        """Return the shift of all log-odds that makes the expected number of events the
+        observed one. There must be events and non-events.
         """
 
         def excess(shift):
+            """Return expected minus observed events after a shift."""
             return self.weight @ expit(self.log_odds + shift) - self.n_events
 
         return brentq(excess, -_LARGEST_INTERCEPT, _LARGEST_INTERCEPT, xtol=1e-12)
 
     def _set_intercept(self):
-        """Set calibration in the large, the shift of the log-odds that gives the
+        """Set calibration-in-the-large, the shift of the log-odds that gives the
         observed number of events; return why there is none, or "".
         """
         if self.n_events in (0, self.n):
@@ -359,34 +362,41 @@ class _ClusterFit:
         """
         self.intervals["slope"] = (np.nan, np.nan, np.nan)
         if self.n_events in (0, self.n):
-            return ""  # said for the intercept
-        of_events = self.log_odds[self.labels]
-        of_others = self.log_odds[~self.labels]
+            return ""  # the reason is given with the intercept
+        events = self.log_odds[self.labels]
+        non_events = self.log_odds[~self.labels]
         if self.log_odds.min() == self.log_odds.max():
             return "one distinct score has no slope"
-        if of_events.min() >= of_others.max() or of_events.max() <= of_others.min():
+        if events.min() >= non_events.max() or events.max() <= non_events.min():
             return "the scores separate the classes"
-        features = np.stack((np.ones(len(self.log_odds)), self.log_odds))
+        features = np.stack((np.ones(len(self.log_odds)), self.log_odds))  # (2, n)
         coef = fit_logistic(lambda rows: features[:, rows], self.labels, self.weight)
         frequency = expit(coef @ features)
-        information = features * (self.weight * frequency * (1 - frequency))
-        variance = np.linalg.inv(information @ features.T)[1, 1]
+        # The covariance of the coefficients is the inverse of Fisher's information.
+        weighted = features * (self.weight * frequency * (1 - frequency))
+        covariance = np.linalg.inv(weighted @ features.T)
+        variance = covariance[1, 1]
         self._set("slope", float(coef[1]), float(variance))
         return ""
 
     def _set(self, quantity, estimate, variance):
-        """Set the normal interval of a quantity, and what the pooling takes of it."""
+        """Set the normal interval of a quantity, and the same estimate and variance for
+        the pooling.
+        """
         width = self.z * np.sqrt(variance)
         self.intervals[quantity] = (estimate, estimate - width, estimate + width)
         self.pooling[quantity] = (estimate, variance)
 
 
 def _pooled_quantities(fits, names, level):
-    """Return pooled means, deviations, prediction limits and reasons by quantity."""
+    """Return the fields of `CalibrationByCluster` on the pooling, as a dict: "pooled",
+    "between", "prediction" and "not_pooled", each a dict by quantity.
+
+    `fits` holds the `_ClusterFit` of each cluster, `names` their names.
+    """
     found = {"pooled": {}, "between": {}, "prediction": {}, "not_pooled": {}}
     for quantity in _QUANTITIES:
-        # estimates with their variances
-        pairs = []
+        pairs = []  # (estimate, variance) of each cluster that has one
         left_out = []
         for name, fit in zip(names, fits, strict=True):
             if quantity in fit.pooling:
@@ -405,10 +415,10 @@ def _pooled_quantities(fits, names, level):
         estimates, variances = np.array(pairs).T
         mean = pooled(estimates, variances, level)
         low, high = prediction_limits(estimates, variances, level)
-        # What is not known of the mean is not known of a new cluster either.
-        limits = np.array(
-            [mean.mean, mean.low, mean.high, min(low, mean.low), max(high, mean.high)]
-        )
+        # A new cluster is at least as uncertain as the mean.
+        new_low = min(low, mean.low)
+        new_high = max(high, mean.high)
+        limits = np.array([mean.mean, mean.low, mean.high, new_low, new_high])
         if quantity == "observed_expected":
             limits = np.exp(limits)
         estimate, mean_low, mean_high, new_low, new_high = limits.tolist()

@@ -39,8 +39,15 @@ from skcalib.metrics import calibration_error_interval
 from skcalib.metrics._interval import unwrapped_metric
 from skcalib.metrics._registry import metric_of, scorers
 
+# How LaTeX writes the characters that are special in it.
 _LATEX = {
-    **{mark: f"\\{mark}" for mark in "&%$#_{}"},
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
     "\\": r"\textbackslash{}",
     "~": r"\~{}",
     "^": r"\^{}",
@@ -110,8 +117,15 @@ class ModelComparison(ResultTable):
             A star marks an adjusted p-value of .05 or less for the difference from the
             reference.
         """
-        head, *rows = self._cells("**{}**", lambda name: name.replace("|", "\\|"))
-        lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+
+        def escaped(name):
+            """Return a name with the column mark of Markdown escaped."""
+            return name.replace("|", "\\|")
+
+        head, *rows = self._cells("**{}**", escaped)
+        n_metrics = len(head) - 1
+        alignment = ["---", *["---:"] * n_metrics]
+        lines = [head, alignment, *rows]
         return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
     def to_latex(self):
@@ -124,66 +138,76 @@ class ModelComparison(ResultTable):
             A star marks an adjusted p-value of .05 or less for the difference from the
             reference.
         """
-        head, *rows = self._cells(
-            r"\textbf{{{}}}",
-            lambda name: "".join(_LATEX.get(mark, mark) for mark in name),
-        )
-        lines = [f"{' & '.join(line)} \\\\" for line in (head, *rows)]
-        begin = f"\\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}"
+
+        def escaped(name):
+            """Return a name with the special characters of LaTeX escaped."""
+            return "".join(_LATEX.get(character, character) for character in name)
+
+        head, *rows = self._cells(r"\textbf{{{}}}", escaped)
+        header, *lines = [f"{' & '.join(line)} \\\\" for line in (head, *rows)]
+        alignment = "l" + "r" * (len(head) - 1)
         return "\n".join(
             [
-                begin,
+                f"\\begin{{tabular}}{{{alignment}}}",
                 r"\toprule",
-                lines[0],
+                header,
                 r"\midrule",
-                *lines[1:],
+                *lines,
                 r"\bottomrule",
                 r"\end{tabular}",
             ]
         )
 
-    def _cells(self, bold, name):
-        """Return the texts of a table by model and metric."""
+    def _cells(self, bold, escaped):
+        """Return the texts of a table as lists of rows: a header, then one row for each
+        model with a cell for each metric.
+
+        `bold` is a format for the best value, `escaped` the function that writes names.
+        """
         models = list(dict.fromkeys(self.model.tolist()))
         metrics = list(dict.fromkeys(self.metric.tolist()))
-        header = ["model", *map(name, metrics)]
-        lines = [[name(model)] for model in models]
+        header = ["model", *map(escaped, metrics)]
+        lines = [[escaped(model)] for model in models]
         for k, estimate in enumerate(self.estimate):
             text = rounded(estimate, 4)
             if not np.isnan(self.low[k]):
                 text = interval_words(estimate, self.low[k], self.high[k])
-            if estimate == self.estimate[self.metric == self.metric[k]].min():
+            has_metric = self.metric == self.metric[k]
+            if estimate == self.estimate[has_metric].min():
                 text = bold.format(text)
             if self.adjusted_pvalue[k] <= 0.05:
                 text += "*"
-            # the rows of a metric stand together, one for each model
+            # The rows of this result are metric by metric, with one for each model.
             lines[k % len(models)].append(text)
         return [header, *lines]
 
     def __str__(self):
         level = f"{level_words(self.confidence_level)} interval"
-        said = []
+        sentences = []
         rows = zip(*self.columns().values(), strict=True)
         for model, metric, *_, difference, low, high, _, pvalue, reason in rows:
             if model == self.reference:
                 continue
             if np.isnan(low):
-                said.append(
+                sentences.append(
                     f"Whether {model} differs in {metric} from {self.reference}"
                     f" (difference {rounded(difference)}) cannot be said: {reason}."
                 )
                 continue
-            seen = f"is not seen to differ in {metric} from {self.reference}:"
-            seen += " difference"
+            finding = (
+                f"is not seen to differ in {metric} from {self.reference}: difference"
+            )
             if pvalue <= 0.05 and not low <= 0 <= high:
                 # The side stands in words, so that the size has no sign.
                 side = "lower" if difference < 0 else "higher"
-                seen = f"has a {side} {metric} than {self.reference} by"
+                finding = f"has a {side} {metric} than {self.reference} by"
                 low, high = sorted((abs(low), abs(high)))
                 difference = abs(difference)
             size = interval_words(difference, low, high, level=level)
-            said.append(f"{model} {seen} {size}, adjusted {pvalue_words(pvalue)}.")
-        return "\n".join(said)
+            sentences.append(
+                f"{model} {finding} {size}, adjusted {pvalue_words(pvalue)}."
+            )
+        return "\n".join(sentences)
 
 
 def compare(
@@ -323,7 +347,8 @@ def compare(
     """  # noqa: E501
     level = check_confidence_level(confidence_level)
     check_int(n_resamples, "n_resamples")
-    # What all metrics are given; those of the user may lack what is not needed.
+    # Arguments that are passed to all metrics. Those that were left out are not passed,
+    # since a user's metric need not have them.
     reading = {}
     if sample_weight is not None:
         reading["sample_weight"] = sample_weight
@@ -337,8 +362,8 @@ def compare(
     cluster = None
     if clusters is not None:
         n_rows = len(data[reference].scores)
-        groups = check_groups(clusters, n_rows, name="clusters")[1]
-        cluster = cluster_codes(groups)
+        _, codes = check_groups(clusters, n_rows, name="clusters")
+        cluster = cluster_codes(codes)
     options = {
         "weight_type": weight_type,
         "clusters": cluster,
@@ -346,32 +371,41 @@ def compare(
         "n_resamples": n_resamples,
         "random_state": check_random_state(random_state).randint(2**31),
     }
-    rows = _Rows(y_true, models, data, reference, reading, options)
+    comparison = _Comparison(y_true, models, data, reference, reading, options)
     columns = {name: [] for name in _COLUMNS}
     is_other = np.array([name != reference for name in models])
-    for label, metric in _check_metrics(metrics).items():
-        compared = rows.compared(metric)
-        pvalues = np.array([row.pvalue for row in compared])
+    for metric_name, metric in _check_metrics(metrics).items():
+        lines = comparison.lines(metric)
+        pvalues = np.array([line.pvalue for line in lines])
         adjusted = np.ones(len(models))
         adjusted[is_other] = holm(pvalues[is_other])
-        for name, row, adjusted_pvalue in zip(models, compared, adjusted, strict=True):
-            line = (name, label, *row[:-1], adjusted_pvalue, row.reason)
-            for column, value in zip(columns.values(), line, strict=True):
-                column.append(value)
-    return ModelComparison(
-        *map(np.array, columns.values()), reference=reference, confidence_level=level
-    )
+        for model, line, adjusted_pvalue in zip(models, lines, adjusted, strict=True):
+            cells = {
+                "model": model,
+                "metric": metric_name,
+                **line._asdict(),
+                "adjusted_pvalue": adjusted_pvalue,
+            }
+            for name, column in columns.items():
+                column.append(cells[name])
+    for name, column in columns.items():
+        columns[name] = np.array(column)
+    return ModelComparison(**columns, reference=reference, confidence_level=level)
 
 
 def _models_by_name(models):
-    """Return models as a dict; the columns of a data frame are models."""
+    """Return probabilities by name as a dict, from a dict or the columns of a data
+    frame.
+    """
     if isinstance(models, dict) or not hasattr(models, "columns"):
         return models
     return {name: models[name] for name in models.columns}
 
 
 def _check_models(y_true, models, reference, reading):
-    """Return the validated rows of each model, and the name of the reference."""
+    """Return the validated `ScoredLabels` of each model by name, and the name of the
+    reference; the errors name the model.
+    """
     are_models = isinstance(models, dict) and len(models) >= 2
     if not are_models or any(not isinstance(name, str) for name in models):
         raise ValueError(
@@ -406,7 +440,9 @@ def _name_of(metric):
 
 
 def _check_metrics(metrics):
-    """Return the metrics by the names that the table gives them."""
+    """Return the metrics, callables, by their names in the table. `metrics` holds names
+    of scorers and callables, or is one of them.
+    """
     known = {}
     for name, (metric, options) in scorers().items():
         known[name.removeprefix("neg_")] = partial(metric, **options)
@@ -433,7 +469,9 @@ def _check_metrics(metrics):
 
 
 class _Line(NamedTuple):
-    """What a line of the table says, but for names and the adjusted p-value."""
+    """A line of the table for a model and a metric, without their names and the
+    adjusted p-value.
+    """
 
     estimate: float
     low: float
@@ -445,55 +483,77 @@ class _Line(NamedTuple):
     reason: str
 
 
-class _Rows(NamedTuple):
-    """The samples of all models, and how they are compared: the arguments of metrics,
-    and those of intervals.
+class _Comparison(NamedTuple):
+    """The samples of all models, and how they are compared.
+
+    Attributes
+    ----------
+    y_true : array-like
+        The user's labels.
+    models : dict
+        The user's probabilities by name.
+    data : dict of ScoredLabels
+        Validated samples by the name of the model, those of weight zero among them.
+    reference : str
+        Name of the reference.
+    reading : dict
+        Arguments of metrics: weights, `pos_label`, `labels`.
+    options : dict
+        Arguments of `calibration_error_interval`: `weight_type`, `clusters` (codes or
+        None), `confidence_level`, `n_resamples` and `random_state` (a seed).
     """
 
     y_true: object
     models: dict
     data: dict
     reference: str
-    given: dict
+    reading: dict
     options: dict
 
-    def compared(self, metric):
+    def lines(self, metric):
         """Return a `_Line` for each model."""
-        own, difference = self._method(metric)
+        intervals, difference_of = self._method(metric)
         lines = []
         for name in self.models:
-            reason = own[name].reason if np.isnan(own[name].low) else ""
+            interval = intervals[name]
+            reason = interval.reason if np.isnan(interval.low) else ""
             if name == self.reference:
-                lines.append(_Line(*own[name], 0.0, 0.0, 0.0, 1.0, reason))
+                lines.append(_Line(*interval, 0.0, 0.0, 0.0, 1.0, reason))
                 continue
-            found, pvalue = difference(name)
-            if np.isnan(found.low):
-                reason = found.reason or reason
-            lines.append(_Line(*own[name], *found, pvalue, reason))
+            difference, pvalue = difference_of(name)
+            if np.isnan(difference.low):
+                reason = difference.reason or reason
+            lines.append(_Line(*interval, *difference, pvalue, reason))
         return lines
 
     def _method(self, metric):
-        """Return an `IntervalEstimate` by model, and what gives that of a model's
-        difference from the reference, and its p-value.
+        """Return an `IntervalEstimate` of the metric by model, and a function that
+        returns, for the name of a model, the `IntervalEstimate` of its difference from
+        the reference and the p-value.
         """
         function, params = unwrapped_metric(metric, {})
         level = self.options["confidence_level"]
 
         def paired(name):
+            """Compare means row by row, or pair by pair."""
             return paired_difference(means[name], means[self.reference], level)
 
         def as_if_independent(name):
-            found = square_and_add(intervals[name], intervals[self.reference])
-            return with_pvalue(*found, level)
+            """Compare by both intervals alone, which is conservative."""
+            difference, centre = square_and_add(
+                intervals[name], intervals[self.reference]
+            )
+            return with_pvalue(difference, centre, level)
 
         if function in (log_loss, brier_score):
             intervals, means = self._of_losses(function is brier_score)
             return intervals, paired
         row = metric_of(function)
         if row is None:
+            # No error of the library.
             return self._bootstrapped(partial(function, **params))
         error = row.error_of(params)
-        options = {"metric": metric, **self.given, **self.options}
+        options = {"metric": metric, **self.reading, **self.options}
         intervals = {}
         for name, y_proba in self.models.items():
             intervals[name] = calibration_error_interval(
@@ -508,13 +568,15 @@ class _Rows(NamedTuple):
         return intervals, paired
 
     def _of_losses(self, is_brier):
-        """Return the intervals of mean losses by model, and the means as `Mean`."""
+        """Return the `IntervalEstimate` of the mean Brier or log loss and the `Mean`,
+        both by model.
+        """
         level = self.options["confidence_level"]
         loss_of = LOSSES["brier" if is_brier else "log"]
         intervals = {}
         means = {}
-        for name, rows in self.data.items():
-            data, cluster = self._kept(rows)
+        for name, model_data in self.data.items():
+            data, cluster = self._of_positive_weight(model_data)
             loss = loss_of(data.scores, data.labels)
             estimate = float(np.average(loss, weights=data.sample_weight))
             influence = Influence(
@@ -534,18 +596,19 @@ class _Rows(NamedTuple):
         return intervals, means
 
     def _bootstrapped(self, metric):
-        """Compare a function of labels and probabilities that is no error of the
-        library by a basic bootstrap.
+        """Return what `_method` does, by a basic bootstrap, for any function of labels
+        and probabilities.
         """
         metric_of = {}
         for name, y_proba in self.models.items():
-            metric_of[name] = partial(metric, self.y_true, y_proba, **self.given)
+            metric_of[name] = partial(metric, self.y_true, y_proba, **self.reading)
         level = self.options["confidence_level"]
         metric_of_reference = metric_of[self.reference]
 
         def interval(function):
+            """Return the interval of a function of the weights."""
             estimate = float(function())
-            # the same resamples for all
+            # the same resamples for all models
             rng = check_random_state(self.options["random_state"])
             limits = basic_limits(
                 function,
@@ -559,34 +622,41 @@ class _Rows(NamedTuple):
             return IntervalEstimate(estimate, *limits)
 
         def difference(name):
-            def to_reference(**weight):
+            """Return the interval of the difference from the reference, and p-value."""
+
+            def from_reference(**weight):
                 return metric_of[name](**weight) - metric_of_reference(**weight)
 
-            found = interval(to_reference)
-            return with_pvalue(found, found.estimate, level)
+            difference_interval = interval(from_reference)
+            return with_pvalue(difference_interval, difference_interval.estimate, level)
 
         intervals = {name: interval(function) for name, function in metric_of.items()}
         return intervals, difference
 
-    def _kept(self, data):
-        """Return the samples of positive weight, and their clusters."""
-        kept = data.kept
+    def _of_positive_weight(self, data):
+        """Return the samples of positive weight, and the codes of their clusters or
+        None.
+        """
+        rows = data.kept
         cluster = self.options["clusters"]
         if cluster is None:
-            return data.at(kept), None
-        return data.at(kept), cluster_codes(cluster[kept])
+            return data.at(rows), None
+        return data.at(rows), cluster_codes(cluster[rows])
 
     def _pairs(self, error, data):
-        """Return the signed square as a mean over pairs of units in a bin, its
-        influence by the jackknife, and sums.
+        """Return the unbiased squared error of one model as a `Mean` over pairs of
+        units in a bin, with the jackknife influence of the units.
+
+        A unit is a cluster, or a row (each copy of it, for frequency weights).
         """
-        data, unit = self._kept(data)
+        data, unit = self._of_positive_weight(data)
         is_clustered = unit is not None
         if not is_clustered:
             data = self._each_copy_a_row(data)
             unit = np.arange(len(data.scores))
         mass = np.bincount(unit, data.sample_weight)
         names, unit = np.unique(unit, return_inverse=True)
+        # One entry for each binary problem, the classes of a marginal error.
         means = []
         influences = []
         sums = []
@@ -599,7 +669,7 @@ class _Rows(NamedTuple):
             influences.append(influence)
             sums.append(sums_of_task)
         classes = ClassPowers.of(data, error)
-        # products of two sums get the weight of their class
+        # The variance multiplies two sums of a class: each gets the root of its weight.
         factors = [1.0]
         if classes.weight is not None:
             factors = np.sqrt(classes.weight)
@@ -613,7 +683,7 @@ class _Rows(NamedTuple):
         )
 
     def _each_copy_a_row(self, data):
-        """Return the samples, each as often as its weight counts it."""
+        """Return the samples, each repeated as often as its frequency weight says."""
         if data.sample_weight is None or self.options["weight_type"] != "frequency":
             return data
         copies = data.sample_weight.astype(np.intp)
@@ -622,9 +692,12 @@ class _Rows(NamedTuple):
 
 
 def _largest_brier(scores):
-    """Return the largest Brier score that a row can have."""
+    """Return the largest Brier score that a row could have with any label. `scores` are
+    (n,) or (n, n_classes).
+    """
     if scores.ndim == 1:
         return float(np.max(np.maximum(scores, 1 - scores)) ** 2)
-    # sum of s_k^2, with s_j^2 replaced by (1 - s_j)^2 for the least likely class j
+    # It is reached by the least probable class j: the sum of all s_k^2 with s_j^2
+    # replaced by (1 - s_j)^2 is the sum of squares plus 1 - 2 s_j.
     squares = np.sum(scores.astype(np.float64) ** 2, axis=1)
     return float(np.max(squares + 1 - 2 * scores.min(axis=1)))

@@ -119,9 +119,9 @@ def recalibration_gain(
     """
     check_option(loss, "loss", tuple(LOSSES))
     level = check_confidence_level(confidence_level)
-    recalibrator = check_recalibrator(
-        StackedRecalibrator(verbose=verbose) if recalibrator is None else recalibrator
-    )
+    if recalibrator is None:
+        recalibrator = StackedRecalibrator(verbose=verbose)
+    recalibrator = check_recalibrator(recalibrator)
     data = check_scored_labels(
         y_true, y_proba, sample_weight=sample_weight, pos_label=pos_label, labels=labels
     )
@@ -130,23 +130,38 @@ def recalibration_gain(
     folds = cross_validation_folds(
         cv, columns, codes, data.sample_weight, stratified=False
     )
-    before = LOSSES[loss](data.scores, data.labels)
+    loss_of = LOSSES[loss]
+    before = loss_of(data.scores, data.labels)
     progress = Progress("recalibration_gain", verbose)
     gains = np.empty((len(folds), len(codes)))
     for k, fold in enumerate(folds):
         progress(f"fit {k + 1} of {len(folds)}", k / len(folds))
-        gains[k] = before - LOSSES[loss](
-            recalibrated_by_fold(recalibrator, fold, columns, codes), data.labels
-        )
+        recalibrated = recalibrated_by_fold(recalibrator, fold, columns, codes)
+        gains[k] = before - loss_of(recalibrated, data.labels)
     return gain_interval(gains, folds, data.sample_weight, level)
 
 
 def recalibrated_by_fold(recalibrator, fold, columns, codes, groups=None):
-    """Return all samples' probabilities, of the form of a metric's scores, by a
-    recalibrator fitted to a fold's others.
+    """Return the probabilities of all samples by a recalibrator that is fitted to the
+    training samples of a fold; unchanged if these are all of one class.
 
-    Unchanged where these are all of one class. A recalibrator of groups is given the
-    group of each sample.
+    Parameters
+    ----------
+    recalibrator : recalibrator
+        Is cloned.
+    fold : Fold
+        Holds the training samples and their weights.
+    columns : ndarray of shape (n, 1) or (n, n_classes)
+        Scores: of the event, or of each class.
+    codes : ndarray of int, shape (n,)
+        Labels as column indices, for the event 1.
+    groups : ndarray of shape (n,), default=None
+        Groups of the samples, for a recalibrator of groups.
+
+    Returns
+    -------
+    recalibrated : ndarray of shape (n,) or (n, n_classes)
+        Probability of the event, or of each class.
     """
     is_binary = columns.shape[1] == 1
     if len(np.unique(codes[fold.train])) < 2:

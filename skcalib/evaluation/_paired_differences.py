@@ -14,14 +14,26 @@ from skcalib._intervals.influence import (
     too_few_units,
 )
 
-# pairs of different units in a bin, as a share of all, below which there are none
+# A bin has no pairs of different units if they are less than this share of all pairs:
+# it is rounding.
 _FEW = 1e-9
 
 
 class Mean(NamedTuple):
-    """A mean, the influence of rows on it, or of units with the sums of their pairs.
+    """A mean over rows, or over pairs of units in a bin, with the influence on it.
 
-    `mass` is the weight of the units, `cluster_mass` the same where these are clusters.
+    Attributes
+    ----------
+    estimate : float
+        The mean.
+    influence : Influence, or ndarray of shape (n_units,)
+        Influence of the rows, or that of the units.
+    sums : sparse array of shape (n_units, n_bins), or None
+        For pairs: products of two rows of it are the terms of the mean.
+    cluster_mass : ndarray of shape (n_units,) or None
+        For pairs: weight of the units if these are clusters.
+    mass : ndarray of shape (n_units,) or None
+        For pairs: weight of the units.
     """
 
     estimate: float
@@ -31,27 +43,32 @@ class Mean(NamedTuple):
     mass: np.ndarray | None = None
 
 
-def square_and_add(one, other):
-    """Return the interval of the difference of two independent estimates, and its
-    centre.
+def square_and_add(minuend, subtrahend):
+    """Return the `IntervalEstimate` of the difference of two independent estimates, and
+    the centre of its interval (Newcombe's method: distances to limits add up in
+    squares).
 
-    An estimate that lies above its own interval counts as the interval's end: there it
-    has no label noise.
+    An estimate that lies outside its own interval, since it has label noise in it that
+    the interval has not, is moved to the nearer limit for the centre.
     """
-    (estimate, low, high), (base, base_low, base_high) = one, other
-    first, second = min(max(estimate, low), high), min(max(base, base_low), base_high)
-    below = np.hypot(first - low, base_high - second)
-    above = np.hypot(high - first, second - base_low)
-    centre = first - second
-    return (
-        IntervalEstimate(estimate - base, float(centre - below), float(centre + above)),
-        centre,
+    estimate, low, high = minuend
+    base, base_low, base_high = subtrahend
+    inner = min(max(estimate, low), high)
+    inner_base = min(max(base, base_low), base_high)
+    centre = inner - inner_base
+    below = np.hypot(inner - low, base_high - inner_base)
+    above = np.hypot(high - inner, inner_base - base_low)
+    interval = IntervalEstimate(
+        estimate - base, float(centre - below), float(centre + above)
     )
+    return interval, centre
 
 
 def with_pvalue(difference, centre, level):
-    """Return a difference and the p-value of the normal law behind the interval on the
-    side of 0.
+    """Return an `IntervalEstimate` of a difference, and the p-value for no difference.
+
+    The p-value is that of a normal distribution about `centre` whose quantile is the
+    limit on the side of 0; `level` is the confidence level.
     """
     if not centre:
         return difference, 1.0
@@ -66,18 +83,20 @@ def with_pvalue(difference, centre, level):
     return difference, float(2 * ndtr(-z))
 
 
-def paired_difference(one, other, level):
-    """Return the difference of two `Mean` with its limits, and its p-value."""
-    difference = one.estimate - other.estimate
-    if one.sums is None:
-        values = one.influence.values - other.influence.values
-        if difference == 0 and not values.any():  # no row tells the models apart
+def paired_difference(minuend, subtrahend, level):
+    """Return the `IntervalEstimate` of the difference of two `Mean` on the same rows,
+    and the p-value for no difference, both by Student's distribution.
+    """
+    difference = minuend.estimate - subtrahend.estimate
+    if minuend.sums is None:
+        values = minuend.influence.values - subtrahend.influence.values
+        if difference == 0 and not values.any():  # the models are equal in all rows
             return IntervalEstimate(0.0, 0.0, 0.0), 1.0
-        error, degrees, reason = replace(one.influence, values=values).spread()
+        error, degrees, reason = replace(minuend.influence, values=values).spread()
         if error == 0:
             reason = "the models differ by the same in all rows"
     else:
-        error, degrees, reason = _spread_of_pairs(one, other)
+        error, degrees, reason = _spread_of_pairs(minuend, subtrahend)
     if reason:
         return IntervalEstimate(difference, np.nan, np.nan, reason=reason), np.nan
     if error == 0:
@@ -85,54 +104,75 @@ def paired_difference(one, other, level):
         return limits, float(difference == 0)
     width = float(stdtrit(degrees, (1 + level) / 2) * error)
     pvalue = float(2 * stdtr(degrees, -abs(difference) / error))
-    return (
-        IntervalEstimate(difference, difference - width, difference + width),
-        pvalue,
-    )
+    interval = IntervalEstimate(difference, difference - width, difference + width)
+    return interval, pvalue
 
 
-def _spread_of_pairs(one, other):
-    """Return standard error and degrees of freedom of a difference of means over pairs,
-    and why there are none.
+def _spread_of_pairs(minuend, subtrahend):
+    """Return (standard error, degrees of freedom, reason) of the difference of two
+    means over pairs; the reason says why there are none, or is empty.
     """
-    if one.cluster_mass is None:
-        reason = too_few_units(one.mass, importance=True)
+    if minuend.cluster_mass is None:
+        reason = too_few_units(minuend.mass, importance=True)
     else:
-        codes = np.arange(len(one.cluster_mass))
-        reason = too_few_units(one.cluster_mass, cluster=codes)
+        codes = np.arange(len(minuend.cluster_mass))
+        reason = too_few_units(minuend.cluster_mass, cluster=codes)
     if reason:
         return np.nan, np.nan, reason
-    values = one.influence - other.influence
+    values = minuend.influence - subtrahend.influence
     n_units = len(values)
     square = np.sum(values**2)
     fourth = np.sum(values**4)
     if square == 0:
         return 0.0, 1.0, ""
     degrees = min(tail_degrees(n_units, square, fourth), n_units - 1)
-    if one.cluster_mass is not None:
-        # Satterthwaite's with a correlation of 1: pairs do not show another one
-        squares = one.cluster_mass**2
+    if minuend.cluster_mass is not None:
+        # Satterthwaite's degrees of freedom, (sum v)^2 / sum v^2, for clusters whose
+        # rows have a correlation of 1, so that v is the squared weight. Pairs of
+        # different clusters do not show the correlation within them.
+        squares = minuend.cluster_mass**2
         degrees = min(degrees, squares.sum() ** 2 / np.sum(squares**2))
     error = np.sqrt(square * n_units / (n_units - 1)) / n_units
-    # the jackknife counts the part of the variance that is of pairs twice
-    of_pairs = _variance_of_pairs(one.sums, other.sums)
-    error = np.sqrt(max(error**2 - of_pairs, of_pairs))
+    # The jackknife counts twice the part of the variance that comes from pairs alone
+    # (the second term of Hoeffding's decomposition).
+    pair_variance = _pair_variance(minuend.sums, subtrahend.sums)
+    error = np.sqrt(max(error**2 - pair_variance, pair_variance))
     return float(error), float(max(degrees, 1.0)), ""
 
 
 def is_mean_over_pairs(error):
-    """Return whether an error is the unbiased signed square."""
+    """Return whether an error is the unbiased estimate of the squared error in bins,
+    which is a mean over pairs of rows.
+    """
     is_binned = isinstance(error, BinnedError) and not isinstance(error, GroupwiseError)
     return is_binned and error.squared and error.method == "unbiased"
 
 
 def mean_over_pairs(task, unit, n_units, error):
-    """Return sum over bins of (share) x (mean of r_i r_j over pairs of rows of
-    different units), r = y - s.
+    """Return the unbiased squared error: the sum over bins of the bin's share of the
+    weight times the mean of r_i r_j over pairs of rows of different units, r = y - s.
 
-    Beside it stand the influences of the units, what the sum would change without one
-    of them, times n_units - 1; and sums x (n_units, n_bins) of centred residuals whose
-    products x_i x_j are the terms of the pairs.
+    Parameters
+    ----------
+    task : BinaryTask
+        The rows.
+    unit : ndarray of int, shape (n,)
+        Code of each row's unit, 0 to n_units - 1.
+    n_units : int
+        Number of units.
+    error : BinnedError
+        The error; `error.binning` makes the bins.
+
+    Returns
+    -------
+    estimate : float
+        The squared error.
+    influence : ndarray of shape (n_units,)
+        Jackknife influence of the units: how the estimate changes without one of them,
+        times n_units - 1.
+    sums : sparse array of shape (n_units, n_bins)
+        Sums of centred residuals, scaled so that the product of the sums of two units
+        in a bin is the term of their pair.
     """
     strategy = error.binning
     edges = strategy._edges_of(*task.sorted_for(strategy))
@@ -140,53 +180,78 @@ def mean_over_pairs(task, unit, n_units, error):
     weight = task.sample_weight
     if weight is None:
         weight = np.ones(len(unit))
-    code = np.searchsorted(edges[1:-1], task.scores)
+    bin_of_row = np.searchsorted(edges[1:-1], task.scores)
 
-    # 1. The weight and the sum of residuals of each unit in each bin that it has.
-    cells, index = np.unique(unit * n_bins + code, return_inverse=True)
+    # 1. The weight and the sum of residuals of each unit in each bin where it has rows:
+    # arrays with one entry for each such cell.
+    cells, cell_of_row = np.unique(unit * n_bins + bin_of_row, return_inverse=True)
     residual = task.labels - task.scores.astype(np.float64)
-    mass = np.bincount(index, weight)
-    total = np.bincount(index, weight * residual)
+    mass = np.bincount(cell_of_row, weight)
+    total = np.bincount(cell_of_row, weight * residual)
     moments = np.stack((mass, total, mass**2, total**2))
 
-    # 2. The term of each bin, from the sums over its units.
-    unit, code = np.divmod(cells, n_bins)
-    of_bins = np.stack([np.bincount(code, moment, n_bins) for moment in moments])
-    terms = _terms(*of_bins)
+    # 2. The term of each bin, from the sums of these moments over its units.
+    unit_of_cell, bin_of_cell = np.divmod(cells, n_bins)
+    bin_moments = np.stack(
+        [np.bincount(bin_of_cell, moment, n_bins) for moment in moments]
+    )
+    terms = _bin_terms(*bin_moments)
 
-    # 3. The mean without each unit in turn, whose terms alone change.
-    lost_terms = terms[code] - _terms(*(of_bins[:, code] - moments))
-    lost = np.bincount(unit, lost_terms, n_units)
-    left_weight = weight.sum() - np.bincount(unit, mass, n_units)
+    # 3. The estimate without each unit in turn: the terms of the unit's bins change.
+    moments_without = bin_moments[:, bin_of_cell] - moments
+    lost_terms = terms[bin_of_cell] - _bin_terms(*moments_without)
+    lost = np.bincount(unit_of_cell, lost_terms, n_units)
+    left_weight = weight.sum() - np.bincount(unit_of_cell, mass, n_units)
     without = (terms.sum() - lost) / left_weight
     influence = (n_units - 1) * (without.mean() - without)
 
     # 4. Centred sums, scaled so that their products are the terms of the pairs.
-    pairs = of_bins[0] ** 2 - of_bins[2]
-    bin_weight = np.maximum(of_bins[0], 1e-300)
-    has_pairs = pairs > _FEW * bin_weight**2
-    share = np.divide(bin_weight, pairs, out=np.zeros(n_bins), where=has_pairs)
+    bin_mass, bin_total, bin_squared_mass, _ = bin_moments
+    pair_mass = bin_mass**2 - bin_squared_mass
+    bin_mass = np.maximum(bin_mass, 1e-300)  # empty bins
+    has_pairs = pair_mass > _FEW * bin_mass**2
+    share = np.divide(bin_mass, pair_mass, out=np.zeros(n_bins), where=has_pairs)
     scale = np.sqrt(share / weight.sum())
-    mean_residual = of_bins[1] / bin_weight
-    centred = scale[code] * (total - mass * mean_residual[code])
-    sums = csr_array((centred, (unit, code)), (n_units, n_bins))
+    mean_residual = bin_total / bin_mass
+    centred = total - mass * mean_residual[bin_of_cell]
+    sums = csr_array(
+        (scale[bin_of_cell] * centred, (unit_of_cell, bin_of_cell)), (n_units, n_bins)
+    )
     return terms.sum() / weight.sum(), influence, sums
 
 
-def _variance_of_pairs(one, other):
-    """Return 2 sum over i != j of (x_i x_j - z_i z_j)^2, the variance of a difference
-    of means over pairs alone.
+def _pair_variance(sums, other_sums):
+    """Return the variance of a difference of two means over pairs that comes from pairs
+    alone: 2 times the sum over i != j of (x_i x_j - z_i z_j)^2.
+
+    x_i and z_i are rows of the sparse arrays, (n_units, n_bins), of both means.
     """
-    pairs = (one, one, 1), (other, other, 1), (one, other, -2)
-    squares = sum(sign * (a.T @ b).power(2).sum() for a, b, sign in pairs)
-    own = one.power(2).sum(axis=1) - other.power(2).sum(axis=1)
-    return float(max(2 * (squares - own @ own), 0.0))
+    # Expanded, all pairs with i = j among them: the sum over i and j of (x_i x_j)^2 is
+    # the squared Frobenius norm of X'X, and likewise for the other products.
+    squares = (
+        _squared_norm(sums.T @ sums)
+        + _squared_norm(other_sums.T @ other_sums)
+        - 2 * _squared_norm(sums.T @ other_sums)
+    )
+    # The terms with i = j.
+    diagonal = sums.power(2).sum(axis=1) - other_sums.power(2).sum(axis=1)
+    return float(max(2 * (squares - diagonal @ diagonal), 0.0))
 
 
-def _terms(mass, total, squared_mass, squares):
-    """Return mass x (mean product of two different units of a bin), 0 where there is
-    one unit only.
+def _squared_norm(matrix):
+    """Return the sum of the squared entries of a sparse matrix."""
+    return matrix.power(2).sum()
+
+
+def _bin_terms(mass, total, squared_mass, squared_total):
+    """Return the weight of each bin times the mean product of the residuals of two
+    different units, 0 for a bin with a single unit.
+
+    The arguments, of one shape, are sums over the units of a bin: of their weights w,
+    of their sums of residuals t, and of w^2 and t^2. The products of different units
+    sum to (sum of t)^2 - sum of t^2.
     """
-    pairs = mass**2 - squared_mass
-    some = pairs > _FEW * mass**2
-    return np.where(some, mass * (total**2 - squares) / np.where(some, pairs, 1), 0)
+    pair_mass = mass**2 - squared_mass
+    has_pairs = pair_mass > _FEW * mass**2
+    products = total**2 - squared_total
+    return np.where(has_pairs, mass * products / np.where(has_pairs, pair_mass, 1), 0)

@@ -118,9 +118,8 @@ def refinement_loss(
     if cv is None:
         losses = _in_sample_losses(data, recalibrator, LOSSES[loss])
         return float(np.average(losses, weights=data.sample_weight))
-    before = np.average(
-        LOSSES[loss](data.scores, data.labels), weights=data.sample_weight
-    )
+    losses = LOSSES[loss](data.scores, data.labels)
+    before = np.average(losses, weights=data.sample_weight)
     gain = recalibration_gain(
         y_true,
         y_proba,
@@ -135,7 +134,10 @@ def refinement_loss(
 
 
 def _in_sample_losses(data, recalibrator, loss_of):
-    """Return the loss of each sample after a fit to all of them."""
+    """Return the loss of each sample (n,) after recalibration fitted to all samples.
+
+    `loss_of` takes scores and labels; samples of one class are not recalibrated.
+    """
     if recalibrator is None:
         recalibrator = StackedRecalibrator()
     check_recalibrator(recalibrator)
@@ -144,9 +146,8 @@ def _in_sample_losses(data, recalibrator, loss_of):
         return loss_of(data.scores, data.labels)
     columns = data.scores.reshape(len(codes), -1)
     unfitted = clone(recalibrator)
-    unfitted.set_params(
-        **class_parameters(unfitted, np.arange(max(columns.shape[1], 2)))
-    )
+    classes = np.arange(max(columns.shape[1], 2))
+    unfitted.set_params(**class_parameters(unfitted, classes))
     fitted = fitted_clone(unfitted, columns, codes, data.sample_weight)
     recalibrated = fitted.predict_proba(columns)
     if columns.shape[1] == 1:

@@ -214,35 +214,47 @@ def validation_sample_size(
 
 
 def _rounded_up(n):
+    """Return a number rounded up to a whole number, as a float; NaN stays NaN."""
+    if isnan(n):
+        return nan
     # A little less, so that rounding of a whole number does not add a sample.
-    return nan if isnan(n) else float(ceil(n * (1 - 1e-12)))
+    return float(ceil(n * (1 - 1e-12)))
+
+
+# In the next functions `width` is the width that an interval may have, `z` the normal
+# quantile of its level, and `risk` holds the scores (n,).
 
 
 def _n_oe(frequency, width, z):
-    # exp(z se) - exp(-z se) = width, the interval of O/E = 1 on the log scale.
+    """Return the samples for an interval of this width of the ratio of observed to
+    expected events (Riley et al. 2021), if the event frequency is as expected.
+    """
+    # On the log scale the interval of O/E = 1 has the width exp(z se) - exp(-z se).
     error = asinh(width / 2) / z
     return (1 - frequency) / (frequency * error**2)
 
 
 def _n_slope(risk, width, z):
     """Return the samples for an interval of the slope of this width (Riley et al.
-    2021): from the information of a logistic regression on the log-odds.
+    2021); NaN if all risks are equal.
     """
     error = width / (2 * z)
-    linear = log_odds(clip_probability(risk))
+    predictor = log_odds(clip_probability(risk))
+    # Fisher's information per sample of a logistic regression on the log-odds.
     information = risk * (1 - risk)
     i00 = information.mean()
-    i01 = (linear * information).mean()
-    i11 = (linear**2 * information).mean()
+    i01 = (predictor * information).mean()
+    i11 = (predictor**2 * information).mean()
     determinant = i00 * i11 - i01**2
     if determinant <= 1e-12 * i00 * i11:
-        return nan  # equal risks have no slope
+        return nan
+    # The variance of the slope is the lower right entry of the inverse, over n.
     return i00 / (error**2 * determinant)
 
 
 def _n_auc(area, frequency, width, z):
     """Return the samples for an interval of the area under the ROC curve of this width,
-    by bisection.
+    found by bisection; NaN for an area below .5 or of 1.
     """
     if not 0.5 <= area < 1:
         return nan
@@ -256,6 +268,7 @@ def _n_auc(area, frequency, width, z):
         variance /= n**2 * frequency * (1 - frequency)
         return 2 * z * sqrt(variance) <= width
 
+    # Between low, which is too few, and high, which is enough.
     high = 2
     while not is_narrow(high):
         high *= 2
@@ -291,9 +304,10 @@ def _expected_area(risk):
     """Return the area under the ROC curve of a calibrated model with these risks: the
     probability that an event has a larger risk than a non-event, ties half.
     """
-    values, of_value, count = np.unique(risk, return_inverse=True, return_counts=True)
-    events = np.bincount(of_value, risk, len(values))
-    others = count - events
-    below = np.cumsum(others) - others
-    pairs = events @ (below + others / 2)
-    return float(pairs / (events.sum() * others.sum()))
+    values, rank, count = np.unique(risk, return_inverse=True, return_counts=True)
+    # Expected numbers of events and non-events at each distinct risk.
+    events = np.bincount(rank, risk, len(values))
+    non_events = count - events
+    non_events_below = np.cumsum(non_events) - non_events
+    pairs = events @ (non_events_below + non_events / 2)
+    return float(pairs / (events.sum() * non_events.sum()))

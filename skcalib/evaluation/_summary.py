@@ -40,7 +40,7 @@ from skcalib.metrics._slope import (
     slope_fit,
 )
 
-# events or other rows, below which a number whose variance needs both has no limits
+# With fewer events or non-events a number whose variance needs both has no limits.
 _FEWEST_OF_A_CLASS = 10
 _ONE_CLASS = "y_true has one class only"
 _UNDEFINED = IntervalEstimate(np.nan, np.nan, np.nan)
@@ -57,6 +57,7 @@ _WORDS = {
     "scaled_brier_score": "the scaled Brier score",
     "auc": "the area under the ROC curve",
 }
+# Quantile of the distance between smooth curve and score; None stands for the mean.
 _QUANTILES = {"ici": None, "e50": 0.5, "e90": 0.9, "emax": 1.0}
 
 
@@ -140,23 +141,26 @@ class CalibrationSummary(ResultTable):
         columns : dict
             `statistic`, `estimate`, `low` and `high`.
         """
-        parts = zip(*(getattr(self, name) for name in _WORDS), strict=True)
-        return {
-            "statistic": list(_WORDS),
-            **dict(zip(IntervalEstimate._fields, map(list, parts), strict=True)),
-        }
+        columns = {"statistic": list(_WORDS), "estimate": [], "low": [], "high": []}
+        for name in _WORDS:
+            interval = getattr(self, name)
+            columns["estimate"].append(interval.estimate)
+            columns["low"].append(interval.low)
+            columns["high"].append(interval.high)
+        return columns
 
     def __str__(self):
         level = f"{level_words(self.confidence_level)} CI"
-        said = {}
+        clauses = {}
         for name, words in _WORDS.items():
-            said[name] = f"{words} {_shown(getattr(self, name))}"
+            clauses[name] = f"{words} {_shown(getattr(self, name))}"
+        # The first interval names the confidence level.
         ratio = _shown(self.observed_expected, level)
-        said["observed_expected"] = f"{_WORDS['observed_expected']} {ratio}"
+        clauses["observed_expected"] = f"{_WORDS['observed_expected']} {ratio}"
         frequency = percent_words(self.event_frequency, self.n)
         mean_score = percent_words(self.mean_score, self.n)
         observed, intercept, slope, ici, e50, e90, emax, brier, scaled, auc = (
-            said.values()
+            clauses.values()
         )
         text = (
             f"In {count_words(self.n)} rows with {count_words(self.n_events)} events"
@@ -178,6 +182,7 @@ class CalibrationSummary(ResultTable):
         for name, reason in self.reasons.items():
             names_by_reason.setdefault(reason, []).append(name)
         for reason, names in names_by_reason.items():
+            # A p-value, which is a number without limits, is counted as not defined.
             estimates = [
                 getattr(getattr(self, name), "estimate", np.nan) for name in names
             ]
@@ -340,12 +345,13 @@ def calibration_summary(
         if name not in reasons:
             numbers[name] = coefficient(task, name, level, weight_type, cluster)
     for name, compute in OF_ROWS.items():
-        found = compute(rows)
-        if isinstance(found, str):
-            reasons[name] = found
+        interval_or_reason = compute(rows)
+        if isinstance(interval_or_reason, str):
+            reasons[name] = interval_or_reason
         else:
-            numbers[name] = found
+            numbers[name] = interval_or_reason
     if "auc" in numbers:
+        # Somers' Dxy
         numbers["dxy"] = _rescaled(numbers["auc"], 2, -1)
     resampling = Resampling(
         n_resamples,
@@ -355,9 +361,11 @@ def calibration_summary(
     )
     hypotheses = error_hypotheses(LoessError(), data, resampling)
     numbers |= _distances(task, hypotheses, (1 - level) / 2)
-    curve = LoessError().of_task(task)
-    gap = curve.curve(curve.cells.event_frequency) - curve.scores
-    eci = 100 * float(gap**2 @ curve.share)
+    # The estimated calibration index (Van Hoorde et al. 2015): 100 times the mean
+    # squared distance of the smooth curve from the scores.
+    smooth = LoessError().of_task(task)
+    gap = smooth.curve(smooth.cells.event_frequency) - smooth.scores
+    eci = 100 * float(gap**2 @ smooth.share)
     for name, number in numbers.items():
         if np.isnan(number.low):
             reasons[name] = number.reason
@@ -388,8 +396,21 @@ def calibration_summary(
 
 
 def _inner_rows(task, rows, is_extreme, numbers, reasons):
-    """Return U, its p-value and R^2, and the slope, of the samples whose scores are
-    neither 0 nor 1; warn where there are others.
+    """Return the triple of `_joint` and the slope, of the samples whose scores are
+    neither 0 nor 1; warn if there are others.
+
+    Parameters
+    ----------
+    task : BinaryTask
+        All samples.
+    rows : SummaryRows
+        The same samples.
+    is_extreme : ndarray of bool, shape (n,)
+        Whether a score is 0 or 1.
+    numbers : dict of IntervalEstimate
+        What is known by name, with the "slope" of all samples.
+    reasons : dict of str
+        Gets the reason under "joint_pvalue" if the triple is not defined.
     """
     slope = numbers.get("slope", _UNDEFINED)
     if is_extreme.any():
@@ -426,45 +447,54 @@ def _inner_rows(task, rows, is_extreme, numbers, reasons):
 
 
 def _joint(task, rows):
-    """Return U of val.prob, the p-value of "intercept 0 and slope 1", and Nagelkerke's
-    R^2.
+    """Return the unreliability index U of R's val.prob, the p-value of "intercept 0 and
+    slope 1", and Nagelkerke's R^2.
     """
-    log_odds_of_rows = log_odds(rows.scores)
-    coef = slope_fit(task)
+    score_log_odds = log_odds(rows.scores)
+    coef = slope_fit(task)  # intercept and slope
     total = rows.weight.sum()
     labels = rows.labels
     weight = rows.weight
 
-    def log_likelihood(logit):
-        return weight @ (labels * logit - np.logaddexp(0, logit))
+    def log_likelihood(logits):
+        """Return the log-likelihood of a model with these log-odds (n,)."""
+        return weight @ (labels * logits - np.logaddexp(0, logits))
 
-    # Three models: with the slope and intercept that fit, with the event frequency for
-    # all rows, and the scores as they are.
-    fitted = log_likelihood(coef[0] + coef[1] * log_odds_of_rows)
-    f = labels @ weight / total
-    constant = log_likelihood(np.full(len(labels), np.log(f / (1 - f))))
-    given = log_likelihood(log_odds_of_rows)
-    chi_squared = max(2 * (fitted - given), 0.0)
-    gain = 2 * (given - constant)
-    r2 = -np.expm1(-gain / total) / -np.expm1(2 * constant / total)
+    # Three models: the scores after logistic recalibration, the event frequency for
+    # all rows, and the scores unchanged.
+    recalibrated = log_likelihood(coef[0] + coef[1] * score_log_odds)
+    frequency = labels @ weight / total
+    frequency_log_odds = np.log(frequency / (1 - frequency))
+    constant = log_likelihood(np.full(len(labels), frequency_log_odds))
+    unchanged = log_likelihood(score_log_odds)
+    chi_squared = max(2 * (recalibrated - unchanged), 0.0)
     unreliability = (chi_squared - 2) / total
+    # Nagelkerke (1991): (1 - (L0 / L)^(2 / n)) / (1 - L0^(2 / n)), L0 and L the
+    # likelihoods of the constant and of the scores.
+    gain = 2 * (unchanged - constant)
+    r2 = -np.expm1(-gain / total) / -np.expm1(2 * constant / total)
     if rows.is_plain:
         pvalue = chi2.sf(chi_squared, 2)
     else:
-        pvalue = _wald_pvalue(rows, coef, log_odds_of_rows)
+        pvalue = _wald_pvalue(rows, coef, score_log_odds)
     return float(unreliability), float(pvalue), float(r2)
 
 
-def _wald_pvalue(rows, coef, logit):
-    """Return the p-value of intercept 0 and slope 1 by the sandwich: Hotelling's law
-    with the lesser degrees of freedom of both.
+def _wald_pvalue(rows, coef, score_log_odds):
+    """Return the p-value of intercept 0 and slope 1 by a Wald test with the sandwich
+    covariance, NaN if there are too few units for it.
+
+    The statistic has Hotelling's distribution with the smaller degrees of freedom of
+    the two coefficients. `coef` holds intercept and slope, `score_log_odds` is (n,).
     """
-    design = np.stack((np.ones(len(logit)), logit))
-    q = expit(coef @ design)
-    information = (design * (rows.weight * q * (1 - q))) @ design.T
-    terms = np.linalg.inv(information) @ design * (rows.labels - q)
+    design = np.stack((np.ones(len(score_log_odds)), score_log_odds))  # (2, n)
+    fitted = expit(coef @ design)
+    information = (design * (rows.weight * fitted * (1 - fitted))) @ design.T
+    # What each row adds to both coefficients, per unit of weight, (2, n).
+    terms = np.linalg.inv(information) @ design * (rows.labels - fitted)
 
     def spread_of(term):
+        """Return the `Spread` of the weighted sum of terms (n,)."""
         return rows.influence(term * rows.weight.sum()).spread()
 
     intercept = spread_of(terms[0])
@@ -473,22 +503,26 @@ def _wald_pvalue(rows, coef, logit):
     if intercept.reason or slope.reason or degrees <= 1:
         return np.nan
     errors = np.array([intercept.standard_error, slope.standard_error])
-    # The covariance in the same form: a quarter of the variance of the sum less that
-    # of the difference.
+    # The correlation from standard errors as well: the covariance is a quarter of the
+    # variance of the sum less that of the difference.
     scaled = terms / errors[:, None]
     error_of_sum = spread_of(scaled[0] + scaled[1]).standard_error
     error_of_difference = spread_of(scaled[0] - scaled[1]).standard_error
     correlation = (error_of_sum**2 - error_of_difference**2) / 4
     correlation = np.clip(correlation, -1 + 1e-12, 1 - 1e-12)
     z = (coef - np.array([0.0, 1.0])) / errors
+    # Wald's statistic: z' R^-1 z with R the correlation matrix of both coefficients.
     square = z[0] ** 2 + z[1] ** 2 - 2 * correlation * z[0] * z[1]
     square /= 1 - correlation**2
     return f_law.sf(square * (degrees - 1) / (2 * degrees), 2, degrees - 1)
 
 
 def _distances(task, hypotheses, tail):
-    """Return mean and quantiles of the distance of the smooth curve from the scores:
-    one set of draws for all.
+    """Return an `IntervalEstimate` for the mean and the quantiles of the distance of
+    the smooth curve from the scores, by name.
+
+    `hypotheses` are those of the loess error, whose draws serve for all numbers; `tail`
+    is the probability beyond each limit.
     """
     power = LoessError().of_task(task)
     observed_curve = power.curve(power.cells.event_frequency)
@@ -497,23 +531,32 @@ def _distances(task, hypotheses, tail):
         distance_of = partial(power.distance, quantile=quantile)
 
         def statistic(frequency, distance_of=distance_of):
+            """Return the distance for event frequencies (..., n_cells)."""
             return distance_of(power.curve(frequency))
 
-        of_quantile = replace(
-            hypotheses,
-            statistic=statistic,
-            error=distance_of,
-            observed=float(distance_of(observed_curve)),
+        estimate = float(distance_of(observed_curve))
+        quantile_hypotheses = replace(
+            hypotheses, statistic=statistic, error=distance_of, observed=estimate
         )
-        low, high = inverted_limits(of_quantile, tail)
-        intervals[name] = IntervalEstimate(
-            of_quantile.observed, float(low), float(high)
-        )
+        low, high = inverted_limits(quantile_hypotheses, tail)
+        intervals[name] = IntervalEstimate(estimate, float(low), float(high))
     return intervals
 
 
 class SummaryRows(NamedTuple):
-    """The samples of a summary, and what decides the variance of their means."""
+    """The samples of a summary, and what decides the variance of their means.
+
+    Attributes
+    ----------
+    scores, labels, weight : ndarray of shape (n,)
+        Scores in [0, 1], labels 0 and 1 as floats, and positive weights.
+    is_importance : bool
+        Whether a row was seen once whatever its weight.
+    cluster : ndarray of int, shape (n,), or None
+        Codes of clusters.
+    level : float
+        Confidence level of the intervals.
+    """
 
     scores: np.ndarray
     labels: np.ndarray
@@ -524,6 +567,7 @@ class SummaryRows(NamedTuple):
 
     @classmethod
     def of_task(cls, task, weight_type, cluster, level):
+        """Return the samples of a `BinaryTask`."""
         weight = task.sample_weight
         return cls(
             task.scores.astype(np.float64),
@@ -541,13 +585,12 @@ class SummaryRows(NamedTuple):
 
     @property
     def is_one_class(self):
-        """Whether all labels are equal: their weighted mean is 1 only up to
-        rounding.
-        """
+        """Whether all labels are equal."""
+        # Not by the weighted mean, which is 1 only up to rounding.
         return bool(self.labels.min() == self.labels.max())
 
     def at(self, chosen):
-        """Return the chosen rows."""
+        """Return the rows with True in `chosen` (n,)."""
         cluster = self.cluster
         if cluster is not None:
             cluster = np.unique(cluster[chosen], return_inverse=True)[1]
@@ -559,31 +602,37 @@ class SummaryRows(NamedTuple):
         )
 
     def influence(self, values):
-        """Return the `Influence` of these values."""
+        """Return the `Influence` of the samples on an estimate, from their influences
+        (n,).
+        """
         return Influence(values, self.weight, self.is_importance, self.cluster)
 
     def mean(self, values):
-        """Return a weighted mean."""
+        """Return the weighted mean of values (n,)."""
         return float(self.weight @ values / self.weight.sum())
 
     def few_of_a_class(self):
-        """Return why rows of a class are too few for a normal law; empty if not."""
-        for name, of_class in (
-            ("events", self.labels == 1),
-            ("non-events", self.labels == 0),
-        ):
-            weight = self.weight[of_class]
-            worth = weight.sum()
+        """Return why a class has too few rows for a normal approximation; empty if it
+        has enough.
+        """
+        for name, label in (("events", 1), ("non-events", 0)):
+            weight = self.weight[self.labels == label]
+            n_effective = weight.sum()
             if self.is_importance:
-                worth = worth**2 / (weight @ weight)
-            if worth < _FEWEST_OF_A_CLASS:
+                # Kish's effective sample size
+                n_effective = n_effective**2 / (weight @ weight)
+            if n_effective < _FEWEST_OF_A_CLASS:
                 return f"fewer than {_FEWEST_OF_A_CLASS} {name}"
         return ""
 
 
+# Each of the next functions returns an `IntervalEstimate`, or the reason why the number
+# is not defined.
+
+
 def _observed_expected(rows):
-    """Return the ratio of observed to expected events, by a common shift of the
-    log-odds.
+    """Return the ratio of observed to expected events. Its limits are those of the
+    numbers of events under a common shift of all log-odds.
     """
     expected = rows.mean(rows.scores)
     events = rows.mean(rows.labels)
@@ -608,7 +657,7 @@ def _observed_expected(rows):
 
 
 def _brier_score(rows):
-    """Return the mean of (s - y)^2 with its gamma interval."""
+    """Return the mean of (s - y)^2, with an interval by the gamma distribution."""
     loss = (rows.scores - rows.labels) ** 2
     brier = rows.mean(loss)
     largest = float(np.max(np.maximum(rows.scores, 1 - rows.scores) ** 2))
@@ -625,33 +674,33 @@ def _scaled_brier_score(rows):
     frequency = rows.mean(rows.labels)
     loss = (rows.scores - rows.labels) ** 2
     brier = rows.mean(loss)
-    spread = frequency * (1 - frequency)
-    estimate = 1 - brier / spread
+    label_variance = frequency * (1 - frequency)
+    estimate = 1 - brier / label_variance
     reason = rows.few_of_a_class()
     if reason:
         return IntervalEstimate(estimate, np.nan, np.nan, reason=reason)
-    # The derivatives by the frequency and by the Brier score (the delta method).
-    of_frequency = brier * (1 - 2 * frequency) * (rows.labels - frequency) / spread**2
-    influence = of_frequency - (loss - brier) / spread
+    # The delta method: derivatives by the frequency and by the Brier score.
+    slope_of_frequency = brier * (1 - 2 * frequency) / label_variance**2
+    influence = slope_of_frequency * (rows.labels - frequency)
+    influence = influence - (loss - brier) / label_variance
     low, high, reason = rows.influence(influence).interval(estimate, rows.level)
     return IntervalEstimate(estimate, low, min(high, 1.0), reason=reason)
 
 
 def _auc(rows):
-    """Return the area under the ROC curve: Newcombe's interval, or DeLong's on the
-    scale of log-odds with weights of importance and clusters.
+    """Return the area under the ROC curve, with Newcombe's interval; with importance
+    weights or clusters that of DeLong's variance on the scale of log-odds.
     """
     if rows.is_one_class:
         return _ONE_CLASS
     area, influence = _area_and_influence(rows.scores, rows.labels == 1, rows.weight)
     error, degrees, reason = rows.influence(influence).spread()
     if rows.is_plain:
-        events = rows.weight @ rows.labels
-        others = rows.weight.sum() - events
+        n_events = rows.weight @ rows.labels
+        n_non_events = rows.weight.sum() - n_events
         variance = 0.0 if reason else error**2
-        return IntervalEstimate(
-            area, *area_limits(area, events, others, rows.level, variance)
-        )
+        limits = area_limits(area, n_events, n_non_events, rows.level, variance)
+        return IntervalEstimate(area, *limits)
     reason = reason or rows.few_of_a_class()
     if not reason and (area in (0, 1) or error == 0):
         reason = "the classes do not overlap, so that no variance is seen"
@@ -670,38 +719,45 @@ OF_ROWS = {
 }
 
 
-def _area_and_influence(s, y, w):
-    """Return the area under the ROC curve and its influence (n,): the components of
-    DeLong, DeLong and Clarke-Pearson, from scores, boolean labels and weights.
+def _area_and_influence(scores, labels, weight):
+    """Return the area under the ROC curve and the influence of each sample on it, (n,):
+    the structural components of DeLong, DeLong and Clarke-Pearson (1988).
+
+    `scores`, boolean `labels` and `weight` have shape (n,).
     """
-    place = np.unique(s, return_inverse=True)[1]
-    influence = np.empty(len(s))
+    _, rank = np.unique(scores, return_inverse=True)
+    influence = np.empty(len(scores))
     for event in (False, True):
-        # Of each row of this class the share of the other class that its score is
-        # above, ties half: a component of the area.
-        of_class = y == event
-        of_other = ~of_class
-        mass = np.bincount(place[of_other], w[of_other], place.max() + 1)
+        # The component of a row: the share of the other class that lies on the right
+        # side of its score (below that of an event), ties half.
+        in_class = labels == event
+        in_other = ~in_class
+        mass = np.bincount(rank[in_other], weight[in_other], rank.max() + 1)
         share_below = (np.cumsum(mass) - mass / 2) / mass.sum()
-        component = share_below[place[of_class]]
+        component = share_below[rank[in_class]]
         if not event:
             component = 1 - component
-        size = w[of_class].sum()
-        area = w[of_class] @ component / size  # the same of both classes
-        influence[of_class] = (
-            (component - area) * np.sqrt(size / max(size - 1, 1)) * w.sum() / size
-        )
+        size = weight[in_class].sum()
+        area = weight[in_class] @ component / size  # the same for both classes
+        # As a mean over all samples; the root is the n / (n - 1) of a variance.
+        unbiased = np.sqrt(size / max(size - 1, 1))
+        influence[in_class] = (component - area) * unbiased * weight.sum() / size
     return float(area), influence
 
 
 def _rescaled(interval, factor, offset):
-    """Return factor x + offset of an estimate and its limits."""
-    numbers = (factor * value + offset for value in interval)
-    return IntervalEstimate(*numbers, reason=interval.reason)
+    """Return the interval of ``factor * x + offset`` from that of x."""
+    estimate, low, high = interval
+    return IntervalEstimate(
+        factor * estimate + offset,
+        factor * low + offset,
+        factor * high + offset,
+        reason=interval.reason,
+    )
 
 
 def _shown(interval, level=""):
-    """Return an estimate with its interval as text."""
+    """Return an `IntervalEstimate` as text; `level` is written before the limits."""
     if np.isnan(interval.estimate):
         return "not defined"
     if np.isnan(interval.low):
