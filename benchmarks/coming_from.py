@@ -300,7 +300,8 @@ DIFFERENCES = [
         "temperature, labels 1 and 2: range of the predictions",
         _our_labels_one_and_two,
         _sklearn_labels_one_and_two,
-        "scikit-learn takes integer labels for positions: the prediction is constant",
+        "scikit-learn treats integer labels as positions, so its prediction is "
+        "constant",
     ),
     Difference(
         "scikit-learn",
@@ -328,23 +329,23 @@ DIFFERENCES = [
         "1,000 scores, ECE of 15 equal-mass bins",
         lambda: expected_calibration_error(Y, S, binning=EqualMass(15)),
         lambda: _netcal_ece(S, Y, equal_intervals=False),
-        "edges are halfway between two scores in skcalib, and at quantiles in netcal",
+        "edges are midpoints between two scores in skcalib, and quantiles in netcal",
     ),
     Difference(
         "netcal",
         "logistic calibration: largest difference",
         lambda: 0.0,
         _netcal_logistic,
-        "the same as `PlattScaling(smooth_targets=False, clip=None)`, to the precision"
-        " of the solver",
+        "the same as `PlattScaling(smooth_targets=False, clip=None)`, up to the "
+        "precision of the solver",
     ),
     Difference(
         "netcal",
         "temperature of float32 scores: how far it moves a score",
         lambda: _moves(skcalib.TemperatureScaling(), S.astype(np.float32)),
         lambda: _netcal_temperature(np.float32),
-        "in netcal, finite differences vanish in single precision, and the scores come"
-        " back as they were",
+        "in netcal, finite differences vanish in single precision, so the scores "
+        "are returned unchanged",
     ),
     Difference(
         "netcal",
@@ -356,8 +357,8 @@ DIFFERENCES = [
             - EDGE_Y
         ).max(),
         _netcal_histogram,
-        "skcalib has one rule that assigns a score to a bin; in netcal, `fit` and"
-        " `transform` use different ones",
+        "skcalib has one rule for assigning scores to bins; in netcal, `fit` and "
+        "`transform` use different rules",
     ),
     Difference(
         "uncertainty-calibration",
@@ -371,33 +372,33 @@ DIFFERENCES = [
         "two columns, ECE",
         lambda: expected_calibration_error(Y, TWO),
         _of("calibration", "get_ece", TWO, Y),
-        "two columns mean the positive class in skcalib, and the top label in"
-        " uncertainty-calibration;"
-        ' `multiclass="top_label"` gives their number',
+        "two columns are read as the positive class in skcalib, and as the top "
+        'label in uncertainty-calibration; `multiclass="top_label"` gives the same '
+        "result",
     ),
     Difference(
         "uncertainty-calibration",
         "1,000 scores, debiased l2 error, 15 equal-mass bins",
         lambda: calibration_error(Y, S, method="debiased"),
         _of("calibration", "get_calibration_error", S, Y),
-        "the same estimator; skcalib rounds a cut at row i n / B up, and"
-        " uncertainty-calibration gives the spare rows to the first bins",
+        "the same estimator, with other bins: skcalib rounds the cuts i n / B up, "
+        "and uncertainty-calibration puts the remaining rows into the first bins",
     ),
     Difference(
         "uncertainty-calibration",
         "3 calibrated classes, marginal debiased l2 error",
         lambda: calibration_error(Y3, P3, multiclass="marginal", method="debiased"),
         _of("calibration", "get_calibration_error", P3, Y3),
-        "skcalib averages signed squares and clips the mean at 0;"
-        " uncertainty-calibration first clips each class at 0",
+        "skcalib averages signed squares and clips the mean at 0; "
+        "uncertainty-calibration first clips the square of each class",
     ),
     Difference(
         "uncertainty-calibration",
         "calibrated scores, 90 % interval of the l2 error, lower limit",
         lambda: calibration_error_interval(Y_CALIBRATED, S, **_INTERVAL).low,
         _uncertainty_calibration_low,
-        "skcalib inverts a test; uncertainty-calibration takes 100 resamples of the"
-        " plugin error. Coverage: {doc}`levels`",
+        "skcalib inverts a test; uncertainty-calibration resamples the plugin"
+        " error 100 times. {doc}`levels` shows the coverage",
     ),
     Difference(
         "mapie",
@@ -410,7 +411,7 @@ DIFFERENCES = [
             FOUR_S,
             num_bins=2,
         ),
-        "in MAPIE, `num_bins=k` makes k - 1 bins",
+        "in MAPIE, `num_bins=k` creates k - 1 bins",
     ),
     Difference(
         "mapie",
@@ -433,8 +434,8 @@ DIFFERENCES = [
         "calibrated scores, Spiegelhalter's p-value",
         lambda: calibration_test(Y_CALIBRATED, S, method="spiegelhalter").pvalue,
         _of("mapie.metrics.calibration", "spiegelhalter_p_value", Y_CALIBRATED, S),
-        "two-sided in skcalib, one-sided in MAPIE: underconfident scores pass that"
-        " test",
+        "two-sided in skcalib, one-sided in MAPIE, so underconfident scores pass "
+        "MAPIE's test",
     ),
     Difference(
         "mapie",
@@ -451,7 +452,7 @@ DIFFERENCES = [
             _betacal(S, Y).predict(S[:, None]),
             skcalib.BetaCalibration(alpha=0, smooth_targets=False),
         ),
-        "the same maximum of the likelihood; betacal's solver stops earlier",
+        "the same maximum likelihood estimate; betacal's solver stops earlier",
     ),
     Difference(
         "venn-abers",
@@ -472,29 +473,30 @@ DIFFERENCES = [
         "1,000 scores, ECE of 15 equal-width bins",
         lambda: expected_calibration_error(Y, S, binning=EqualWidth(15)),
         lambda: _torchmetrics(S, Y, "l1"),
-        "the same, in the precision of the tensors",
+        "the same, up to the precision of the tensors",
     ),
     Difference(
         "torchmetrics",
         "1,000 calibrated scores, root mean square error of 15 equal-width bins",
         lambda: calibration_error(Y_CALIBRATED, S, binning=EqualWidth(15)),
         lambda: _torchmetrics(S, Y_CALIBRATED, "l2"),
-        "label noise is subtracted in skcalib, and counted in TorchMetrics;"
-        ' `method="plugin"` counts it, too',
+        "label noise is subtracted in skcalib, and included in TorchMetrics and "
+        'with `method="plugin"`',
     ),
     Difference(
         "relplot",
         "1,000 scores, smooth ECE",
         lambda: smooth_calibration_error(Y, S),
         _of("relplot", "smECE", S, Y),
-        "the fixed point: exact in skcalib, within .001 in relplot",
+        "the fixed point is exact in skcalib, and within .001 in relplot",
     ),
     Difference(
         "relplot",
         "scores 1 and .95, labels 0 and 1, ECE of 10 bins",
         lambda: expected_calibration_error(ONE_Y, ONE_S, binning=EqualWidth(10)),
         _of("relplot.metrics", "binnedECE", ONE_S, ONE_Y, 10),
-        "a score of 1 is in the last bin in skcalib, and in its own bin in relplot",
+        "a score of 1 is in the last bin in skcalib, and in a bin of its own in "
+        "relplot",
     ),
     Difference(
         "model-diagnostics",
@@ -515,23 +517,23 @@ DIFFERENCES = [
         "1,000 scores, debiased error of 15 equal-mass bins, norm 1",
         lambda: calibration_error(Y, S, norm=1),
         _of("probcal.metrics", "ece_debiased", Y, S),
-        "probcal debiases each bin and clips it at 0 before the mean: bins that are"
-        " only slightly off count as 0",
+        "probcal debiases each bin and clips it at 0 before averaging, so slightly "
+        "miscalibrated bins count as 0",
     ),
     Difference(
         "probcal",
         "1,000 scores, sweep error",
         lambda: sweep_calibration_error(Y, S),
         _of("probcal.metrics", "ece_sweep", Y, S),
-        "the same definition; other edges of equal-mass bins",
+        "the same definition, with different edges of equal-mass bins",
     ),
     Difference(
         "probcal",
         "1,000 scores, smooth ECE",
         lambda: smooth_calibration_error(Y, S),
         _of("probcal.metrics", "smooth_ece", Y, S),
-        "the kernel is on [0, 1] in skcalib, as in the paper, and on log-odds in"
-        " probcal",
+        "the kernel acts on [0, 1] in skcalib, as in the paper, and on log-odds in "
+        "probcal",
     ),
     Difference(
         "probcal",
@@ -557,8 +559,8 @@ DIFFERENCES = [
             .min()
         ),
         _probcal_histogram,
-        "event frequencies in skcalib, shrunk toward 1/2 in probcal (Jeffreys);"
-        " skcalib's `smoothing=1` shrinks them toward the base rate",
+        "event frequencies in skcalib; probcal shrinks them toward 1/2 (Jeffreys), "
+        "and skcalib's `smoothing=1` toward the base rate",
     ),
     Difference(
         "calibre",
@@ -572,8 +574,8 @@ DIFFERENCES = [
         '1,000 scores, "mean calibration error"',
         lambda: calibration_error(Y, S, norm=1),
         _of("calibre", "mean_calibration_error", Y, S),
-        "in calibre, it is the mean of |y - s|, which is also large for calibrated"
-        " scores",
+        "in calibre, this is the mean of |y - s|, which is large even for "
+        "calibrated scores",
     ),
     Difference(
         "mcgrad",
@@ -603,7 +605,7 @@ DIFFERENCES = [
         "5,000 calibrated rows, 5 columns without effect: p-value of the worst segment",
         lambda: segment_calibration_test(MANY_Y, MANY_S, MANY_X, random_state=0).pvalue,
         _mcgrad_segments,
-        "adjusted for the number of segments in skcalib, but not in mcgrad",
+        "adjusted for the number of segments in skcalib, but not in MCGrad",
     ),
     Difference(
         "probmetrics",
@@ -618,8 +620,8 @@ DIFFERENCES = [
         " `TemperatureScaling`",
         lambda: 0.0,
         lambda: _probmetrics("ts-mix", skcalib.TemperatureScaling()),
-        "probmetrics mixes the map with the uniform distribution, with a weight of"
-        " about 1 / n",
+        "probmetrics mixes the map with the uniform distribution, with a weight of "
+        "about 1 / n",
     ),
     Difference(
         "probmetrics",

@@ -85,7 +85,7 @@ def comparison(known, _):
         ]
         for peer in known["peer"]
     ]
-    return table(["library", "version that was run", "what it has"], rows)
+    return table(["library", "version run", "features"], rows)
 
 
 def newest(known, library):
@@ -100,7 +100,7 @@ def newest(known, library):
 def assertions(known, _):
     """What the test suites of other libraries ask for that does not hold in skcalib."""
     rows = [[one["package"], one["asks"], one["here"]] for one in known["assertion"]]
-    return table(["package", "asks for", "skcalib"], rows)
+    return table(["package", "assertion", "skcalib"], rows)
 
 
 def sources(known, _):
@@ -132,10 +132,11 @@ def planned(known, _):
     (thread,) = (one for one in about["thread"] if one["number"] == 34261)
     proposed = _peer(known, "scikit-learn")["planned"]
     return (
-        "Calibration errors are scorers in skcalib. scikit-learn plans other names"
+        "Calibration errors are available as scorers in skcalib. scikit-learn plans"
+        " other names"
         f" ({_link(thread)}, {thread['state']} in {about['read_in']}):\n"
         f"{listed([f'`{name}`' for name in proposed])}.\n"
-        "They will be taken over when it is merged."
+        "skcalib will adopt these names when it is merged."
     )
 
 

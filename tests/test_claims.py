@@ -119,7 +119,7 @@ def test_the_guide_quotes_whole_estimators():
     )
     assert (
         "The mean log-loss is .490 for the default, .506 for scikit-learn's best"
-        " setting, and 1.642 for the original models" in _page("pipelines")
+        " setting and 1.642 for the original models" in _page("pipelines")
     )
     assert (ours[0], theirs[0], bare[0]) == (0.490, 0.506, 1.642)
     assert ours[2] == 0  # harmed: none of 240
@@ -182,8 +182,8 @@ def test_the_guide_quotes_levels():
         100 * row.measured for row in ROWS if row.promise == "naive search: precision"
     ]
     assert (
-        f"broke its limit in {min(naive):.0f} to {max(naive):.0f} % of the data sets,"
-        " and in more than 10 % of them for " in _page("which_threshold")
+        f"violated its limit in {min(naive):.0f} to {max(naive):.0f} % of the data"
+        " sets, and in more than 10 % of them for " in _page("which_threshold")
     )
     assert f"{sum(one > 10 for one in naive)} of {len(naive)} kinds of data" in _page(
         "which_threshold"
@@ -205,8 +205,8 @@ def test_the_guide_quotes_levels():
 
 def test_the_guide_quotes_scale():
     assert (
-        "an equal-mass table takes 4 seconds, a fit of Platt scaling 4, a fit of"
-        " isotonic calibration 17" in _page("large_tables")
+        "an equal-mass table takes 4 seconds, a fit of Platt scaling 4,"
+        " and a fit of isotonic calibration 17" in _page("large_tables")
     )
     found = [
         _row("scale", name)[0]
@@ -250,8 +250,8 @@ def test_rows_that_a_certified_error_needs():
 
 def test_how_tolerance_grows_with_bins_and_falls_with_rows():
     assert (
-        "Doubling the bins costs about 1.5 times the tolerance; four times the samples"
-        " halve it." in _page("how_many_bins")
+        "Doubling the number of bins multiplies the tolerance by about 1.5; four times"
+        " as many samples halve it." in _page("how_many_bins")
     )
     for n, n_bins in ((5000, 10), (20_000, 20)):
         assert conditional_epsilon(n, 2 * n_bins) / conditional_epsilon(

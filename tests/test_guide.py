@@ -76,7 +76,8 @@ def test_many_classes():
     text, names = _page("many_classes.md")
     errors = names["by_class"]
     mean, worst, digit = re.search(
-        r"it is (\S+) on average, and (\S+) for the worst class, the digit (\d)", text
+        r"the error is (\S+) on average, and (\S+) for the worst class, the digit (\d)",
+        text,
     ).groups()
     assert [float(mean), float(worst)] == pytest.approx(
         [np.mean(list(errors.values())), max(errors.values())], abs=1e-3
@@ -167,7 +168,9 @@ def test_reading_a_diagram():
     shown = [names["pvalue"], names["error"].low, names["error"].high]
     assert [float(pvalue), float(low), float(high)] == pytest.approx(shown, abs=5.1e-3)
     worse, better = re.search(
-        r"by (\d+) true positives per\s1,000.*by (\d+) per\s1,000", text, flags=re.S
+        r"by (\d+) true positives per\s1,000.*by (\d+) true\spositives per\s1,000",
+        text,
+        flags=re.S,
     ).groups()
     gained = {name: one.net_benefit[0] for name, one in names["against_all"].items()}
     assert [-int(worse), int(better)] == pytest.approx(

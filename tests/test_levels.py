@@ -188,7 +188,7 @@ def test_the_page_is_made_of_the_rows():
     assert with_tables(page, list(ROWS.values())) == page
     assert "**not named**" not in page
     names = re.findall(
-        r"^\| `?([^|]*?)`? \|", page.split("## In ten lines")[1].split("##")[0], re.M
+        r"^\| `?([^|]*?)`? \|", page.split("## Summary")[1].split("##")[0], re.M
     )
     assert len(names) - 1 <= 14  # the first is the head of the table
 
@@ -411,7 +411,7 @@ def test_figures_of_hospitals_are_those_of_the_page():
     guide = " ".join((ROOT / "doc/reporting.md").read_text().split())
     new = [row for row in ROWS.values() if "of a new hospital" in row.promise]
     mean = [row for row in ROWS.values() if "over hospitals" in row.promise]
-    assert f"for a new hospital covered it in {_span(new)} % of cases" in guide
+    assert f"a new hospital covered the true value in {_span(new)} % of cases" in guide
     assert f"for the mean over hospitals in {_span(mean)} %" in guide
     shapes = {row.shape.split(" hospitals")[0] for row in new}
     assert shapes == {"3", "5", "10", "25", "50"}
@@ -429,7 +429,7 @@ def test_figures_of_monitors_are_those_of_the_page():
     assert f"the median delay is {first} or {second} rows" in text
     first, second = delays("`confidence_level=0.95`")
     assert f"and {first} or {second} without `restarts`" in text
-    first, second = delays("told the shift, with restarts, level .05")
+    first, second = delays("known shift, with restarts, level .05")
     assert f"needs {first} or {second} rows" in text
 
 

@@ -244,7 +244,7 @@ def test_a_rare_point_that_is_no_trap_is_seen(monkeypatch):
     """Theorem 3.1 where the third point lies on the side of its label: every classifier
     is right there.
     """
-    over = "Theorem 3.1: n rows, share of samples whose classifier is over-confident"
+    over = "Theorem 3.1: n rows, share of samples whose classifier is overconfident"
     rows = {
         row.quantity: row
         for row in judge(zhao_theory.ROWS, zhao_theory._theorem_31(1000))
@@ -475,14 +475,14 @@ def test_page_is_what_the_commands_write():
 
 
 def test_markdown_round_trip():
-    rules = {"Table 1: |a| less b": below(0), "Table 1: c": printed(2)}
+    rules = {"Table 1: |a| minus b": below(0), "Table 1: c": printed(2)}
     rows = judge(
-        rules, [("Table 1: |a| less b", (0.1, -1.0, 1.0)), ("Table 1: c", (2, 2, 2))]
+        rules, [("Table 1: |a| minus b", (0.1, -1.0, 1.0)), ("Table 1: c", (2, 2, 2))]
     )
     section = markdown_rows(rows, "how")
     assert summary(rows) == "2 rows: 1 agree, 0 differ, 1 are not decidable."
     assert verdicts_in(section) == {
-        "Table 1: |a| less b": "not decidable",
+        "Table 1: |a| minus b": "not decidable",
         "Table 1: c": "agrees",
     }
     assert "(width 2, needs 0.2)" in section
@@ -615,7 +615,7 @@ def test_with_real_data(name):
     if name == "roelofs-fits":  # the paper's own network and its authors' scores
         for parameter in ("alpha", "beta"):
             quantity = (
-                f"Table 1: the network densenet40_c10, scores less 1e-16, {parameter}"
+                f"Table 1: the network densenet40_c10, scores minus 1e-16, {parameter}"
             )
             assert rows[quantity]["verdict"] == "agrees"
     if name == "roelofs-tables":

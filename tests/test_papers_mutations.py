@@ -240,7 +240,7 @@ def detection_rows():
     gap = roelofs_bias.mean([rate["EW"] - rate["EM sweep"] for rate in rates])
     return verdicts(
         roelofs_bias,
-        [("Figure 8: U(0, 1), TCE 5 %, n=800, share missed, EM sweep less EW", gap)],
+        [("Figure 8: U(0, 1), TCE 5 %, n=800, share missed, EM sweep minus EW", gap)],
     )
 
 

@@ -89,7 +89,7 @@ def test_a_target_beside_peers_is_not_met_without_one():
     assert (
         "| sweep | 10 x 3 | 2.00 | 2.00 |  | 2 x peers: no peer was measured |" in page
     )
-    assert "| errors of one event | 2.00 |  |  | 0 of 0 |" in page
+    assert "| errors, two classes | 2.00 |  |  | 0 of 0 |" in page
 
 
 def test_the_page_holds_what_was_measured():
@@ -100,7 +100,7 @@ def test_the_page_holds_what_was_measured():
             "quick",
             1.0,
             False,
-            "a temperature of higher log-loss",
+            "a temperature with a higher log-loss",
             Target(times=1),
             (0.5, 0.625),
         ),
@@ -117,11 +117,11 @@ def test_the_page_holds_what_was_measured():
         " floors |" in page
     )
     assert (
-        "quick .500 (a temperature of higher log-loss: 0.6250, ours 0.5000), slow 4.00"
-        " | 1 x peers: met |" in page
+        "quick .500 (a temperature with a higher log-loss: 0.6250, ours 0.5000), slow"
+        " 4.00 | 1 x peers: met |" in page
     )
     assert "| Platt, Beta | 2.00 | .500 to 4.00 | 1 of 2 | 1 of 1 |" in page
-    behind = page.split("## What is behind")[1]
+    behind = page.split("## Jobs that miss")[1]
     assert re.search(r"\| sweep \| 1.5 floors \|", behind)
     assert re.search(r"\| Platt \|  \| quick .500", behind)
     assert with_tables(page, rows, conditions(3, 0.0, 1.5)) == page
@@ -131,7 +131,7 @@ def test_quicker_peers_are_compared_without_our_checks_too():
     """Ours takes 2 s, 1.25 s of it without checks, a peer 1 s."""
     quick = replace(row("top-label ECE", "quick", 1.0), unchecked_s=1.25)
     slow = replace(row("top-label ECE", "slow", 4.0), unchecked_s=1.25)
-    behind = with_tables(MARKS, [quick, slow], "").split("## What is behind")[1]
+    behind = with_tables(MARKS, [quick, slow], "").split("## Jobs that miss")[1]
     assert "|  | quick .500 | quick .800 | every score" in behind
 
 

@@ -39,80 +39,82 @@ class Row:
 
 # Why a promise is missed: the first of these expressions that fits "promise, shape".
 _REASONS = [
-    ("^Hosmer-Lemeshow", "bins expect too few events for its approximation; it warns"),
+    (
+        "^Hosmer-Lemeshow",
+        "the expected number of events per bin is too small for its approximation; it"
+        " warns",
+    ),
     (
         "^Spiegelhalter",
         (
-            "few events or non-events are expected, for which a normal approximation is"
-            " poor; it warns"
+            "the normal approximation is poor if few events or non-events are expected;"
+            " it warns"
         ),
     ),
     (
         'interval="basic"',
         (
-            "resampling adds noise to the noise of the labels; it warns, and is not the"
+            "resampling adds noise to that of the labels; it warns, and is not the"
             " default"
         ),
     ),
     (
         "without clusters",
-        "rows in the order of time are taken to be independent; the report notices it",
+        "dependent rows are treated as independent; the report detects this",
     ),
     (
         "^l1, plugin, 15 bins, one of 15 bins",
-        "the bins without an error look miscalibrated by chance; its docstring says so",
+        "calibrated bins look miscalibrated by chance; see its docstring",
     ),
     (
         "^naive search",
-        "a threshold chosen by what the rows at hand look like: not of this library",
+        "the threshold is chosen on the same rows without a correction; not part of"
+        " skcalib",
     ),
     (
         "^(precision|error when answered), .*of the same rows, ",
-        "a map that was fitted to the rows of the certificate; it says so",
+        "the map was fitted to the rows of the certificate; it says so",
     ),
-    ("^(uncertainty-calibration|MAPIE|MCGrad|statsmodels)", "of another library"),
+    ("^(uncertainty-calibration|MAPIE|MCGrad|statsmodels)", "another library"),
     (
         "clusters, rare",
         (
-            "39 events or fewer are expected, from which the dependence is not known"
-            " well; it warns"
+            "at most 39 events are expected, too few to estimate the dependence; it"
+            " warns"
         ),
     ),
     (
         "^verify, 10 bins, s",
-        "upper limits are approximate where every bin is off; its docstring says so",
+        "upper limits are approximate if every bin is miscalibrated; see its docstring",
     ),
-    ("^(shift|change).*unequal", "one of the two samples consists of two clusters"),
+    ("^(shift|change).*unequal", "one of the two data sets consists of two clusters"),
     (
         "^estimated .*(another mix of features$|known twice as early)",
         (
-            "the event frequency at a score has changed, or labels are not missing at"
-            " random: what is assumed does not hold"
+            "the assumptions are violated: the event frequency at a given score has"
+            " changed, or labels are not missing at random"
         ),
     ),
     (
         "^estimated .*few of both",
-        "200 labelled samples: the curve of the bins is not known well",
+        "200 labelled samples: the binned curve is imprecise",
     ),
     (
         "^net benefit in clusters at a threshold",
-        (
-            "few clusters, of which one in 29 is treated as a whole; its docstring"
-            " says so"
-        ),
+        ("few clusters, one in 29 of which is treated entirely; see its docstring"),
     ),
     (
         "^recalibration gain, .*1 % events",
-        "ten events: gains of the rows are skewed; its docstring says so",
+        "ten events: the distribution of gains is skewed; see its docstring",
     ),
     (
         "^standardised net benefit",
-        "the ratio by the event frequency is less normal with few events",
+        "with few events, the ratio to the event frequency is not close to normal",
     ),
 ]
 _FAMILIES = [  # name, kind, and expression of "promise, shape", the first that fits
     (
-        "not recommended: basic bootstrap, naive search, no clusters",
+        "not recommended: basic bootstrap, naive search, clusters ignored",
         "",
         "basic|^naive|without clusters",
     ),
@@ -129,7 +131,7 @@ _FAMILIES = [  # name, kind, and expression of "promise, shape", the first that 
     ),
     ("`ScalingBinning.verify`", "coverage", "^verify"),
     (
-        "bias of a group, shift between two samples",
+        "bias of a group, shift between two data sets",
         "coverage",
         "^(bias by group|shift|importance weights: bias)",
     ),
@@ -141,7 +143,7 @@ _FAMILIES = [  # name, kind, and expression of "promise, shape", the first that 
     ("net benefit", "coverage", "net benefit"),
     ("performance without labels", "coverage", "^estimated"),
     (
-        "clusters: each one, their mean, a new one, bins of a diagram",
+        "clusters: each, their mean, a new one, bins of a diagram",
         "coverage",
         "(of a new|over|of each) hospitals?,|^bars by cluster",
     ),
@@ -160,30 +162,52 @@ _TITLES = {
         "Intervals",
         "interval",
         (
-            "Coverage. An interval of a calibrated model can miss the true error 0 on"
-            " one side only, in 5 % of samples. So .95 is exact there."
+            "The tables show coverage. For a calibrated model, an interval can miss the"
+            " true error 0 on one side only,\nin 5 % of data sets, so its exact"
+            " coverage is .95."
         ),
     ),
     "size": (
         "Tests",
         "test",
         (
-            "Share of samples in which a true hypothesis is rejected. The asymptotic"
-            " tests of Kuiper and of Kolmogorov and Smirnov\nare conservative for few"
-            " rows and ties. If the data have clusters or weights, the test is told so."
+            "The tables show the share of data sets in which a true null hypothesis is"
+            " rejected. The asymptotic Kuiper and\nKolmogorov-Smirnov tests are"
+            " conservative with few rows or ties. If the data have clusters or"
+            " weights,\nthey are passed to the test."
         ),
     ),
     "broken": (
         "Certified thresholds",
-        "promise",
+        "guarantee",
         (
-            "Share of samples whose threshold breaks its promise on new rows. A promise"
-            " is a limit of .1 or a floor of .9, with 90 %\nconfidence, so .100 is"
-            " allowed. In the folded tables the mean share of new rows that is accepted"
-            " (answered, or predicted\nto be an event) stands behind it."
+            "The tables show the share of data sets whose threshold violates its"
+            " guarantee on new rows. The guarantee is an upper\nlimit of .1 or a lower"
+            " limit of .9 on a rate, with 90 % confidence, so .100 is allowed. In the"
+            " folded tables, the\nsecond number is the mean share of new rows that are"
+            " accepted (answered, or predicted to be an event)."
         ),
     ),
 }
+
+
+# The names of data seed their draws, so rows keep them; the page words them otherwise.
+_WORDS = {
+    "too sure": "overconfident",
+    "sure,": "scores near 0 and 1,",
+    "scores say nothing": "uninformative scores",
+    "flat at the limit": "constant risk at the limit",
+    "one of 15 bins off by": "one of 15 bins wrong by",
+    "another mix of features": "changed mix of features",
+    "label-free, ": "",
+}
+
+
+def _worded(shape):
+    """Return the name of data as the page shows it."""
+    for name, words in _WORDS.items():
+        shape = shape.replace(name, words)
+    return shape
 
 
 def read_rows(path):
@@ -207,7 +231,9 @@ def reason_of(row):
     )
     return next(
         found,
-        "within three standard errors: may be chance" if _missed_by(row) < 3 else None,
+        "within three standard errors, so possibly chance"
+        if _missed_by(row) < 3
+        else None,
     )
 
 
@@ -243,16 +269,16 @@ def _misses(rows):
             (row.promise, row.promised, reason_of(row) or "**not named**"), []
         ).append(row)
     lines = [
-        f"| {promise} | {_few([row.shape for row in some])} | {promised:.3g} |"
+        f"| {promise} | {_few([_worded(row.shape) for row in some])} | {promised:.3g} |"
         f" {_spread(some)} | {reason} |"
         for (promise, promised, reason), some in folded.items()
     ]
     text = (
-        f"## What does not hold\n\n{len(missed)} of {len(rows)} rows miss their promise"
-        " by more than two standard errors. A promise that holds exactly\nis missed so"
-        " in one row of 44, by chance.\n\n"
+        f"## What does not hold\n\n{len(missed)} of {len(rows)} rows miss their nominal"
+        " level by more than two standard errors. If the\nlevel is exact, one row in 44"
+        " does so by chance.\n\n"
     )
-    return text + _table(("promise", "data", "promised", "measured", "why"), lines)
+    return text + _table(("method", "data", "nominal", "measured", "reason"), lines)
 
 
 def _summary(rows):
@@ -273,12 +299,12 @@ def _summary(rows):
             )
     order = lines[2:] + lines[:2]  # what is ours stands first
     text = (
-        "An interval is measured by its coverage, a test and a threshold by how often"
-        " they are wrong. Rows\nthat were simulated on an earlier day were simulated"
-        " with the code of that day.\n\n"
+        "For intervals, the level is the coverage; for tests and thresholds, it is the"
+        " share of errors. Rows with an\nearlier date were simulated with the code of"
+        " that day.\n\n"
     )
-    return f"## In ten lines\n\n{text}" + _table(
-        ("what", "promised", "measured", "rows", "hold", "simulated"), order
+    return f"## Summary\n\n{text}" + _table(
+        ("method", "nominal", "measured", "rows", "hold", "simulated"), order
     )
 
 
@@ -334,7 +360,7 @@ def _by_promise(rows, name):
         lines.append(
             f"| {promise} | {promised:.3g} | {_spread(some)} | {len(some)} | {held} |"
         )
-    return _table((name, "promised", "measured", "rows", "hold"), lines)
+    return _table((name, "nominal", "measured", "rows", "hold"), lines)
 
 
 def _long(rows, name):
@@ -349,7 +375,7 @@ def _long(rows, name):
             row.runs,
             row.verdict,
         )
-        folded.setdefault(same, []).append(row.shape)
+        folded.setdefault(same, []).append(_worded(row.shape))
     lines = []
     for (promise, promised, measured, error, runs, verdict), shapes in folded.items():
         mark = " (misses)" if verdict == "misses" else ""
@@ -357,7 +383,7 @@ def _long(rows, name):
             f"| {promise} | {'; '.join(shapes)} | {promised:.3g} | {measured}{mark} |"
             f" {error} | {runs:,} |"
         )
-    return _table((name, "data", "promised", "measured", "s.e.", "samples"), lines)
+    return _table((name, "data", "nominal", "measured", "s.e.", "data sets"), lines)
 
 
 def _crossed(rows):
@@ -372,8 +398,8 @@ def _crossed(rows):
         for (shape, runs), found in by_shape.items():
             if tuple(found) == names:
                 cells = map(_cell, found.values())
-                lines.append(f"| {shape} | {' | '.join(cells)} | {runs:,} |")
-        text += _table(("data", *names, "samples"), lines) + "\n"
+                lines.append(f"| {_worded(shape)} | {' | '.join(cells)} | {runs:,} |")
+        text += _table(("data", *names, "data sets"), lines) + "\n"
     return text
 
 

@@ -81,8 +81,8 @@ LISTS = {
 }
 
 _IMAGENET = (
-    "No data: it is ImageNet{}, and nobody publishes the network's outputs. {} is the"
-    " same for CIFAR-10."
+    "No data: it shows ImageNet{}, and the network's outputs are not published. {} is"
+    " the same for CIFAR-10."
 )
 _TOP_LABEL = ", the l1 top-label error with B = 15 and 100"
 WITHOUT_ROWS = {
@@ -100,13 +100,13 @@ WITHOUT_ROWS = {
         ),
         "Figure 12": _IMAGENET.format(_TOP_LABEL, "Figure 13"),
         "Figure 15": _IMAGENET.format(_TOP_LABEL, "Figure 16"),
-        "Draft Theorem 1": "Said again as Lemma 4.3, whose rows check it.",
-        "Draft Theorem 2": "Said again as Lemma D.2, whose rows check it.",
+        "Draft Theorem 1": "Restated as Lemma 4.3, whose rows check it.",
+        "Draft Theorem 2": "Restated as Lemma D.2, whose rows check it.",
         "Draft Theorem 4": (
-            "Said again as Proposition D.4, with B up to n log n, which is more than"
-            " the proof has."
+            "Restated as Proposition D.4, with B up to n log n, which is more than"
+            " the proof allows."
         ),
-        "Draft Lemma 1": "Said again as Proposition 3.3, whose rows check it.",
+        "Draft Lemma 1": "Restated as Proposition 3.3, whose rows check it.",
     },
     "roelofs": {
         "Figure 3": (

@@ -85,8 +85,8 @@ def single_precision(data, name, part):
     """Return whether the predicted class is right, and its probability as Roelofs et
     al. computed it.
 
-    Their code takes the exponential of the logits less their log-sum-exp, all in single
-    precision. A score above about 1 - 1e-6 then is exactly 1.
+    Their code takes the exponential of the logits minus their log-sum-exp, all in
+    single precision. A score above about 1 - 1e-6 is then exactly 1.
     """
     with np.load(data / "vision" / f"cifar10_{name}_{part}.npz") as table:
         logits, labels = table["logits"].astype(np.float32), table["labels"].astype(int)

@@ -65,7 +65,7 @@ def _rules():
         "Figure 1b: n = 1000, V(.05), UMD": printed(
             0.79, margin=0.005, width=0.05, possible=_SHARE
         ),
-        "Figure 1b: n = 1000, V(.05), UMD less UMS": printed(
+        "Figure 1b: n = 1000, V(.05), UMD minus UMS": printed(
             0.16, margin=0.01, width=0.1, possible=_GAP
         ),
         "Figure 1b: n = 500, V(.1), UMD": above(0.9, "at least .9", possible=_SHARE),
@@ -75,11 +75,11 @@ def _rules():
         ),
     }
     for n, figures in _MARGINAL.items():
-        rules[f"{figures}: n = {n}, least V(eps) of UMD less UMS, eps from .02"] = (
+        rules[f"{figures}: n = {n}, least V(eps) of UMD minus UMS, eps from .02"] = (
             above(0, possible=_GAP)
         )
         for other in ("isotonic", "fixed width"):
-            quantity = f"{figures}: n = {n}, V(.1), {other} less UMD"
+            quantity = f"{figures}: n = {n}, V(.1), {other} minus UMD"
             rules[quantity] = above(
                 -0.05, "well: above -.05 (our reading)", possible=_GAP
             )
@@ -88,53 +88,53 @@ def _rules():
             0.9, possible=_SHARE
         )
         for other in ("isotonic", "fixed width"):
-            rules[f"{figures}: n = {n}, conditional V(.1), UMD less {other}"] = above(
+            rules[f"{figures}: n = {n}, conditional V(.1), UMD minus {other}"] = above(
                 0, possible=_GAP
             )
     for n, figures in ((3000, _MARGINAL[3000]), (7000, _MARGINAL[7000])):
         quantity = (
-            f"{figures}: n = {n}, V of UMD less the level of Theorem 4, largest where"
+            f"{figures}: n = {n}, V of UMD minus the level of Theorem 4, largest where"
             " that is at least .8"
         )
         rules[quantity] = below(
             0.1, "nearly explained: at most .1 (our reading)", possible=_SHARE
         )
     quantity = (
-        f"{_MARGINAL[3000]}: n = 3000, largest V(eps) of UMD less scaling-binning, eps"
+        f"{_MARGINAL[3000]}: n = 3000, largest V(eps) of UMD minus scaling-binning, eps"
         " above .05"
     )
     rules[quantity] = below(
         0.05, "competitive: at most .05 (our reading)", possible=_GAP
     )
     for n in (3000, 7000):
-        quantity = f"{_MARGINAL[n]}: n = {n}, V(.03) of UMD less scaling-binning"
+        quantity = f"{_MARGINAL[n]}: n = {n}, V(.03) of UMD minus scaling-binning"
         rules[quantity] = above(0, "UMD outperforms up to .05", possible=_GAP)
     quantity = (
-        f"{_MARGINAL[7000]}: n = 7000, largest of the theorem's level less V, UMD"
+        f"{_MARGINAL[7000]}: n = 7000, largest of the theorem's level minus V, UMD"
     )
     rules[quantity] = above(0, "crosses", possible=_GAP)
-    rules["Figure 4: n = 1000, V(.05), scaling-binning less UMD"] = above(
+    rules["Figure 4: n = 1000, V(.05), scaling-binning minus UMD"] = above(
         0, "better", possible=_GAP
     )
-    rules["Figure 4: n = 1000, V(.05), scaling-binning less isotonic"] = above(
+    rules["Figure 4: n = 1000, V(.05), scaling-binning minus isotonic"] = above(
         -0.05, "competitive: above -.05 (our reading)", possible=_GAP
     )
-    rules["Figure 4: V(.05) of UMD, n = 7000 less n = 1000"] = above(
+    rules["Figure 4: V(.05) of UMD, n = 7000 minus n = 1000"] = above(
         0, "improves with n", possible=_GAP
     )
-    quantity = "Figure 4: that largest difference, n = 1000 less n = 3000"
+    quantity = "Figure 4: that largest difference, n = 1000 minus n = 3000"
     rules[quantity] = above(0, "less well explained at 1000", possible=_GAP)
     rules[
-        "Figure 3, Figure 5: n = 7000, conditional V(.05), UMD less scaling-binning"
+        "Figure 3, Figure 5: n = 7000, conditional V(.05), UMD minus scaling-binning"
     ] = above(0, "slightly better for large n", possible=_GAP)
-    rules["Figure 5: n = 1000, conditional V(.1), scaling-binning less UMD"] = above(
+    rules["Figure 5: n = 1000, conditional V(.1), scaling-binning minus UMD"] = above(
         0, "better", possible=_GAP
     )
-    rules["Figure 6: n = 1000, V(.05), UMD less UMS"] = above(0, possible=_GAP)
-    rules["Figure 6: n = 1000, V(.05), scaling-binning less UMD"] = above(
+    rules["Figure 6: n = 1000, V(.05), UMD minus UMS"] = above(0, possible=_GAP)
+    rules["Figure 6: n = 1000, V(.05), scaling-binning minus UMD"] = above(
         0, "performs quite well", possible=_GAP
     )
-    rules["Figure 6: n = 1000, conditional V(.1), scaling-binning less UMD"] = above(
+    rules["Figure 6: n = 1000, conditional V(.1), scaling-binning minus UMD"] = above(
         0, "performs quite well", possible=_GAP
     )
     return rules
@@ -156,12 +156,12 @@ def measure(options):
     yield from _scaling(curves)
     small = _measure(X, y, "14K/1K", [1000], n_splits, repeats)
     yield (
-        "Figure 6: n = 1000, V(.05), UMD less UMS",
+        "Figure 6: n = 1000, V(.05), UMD minus UMS",
         _difference(small, 1000, "UMD", "UMS", 0.05),
     )
-    quantity = "Figure 6: n = 1000, V(.05), scaling-binning less UMD"
+    quantity = "Figure 6: n = 1000, V(.05), scaling-binning minus UMD"
     yield quantity, _difference(small, 1000, "scaling-binning", "UMD", 0.05)
-    quantity = "Figure 6: n = 1000, conditional V(.1), scaling-binning less UMD"
+    quantity = "Figure 6: n = 1000, conditional V(.1), scaling-binning minus UMD"
     yield (
         quantity,
         _difference(small, 1000, "scaling-binning", "UMD", 0.1, conditional=True),
@@ -282,7 +282,7 @@ def _figure_1(curves):
             mean(_at(curves, method, n, epsilon)),
         )
     yield (
-        "Figure 1b: n = 1000, V(.05), UMD less UMS",
+        "Figure 1b: n = 1000, V(.05), UMD minus UMS",
         _difference(curves, 1000, "UMD", "UMS", 0.05),
     )
     if ("UMS", 4000) in curves:
@@ -297,7 +297,7 @@ def _orderings(curves, n, repeats):
     gaps = curves["UMD", n][:, 0] - curves["UMS", n][:, 0]
     open_ = (_EPSILONS >= 0.02) & (curves["UMS", n][:, 0].mean(axis=0) < 0.995)
     lowest = int(np.argmin(np.where(open_, gaps.mean(axis=0), np.inf)))
-    yield f"{at}, least V(eps) of UMD less UMS, eps from .02", mean(gaps[:, lowest])
+    yield f"{at}, least V(eps) of UMD minus UMS, eps from .02", mean(gaps[:, lowest])
     epsilon = np.ceil(100 * conditional_epsilon(n, _N_BINS)) / 100
     at_theorem = _at(curves, "UMD", n, epsilon, conditional=True)
     yield (
@@ -306,21 +306,21 @@ def _orderings(curves, n, repeats):
     )
     for other in ("isotonic", "fixed width"):
         difference = _difference(curves, n, "UMD", other, 0.1, conditional=True)
-        yield f"{conditional}, conditional V(.1), UMD less {other}", difference
+        yield f"{conditional}, conditional V(.1), UMD minus {other}", difference
         yield (
-            f"{at}, V(.1), {other} less UMD",
+            f"{at}, V(.1), {other} minus UMD",
             _difference(curves, n, other, "UMD", 0.1),
         )
     if n in (3000, 7000):
         quantity = (
-            f"{at}, V of UMD less the level of Theorem 4, largest where that is at"
+            f"{at}, V of UMD minus the level of Theorem 4, largest where that is at"
             " least .8"
         )
         yield quantity, mean(_unexplained(curves, n))
 
 
 def _unexplained(curves, n):
-    """Return by split |V of UMD less the level of Theorem 4| at the epsilon where its
+    """Return by split |V of UMD minus the level of Theorem 4| at the epsilon where its
     mean is largest.
     """
     gaps = np.abs(_theorem_levels(n) - curves["UMD", n][:, 0].mean(axis=0))
@@ -336,37 +336,37 @@ def _scaling(curves):
         :, 0, _EPSILONS > 0.05
     ]
     quantity = (
-        f"{_MARGINAL[3000]}: n = 3000, largest V(eps) of UMD less scaling-binning, eps"
+        f"{_MARGINAL[3000]}: n = 3000, largest V(eps) of UMD minus scaling-binning, eps"
         " above .05"
     )
     yield quantity, mean(gaps[:, np.argmax(gaps.mean(axis=0))])
     for n in (3000, 7000):
-        quantity = f"{_MARGINAL[n]}: n = {n}, V(.03) of UMD less scaling-binning"
+        quantity = f"{_MARGINAL[n]}: n = {n}, V(.03) of UMD minus scaling-binning"
         yield quantity, _difference(curves, n, "UMD", "scaling-binning", 0.03)
     gaps = _theorem_levels(7000) - curves["UMD", 7000][:, 0]
     quantity = (
-        f"{_MARGINAL[7000]}: n = 7000, largest of the theorem's level less V, UMD"
+        f"{_MARGINAL[7000]}: n = 7000, largest of the theorem's level minus V, UMD"
     )
     yield quantity, mean(gaps[:, np.argmax(gaps.mean(axis=0))])
-    quantity = "Figure 4: n = 1000, V(.05), scaling-binning less UMD"
+    quantity = "Figure 4: n = 1000, V(.05), scaling-binning minus UMD"
     yield quantity, _difference(curves, 1000, "scaling-binning", "UMD", 0.05)
-    quantity = "Figure 4: n = 1000, V(.05), scaling-binning less isotonic"
+    quantity = "Figure 4: n = 1000, V(.05), scaling-binning minus isotonic"
     yield quantity, _difference(curves, 1000, "scaling-binning", "isotonic", 0.05)
-    quantity = "Figure 5: n = 1000, conditional V(.1), scaling-binning less UMD"
+    quantity = "Figure 5: n = 1000, conditional V(.1), scaling-binning minus UMD"
     yield (
         quantity,
         _difference(curves, 1000, "scaling-binning", "UMD", 0.1, conditional=True),
     )
     quantity = (
-        "Figure 3, Figure 5: n = 7000, conditional V(.05), UMD less scaling-binning"
+        "Figure 3, Figure 5: n = 7000, conditional V(.05), UMD minus scaling-binning"
     )
     yield (
         quantity,
         _difference(curves, 7000, "UMD", "scaling-binning", 0.05, conditional=True),
     )
     grown = _at(curves, "UMD", 7000, 0.05) - _at(curves, "UMD", 1000, 0.05)
-    yield "Figure 4: V(.05) of UMD, n = 7000 less n = 1000", mean(grown)
-    quantity = "Figure 4: that largest difference, n = 1000 less n = 3000"
+    yield "Figure 4: V(.05) of UMD, n = 7000 minus n = 1000", mean(grown)
+    quantity = "Figure 4: that largest difference, n = 1000 minus n = 3000"
     yield quantity, mean(_unexplained(curves, 1000) - _unexplained(curves, 3000))
 
 

@@ -44,14 +44,14 @@ ROWS = {
         f"Example 1: {name}": Rule(f"{value:g}", value - 5e-4, value + 5e-4)
         for name, value in _EXAMPLE.items()
     },
-    "Proposition 1: l_p error less the epsilon of conditional calibration": below(
+    "Proposition 1: l_p error minus the epsilon of conditional calibration": below(
         1e-12, "at most 0"
     ),
-    "Proposition 1: l1 error less epsilon + alpha of marginal calibration": below(
+    "Proposition 1: l1 error minus epsilon + alpha of marginal calibration": below(
         1e-12, "(ours) at most 0"
     ),
-    "Proposition 1: l1 less l2 and l2 less l4 error": below(1e-12, "at most 0"),
-    "Section 2.1: 1 - area of the validity curve less l1 error (grid: 1e-3)": below(
+    "Proposition 1: l1 minus l2 and l2 minus l4 error": below(1e-12, "at most 0"),
+    "Section 2.1: 1 - area of the validity curve minus l1 error (grid: 1e-3)": below(
         1e-3, "0", possible=(0, 1)
     ),
     "Figure 1a: mean of the ten printed errors, the l1 error": printed(
@@ -72,16 +72,16 @@ ROWS = {
     "Lemma 2: correlation of the mean ranks within neighbouring bins": Rule(
         "0", -0.03, 0.03, 0.1
     ),
-    "Algorithm 1: library less the lines as printed, largest difference of a forecast, 40 samples": (  # noqa: E501
+    "Algorithm 1: library minus the lines as printed, largest difference of a forecast, 40 samples": (  # noqa: E501
         _SAME
     ),
     "Algorithm 2: share of samples with tied scores and every bin within epsilon, n = 500, B = 10": above(  # noqa: E501
         0.9, possible=_SHARE
     ),
-    "Theorem 3: library less eq. (8), largest difference": _SAME,
-    "Corollary 1: library less eq. (10), largest difference": _SAME,
-    "Theorem 4: library less eq. (11), marginal, largest difference": _SAME,
-    "Theorem 4: library less sqrt(B / 2n), largest difference": _SAME,
+    "Theorem 3: library minus eq. (8), largest difference": _SAME,
+    "Corollary 1: library minus eq. (10), largest difference": _SAME,
+    "Theorem 4: library minus eq. (11), marginal, largest difference": _SAME,
+    "Theorem 4: library minus sqrt(B / 2n), largest difference": _SAME,
     "Corollary 1: epsilon at n = 2900, B = 10, alpha = .1": Rule(
         "below .1, for a round n", 0.098, 0.1
     ),
@@ -183,16 +183,16 @@ def _proposition_1(repeats):
         marginal.append(np.max(errors[0] - epsilons - (1 - validity)))
         area.append(abs(1 - np.trapezoid(validity, epsilons) - errors[0]))
     yield (
-        "Proposition 1: l_p error less the epsilon of conditional calibration",
+        "Proposition 1: l_p error minus the epsilon of conditional calibration",
         exact(max(conditional)),
     )
     yield (
-        "Proposition 1: l1 error less epsilon + alpha of marginal calibration",
+        "Proposition 1: l1 error minus epsilon + alpha of marginal calibration",
         exact(max(marginal)),
     )
-    yield "Proposition 1: l1 less l2 and l2 less l4 error", exact(max(ordered))
+    yield "Proposition 1: l1 minus l2 and l2 minus l4 error", exact(max(ordered))
     yield (
-        "Section 2.1: 1 - area of the validity curve less l1 error (grid: 1e-3)",
+        "Section 2.1: 1 - area of the validity curve minus l1 error (grid: 1e-3)",
         exact(max(area)),
     )
 
@@ -323,7 +323,7 @@ def _algorithms(repeats):
         )
         gaps += list(found - _printed_algorithm(scores, labels, n_bins, fresh))
     quantity = (
-        "Algorithm 1: library less the lines as printed, largest difference of a"
+        "Algorithm 1: library minus the lines as printed, largest difference of a"
         " forecast, 40 samples"
     )
     yield quantity, exact(max(gaps, key=abs))
@@ -377,10 +377,13 @@ def _formulas():
         gaps["Theorem 4"].append(found - np.sqrt(np.log(2 / alpha) / (2 * m)))
         gaps["expected"].append(expected_error_bound(n, b) - np.sqrt(b / (2 * n)))
     for key, quantity in (
-        ("Theorem 3", "Theorem 3: library less eq. (8), largest difference"),
-        ("Corollary 1", "Corollary 1: library less eq. (10), largest difference"),
-        ("Theorem 4", "Theorem 4: library less eq. (11), marginal, largest difference"),
-        ("expected", "Theorem 4: library less sqrt(B / 2n), largest difference"),
+        ("Theorem 3", "Theorem 3: library minus eq. (8), largest difference"),
+        ("Corollary 1", "Corollary 1: library minus eq. (10), largest difference"),
+        (
+            "Theorem 4",
+            "Theorem 4: library minus eq. (11), marginal, largest difference",
+        ),
+        ("expected", "Theorem 4: library minus sqrt(B / 2n), largest difference"),
     ):
         yield quantity, exact(max(gaps[key], key=abs))
     # one bin keeps all rows: the lemma's m is n there, not n - 1

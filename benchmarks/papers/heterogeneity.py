@@ -60,7 +60,7 @@ OVERALL = (
 SOMETIMES = Rule(
     "TS sometimes outperforms: .05 to .95 (our reading)", 0.05, 0.95, possible=(0, 1)
 )
-MOST = above(0.5, "all shown; here most (our reading)", possible=(0, 1))
+MOST = above(0.5, "all shown; most in our results (our reading)", possible=(0, 1))
 
 
 def lower_share(first, second):
@@ -78,7 +78,7 @@ def ordering_rules(prefix, tables):
     rules = {}
     for (first, second, error), (side, *printed) in ORDERINGS.items():
         shown = f"{side} ({', '.join(f'{printed[table - 1]:.2f}' for table in tables)})"
-        rules[f"{prefix}, {error}, {first} less {second}, %"] = (
+        rules[f"{prefix}, {error}, {first} minus {second}, %"] = (
             above if side == "above 0" else below
         )(0, shown)
     return rules
@@ -87,62 +87,62 @@ def ordering_rules(prefix, tables):
 def _rules():
     rules = ordering_rules(_TABLES, (1, 2))
     rules[f"{_TABLES}, {CHANGED}"] = below(0.1, "none", possible=(0, 100))
-    gap = "confidence less accuracy, uncalibrated"
-    rules[f"Figure 1, Figure 9: clean rows, {gap}, %"] = above(0, "over-confident")
+    gap = "confidence minus accuracy, uncalibrated"
+    rules[f"Figure 1, Figure 9: clean rows, {gap}, %"] = above(0, "overconfident")
     rules[f"Figure 1, Figure 9: 30 % label noise in all classes, {gap}, %"] = below(
-        0, "under-confident"
+        0, "underconfident"
     )
-    rules[f"Figure 1, Figure 9: 10 % of all rows, {gap}, less that of all rows, %"] = (
-        above(0, "more over-confident")
+    rules[f"Figure 1, Figure 9: 10 % of all rows, {gap}, minus that of all rows, %"] = (
+        above(0, "more overconfident")
     )
-    rules[f"Figure 2, Figure 12: {gap}, 5 % of all rows less 60 %, %"] = above(
+    rules[f"Figure 2, Figure 12: {gap}, 5 % of all rows minus 60 %, %"] = above(
         0, "grows as rows get fewer"
     )
-    rules["Figure 2, Figure 12: accuracy, 5 % of all rows less 60 %, %"] = below(
+    rules["Figure 2, Figure 12: accuracy, 5 % of all rows minus 60 %, %"] = below(
         0, "falls as rows get fewer"
     )
     at = f"Figure 3: 30 % label noise on half the classes, {gap}"
-    rules[f"{at}, noisy classes, %"] = below(0, "under-confident (-6.2)")
-    rules[f"{at}, clean classes, %"] = above(0, "over-confident (1.3)")
+    rules[f"{at}, noisy classes, %"] = below(0, "underconfident (-6.2)")
+    rules[f"{at}, clean classes, %"] = above(0, "overconfident (1.3)")
     at = f"Figure 4: 10 % of the rows of half the classes, {gap}"
-    rules[f"{at}, small classes, %"] = above(0, "over-confident (33.2)")
-    rules[f"{at}, whole classes, %"] = above(0, "over-confident (6.8)")
-    rules[f"{at}, small less whole classes, %"] = above(0, "above 0 (26.4)")
+    rules[f"{at}, small classes, %"] = above(0, "overconfident (33.2)")
+    rules[f"{at}, complete classes, %"] = above(0, "overconfident (6.8)")
+    rules[f"{at}, small minus complete classes, %"] = above(0, "above 0 (26.4)")
     for level in _NOISE:
         for error in ("ECE", "Max-ECE"):
             rules[
-                f"Figure 5, Figure 10: {_level('noise', level)}, {error}, CTS less"
+                f"Figure 5, Figure 10: {_level('noise', level)}, {error}, CTS minus"
                 " TS, %"
             ] = below(0)
     quantity = (
-        "Figure 5, Figure 10: Max-ECE, CTS less TS, 30 % label noise less 10 %, %"
+        "Figure 5, Figure 10: Max-ECE, CTS minus TS, 30 % label noise minus 10 %, %"
     )
     rules[quantity] = below(0, "more with more noise")
     at = "Figure 6, Figure 11: 30 % label noise on half the classes"
     for method in ("CTS", "VS"):
         for other in ("TS", "uncalibrated"):
             rules[f"{at}, {lower_share(method, other)}"] = MOST
-    rules[f"{at}, accuracy of the noisy classes, VS less uncalibrated, %"] = below(
+    rules[f"{at}, accuracy of the noisy classes, VS minus uncalibrated, %"] = below(
         0, "VS lowers it"
     )
-    rules[f"{at}, accuracy of the clean classes, VS less uncalibrated, %"] = above(
+    rules[f"{at}, accuracy of the clean classes, VS minus uncalibrated, %"] = above(
         0, "VS raises it"
     )
     at = "Figure 7, Figure 13: 5 % (13: 6 %) of the rows of half the classes, ECE"
-    rules[f"{at} of the small classes, TS less uncalibrated, %"] = above(
+    rules[f"{at} of the small classes, TS minus uncalibrated, %"] = above(
         0, "TS inflates it"
     )
-    rules[f"{at} of the whole classes, TS less uncalibrated, %"] = below(0)
+    rules[f"{at} of the complete classes, TS minus uncalibrated, %"] = below(0)
     for other in ("uncalibrated", "TS"):
-        rules[f"{at} of the small classes, CTS less {other}, %"] = below(0)
-    rules[f"{at} of the whole classes, CTS less uncalibrated, %"] = below(0)
+        rules[f"{at} of the small classes, CTS minus {other}, %"] = below(0)
+    rules[f"{at} of the complete classes, CTS minus uncalibrated, %"] = below(0)
     at = at.removesuffix(", ECE")
     rules[f"{at}, {lower_share('CTS', 'uncalibrated')}"] = MOST
     rules[f"Figure 8, Figure 14: {OVERALL}"] = SOMETIMES
     for level in _FEW:
         for error in ("Max-ECE", "Avg-ECE"):
             rules[
-                f"Figure 8, Figure 14: {_level('few', level)}, {error}, CTS less TS, %"
+                f"Figure 8, Figure 14: {_level('few', level)}, {error}, CTS minus TS, %"
             ] = below(0)
     return rules
 
@@ -313,7 +313,7 @@ def orderings(prefix, results):
     """Yield the differences of Tables 1 and 2, paired by seed."""
     for first, second, error in ORDERINGS:
         yield (
-            f"{prefix}, {error}, {first} less {second}, %",
+            f"{prefix}, {error}, {first} minus {second}, %",
             difference(results, first, second, error),
         )
 
@@ -352,7 +352,7 @@ def changed_predictions(results):
 
 
 def _homogeneous(measured):
-    gap = "confidence less accuracy, uncalibrated"
+    gap = "confidence minus accuracy, uncalibrated"
     found = {
         world: values_of(results, "uncalibrated", "gap")
         for world, results in measured.items()
@@ -364,24 +364,24 @@ def _homogeneous(measured):
     )
     few = found["all few", 0.1] - found["clean", 0]
     yield (
-        f"Figure 1, Figure 9: 10 % of all rows, {gap}, less that of all rows, %",
+        f"Figure 1, Figure 9: 10 % of all rows, {gap}, minus that of all rows, %",
         mean(few),
     )
     few = found["all few", 0.05] - found["all few", 0.6]
-    yield f"Figure 2, Figure 12: {gap}, 5 % of all rows less 60 %, %", mean(few)
+    yield f"Figure 2, Figure 12: {gap}, 5 % of all rows minus 60 %, %", mean(few)
     accuracy = [
         values_of(measured["all few", level], "uncalibrated", "accuracy")
         for level in (0.05, 0.6)
     ]
     yield (
-        "Figure 2, Figure 12: accuracy, 5 % of all rows less 60 %, %",
+        "Figure 2, Figure 12: accuracy, 5 % of all rows minus 60 %, %",
         mean(np.subtract(*accuracy)),
     )
 
 
 def _halves(measured):
     at = (
-        "Figure 3: 30 % label noise on half the classes, confidence less accuracy,"
+        "Figure 3: 30 % label noise on half the classes, confidence minus accuracy,"
         " uncalibrated"
     )
     yield (
@@ -393,7 +393,7 @@ def _halves(measured):
         mean(values_of(measured["noise", 0.3], "uncalibrated", "other gap")),
     )
     at = (
-        "Figure 4: 10 % of the rows of half the classes, confidence less accuracy,"
+        "Figure 4: 10 % of the rows of half the classes, confidence minus accuracy,"
         " uncalibrated"
     )
     small, whole = (
@@ -401,8 +401,8 @@ def _halves(measured):
         for kind in ("corrupted", "other")
     )
     yield f"{at}, small classes, %", mean(small)
-    yield f"{at}, whole classes, %", mean(whole)
-    yield f"{at}, small less whole classes, %", mean(small - whole)
+    yield f"{at}, complete classes, %", mean(whole)
+    yield f"{at}, small minus complete classes, %", mean(small - whole)
 
 
 def _sweeps(measured):
@@ -412,7 +412,7 @@ def _sweeps(measured):
     ):
         for level in levels:
             for error in errors:
-                quantity = f"{label}: {_level(kind, level)}, {error}, CTS less TS, %"
+                quantity = f"{label}: {_level(kind, level)}, {error}, CTS minus TS, %"
                 yield quantity, difference(measured[kind, level], "CTS", "TS", error)
     yield (
         f"Figure 8, Figure 14: {OVERALL}",
@@ -424,7 +424,7 @@ def _sweeps(measured):
         for level in (0.3, 0.1)
     ]
     yield (
-        "Figure 5, Figure 10: Max-ECE, CTS less TS, 30 % label noise less 10 %, %",
+        "Figure 5, Figure 10: Max-ECE, CTS minus TS, 30 % label noise minus 10 %, %",
         mean(np.subtract(*gains)),
     )
 
@@ -441,22 +441,22 @@ def _classes(measured):
                 share_of_classes(noise, method, other),
             )
     for kind, figure in (("noisy", "corrupted"), ("clean", "other")):
-        quantity = f"{at}, accuracy of the {kind} classes, VS less uncalibrated, %"
+        quantity = f"{at}, accuracy of the {kind} classes, VS minus uncalibrated, %"
         yield quantity, difference(noise, "VS", "uncalibrated", f"{figure} accuracy")
     at, few = (
         "Figure 7, Figure 13: 5 % (13: 6 %) of the rows of half the classes, ECE",
         measured["few", 0.05],
     )
     for kind, figure in (("small", "corrupted"), ("whole", "other")):
-        quantity = f"{at} of the {kind} classes, TS less uncalibrated, %"
+        quantity = f"{at} of the {kind} classes, TS minus uncalibrated, %"
         yield quantity, difference(few, "TS", "uncalibrated", f"{figure} ECE")
     for other in ("uncalibrated", "TS"):
         yield (
-            f"{at} of the small classes, CTS less {other}, %",
+            f"{at} of the small classes, CTS minus {other}, %",
             difference(few, "CTS", other, "corrupted ECE"),
         )
     yield (
-        f"{at} of the whole classes, CTS less uncalibrated, %",
+        f"{at} of the complete classes, CTS minus uncalibrated, %",
         difference(few, "CTS", "uncalibrated", "other ECE"),
     )
     at = at.removesuffix(", ECE")

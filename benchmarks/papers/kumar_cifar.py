@@ -99,7 +99,7 @@ def _rules():
                 if name.startswith("Figure 2")
                 else "seems to grow, not conclusive in print"
             )
-            rules[f"{name}, {method} CE, B=128 less B=2"] = above(
+            rules[f"{name}, {method} CE, B=128 minus B=2"] = above(
                 0, shown if method == "plugin" else "(not shown)"
             )
     for n_bins in (10, 50):
@@ -287,7 +287,7 @@ def _lower_bounds(scores, labels, n_splits):
         )
         for column, method in enumerate(("plugin", "debiased")):
             growth = errors[:, column, 1] - errors[:, column, 0]
-            yield f"{name}, {method} CE, B=128 less B=2", middle(growth)
+            yield f"{name}, {method} CE, B=128 minus B=2", middle(growth)
 
 
 def _scaled_errors(scores, labels, bins, norm, strategy, seed):
@@ -392,7 +392,7 @@ def _scaled_with_bins(scores, events, n_bins, n_rows=3000):
 
 
 def _deviations(parts, n, n_resamples):
-    """Return (plugin, debiased) less the plugin error on all rows, on resamples of n
+    """Return (plugin, debiased) minus the plugin error on all rows, on resamples of n
     rows with replacement.
 
     The marginal square is the mean over the classes, whose resamples share their rows.

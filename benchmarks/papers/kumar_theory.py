@@ -29,13 +29,13 @@ _FLOAT = 1e-12  # rounding
 # Definitions 2.3 and 2.4, and event-pooled calibration, which the paper names and does
 # not write down.
 _KINDS = {
-    "top_label": "top-label error less that of whether the predicted class is right",
+    "top_label": "top-label error minus that of whether the predicted class is right",
     "marginal": (
-        "marginal error less the root of the mean of K squares, each class against the"
+        "marginal error minus the root of the mean of K squares, each class against the"
         " rest"
     ),
     "pooled": (
-        "event-pooled error less that of the n K pairs of a row and a class as one"
+        "event-pooled error minus that of the n K pairs of a row and a class as one"
         " problem"
     ),
 }
@@ -47,7 +47,7 @@ ROWS = {
         )
         for kind in _KINDS.values()
     },
-    "Section 2.2: squared event-pooled less squared marginal error in the same bins, largest": below(  # noqa: E501
+    "Section 2.2: squared event-pooled minus squared marginal error in the same bins, largest": below(  # noqa: E501
         _FLOAT, "(ours) at most 0"
     ),
     "Example 3.2: square of the binned error, 15 equal-width bins": Rule(
@@ -56,7 +56,7 @@ ROWS = {
     "Example 3.2: true error of the same model": above(
         0.49, "at least .49", possible=(0, 1)
     ),
-    "Proposition 3.3: largest of binned less true error, 10 fits, l1, l2, l4, B to 256": below(  # noqa: E501
+    "Proposition 3.3: largest of binned minus true error, 10 fits, l1, l2, l4, B to 256": below(  # noqa: E501
         _FLOAT, "at most 0"
     ),
     "Proposition 3.3: least change of the binned error as nested bins double": above(
@@ -90,7 +90,7 @@ ROWS = {
     "Lemma D.2: the distance in l1, B 64 over B 16": below(
         0.57, "at most sqrt(16 log 640 / 64 log 160) = .56"
     ),
-    "Lemma D.3: squared CE of the map less the least of the family, log per log n": (
+    "Lemma D.3: squared CE of the map minus the least of the family, log per log n": (
         Rule("1 / n: -1", -1.2, -0.8)
     ),
     "Lemma D.5: MSE(f) - MSE(g) - 2 |f - g|_1, largest of 2000 pairs": below(
@@ -106,7 +106,7 @@ ROWS = {
     "Lemma D.6: largest of the MSE cost of binning over 2 alpha / B": below(
         1, "at most 1"
     ),
-    "Proposition 3.3: CE of a map binned by its own mean less that of the map, largest": below(  # noqa: E501
+    "Proposition 3.3: CE of a map binned by its own mean minus that of the map, largest": below(  # noqa: E501
         _FLOAT, "at most 0"
     ),
     "Theorem 5.3: plugin, log n per log B": Rule("1 +- 0.1", 0.9, 1.1),
@@ -117,7 +117,7 @@ ROWS = {
     "Lemma F.1: share of samples with every bin's share within c(n) of its probability": (  # noqa: E501
         _HOLDS
     ),
-    "Lemma F.2: plugin square less (P1) - (P2) + (P3), largest": Rule(
+    "Lemma F.2: plugin square minus (P1) - (P2) + (P3), largest": Rule(
         "0", -_FLOAT, _FLOAT
     ),
     "Lemma F.3: largest of |(P1) - E^2| over c(n) E^2 where Lemma F.1 holds": below(
@@ -128,7 +128,7 @@ ROWS = {
     "Theorem F.6: share of samples with the plugin square within the bound": above(
         0.7, "at least 1 - 3 delta = .7", possible=(0, 1)
     ),
-    "Lemma F.7: debiased square less (C1) - (C2) + (C3), largest": Rule(
+    "Lemma F.7: debiased square minus (C1) - (C2) + (C3), largest": Rule(
         "0", -_FLOAT, _FLOAT
     ),
     "Lemma F.8: share of samples with (C3) within its bound": _HOLDS,
@@ -138,7 +138,7 @@ ROWS = {
     "Theorem F.9: its third and fourth term over the third of Theorem F.6, B = 1000, n = 1e6": below(  # noqa: E501
         1, "smaller where B is large", possible=(0, np.inf)
     ),
-    "Draft Proposition 1: CE of the map less the least of the family, log per log n": (
+    "Draft Proposition 1: CE of the map minus the least of the family, log per log n": (
         below(-0.5, "at most -1/2")
     ),
     "Draft Theorem 3: share of samples with CE(SB) at most 3 eps, n = B log B + L^2 d^2 / eps^2": above(  # noqa: E501
@@ -219,7 +219,7 @@ def _several_classes(norm=2, n=300):
             exact(max(gaps[kind], key=abs)),
         )
     quantity = (
-        "Section 2.2: squared event-pooled less squared marginal error in the same"
+        "Section 2.2: squared event-pooled minus squared marginal error in the same"
         " bins, largest"
     )
     yield quantity, exact(max(excess))
@@ -296,8 +296,8 @@ def _binned_errors():
                     steps += list(np.diff(errors))
     yield (
         (
-            "Proposition 3.3: largest of binned less true error, 10 fits, l1, l2, l4, B"
-            " to 256"
+            "Proposition 3.3: largest of binned minus true error, 10 fits, l1, l2, l4,"
+            " B to 256"
         ),
         exact(max(excess)),
     )
@@ -452,7 +452,7 @@ def _empirical_bins(repeats):
 
 
 def _bin_mean_errors(n, n_bins, repeats):
-    """Return the mean square and the mean size of (empirical less population bin mean)
+    """Return the mean square and the mean size of (empirical minus population bin mean)
     of g(z; 2, 1), z uniform.
     """
     curve, levels = PlattCurve(2, 1), (np.arange(100_000) + 0.5) / 100_000
@@ -510,14 +510,14 @@ def _scaling(repeats):
     for quantity, samples in (
         (
             (
-                "Lemma D.3: squared CE of the map less the least of the family, log per"
-                " log n"
+                "Lemma D.3: squared CE of the map minus the least of the family, log"
+                " per log n"
             ),
             squares,
         ),
         (
             (
-                "Draft Proposition 1: CE of the map less the least of the family, log"
+                "Draft Proposition 1: CE of the map minus the least of the family, log"
                 " per log n"
             ),
             roots,
@@ -660,7 +660,7 @@ def _binning_cost():
     )
     yield (
         (
-            "Proposition 3.3: CE of a map binned by its own mean less that of the map,"
+            "Proposition 3.3: CE of a map binned by its own mean minus that of the map,"
             " largest"
         ),
         exact(max(gains)),
@@ -779,7 +779,7 @@ def _decompositions(repeats, n=20_000, n_bins=20, delta=0.1):
         share(close),
     )
     yield (
-        "Lemma F.2: plugin square less (P1) - (P2) + (P3), largest",
+        "Lemma F.2: plugin square minus (P1) - (P2) + (P3), largest",
         exact(max(plugin_gap, key=abs)),
     )
     yield (
@@ -801,7 +801,7 @@ def _decompositions(repeats, n=20_000, n_bins=20, delta=0.1):
         share(held),
     )
     yield (
-        "Lemma F.7: debiased square less (C1) - (C2) + (C3), largest",
+        "Lemma F.7: debiased square minus (C1) - (C2) + (C3), largest",
         exact(max(debiased_gap, key=abs)),
     )
     yield (

@@ -84,7 +84,7 @@ def _rules():
         "Figure 1: share of samples of a calibrated model, n=200, whose EW is above 2": above(  # noqa: E501
             0.9, "systematically large: at least .9 (our reading)", possible=_SHARE
         ),
-        "Figure 1: bias of EW, calibrated model less the fitted one, n=200": above(0),
+        "Figure 1: bias of EW, calibrated model minus the fitted one, n=200": above(0),
     }
     for n_bins, line in zip(_BINS, _FIGURE_4.strip().splitlines(), strict=True):
         for n, paper in zip(_SIZES, line.split(), strict=True):
@@ -98,7 +98,7 @@ def _rules():
             paper, margin=0.08
         )
     for n in _SIZES:
-        rules[f"Figure 6: n={n}, mean |bias| of the ten fits, EM less EW"] = below(0)
+        rules[f"Figure 6: n={n}, mean |bias| of the ten fits, EM minus EW"] = below(0)
         for other in ("EW", "EM", "EM debiased", "KDE", "EW sweep"):
             rule = (
                 below(0, "less biased")
@@ -106,13 +106,13 @@ def _rules():
                 else below(0.2, "similar or less: at most .2 (our reading)")
             )
             rules[
-                f"Figure 6: n={n}, mean |bias| of the ten fits, EM sweep less {other}"
+                f"Figure 6: n={n}, mean |bias| of the ten fits, EM sweep minus {other}"
             ] = rule
-        rules[f"Figure 6: n={n}, mean |bias| of the ten fits, EW sweep less EW"] = (
+        rules[f"Figure 6: n={n}, mean |bias| of the ten fits, EW sweep minus EW"] = (
             above(0, "no improvement")
         )
         rules[
-            f"Figure 6: n={n}, mean |bias| of the ten fits, KDE less the largest other"
+            f"Figure 6: n={n}, mean |bias| of the ten fits, KDE minus the largest other"
         ] = above(0, "much higher")
         rules[f"Figure 6: n={n}, {_BY_DATA_SET}"] = above(
             1, "the data set has the greater influence", possible=_RATIO
@@ -120,7 +120,7 @@ def _rules():
     for n in _SIZES[2:]:
         for estimator, fits in _RISING:
             rules[
-                f"Figure 6: mean |bias| of {estimator} of the {fits} fits, n={n} less"
+                f"Figure 6: mean |bias| of {estimator} of the {fits} fits, n={n} minus"
                 f" n={n // 2}"
             ] = above(0, "rises with n")
     for law in _LAWS:
@@ -129,11 +129,11 @@ def _rules():
                 f"Figure 7: {law}, n={n}, rank correlation of the bias of EW and the"
                 " truth"
             ] = below(0, possible=(-1, 1))
-            rules[f"Figure 7: {law}, n={n}, mean |bias|, EM sweep less EW"] = below(0)
+            rules[f"Figure 7: {law}, n={n}, mean |bias|, EM sweep minus EW"] = below(0)
     rules["Figure 7: U(0, 1), n=5000, bias of EW of a calibrated model"] = printed(
         2, margin=0.5, width=0.4
     )
-    rules["Figure 7: U(0, 1), n=5000, calibrated model, |bias|, EM sweep less EW"] = (
+    rules["Figure 7: U(0, 1), n=5000, calibrated model, |bias|, EM sweep minus EW"] = (
         below(0, "significantly reduced")
     )
     for law, paper in (("U(0, 1)", 5), ("Beta(1.1, 0.1)", 8)):
@@ -141,7 +141,7 @@ def _rules():
         rules[quantity] = printed(paper, margin=0.5, width=1, possible=(0, 100))
     for truth, n in ((5, 200), (5, 800), (2, 5000), (2, 10_000)):
         quantity = (
-            f"Figure 8: U(0, 1), TCE {truth} %, n={n}, share missed, EM sweep less EW"
+            f"Figure 8: U(0, 1), TCE {truth} %, n={n}, share missed, EM sweep minus EW"
         )
         rules[quantity] = below(0, possible=(-1, 1))
     for truth, n, paper in (
@@ -155,11 +155,11 @@ def _rules():
     for name, (bias, deviation) in _HEAT.items():
         for better, worse in (("EM", "EW"), ("EM sweep", "EW")):
             rules[
-                f"{bias}: {name}, mean |bias| over bins and n, {better} less {worse}"
+                f"{bias}: {name}, mean |bias| over bins and n, {better} minus {worse}"
             ] = below(0)
         quantity = (
-            f"{bias}: {name}, number of bins with the least |bias| of EM, n=6400 over"
-            " n=200"
+            f"{bias}: {name}, number of bins with the smallest |bias| of EM, n=6400"
+            " over n=200"
         )
         rules[quantity] = above(1, "grows with n", possible=(0, 64))
         quantity = (
@@ -176,14 +176,14 @@ def _rules():
         )
     for n in _BIN_SIZES:
         at = f"Figure 15: calibrated U(0, 1), n={n}"
-        rules[f"{at}, number of EM bins with the least |bias|"] = below(
+        rules[f"{at}, number of EM bins with the smallest |bias|"] = below(
             4, "at most 4", possible=(1, 64)
         )
         rules[f"{at}, median number of bins of the sweep"] = above(
             4, "not a good one", possible=(1, np.inf)
         )
         quantity = (
-            f"Figure 15: uncalibrated U(0, 1), n={n}, |bias| of the sweep less the"
+            f"Figure 15: uncalibrated U(0, 1), n={n}, |bias| of the sweep minus the"
             " least of EM"
         )
         rules[quantity] = below(0.5, "close to optimal: at most .5 (our reading)")
@@ -191,7 +191,7 @@ def _rules():
         "Algorithm 1: largest difference between the sweep error and a plain loop, 60"
         " samples"
     ] = Rule("0", -1e-12, 1e-12)
-    rules["Eq. 4: ECE_LB less ECE_BIN, 200 samples, share not below 0"] = above(
+    rules["Eq. 4: ECE_LB minus ECE_BIN, 200 samples, share not below 0"] = above(
         0.95, "never below 0", possible=_SHARE
     )
     return rules
@@ -245,11 +245,11 @@ def _figure_1(repeats, n_jobs):
         share(values > 2),
     )
     gap = bootstrap(lambda a, b: a.mean() - b.mean(), values, other, n_resamples=199)
-    yield "Figure 1: bias of EW, calibrated model less the fitted one, n=200", gap
+    yield "Figure 1: bias of EW, calibrated model minus the fitted one, n=200", gap
 
 
 def _heat_map(name, repeats, n_jobs):
-    """Return estimates less the truth of one fit, by (estimator, number of bins or
+    """Return estimates minus the truth of one fit, by (estimator, number of bins or
     None, n).
     """
     model = roelofs_models()[name]
@@ -359,7 +359,7 @@ def _figure_6(errors):
                 n_resamples=199,
             )
             yield (
-                f"Figure 6: n={n}, mean |bias| of the ten fits, {better} less {worse}",
+                f"Figure 6: n={n}, mean |bias| of the ten fits, {better} minus {worse}",
                 gap,
             )
         all_six = [
@@ -368,7 +368,7 @@ def _figure_6(errors):
         ]
         for quantity, statistic in (
             (
-                "mean |bias| of the ten fits, KDE less the largest other",
+                "mean |bias| of the ten fits, KDE minus the largest other",
                 _excess_over_others,
             ),
             (_BY_DATA_SET, _between_over_within),
@@ -382,7 +382,7 @@ def _figure_6(errors):
             chosen = [name.endswith(_DATA_SETS[fits]) for name in _TABLE_3]
             parts = (errors[size, estimator][:, chosen] for size in (n, n // 2))
             quantity = (
-                f"Figure 6: mean |bias| of {estimator} of the {fits} fits, n={n} less"
+                f"Figure 6: mean |bias| of {estimator} of the {fits} fits, n={n} minus"
                 f" n={n // 2}"
             )
             yield quantity, bootstrap(_mean_bias_gap, *parts, n_resamples=199)
@@ -393,7 +393,7 @@ def _mean_bias_gap(first, second):
 
 
 def _excess_over_others(first, *others):
-    """Return the mean |bias| of the first estimate less the largest of the others."""
+    """Return the mean |bias| of the first estimate minus the largest of the others."""
     first, *others = (np.abs(errors.mean(axis=0)).mean() for errors in (first, *others))
     return first - max(others)
 
@@ -456,7 +456,7 @@ def _figure_7(repeats, n_jobs):
                 paired=True,
                 n_resamples=199,
             )
-            yield f"Figure 7: {law}, n={n}, mean |bias|, EM sweep less EW", gap
+            yield f"Figure 7: {law}, n={n}, mean |bias|, EM sweep minus EW", gap
             if (law, n) == ("U(0, 1)", 5000):
                 yield (
                     "Figure 7: U(0, 1), n=5000, bias of EW of a calibrated model",
@@ -471,7 +471,7 @@ def _figure_7(repeats, n_jobs):
                 yield (
                     (
                         "Figure 7: U(0, 1), n=5000, calibrated model, |bias|, EM sweep"
-                        " less EW"
+                        " minus EW"
                     ),
                     gap,
                 )
@@ -514,7 +514,7 @@ def _figure_8(repeats, n_jobs):
         yield (
             (
                 f"Figure 8: U(0, 1), TCE {percent} %, n={n}, share missed, EM sweep"
-                " less EW"
+                " minus EW"
             ),
             gap,
         )
@@ -553,12 +553,12 @@ def _heat_maps(heat):
         bias, deviation = _HEAT[name]
         for better, worse in (("EM", "EW"), ("EM sweep", "EW")):
             quantity = (
-                f"{bias}: {name}, mean |bias| over bins and n, {better} less {worse}"
+                f"{bias}: {name}, mean |bias| over bins and n, {better} minus {worse}"
             )
             yield quantity, _mean_of_gaps(_cells(table, better), _cells(table, worse))
         quantity = (
-            f"{bias}: {name}, number of bins with the least |bias| of EM, n=6400 over"
-            " n=200"
+            f"{bias}: {name}, number of bins with the smallest |bias| of EM, n=6400"
+            " over n=200"
         )
         small, large = (
             [table["EM", n_bins, n] for n_bins in _BINS] for n in (200, 6400)
@@ -596,7 +596,7 @@ def _heat_maps(heat):
 
 
 def _best_bins_ratio(small, large):
-    """Return the number of bins with the least |bias| of large samples over that of
+    """Return the number of bins with the smallest |bias| of large samples over that of
     small ones.
     """
     small, large = (
@@ -652,7 +652,7 @@ def _figure_15(repeats, n_jobs):
             errors = np.transpose([100 * values[n_bins] - truth for n_bins in _BINS])
             if kind == "calibrated":
                 best = bootstrap(_best_bins, errors, n_resamples=199)
-                yield f"{at}, number of EM bins with the least |bias|", best
+                yield f"{at}, number of EM bins with the smallest |bias|", best
                 yield (
                     f"{at}, median number of bins of the sweep",
                     median(values["sweep bins"]),
@@ -665,7 +665,7 @@ def _figure_15(repeats, n_jobs):
                     paired=True,
                     n_resamples=199,
                 )
-                yield f"{at}, |bias| of the sweep less the least of EM", gap
+                yield f"{at}, |bias| of the sweep minus the least of EM", gap
 
 
 def _best_bins(errors):
@@ -728,7 +728,7 @@ def _label_binned():
         {"label": label_binned, "mean": _ESTIMATORS["EW"]}, 400, 200, random_state=0
     )
     holds = both["label"] >= both["mean"] - 1e-12
-    yield "Eq. 4: ECE_LB less ECE_BIN, 200 samples, share not below 0", share(holds)
+    yield "Eq. 4: ECE_LB minus ECE_BIN, 200 samples, share not below 0", share(holds)
 
 
 def _plot(heat, errors, path):

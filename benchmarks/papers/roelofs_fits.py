@@ -60,7 +60,7 @@ _AIC = {
 _DATA_SETS = {"CIFAR-10": "_c10", "CIFAR-100": "_c100", "ImageNet": "_imgnet"}
 _CURVE_SCORES = (np.arange(1000) + 0.5) / 1000
 _HAND = (
-    "Figure 5: networks at hand, rank correlation of accuracy and skewness of the"
+    "Figure 5: available networks, rank correlation of accuracy and skewness of the"
     " fitted Beta"
 )
 _N_RESAMPLES = 10  # behind each printed coefficient and AIC
@@ -109,7 +109,7 @@ def _rules():
         ] = above(0.5, "most often", possible=(0, 1))
     densenet = roelofs_models()["densenet40_c10"].score_distribution.args
     for parameter, value in zip(("alpha", "beta"), densenet, strict=True):
-        rules[f"Table 1: {_NETWORK}, scores less 1e-16, {parameter}"] = printed(
+        rules[f"Table 1: {_NETWORK}, scores minus 1e-16, {parameter}"] = printed(
             value, margin=5e-5
         )
         rules[f"Table 1: {_NETWORK}, double precision, ones censored, {parameter}"] = (
@@ -127,7 +127,7 @@ def _rules():
         0.5, "most often", possible=(0, 1)
     )
     for less, more in (("CIFAR-100", "CIFAR-10"), ("ImageNet", "CIFAR-100")):
-        rules[f"Figure 5: skewness of the fitted Beta, {less} less {more}"] = above(
+        rules[f"Figure 5: skewness of the fitted Beta, {less} minus {more}"] = above(
             0, f"{more} the more skewed"
         )
     rules["Figure 5: skewness, variance between data sets over that within"] = above(
@@ -247,7 +247,7 @@ def _figure_5(fits):
     by_set = {data_set: skews[:, group] for data_set, group in groups.items()}
     for less, more in (("CIFAR-100", "CIFAR-10"), ("ImageNet", "CIFAR-100")):
         gap = by_set[less].mean(axis=1) - by_set[more].mean(axis=1)
-        yield f"Figure 5: skewness of the fitted Beta, {less} less {more}", mean(gap)
+        yield f"Figure 5: skewness of the fitted Beta, {less} minus {more}", mean(gap)
     quantity = "Figure 5: skewness, variance between data sets over that within"
     yield (
         quantity,
@@ -297,7 +297,7 @@ def _densenet(data, n_resamples, n_jobs):
     censored = fit_score_distribution(exactly).args
     for column, parameter in enumerate(("alpha", "beta")):
         yield (
-            f"Table 1: {_NETWORK}, scores less 1e-16, {parameter}",
+            f"Table 1: {_NETWORK}, scores minus 1e-16, {parameter}",
             exact(found[column]),
         )
         quantity = f"Table 1: {_NETWORK}, double precision, ones censored, {parameter}"

@@ -71,7 +71,7 @@ def _rules():
             if network in _TEXT and method != "temperature":
                 continue  # their calibration sets are too small for the other methods
             for error in ERRORS:
-                rules[f"{table}: {network}, {method} less uncalibrated, {error}"] = (
+                rules[f"{table}: {network}, {method} minus uncalibrated, {error}"] = (
                     below(0)
                 )
     for rows in _TABLE_3:
@@ -217,7 +217,7 @@ def _improvements(network, predictions, n_resamples):
             ]
             low, high = np.quantile(changes, [0.025, 0.975])
             yield (
-                f"{table}: {network}, {method} less uncalibrated, {error}",
+                f"{table}: {network}, {method} minus uncalibrated, {error}",
                 (change, min(low, change), max(high, change)),
             )
 

@@ -6,10 +6,10 @@ WideResNet on CIFAR-100 (log probabilities; Figures 1 to 8, Table 1). They were 
 on clean rows, so what the paper plants in the training rows is planted later here:
 
 * "noisy labels": a share of the labels of half the classes is drawn anew, in the
-  calibration and in the test rows. The network is then over-confident in those classes,
-  where the paper's is under-confident; the methods face the same task.
+  calibration and in the test rows. The network is then overconfident in those classes,
+  where the paper's is underconfident; the methods face the same task.
 * "calibrated on noise": only the calibration labels are noisy, the test rows are clean.
-  What is calibrated to them is under-confident in the noisy classes, as the paper's
+  What is calibrated to them is underconfident in the noisy classes, as the paper's
   networks are.
 * "few": only a share of the calibration rows of half the classes is left; the test rows
   are all there.
@@ -88,17 +88,17 @@ def _rules():
         )
         rules[f"{table}: {network}, {CHANGED}"] = below(0.1, "none", possible=(0, 100))
         at = f"{whole}: {network}, calibrated on 30 % noise in all classes"
-        rules[f"{at}, confidence less accuracy, TS, %"] = below(0, "under-confident")
+        rules[f"{at}, confidence minus accuracy, TS, %"] = below(0, "underconfident")
         if few:
             at = f"{few}: {network}, calibrated on 5 % of all rows"
-            rules[f"{at}, confidence less accuracy, less that of all rows, VS, %"] = (
-                above(0, "over-confident")
+            rules[f"{at}, confidence minus accuracy, minus that of all rows, VS, %"] = (
+                above(0, "overconfident")
             )
         for level in _NOISE:
             for error in ("ECE", "Max-ECE"):
                 quantity = (
                     f"{noise}: {network}, noisy labels, {100 * level:g} %, {error}, CTS"
-                    " less TS, %"
+                    " minus TS, %"
                 )
                 rules[quantity] = below(0)
         for method in ("CTS", "VS"):
@@ -108,24 +108,24 @@ def _rules():
                     f" {lower_share(method, other)}"
                 ] = MOST
         at = f"{classes}: {network}, calibrated on noise, 30 %"
-        rules[f"{at}, accuracy of the noisy classes, VS less uncalibrated, %"] = below(
+        rules[f"{at}, accuracy of the noisy classes, VS minus uncalibrated, %"] = below(
             0, "VS lowers it"
         )
-        rules[f"{at}, accuracy of the clean classes, VS less uncalibrated, %"] = above(
+        rules[f"{at}, accuracy of the clean classes, VS minus uncalibrated, %"] = above(
             0, "VS raises it"
         )
         for level in _FEW:
             at = f"{sampling}: {network}, {100 * level:g} % of the calibration rows"
             for error in ("Max-ECE", "Avg-ECE"):
-                rules[f"{at}, {error}, CTS less TS, %"] = below(0)
+                rules[f"{at}, {error}, CTS minus TS, %"] = below(0)
         rules[f"{sampling}: {network}, {OVERALL}"] = SOMETIMES
         if network.endswith("c100"):
             at = (
-                f"Figure 3: {network}, calibrated on noise, 30 %, confidence less"
+                f"Figure 3: {network}, calibrated on noise, 30 %, confidence minus"
                 " accuracy, CTS"
             )
-            rules[f"{at}, noisy classes, %"] = below(0, "under-confident")
-            rules[f"{at}, noisy less other classes, %"] = below(0)
+            rules[f"{at}, noisy classes, %"] = below(0, "underconfident")
+            rules[f"{at}, noisy minus other classes, %"] = below(0)
     return rules
 
 
@@ -223,7 +223,7 @@ def _rows(network, results):
     yield f"{table}: {network}, {CHANGED}", changed
     at = f"{whole}: {network}, calibrated on 30 % noise in all classes"
     yield (
-        f"{at}, confidence less accuracy, TS, %",
+        f"{at}, confidence minus accuracy, TS, %",
         mean(values_of(results["all noise", 0.3], "TS", "gap")),
     )
     if few:
@@ -232,7 +232,7 @@ def _rows(network, results):
         ]
         at = f"{few}: {network}, calibrated on 5 % of all rows"
         yield (
-            f"{at}, confidence less accuracy, less that of all rows, VS, %",
+            f"{at}, confidence minus accuracy, minus that of all rows, VS, %",
             mean(np.subtract(*gaps)),
         )
     for (kind, level), found in results.items():
@@ -240,14 +240,14 @@ def _rows(network, results):
             for error in ("ECE", "Max-ECE"):
                 quantity = (
                     f"{noise}: {network}, noisy labels, {100 * level:g} %, {error}, CTS"
-                    " less TS, %"
+                    " minus TS, %"
                 )
                 yield quantity, difference(found, "CTS", "TS", error)
         elif kind == "few":
             for error in ("Max-ECE", "Avg-ECE"):
                 quantity = (
                     f"{sampling}: {network}, {100 * level:g} % of the calibration rows,"
-                    f" {error}, CTS less TS, %"
+                    f" {error}, CTS minus TS, %"
                 )
                 yield quantity, difference(found, "CTS", "TS", error)
     few_rows = [found for (kind, _), found in results.items() if kind == "few"]
@@ -267,16 +267,16 @@ def _rows(network, results):
         results["calibrated on noise", 0.3],
     )
     for half, figure in (("noisy", "corrupted"), ("clean", "other")):
-        quantity = f"{at}, accuracy of the {half} classes, VS less uncalibrated, %"
+        quantity = f"{at}, accuracy of the {half} classes, VS minus uncalibrated, %"
         yield quantity, difference(found, "VS", "uncalibrated", f"{figure} accuracy")
     if network.endswith("c100"):
         at = (
-            f"Figure 3: {network}, calibrated on noise, 30 %, confidence less"
+            f"Figure 3: {network}, calibrated on noise, 30 %, confidence minus"
             " accuracy, CTS"
         )
         gap = values_of(found, "CTS", "corrupted gap")
         yield f"{at}, noisy classes, %", mean(gap)
         yield (
-            f"{at}, noisy less other classes, %",
+            f"{at}, noisy minus other classes, %",
             mean(gap - values_of(found, "CTS", "other gap")),
         )

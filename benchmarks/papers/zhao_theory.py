@@ -41,13 +41,13 @@ _BOUNDS = (0.5, 2.0)
 _HOLDS = above(0.9, "at least 1 - delta = .9", possible=_SHARE)
 ROWS = {
     "Theorem 3.1: largest norm of an input": printed(1, margin=1e-9, width=1e-6),
-    "Theorem 3.1: n rows, share of samples whose classifier is over-confident": above(
+    "Theorem 3.1: n rows, share of samples whose classifier is overconfident": above(
         0.9, "at least 9/10", possible=_SHARE
     ),
     "Theorem 3.1: n rows, without the rare point, least confidence": above(
         1 - _EPSILON, "at least 1 - eps", possible=_SHARE
     ),
-    "Theorem 3.1: n rows, without the rare point, accuracy less 1 - 1/(20 n)": below(
+    "Theorem 3.1: n rows, without the rare point, accuracy minus 1 - 1/(20 n)": below(
         1e-12, "at most 0"
     ),
     "Theorem 3.1: n rows, share of samples with accuracy 1": below(
@@ -94,7 +94,7 @@ ROWS = {
     "Corollary 4.2: library's bound for p_min = .05 over that for p_min = .2": above(
         1.5, "about sqrt(.2 / .05) = 2"
     ),
-    "Algorithm 1: library's inverse temperatures less those of slices fitted apart, largest difference": Rule(  # noqa: E501
+    "Algorithm 1: library's inverse temperatures minus those of slices fitted separately, largest difference": Rule(  # noqa: E501
         "0", -1e-4, 1e-4
     ),
     "Algorithm 1: share of rows whose predicted class changes": below(
@@ -143,14 +143,16 @@ def _theorem_31(repeats):
     confidence, accuracy, rare = found[1]
     over = (confidence >= 1 - _EPSILON) & (accuracy <= 1 - 1 / (20 * _N) + 1e-12)
     yield (
-        "Theorem 3.1: n rows, share of samples whose classifier is over-confident",
+        "Theorem 3.1: n rows, share of samples whose classifier is overconfident",
         share(over),
     )
     yield (
         "Theorem 3.1: n rows, without the rare point, least confidence",
         exact(confidence[~rare].min()),
     )
-    quantity = "Theorem 3.1: n rows, without the rare point, accuracy less 1 - 1/(20 n)"
+    quantity = (
+        "Theorem 3.1: n rows, without the rare point, accuracy minus 1 - 1/(20 n)"
+    )
     yield quantity, exact(accuracy[~rare].max() - (1 - 1 / (20 * _N)))
     for times in (1, 30, 50):
         rows = "n" if times == 1 else f"{times} n"
@@ -378,8 +380,8 @@ def _slices():
         ]
         gaps.append(model.inverse_temperature_[k] - near[int(np.argmin(fine))])
     quantity = (
-        "Algorithm 1: library's inverse temperatures less those of slices fitted apart,"
-        " largest difference"
+        "Algorithm 1: library's inverse temperatures minus those of slices fitted"
+        " separately, largest difference"
     )
     yield quantity, exact(max(gaps, key=abs))
     changed = model.predict_proba(logits).argmax(axis=1) != predicted

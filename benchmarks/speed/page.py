@@ -18,10 +18,10 @@ _BEGIN, _END = (
 )
 
 FAMILIES = {  # name -> how the names of its jobs begin
-    "errors of one event": ("equal-width", "equal-mass", "sweep", "smECE"),
-    "errors of many classes": ("top-label", "marginal"),
+    "errors, two classes": ("equal-width", "equal-mass", "sweep", "smECE"),
+    "errors, many classes": ("top-label", "marginal"),
     "temperature scaling": ("temperature",),
-    "what the learned floor adds to it": ("learned floor",),
+    "added cost of the learned floor": ("learned floor",),
     "vector and matrix scaling": ("vector", "matrix"),
     "Platt, Beta": ("Platt", "Beta"),
     "binning, isotonic, Venn-Abers": (
@@ -32,25 +32,23 @@ FAMILIES = {  # name -> how the names of its jobs begin
     ),
     "reliability diagram, import": ("reliability", "import"),
 }
-# What a job does that its floor or a quicker peer does not.
+# What a job does that its floor or a faster peer does not.
 _REASONS = {
     "equal-width ECE": (
         "scores and labels are checked before they are binned: three passes where the"
         " peer has two"
     ),
     "top-label ECE": (
-        "every score and the sum of every row are checked; the quicker peers check"
+        "every score and the sum of every row are checked; the faster peers check"
         " nothing"
     ),
     "temperature, 1000 classes": (
-        "a floor is learned, and the temperature fitted until it is right to 1e-6"
+        "a floor is learned, and the temperature is fitted to an accuracy of 1e-6"
     ),
     "temperature, 100 classes": (
-        "a floor is learned, and the temperature fitted until it is right to 1e-6"
+        "a floor is learned, and the temperature is fitted to an accuracy of 1e-6"
     ),
-    "learned floor, two classes": (
-        "every candidate floor is fitted to cells of the rows"
-    ),
+    "learned floor, two classes": ("every candidate floor is fitted to condensed rows"),
     "learned floor, 100 classes": "every candidate floor is fitted to 1,024 rows",
     "learned floor, 1000 classes": (
         "a floor above 0 is found: all logits become probabilities and logits again,"
@@ -64,9 +62,9 @@ _REASONS = {
         " columns"
     ),
     "reliability diagram": (
-        "intervals of the error and of each bin, and a layout that is made twice"
+        "intervals for the error and each bin, and a layout that is computed twice"
     ),
-    "import": "the library's own modules, on top of scikit-learn's",
+    "import": "the library's own modules in addition to scikit-learn's",
 }
 
 
@@ -84,10 +82,10 @@ def conditions(repeats, began, load):
         (time.time() - began) / 60,
     )
     return (
-        f"One run of {minutes:.0f} minutes on {day}, which began at a load of"
+        f"One run of {minutes:.0f} minutes on {day}, started at a load of"
         f" {load:.1f} on {os.cpu_count()} cores.\nMedians of {repeats} repeats of"
         f" processor time; Python {platform.python_version()},"
-        f" {', '.join(versions)}.\nUniform scores, and the defaults that users get.\n"
+        f" {', '.join(versions)}.\nUniform scores and default parameters.\n"
     )
 
 
@@ -123,9 +121,9 @@ def with_tables(page, rows, about):
     before, rest = page.split(_BEGIN)
     jobs = [list(of_job) for _, of_job in groupby(rows, lambda row: row.job)]
     parts = [
-        f"## In ten lines\n\n{about}\n{_summary(jobs)}",
+        f"## Summary\n\n{about}\n{_summary(jobs)}",
         f"## Measured\n\n{_measured(jobs)}",
-        f"## What is behind its target, or slower than a peer\n\n{_behind(jobs)}",
+        f"## Jobs that miss their target or are slower than a peer\n\n{_behind(jobs)}",
     ]
     return f"{before}{_BEGIN}\n" + "\n".join(parts) + f"\n{_END}" + rest.split(_END)[1]
 
@@ -156,7 +154,7 @@ def _summary(jobs):
             "jobs",
             "ours / floor",
             "a peer's time / ours",
-            "peers that are slower",
+            "slower peers",
             "targets met",
         ),
         lines,
@@ -192,28 +190,28 @@ def _measured(jobs):
 def _behind(jobs):
     lines = []
     for rows in jobs:
-        quicker = ", ".join(
+        faster = ", ".join(
             _peer(row) for row in rows if row.peer and row.peer_over_ours < 1
         )
-        if quicker or missed(rows):
+        if faster or missed(rows):
             lines.append(
-                f"| {rows[0].job} | {missed(rows)} | {quicker} | {_unchecked(rows)} |"
+                f"| {rows[0].job} | {missed(rows)} | {faster} | {_unchecked(rows)} |"
                 f" {_REASONS.get(rows[0].job, '')} |"
             )
     return _table(
         (
             "job",
             "target missed",
-            "quicker peers: their time / ours",
+            "faster peers: their time / ours",
             "the same without our checks",
-            "what ours does beside",
+            "additional work in skcalib",
         ),
         lines,
     )
 
 
 def _unchecked(rows):
-    """Return the ratios of quicker peers to ours without the checks of its input, as
+    """Return the ratios of faster peers to ours without the checks of its input, as
     text.
     """
     return ", ".join(

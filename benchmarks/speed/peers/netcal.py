@@ -30,10 +30,10 @@ JOBS = {
     ),
     "top-label ECE": Contender(_top_label),
     "temperature, 1000 classes": _fit_transform(
-        TemperatureScaling, "a temperature of higher log-loss"
+        TemperatureScaling, "a temperature with a higher log-loss"
     ),
     "temperature, 100 classes": _fit_transform(
-        TemperatureScaling, "a temperature of higher log-loss"
+        TemperatureScaling, "a temperature with a higher log-loss"
     ),
     "histogram binning": _fit_transform(lambda: HistogramBinning(10)),
     "isotonic": _fit_transform(IsotonicRegression),
