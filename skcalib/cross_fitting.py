@@ -147,8 +147,8 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
     ----------
     estimator : classifier
         The classifier to use in the pipeline; it is cloned. A
-        `sklearn.frozen.FrozenEstimator` is used unchanged: it has not seen the samples,
-        so nothing is split or refitted.
+        `sklearn.frozen.FrozenEstimator` is used unchanged: since it has not seen the
+        samples, nothing is split or refitted.
 
     cv : int, cross-validation splitter or iterable of (train, test), default=5
         How samples are split. An int means that many stratified folds. Each sample must
@@ -201,28 +201,29 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
 
     Notes
     -----
-    Scores are (n_samples, n_classes) from `predict_proba` and from the decision
-    function of more than two classes, and (n_samples, 1) from that of two. Their
-    floating-point type is the classifier's.
+    Scores have shape (n_samples, n_classes) if they come from `predict_proba` or from a
+    decision function for more than two classes, and (n_samples, 1) for a decision
+    function of two classes. They have the floating-point type that the classifier
+    returns.
 
     A class that is missing from the training part of a fold has probability 0 in that
-    fold. As a logit, it gets the row's smallest logit plus log(2^-52), about -36. This
-    is finite, and a smaller probability than the one to which 0 is clipped. For two
-    classes, a decision function needs both classes in the training part of each fold; a
-    missing one is an error.
+    fold. For logits, it gets the smallest logit of the row plus log(2^-52), about -36.
+    This logit is finite, and corresponds to a smaller probability than the one to which
+    0 is clipped. For two classes, a decision function needs both classes in the
+    training part of each fold; a missing one is an error.
 
-    With `passthrough`, a pandas or polars DataFrame gives a DataFrame of its own kind,
-    so that strings and categories survive. From other containers, it gives a float
-    array if the appended columns are numbers, otherwise an object array.
+    With `passthrough`, a pandas or polars DataFrame gives a DataFrame of the same
+    library, so strings and categories are kept. Other containers give a float array if
+    the appended columns are numbers, otherwise an object array.
 
     Metadata: `fit` and `fit_transform` pass `sample_weight` and other metadata to the
-    classifier's `fit`, and `groups` to the splitter. With metadata routing enabled, the
-    requests decide instead, as everywhere in scikit-learn. In a pipeline without
-    routing, write ``pipe.fit(X, y, crossfittedclassifier__groups=groups)``, which also
-    works through a search; a list of splits as `cv` does not, because it belongs to one
-    `X`.
+    classifier's `fit`, and `groups` to the splitter. With metadata routing enabled,
+    metadata are routed by the requests instead, as in the rest of scikit-learn. In a
+    pipeline without routing, write ``pipe.fit(X, y,
+    crossfittedclassifier__groups=groups)``, which also works through a search; a list
+    of splits passed as `cv` does not, because it is for one particular `X`.
 
-    A resampler belongs inside, next to the classifier:
+    Put a resampler inside, together with the classifier:
     ``CrossFittedClassifier(imblearn.pipeline.make_pipeline(RandomUnderSampler(),
     classifier))``. A resampler before this step changes the labels that the
     recalibrator is fitted to, and its probabilities are those of the resampled rows.

@@ -25,9 +25,9 @@ def sharpest_within(
 ) -> "SharpestWithin":
     """Rule that selects the best candidate that is calibrated well enough.
 
-    Do not select by a calibration error alone: a constant forecast minimises it. The
-    rule requires an error of at most `max_error`, as far as the folds can tell, and
-    then selects by a proper score.
+    Do not select by a calibration error alone: a constant prediction minimises it. The
+    rule requires an error of at most `max_error`, up to the standard error over the
+    folds, and then selects by a proper score.
 
     Parameters
     ----------
@@ -67,8 +67,8 @@ def sharpest_within(
 
     Notes
     -----
-    The selection used the folds. Verify it on fresh samples, for example with
-    `ScalingBinning.verify`.
+    The folds were used for the selection. Verify the result on new samples, for example
+    with `ScalingBinning.verify`.
 
     References
     ----------

@@ -59,7 +59,7 @@ def _linear_svc():
 class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrapper):
     """Classifier whose probabilities are recalibrated on held-out samples.
 
-    The counterpart of `sklearn.calibration.CalibratedClassifierCV` that takes any
+    It is the counterpart of `sklearn.calibration.CalibratedClassifierCV` for any
     recalibrator object. For a classifier with a decision function,
     ``PlattScaling(clip=None)`` and `IsotonicCalibration` with ``ensemble=True`` or
     False give the same probabilities.
@@ -76,13 +76,13 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
     recalibrator : recalibrator, default=None
         Any object with ``fit(scores, y)`` and ``predict_proba(scores)``. None means
         `CautiousRecalibrator`: a stack of recalibrators, or the original model if the
-        stack saves too little log-loss (see Notes). It is cloned. Its parameters
-        `input` (the scale of the scores) and `classes` (the labels of their columns)
-        are set to match the classifier; in a nested recalibrator, those of the inner
-        one are set.
+        stack does not reduce the log-loss enough (see Notes). It is cloned. Its
+        parameters `input` (the scale of the scores) and `classes` (the labels of their
+        columns) are set to match the classifier; in a nested recalibrator, those of the
+        inner one are set.
 
     cv : int, cross-validation splitter or iterable of (train, test), default=None
-        How samples are split into those for the classifier and those for the
+        How the samples are split into those for the classifier and those for the
         recalibrator. None means 5 stratified folds; an int means that many. With
         ``ensemble=False``, each sample may be tested at most once. Samples that are
         never tested, such as the first ones of a `TimeSeriesSplit`, are used for
@@ -122,15 +122,15 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
         probabilities are averaged, or there is one pair.
 
     gain_ : IntervalEstimate
-        Out-of-fold log-loss, in nats per sample, that recalibrating one classifier
-        saves: estimate, low and high (90 %, approximate). Pooling saves more. Available
-        if a single recalibrator serves all pairs and measures its gain, as
-        `CautiousRecalibrator` (the default) and `StackedRecalibrator` do.
+        Reduction in out-of-fold log-loss, in nats per sample, from recalibrating one
+        classifier: estimate, low and high (90 %, approximate). Pooling reduces the loss
+        further. Available if all pairs share a recalibrator that measures its gain,
+        such as `CautiousRecalibrator` (the default) or `StackedRecalibrator`.
 
     chosen_ : recalibrator
         The recalibrator that was chosen: the stack, or ``Uncalibrated()`` for the
         original model, which is then fitted to all samples and is the only pair.
-        Available if a `CautiousRecalibrator` serves all pairs.
+        Available if all pairs share a `CautiousRecalibrator`.
 
     n_features_in_ : int
         Number of features, if the classifier defines this attribute.
@@ -157,27 +157,28 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
     An arithmetic mean of calibrated forecasts that differ is underconfident [3]_.
     "auto" therefore uses their normalised geometric mean, to the power 1.03, where a
     probability of 0 counts as 2^-52. Every prediction evaluates all classifiers. Since
-    pooling also saves log-loss, the default keeps the original model only if `gain_` is
-    below 0 by more than half its standard error. If nothing is pooled, it keeps the
-    original model unless `gain_` is above 0 by more than that. Use ``ensemble=False``
-    to serve or explain a single classifier. For a stable model on about a hundred
-    samples, it can also be slightly better: logistic regression on 100 samples of iris
-    has a log-loss of .105 instead of .111 (10 splits); linear discriminant analysis has
-    .057 either way.
+    pooling also reduces the log-loss, the default keeps the original model only if
+    `gain_` is below 0 by more than half its standard error. If nothing is pooled, it
+    keeps the original model unless `gain_` is above 0 by more than that. Use
+    ``ensemble=False`` to deploy or explain a single classifier. For a stable model on
+    about a hundred samples, it can also be slightly better: logistic regression on 100
+    samples of iris has a log-loss of .105 instead of .111 (10 splits); linear
+    discriminant analysis has .057 either way.
 
     A class that is missing from a fold's training samples has probability 0 in that
-    fold's pair. Test rows of that class are left out of the pair's recalibration,
+    fold's pair. Test rows of that class are excluded from the pair's recalibration,
     because its classifier does not know the class. If a class is missing from a fold's
-    test samples, only recalibrators that cannot be fitted without it raise an error. If
-    one recalibrator serves all pairs, it is fitted to all samples.
+    test samples, only recalibrators that cannot be fitted without it raise an error. A
+    recalibrator that all pairs share is fitted to all samples.
 
-    `sample_weight` goes to the recalibrator and, if its `fit` takes it, to the
-    classifier. In a `Pipeline` of recalibrators, it goes to every step that takes it,
-    `input` to the first step and `classes` to all. Other metadata go to the classifier,
-    and `groups` to the splitter; with metadata routing enabled, the requests decide
-    instead. A search without routing keeps `groups` for itself: make this a step of a
-    pipeline and name the step,
-    ``search.fit(X, y, recalibratedclassifiercv__groups=groups)``.
+    `sample_weight` is passed to the recalibrator and, if its `fit` accepts it, to the
+    classifier. In a `Pipeline` of recalibrators, it is passed to every step that
+    accepts it, `input` to the first step, and `classes` to all steps. Other metadata
+    are passed to the classifier, and `groups` to the splitter; with metadata routing
+    enabled, the requests determine this instead. Without routing, a search uses
+    `groups` only for its own splitter. In this case, make this estimator a step of a
+    pipeline, and name the step: ``search.fit(X, y,
+    recalibratedclassifiercv__groups=groups)``.
 
     References
     ----------

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 class ClassBinStatistics(Mapping):
     """Sums by bin of each class against the rest, as a mapping.
 
-    ``BinStatistics.from_predictions(..., multiclass="marginal")`` makes it. Those of
-    other samples are added with ``+``. `calibration_by_group` accepts it like a dict,
-    and every metric accepts the `BinStatistics` of one class.
+    ``BinStatistics.from_predictions(..., multiclass="marginal")`` returns it. Use ``+``
+    to add the statistics of other samples. `calibration_by_group` accepts it like a
+    dict, and every metric accepts the `BinStatistics` of one class.
 
     Parameters
     ----------
     statistics : mapping
-        From the label of each class to its `BinStatistics`, in the order of the
+        Maps the label of each class to its `BinStatistics`, in the order of the
         columns.
 
     See Also

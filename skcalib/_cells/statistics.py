@@ -36,9 +36,9 @@ _ROUNDING = 1e-6
 class BinStatistics(CellSums):
     """Sums per bin, which are all that binned errors and curves need.
 
-    A metric that can be computed from these sums accepts them instead of
-    ``(y_true, y_proba)``. Sums of chunks of data are combined with ``+``, so the data
-    never need to be in memory all at once.
+    A metric that can be computed from these sums accepts them instead of ``(y_true,
+    y_proba)``. Sums of chunks of data are combined with ``+``, so the data never have
+    to be in memory all at once.
 
     Parameters
     ----------
@@ -73,7 +73,8 @@ class BinStatistics(CellSums):
     See Also
     --------
     skcalib.metrics.reliability_curve : The bins of a reliability diagram as numbers.
-    skcalib.engines.PredictionTable : Errors and fits where the samples are.
+    skcalib.engines.PredictionTable : Errors and fits computed where the table is
+        stored.
 
     Examples
     --------
@@ -141,9 +142,9 @@ class BinStatistics(CellSums):
         sample_weight : array-like of shape (n,), default=None
             Frequency weights: a weight of 2 counts a sample twice.
         multiclass : {"auto", "top_label", "marginal"}, default="auto"
-            What to sum if there are several columns: with "auto", the positive class if
-            there are two, otherwise the predicted class; or else the predicted class,
-            or each class against the rest.
+            What to sum if there are several columns: "top_label" is the predicted
+            class, "marginal" is each class against the rest, and "auto" is the positive
+            class for two columns and the predicted class for more.
         labels : array-like of shape (K,), default=None
             The sorted labels of the columns. Required if a label is missing from a
             batch.
@@ -266,7 +267,7 @@ class BinStatistics(CellSums):
 
     @property
     def n_bins(self):
-        """Number of bins, empty ones included."""
+        """Number of bins, including empty ones."""
         return len(self.edges) - 1
 
     # what weights are, where `reliability_curve` was told so
@@ -289,9 +290,9 @@ class BinStatistics(CellSums):
             Kind of the interval.
         weight_type : {"frequency", "importance"}, default=None
             Meaning of the weights. "frequency": they count samples. "importance": each
-            sample was observed once, and the weights w of a bin are worth
-            ``sum(w)**2 / sum(w**2)`` samples in that bin. None means the `weight_type`
-            given to `reliability_curve`, otherwise "frequency".
+            sample was observed once, and the effective number of samples in a bin is
+            ``sum(w)**2 / sum(w**2)``. None means the `weight_type` given to
+            `reliability_curve`, otherwise "frequency".
 
         Returns
         -------

@@ -148,7 +148,7 @@ class ErrorPower:
         Parameters
         ----------
         gaps : ndarray of shape (..., m)
-            Distances that are not negative.
+            Non-negative distances.
 
         Returns
         -------
@@ -179,7 +179,7 @@ class CalibrationError:
 
     See Also
     --------
-    skcalib.metrics.ErrorPower : What `of_task` returns.
+    skcalib.metrics.ErrorPower : The result of `of_task`.
     skcalib.metrics.register_metric : Gives a metric its interval, test and scorer.
 
     Examples
@@ -242,7 +242,7 @@ class CalibrationError:
         Returns
         -------
         power : ErrorPower
-            The power, of the cells of the problem.
+            The power as a function of the event frequencies of the cells.
         """
         raise NotImplementedError(
             f"{type(self).__name__} must define of_task(task, most=None)."
@@ -250,7 +250,8 @@ class CalibrationError:
 
     @property
     def has_bins_of_labels(self):
-        """Whether its bins depend on the labels and are not recomputed for drawn ones.
+        """Whether the bins depend on the labels and are not recomputed for drawn
+        labels.
 
         A test then draws labels row by row.
         """
@@ -301,7 +302,7 @@ class CalibrationError:
         Parameters
         ----------
         y_true : array-like of shape (n,) or (n, L), or BinStatistics
-            Labels, or sums of bins, as the metrics take them.
+            Labels, or sums of bins, as for the metrics.
         y_proba : array-like of shape (n,), (n, 2), (n, K) or (n, L), default=None
             Probabilities in [0, 1].
         binning : BaseBinning, int or None, default=None

@@ -34,13 +34,13 @@ class BaseBinning(DefaultObjects, BaseEstimator):
         Whether the edges are meaningful only on [0, 1]. If so, log-odds are first
         mapped to this interval.
     needs_labels : bool
-        Whether the edges depend on `y`. A metric whose bins depend on the labels it
-        uses is biased: see the individual strategies.
+        Whether the edges depend on `y`. A metric is biased if its bins depend on the
+        labels that it uses: see the individual strategies.
 
     See Also
     --------
-    skcalib.binning.EqualMass : Bins with equally many samples.
-    skcalib.binning.check_binning : A strategy from a number, an object or None.
+    skcalib.binning.EqualMass : Bins with equal numbers of samples.
+    skcalib.binning.check_binning : Returns a strategy for a number, an object or None.
 
     Examples
     --------
@@ -126,7 +126,7 @@ class BaseBinning(DefaultObjects, BaseEstimator):
 
 
 def assign_bins(scores: ArrayLike, edges: ArrayLike) -> np.ndarray:
-    """Return the index of each score's bin, by the rule that all bins follow.
+    """Return the index of each score's bin, by the rule that applies to all bins.
 
     Bins are right-closed; the first bin is closed on both sides.
 

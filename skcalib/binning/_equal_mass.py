@@ -26,10 +26,10 @@ from skcalib.binning._equal_width import EqualWidth
 class EqualMass(BaseBinning):
     """Bins with equal shares of the samples (uniform-mass or quantile bins).
 
-    Cut i of B is the smallest score whose cumulative weight reaches i W / B, W the
-    total; the edge is the midpoint between that score and the next distinct one. Tied
-    scores stay together, and equal cuts are merged, so there may be fewer bins than
-    requested.
+    Cut i of B is the smallest score whose cumulative weight reaches i W / B, where W is
+    the total weight; the edge is the midpoint between this score and the next distinct
+    one. Tied scores stay together, and equal cuts are merged, so there may be fewer
+    bins than requested.
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ class EqualMass(BaseBinning):
     See Also
     --------
     skcalib.binning.EqualWidth : Bins of equal width.
-    skcalib.binning.MinimumMass : Merges bins until each holds enough samples.
-    skcalib.binning.InformationPreserving : The bins that lose least.
+    skcalib.binning.MinimumMass : Merges bins until each contains enough samples.
+    skcalib.binning.InformationPreserving : The bins that lose the least information.
 
     References
     ----------
@@ -135,7 +135,7 @@ def check_binning(
     See Also
     --------
     skcalib.binning.BaseBinning : The base of strategies of your own.
-    skcalib.binning.EqualMass : Bins with equally many samples.
+    skcalib.binning.EqualMass : Bins with equal numbers of samples.
 
     Examples
     --------

@@ -20,9 +20,9 @@ class EqualWidth(BaseBinning):
 
     See Also
     --------
-    skcalib.binning.EqualMass : Bins with equally many samples.
+    skcalib.binning.EqualMass : Bins with equal numbers of samples.
     skcalib.binning.FixedEdges : Bins with given edges.
-    skcalib.binning.MinimumMass : Merges bins until each holds enough samples.
+    skcalib.binning.MinimumMass : Merges bins until each contains enough samples.
 
     References
     ----------

@@ -18,8 +18,9 @@ class InformationPreserving(BaseBinning):
 
     If the scores are calibrated, replacing each by its bin mean increases the expected
     log-loss by the divergence of the score from that mean. These edges minimise the
-    total increase: they are finer near 0 and 1, and where there are many scores. Labels
-    are not used. Scaling-binning with these bins is hardly worse than the smooth map.
+    total increase: they are closer together near 0 and 1, and where there are many
+    scores. Labels are not used. Scaling-binning with these bins is hardly worse than
+    the smooth map.
 
     Parameters
     ----------
@@ -32,13 +33,13 @@ class InformationPreserving(BaseBinning):
 
     See Also
     --------
-    skcalib.binning.EqualMass : Bins with equally many samples.
+    skcalib.binning.EqualMass : Bins with equal numbers of samples.
     skcalib.ScalingBinning : A smooth map whose values are then binned.
 
     Notes
     -----
-    Exact by dynamic programming for up to 1000 distinct scores. With more distinct
-    scores, neighbours are joined first.
+    For up to 1000 distinct scores, the solution is exact, by dynamic programming. With
+    more distinct scores, neighbours are joined first.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Bins of another strategy, merged until each holds enough samples."""
+"""Bins of another strategy, merged until each contains enough samples."""
 
 import numpy as np
 
@@ -9,12 +9,12 @@ from skcalib.binning._equal_width import EqualWidth
 
 
 class MinimumMass(BaseBinning):
-    """Bins of another strategy, merged until each holds enough samples.
+    """Bins of another strategy, merged until each contains enough samples.
 
-    Starting from the left, a bin is closed as soon as it holds `min_weight`; the
-    remainder at the right end joins the last bin. With equal-width bins, the result is
-    a hybrid of equal-width and equal-mass bins, with fine bins where there are many
-    samples.
+    Starting from the left, a bin is closed as soon as it contains `min_weight`; the
+    remainder at the right end is added to the last bin. With equal-width bins, the
+    result is a hybrid of equal-width and equal-mass bins, with fine bins where there
+    are many samples.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class MinimumMass(BaseBinning):
 
     See Also
     --------
-    skcalib.binning.EqualMass : Bins with equally many samples.
+    skcalib.binning.EqualMass : Bins with equal numbers of samples.
     skcalib.binning.EqualWidth : Bins of equal width.
 
     References

@@ -21,10 +21,10 @@ class MonotonicSweep(BaseBinning):
 
     Starting from two bins, bins are added as long as no bin has a lower event frequency
     than the previous one. There are at most as many bins as distinct scores. Empty bins
-    are ignored. If the frequency increases with every distinct score, equal-mass bins
-    end up as one per score. With few samples, a binned error has less bias with these
-    bins than with a fixed number of bins. It is still too large for a model that is
-    calibrated or nearly so.
+    are ignored. If the frequency increases with every distinct score, the result is one
+    bin per score. With few samples, a binned error has less bias with these bins than
+    with a fixed number of bins. It is still too large for a model that is calibrated or
+    nearly calibrated.
 
     Parameters
     ----------
@@ -34,8 +34,7 @@ class MonotonicSweep(BaseBinning):
     See Also
     --------
     skcalib.binning.PoolAdjacentViolators : The bins of the isotonic fit.
-    skcalib.metrics.sweep_calibration_error : The error in the most bins that stay
-        increasing.
+    skcalib.metrics.sweep_calibration_error : The error with these bins.
 
     References
     ----------

@@ -12,7 +12,7 @@ class UniqueScores(BaseBinning):
     See Also
     --------
     skcalib.binning.FixedEdges : Bins with given edges.
-    skcalib.binning.EqualMass : Bins with equally many samples.
+    skcalib.binning.EqualMass : Bins with equal numbers of samples.
 
     Examples
     --------

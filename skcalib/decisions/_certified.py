@@ -173,7 +173,7 @@ class CertifiedThreshold(ResultTable):
 
     See Also
     --------
-    certified_threshold : What makes it.
+    certified_threshold : The function that returns it.
     certified_abstention : The same for answers with a confidence.
     certified_routing : The same for two models.
     """  # noqa: E501

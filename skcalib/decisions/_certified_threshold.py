@@ -114,7 +114,7 @@ def certified_threshold(
 ) -> CertifiedThreshold:
     r"""Threshold that meets a guarantee at a given confidence level.
 
-    A threshold tuned on the data often breaks the limit that it was tuned for: in
+    A threshold tuned on the data often violates the limit that it was tuned for: in
     simulations of precision, it did so in 6 to 99 % of data sets. This threshold is
     found by exact tests, so that the guarantee holds for a share of at least
     `confidence_level` of calibration sets.
@@ -145,16 +145,18 @@ def certified_threshold(
         all values with three digits from .1 to .9, and all values of p (below) and 1 -
         p (above) with two significant digits, down to 1e-9.
     start : float, or array-like of shape (m,), (m, 2) or (m, K), default=None
-        Where the search begins. None lets the scores decide. A fixed threshold, or
-        probabilities of *other* samples, makes the guarantee exact for new samples.
+        Where the search begins. None means that this depends on the scores. A fixed
+        threshold, or probabilities of *other* samples, makes the guarantee exact for
+        new samples.
     clusters : array-like of shape (n,), default=None
-        Which samples belong together, such as the visits by one patient. Whole clusters
-        are then tested, and many of them are needed.
+        Cluster of each sample; samples of one cluster, such as visits by one patient,
+        may be dependent. Whole clusters are then tested, and many of them are needed.
     fitted_on : fitted recalibrator, dict or {"cross-fitted"}, default=None
         The recalibrator that computed the probabilities, or its `provenance_`: if it
-        was fitted to exactly these samples, the search is stricter, or refused. Samples
-        are recognised by the order of their labels. "cross-fitted" declares that each
-        probability is out-of-fold, while the deployed map is fitted to all samples.
+        was fitted to exactly these samples, the search is stricter, or an error is
+        raised. Samples are recognised by the order of their labels. "cross-fitted"
+        declares that each probability is out-of-fold, while the deployed map is fitted
+        to all samples.
     pos_label : int, float, bool or str, default=None
         The label whose probability a single column of scores contains, and the event in
         guarantees about an event.
@@ -165,7 +167,7 @@ def certified_threshold(
     -------
     certified : CertifiedThreshold
         The `threshold` and the evidence; ``print`` explains it, and
-        ``accepts(y_proba)`` says which samples it accepts. If no threshold meets the
+        ``accepts(y_proba)`` returns which samples it accepts. If no threshold meets the
         guarantee, `found` is False and ``print`` says why, and, if too few samples are
         the reason, how many are needed.
 
@@ -207,20 +209,20 @@ def certified_threshold(
     :math:`e_l \le n_l \alpha - 1`: then the p-value is also valid for rows with
     different error probabilities [1]_.
 
-    The scores may decide where the search begins; the labels may not. With
-    ``start=None``, 3/4 of :math:`\delta` are spent on the largest set that the scores
-    expect to pass with a power of .9 (or the most there is), and 1/4 on the first one
-    that is large enough to pass without an error. The more lenient result is taken.
-    Accuracy alone begins at 1/2.
+    Where the search begins may depend on the scores, but not on the labels. With
+    ``start=None``, 3/4 of :math:`\delta` are spent on the largest set that is expected
+    from the scores to pass with a power of .9 (or the highest possible power), and 1/4
+    on the first set that is large enough to pass without an error. The more lenient
+    result is taken. Accuracy alone begins at 1/2.
 
     For recall, with :math:`n_1` events, the threshold is the k-th smallest score of the
-    events, k the largest number with
-    :math:`P(\mathrm{Bin}(n_1, 1 - r) \le k - 1) \le \delta`. The false positive rate is
-    treated in the same way from above, with the samples without the event [2]_.
+    events, where k is the largest number with :math:`P(\mathrm{Bin}(n_1, 1 - r) \le k -
+    1) \le \delta`. The false positive rate is treated in the same way from above, with
+    the samples without the event [2]_.
 
     Several guarantees share one sequence of thresholds, whose p-value is the largest of
-    theirs. Recall, which lenient thresholds meet, has its own sequence: each of the two
-    has half of :math:`\delta`.
+    theirs. Recall, for which lenient thresholds are better, has a separate sequence:
+    each of the two sequences has half of :math:`\delta`.
 
     With `clusters`, the sum over the accepted rows of each cluster, of 1 - :math:`\alpha`
     for an error and :math:`-\alpha` otherwise, is divided by the size of the largest
@@ -375,15 +377,17 @@ def certified_abstention(
         The thresholds to choose from, fixed beforehand; None means the grid of
         `certified_threshold`.
     start : float, or array-like of shape (m,), default=None
-        Where the search begins. None lets the confidences decide. A fixed threshold, or
-        confidences of *other* samples, makes the guarantee exact for new samples.
+        Where the search begins. None means that this depends on the confidences. A
+        fixed threshold, or confidences of *other* samples, makes the guarantee exact
+        for new samples.
     clusters : array-like of shape (n,), default=None
-        Which samples belong together, such as the questions about one document.
+        Cluster of each sample; samples of one cluster, such as questions about one
+        document, may be dependent.
 
     Returns
     -------
     certified : CertifiedThreshold
-        With the promise "abstention"; ``accepts(confidence)`` says which answers are
+        With the promise "abstention"; ``accepts(confidence)`` returns which answers are
         given.
 
     Raises
@@ -395,7 +399,7 @@ def certified_abstention(
     See Also
     --------
     skcalib.decisions.certified_threshold : For labels and probabilities of classes.
-    skcalib.decisions.certified_routing : Another model answers in place of abstaining.
+    skcalib.decisions.certified_routing : Another model answers instead of abstaining.
 
     Notes
     -----

@@ -85,12 +85,12 @@ class CertifiedThresholdClassifier(WrappedClassifier):
 
     See Also
     --------
-    skcalib.decisions.certified_threshold : The threshold, for probabilities at hand.
+    skcalib.decisions.certified_threshold : The threshold, for given probabilities.
     skcalib.decisions.ExpectedCostClassifier : Decisions by costs.
 
     Notes
     -----
-    A recalibrated classifier abstains less:
+    A recalibrated classifier abstains less often:
     ``CertifiedThresholdClassifier(RecalibratedClassifierCV(...))``. Rows are split at
     random, without regard to classes, because the guarantee is about rows that are
     drawn independently. Accuracy (`score`) counts abstaining as an error.

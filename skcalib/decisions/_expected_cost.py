@@ -114,11 +114,11 @@ class ExpectedCostClassifier(WrappedClassifier):
     See Also
     --------
     skcalib.decisions.mean_cost : The score to compare such classifiers by.
-    skcalib.decisions.certified_threshold : A limit for errors in place of costs.
+    skcalib.decisions.certified_threshold : A limit on errors instead of costs.
 
     Notes
     -----
-    The action is the first a with the least ``sum over k of p_k C[k, a]``. With two
+    The action is the first a with the smallest ``sum over k of p_k C[k, a]``. With two
     classes and errors that cost the same, an action "ask a person" that costs half of
     an error or more is never taken.
 
@@ -292,7 +292,8 @@ def mean_cost(
 
     See Also
     --------
-    skcalib.decisions.ExpectedCostClassifier : The actions of the least expected cost.
+    skcalib.decisions.ExpectedCostClassifier : The actions with the lowest expected
+        cost.
     skcalib.decisions.net_benefit : The same for two classes at all thresholds.
 
     References

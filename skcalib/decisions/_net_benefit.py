@@ -175,7 +175,7 @@ def net_benefit(
     confidence_level : float, default=0.9
         Coverage of each interval, in (0, 1), or of the band.
     simultaneous : bool, default=False
-        Whether the limits should hold at all thresholds simultaneously.
+        Whether the limits hold at all thresholds simultaneously.
     n_resamples : int, default=1000
         Number of draws behind a simultaneous band.
     sample_weight : array-like of shape (n,), default=None
@@ -222,26 +222,28 @@ def net_benefit(
 
     Notes
     -----
-    With the price w = t / (1 - t) of a false alarm, a treated row counts 1 with the
-    event and -w without it, any other row counts 0, and the net benefit is the mean
-    [1]_. The interval holds the values that a score test does not reject: its variance
-    is that of the most likely among all distributions with that net benefit [2]_. The
-    interval is therefore not symmetric, and it is valid where few treated rows, or
-    none, lack the event: 25 treated events of 500 rows at a threshold of .95 do not
-    exclude that treating harms. Importance weights enter as effective numbers of
-    samples in each cell of label and decision, which is an approximation.
+    Let w = t / (1 - t) be the price of a false alarm. A treated event counts 1, a
+    treated non-event -w, and any other row 0; the net benefit is the mean [1]_. The
+    interval contains the values that a score test does not reject: its variance is that
+    of the most likely among all distributions with that net benefit [2]_. The interval
+    is therefore not symmetric, and it is valid even if there are few treated
+    non-events, or none: 25 treated events among 500 rows at a threshold of .95 do not
+    exclude that treatment is harmful. Importance weights are taken into account,
+    approximately, by the effective number of samples in each cell of label and
+    decision.
 
     With `clusters`, the numbers of samples are divided by the design effect, the
     variance of the clusters' sums (jackknifed, CR3) over that of independent rows, and
-    quantiles are Student's with Satterthwaite's degrees of freedom. Clusters that are
-    worth fewer than three of equal size give NaN. Few clusters cannot show what happens
-    to one cluster in many: where 16 clusters are worth 5 of equal size and one in 29 is
-    treated as a whole, an interval of .9 covered .73 in a simulation. The difference
-    between two models is NaN if one of them does better on fewer than 10 rows. With
-    a given `prevalence`, the limits of both labels are joined by "square and add".
+    the quantiles are Student's, with Satterthwaite's degrees of freedom. If the
+    effective number of clusters is below three, the limits are NaN. Few clusters cannot
+    show rare behaviour of clusters: with an effective number of 5 among 16 clusters,
+    one in 29 of which is treated entirely, an interval of .9 covered .73 in a
+    simulation. The difference between two models is NaN if one of them does better on
+    fewer than 10 rows. With a given `prevalence`, the limits of both labels are joined
+    by "square and add".
 
-    A band draws a normal factor per row, or per cluster, and takes the quantile of the
-    largest deviation over thresholds, in units of its standard error, in place of the
+    For a band, a normal factor is drawn for each row or cluster. The quantile of the
+    largest deviation over the thresholds, in units of its standard error, replaces the
     normal quantile. At such quantiles, the normal approximation is poor for few
     samples, so a band also contains the values that a likelihood-ratio test does not
     reject.

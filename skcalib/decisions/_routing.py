@@ -71,15 +71,16 @@ def certified_routing(
         The thresholds to choose from, fixed beforehand; None means the grid of
         `certified_threshold`.
     clusters : array-like of shape (n,), default=None
-        Which samples belong together, such as the questions about one document. Whole
-        clusters are then tested, and many of them are needed.
+        Cluster of each sample; samples of one cluster, such as questions about one
+        document, may be dependent. Whole clusters are then tested, and many of them are
+        needed.
 
     Returns
     -------
     certified : CertifiedThreshold
         With the promise "routing": `accepted` is the share of samples that the small
         model answers, `n_wrong` the net number of answers lost, and
-        ``accepts(confidence)`` says which samples it answers.
+        ``accepts(confidence)`` returns which samples it answers.
 
     Raises
     ------
@@ -89,16 +90,16 @@ def certified_routing(
 
     See Also
     --------
-    skcalib.decisions.certified_threshold : A limit for the errors of one model.
-    skcalib.decisions.certified_abstention : No answer in place of a large model's.
+    skcalib.decisions.certified_threshold : A limit on the errors of one model.
+    skcalib.decisions.certified_abstention : No answer instead of that of a large model.
 
     Notes
     -----
     At each threshold, let a be the number of rows that are lost if the small model
-    answers (it is wrong and the large one right), and b the number that are gained. The
-    score statistic of the hypothesis that a loss D of +1, 0 or -1 per row has the mean
-    :math:`\epsilon` takes its variance at the most likely share q of gains under the
-    hypothesis [1]_:
+    answers (it is wrong and the large one is right), and b the number of rows that are
+    gained. The score statistic of the hypothesis that a loss D of +1, 0 or -1 per row
+    has the mean :math:`\epsilon` takes its variance at the most likely share q of gains
+    under the hypothesis [1]_:
 
     .. math:: z = \frac{a - b - n \epsilon}{\sqrt{n (2 q + \epsilon (1 - \epsilon))}}, \quad
        q = \frac{\sqrt{B^2 - 4 A C} - B}{2 A}, \quad A = 2 n,
@@ -107,8 +108,8 @@ def certified_routing(
     Its normal p-value is too small for few samples: with 163 rows and no loss, it is
     .0997 at :math:`\epsilon` = .01, where the exact one is .194. The p-value is
     therefore exact: the largest probability, over all shares of gains, that a statistic
-    is as small as z. The largest is taken over 76 shares, and .0002 is added for those
-    between.
+    is as small as z. The maximum is taken over 76 shares, and .0002 is added for the
+    shares in between.
 
     Thresholds are tested from strict to lenient, and the last one that passes is taken.
     No correction for their number is needed. With `clusters`, the p-value is that of

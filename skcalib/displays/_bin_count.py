@@ -83,7 +83,7 @@ class BinCountDisplay(FromEstimator):
 
     `from_guarantee` draws the tolerance that uniform-mass binning guarantees before any
     data are seen, for several sample sizes, and the largest number of bins that meets a
-    required one. `from_predictions` and `from_estimator` recalibrate scores by
+    required tolerance. `from_predictions` and `from_estimator` recalibrate scores by
     cross-validation and draw calibration error and sharpness.
 
     Parameters
@@ -115,7 +115,7 @@ class BinCountDisplay(FromEstimator):
     See Also
     --------
     skcalib.guarantees.max_n_bins : The number of bins for a tolerance.
-    skcalib.model_selection.sharpest_within : The rule of the choice on data.
+    skcalib.model_selection.sharpest_within : The rule that chooses from data.
 
     References
     ----------

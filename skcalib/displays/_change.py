@@ -46,9 +46,9 @@ _HISTOGRAM_HEIGHT = 0.25  # in units of the height of the diagram
 class ChangeDisplay:
     """Change in event frequency at each score between two data sets.
 
-    At points above 0, events have become more frequent. If scores merely became higher
-    or lower, the histogram below moves and the points stay at 0. Create it with
-    `from_predictions`.
+    Points above 0 mean that events have become more frequent. If the scores merely
+    became higher or lower, the histogram below shifts and the points stay at 0. Create
+    it with `from_predictions`.
 
     Parameters
     ----------
@@ -179,8 +179,8 @@ class ChangeDisplay:
         y_proba_after : array-like of shape (n,), (n, 2) or (n, K), default=None
             Probabilities of the second data set, in [0, 1].
         binning : BaseBinning, int or None, default=None
-            Bins of the curve, made for both data sets together. An int means that many
-            equal-mass bins, None means 10.
+            Bins of the curve, computed for both data sets together. An int means that
+            many equal-mass bins, None means 10.
         confidence_level : float, default=0.9
             Coverage of each interval, in (0, 1).
         multiclass : {"auto", "top_label"}, default="auto"

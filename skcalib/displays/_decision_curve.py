@@ -42,8 +42,8 @@ class DecisionCurveDisplay(FromEstimator):
 
     The threshold t expresses the cost of a false alarm: treating at t means accepting 1
     / t - 1 false alarms per event. At the thresholds of interest, the highest curve is
-    the best strategy; a model below treating everybody or nobody does harm. A curve
-    ends where fewer than 20 samples are treated.
+    the best strategy; a model below the curve for treating everybody or nobody does
+    harm. A curve ends where fewer than 20 samples are treated.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class DecisionCurveDisplay(FromEstimator):
     lines_ : list of Line2D
         The curves of the models.
     avoided_lines_ : list of Line2D
-        With `avoided` the interventions avoided by each model.
+        With `avoided`, the interventions avoided by each model.
     bands_ : list of PolyCollection
         Their intervals or bands.
     reference_lines_ : list of Line2D
@@ -74,7 +74,7 @@ class DecisionCurveDisplay(FromEstimator):
     See Also
     --------
     skcalib.decisions.net_benefit : The numbers, and the difference between two models.
-    skcalib.displays.MurphyDisplay : The same losses, where both errors count.
+    skcalib.displays.MurphyDisplay : The losses from both kinds of error.
 
     References
     ----------

@@ -203,8 +203,8 @@ class GroupDisplay(FromEstimator):
         ax : Axes, default=None
             Axes to draw on; None creates a figure that is tall enough for all groups.
         value : {"bias", "error"}, default="bias"
-            What is drawn. The error needs some rows per group; groups without one are
-            left out.
+            The value to draw. The error requires several samples per group; groups
+            without one are omitted.
         significance_level : float, default=0.05
             A group has a filled marker if its adjusted p-value is below this level.
         max_groups : int, default=60

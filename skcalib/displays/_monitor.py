@@ -97,8 +97,9 @@ class MonitorDisplay:
         Parameters
         ----------
         monitor : CalibrationMonitor, dict of such or GroupMonitors
-            Monitors that have processed data. A dict holds one per segment, by name. If
-            there are more than twelve groups, those with the most evidence are drawn.
+            Monitors that have processed data. A dict contains one per segment, by name.
+            If there are more than twelve groups, those with the most evidence are
+            drawn.
         name : str, default=None
             Name of a single monitor in the title.
         ax : Axes or array of Axes, default=None

@@ -50,7 +50,7 @@ class MurphyDisplay(FromEstimator):
 
     All thresholds are shown at once.
 
-    At threshold t, a false alarm costs 2 t and a missed event costs 2 (1 - t), so that
+    At threshold t, a false alarm costs 2 t and a missed event costs 2 (1 - t), so
     acting and not acting are equally good at a probability of t. A model whose curve is
     nowhere above that of another is at least as good for every cost ratio. The area
     below a curve is its Brier score. The dotted line is the loss of always or never
@@ -82,8 +82,8 @@ class MurphyDisplay(FromEstimator):
 
     See Also
     --------
-    skcalib.metrics.brier_decomposition : What of the Brier score recalibration would
-        save.
+    skcalib.metrics.brier_decomposition : The part of the Brier score that recalibration
+        would remove.
 
     References
     ----------

@@ -195,8 +195,9 @@ class ReliabilityDisplay(FromEstimator):
         binning : BaseBinning, int or None, default=None
             Binning strategy; an int means that many equal-mass bins. None starts from
             15 equal-width bins: a bin with more than its share of the samples is split
-            into bins of equal mass, and neighbours are merged until each holds 10
-            samples. `PoolAdjacentViolators` draws the steps of the isotonic fit (CORP).
+            into bins of equal mass, and neighbours are merged until each bin contains
+            10 samples. `PoolAdjacentViolators` draws the steps of the isotonic fit
+            (CORP).
         multiclass : {"auto", "top_label", "marginal"}, default="auto"
             "auto" is the positive class for one or two columns, "top_label" for more.
             "marginal" draws one panel per class.
@@ -272,14 +273,14 @@ class ReliabilityDisplay(FromEstimator):
         With `clusters`, a bin counts as fewer samples, by its design effect: how much
         more the jackknifed sums of its clusters vary (CR3) than those of independent
         rows, and Student's quantile with Satterthwaite's degrees of freedom over the
-        normal one. The bar is the interval of that many samples, and so is the
-        consistency band. In a bin whose labels all agree, the rows of one cluster are
-        taken to be identical. Clusters that are worth fewer than three of equal size
-        leave a bin without a bar, and the diagram without the error. In 200 simulated
-        data sets with 24 unequal hospitals, with a correlation of .1 within hospitals
-        on the scale of a normal variable, bars of 90 % covered .93 with `clusters` and
-        .78 without. Label-dependent bins, the bootstrap and smooth curves have no such
-        variance, and are rejected.
+        normal one. The bar and the consistency band are those for this number of
+        samples. In a bin whose labels all agree, the rows of one cluster are treated as
+        identical. If the effective number of clusters is below three, a bin has no bar,
+        and the diagram shows no error. In 200 simulated data sets with 24 unequal
+        hospitals, with a correlation of .1 within hospitals on the scale of a normal
+        variable, the coverage of the 90 % bars was .93 with `clusters` and .78 without.
+        There is no such variance for label-dependent bins, the bootstrap and smooth
+        curves, so they are rejected.
 
         References
         ----------
@@ -360,8 +361,8 @@ class ReliabilityDisplay(FromEstimator):
         y : array-like of shape (n,)
             Their labels.
         binning : BaseBinning, int or None, default=None
-            Binning strategy, as for `from_predictions`. The bins of a fold are made
-            from its own samples.
+            Binning strategy, as for `from_predictions`. The bins of each fold are
+            computed from its own samples.
         multiclass : {"auto", "top_label", "marginal"}, default="auto"
             "auto" is the positive class for two classes, "top_label" for more.
             "marginal" draws one panel per class.
@@ -412,8 +413,8 @@ class ReliabilityDisplay(FromEstimator):
 
         Notes
         -----
-        The folds' models differ, and share training samples. The intervals take the
-        tested samples, or their clusters, as independent, and are about the mean of
+        The models of the folds differ, and share training samples. The intervals treat
+        the tested samples, or their clusters, as independent, and refer to the mean of
         such models.
         """  # noqa: E501
         models = named_results(cv_results, name)
@@ -530,9 +531,9 @@ class ReliabilityDisplay(FromEstimator):
         ax : Axes or array of Axes, default=None
             Axes to draw on; None creates a figure.
         layout : {"overlay", "columns"}, default="overlay"
-            Whether several models share the axes or stand side by side. In shared axes,
-            the intervals are light bands, and each of at most four models has its own
-            histogram.
+            Whether several models share the axes or are drawn side by side. In shared
+            axes, the intervals are light bands, and each of at most four models has its
+            own histogram.
         histogram : bool, default=True
             Whether the histogram of the scores is drawn below.
         split_histogram : bool, default=False

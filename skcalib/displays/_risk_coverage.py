@@ -75,11 +75,11 @@ class RiskCoverageDisplay(FromEstimator):
 
     The most confident samples are answered first.
 
-    A curve that starts near 0 and rises belongs to a model that knows what it does not
-    know. The point marks the threshold of `certified_threshold`, which meets the target
-    at the confidence level, while the intervals of the curve hold only pointwise. A
-    point read off where the curve meets the target would miss the target about half the
-    time.
+    If the curve starts near 0 and rises, the confidence of the model indicates where it
+    is wrong. The point marks the threshold of `certified_threshold`, which meets the
+    target at the confidence level; the intervals of the curve hold only pointwise. A
+    threshold read off where the curve crosses the target would miss the target about
+    half the time.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ class SegmentDisplay:
     See Also
     --------
     skcalib.metrics.segment_calibration_test : The numbers. GroupDisplay : Groups that
-        are given.
+        you name.
 
     Notes
     -----

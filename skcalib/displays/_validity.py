@@ -81,9 +81,9 @@ class ValidityDisplay(FromEstimator):
     curves : list of ValidityCurve
         One for each model and kind.
     guarantees : dict, default=None
-        Points (epsilons, confidence levels) of the theorem's curve by kind.
+        Points (epsilons, confidence levels) of the theoretical curve, by kind.
     guarantee_label : str, default="guarantee"
-        Its name in the legend.
+        Name of the theoretical curve in the legend.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class ValidityDisplay(FromEstimator):
     bands_ : list of PolyCollection
         Mean plus and minus its standard deviation, for curves over repeats.
     guarantee_lines_ : list of Line2D
-        The theorem's curves, one per panel.
+        The theoretical curves, one per panel.
     epsilon_lines_ : list of Line2D
         The markers of the tolerance, one per panel if given.
     legend_ : Legend or None
@@ -306,7 +306,7 @@ class ValidityDisplay(FromEstimator):
             A tolerance that is marked. The legend then gives the share within it for
             each curve.
         max_epsilon : float, default=None
-            Largest tolerance shown; None is where the curves have reached 1.
+            Largest tolerance shown; None means where all curves have reached 1.
         legend : bool, default=True
             Whether to draw a legend.
         line_kw, band_kw, guarantee_kw, epsilon_kw, legend_kw : dict, default=None

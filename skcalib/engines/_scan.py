@@ -16,16 +16,16 @@ def scan(path: str | Path | Sequence[str | Path]) -> Any:
     r"""Open a Parquet or CSV file, or many of them, as a lazy DuckDB table.
 
     The metadata of many Parquet files claim that there is no NaN even if there is.
-    DuckDB trusts them, and its filters then keep NaN. This function disables that.
+    DuckDB trusts them, and its filters then keep NaN. This function turns this off.
 
     Parameters
     ----------
     path : str or Path
-        A file, or a glob such as ``"log/*.parquet"``. Names that end in ``.parquet`` or
-        ``.pq`` are Parquet, others CSV with a header (compressed ones too). An existing
-        path is taken literally. Folders such as ``country=FR`` become a column, unless
-        the files have a column of that name. If types differ between Parquet files, the
-        wider type is used.
+        A file, or a glob such as ``"log/*.parquet"``. Files whose names end in
+        ``.parquet`` or ``.pq`` are read as Parquet, all others as CSV with a header
+        (which may be compressed). A path that exists is not treated as a glob. Folders
+        such as ``country=FR`` become a column, unless the files have a column of that
+        name. If types differ between Parquet files, the wider type is used.
 
     Returns
     -------
@@ -44,7 +44,8 @@ def scan(path: str | Path | Sequence[str | Path]) -> Any:
 
     See Also
     --------
-    skcalib.engines.PredictionTable : Errors and fits where the rows are.
+    skcalib.engines.PredictionTable : Errors and fits computed where the table is
+        stored.
 
     Examples
     --------

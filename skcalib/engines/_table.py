@@ -52,8 +52,8 @@ def clear_errors():
 class PredictionTable:
     """Predictions of one event with their labels, in any table that Narwhals supports.
 
-    Lazy tables (DuckDB, Polars, Dask, Ibis, Spark) stay where they are: only sums are
-    fetched.
+    Lazy tables (DuckDB, Polars, Dask, Ibis, Spark) are not loaded into memory: only
+    sums are fetched.
 
     Parameters
     ----------
@@ -67,8 +67,8 @@ class PredictionTable:
     weight : str, default=None
         Column of frequency weights: a weight of 2 counts a row twice.
     by : str or list of str, default=None
-        Columns of segments: results are then dicts by segment. NULL is its own segment,
-        with the key None; several columns give tuples.
+        Columns of segments: results are then dicts by segment. NULL is a separate
+        segment, with the key None; several columns give tuples.
     pos_label : object, default=None
         The label of the event. None expects 0 and 1, or booleans.
     on_invalid : {"raise", "drop"}, default="raise"
@@ -141,8 +141,8 @@ class PredictionTable:
         by: str | Sequence[str] | None = None,
         on_invalid: Literal["raise", "drop"] = "raise",
     ) -> "PredictionTable":
-        """Return the table of the question whether the predicted class is right, from
-        one score column per class.
+        """Return a table of whether the predicted class is right, from one score column
+        per class.
 
         Parameters
         ----------
@@ -282,7 +282,7 @@ class PredictionTable:
 
     @clear_errors()
     def invalid_rows(self) -> dict[str, int]:
-        """Return how many rows cannot be used, by reason. A row counts once, for the
+        """Return the number of invalid rows by reason. A row is counted once, for the
         first reason that applies.
 
         Returns
@@ -324,7 +324,7 @@ class PredictionTable:
 
         Rows of one cell get their mean score. A cell is at most 2^(8 - bits) wide
         relative to s, and above 1/2 relative to 1 - s: scores near 0 and 1 keep their
-        log-odds. The sums of weights, events and scores are kept.
+        log-odds. The sums of weights, events and scores are preserved.
 
         Parameters
         ----------
@@ -336,7 +336,7 @@ class PredictionTable:
         rows : WeightedScores or dict of WeightedScores
             Named tuples of arrays (n,), at most two rows per cell: `y_true`, 1 for
             events and 0 otherwise, the scores `y_proba` in [0, 1], and `sample_weight`,
-            numbers of rows or sums of weights. Metrics and fits take them in this
+            numbers of rows or sums of weights. Metrics and fits accept them in this
             order.
 
         Raises
@@ -390,22 +390,24 @@ class PredictionTable:
     def fit(self, recalibrator: BaseEstimator) -> Any:
         """Return a recalibrator fitted to the table.
 
-        Isotonic calibration and histogram binning equal a fit to all rows, to rounding.
-        Parametric methods are fitted to two scores per cell and label, with the mean
-        and the variance of its rows. They differ by less than 1e-9 in probability, and
-        take little memory even for many segments.
+        Isotonic calibration and histogram binning equal a fit to all rows, up to
+        rounding. Parametric methods are fitted to two scores per cell and label, with
+        the mean and the variance of the rows there. Their probabilities differ from
+        those of a fit to all rows by less than 1e-9, and the fit takes little memory
+        even for many segments.
 
         Parameters
         ----------
         recalibrator : IsotonicCalibration, HistogramBinning or a parametric recalibrator
-            Not fitted, and not changed. A `GroupwiseRecalibrator` of one of them is
-            fitted to the segments of `by`, and its pooled fit to all rows.
+            An unfitted recalibrator, which is not changed. A `GroupwiseRecalibrator`
+            around one of these is fitted to the segments of `by`, and its pooled map to
+            all rows.
 
         Returns
         -------
         fitted : object or dict of objects
-            A fitted clone; with `by`, a dict by segment, or the one
-            `GroupwiseRecalibrator`. `apply` takes either.
+            A fitted clone; with `by`, a dict by segment, or a single
+            `GroupwiseRecalibrator`. `apply` accepts either.
 
         Raises
         ------
@@ -425,25 +427,24 @@ class PredictionTable:
         output: str,
         default: BaseEstimator | None = None,
     ) -> Any:
-        """Return the table with the forecasts of a recalibrator as one more column.
+        """Return the table with a recalibrator's predictions as an additional column.
 
-        Lazy tables stay lazy. Databases and Spark get the forecast as SQL, equal to
-        `predict_proba` within 1e-12; Polars and Dask call `predict_proba` for each
-        part, as tables in memory do. For maps by segment, the engine is asked at once
-        for the distinct values of `by`.
+        Lazy tables stay lazy. Databases and Spark receive the map as SQL, which agrees
+        with `predict_proba` to within 1e-12. For Polars, Dask and tables in memory,
+        `predict_proba` is called for each part. For maps by segment, the distinct
+        values of `by` are queried immediately.
 
         Parameters
         ----------
         recalibrator : recalibrator or dict
-            Fitted, for two classes, to probabilities. A dict, as `fit` returns it,
-            holds one for each segment. A `GroupwiseRecalibrator` takes the groups from
-            `by`; other groups, and NULL, use its pooled fit.
+            A recalibrator fitted to probabilities, for two classes. A dict, as returned
+            by `fit`, contains one for each segment. A `GroupwiseRecalibrator` takes the
+            groups from `by`; other groups, and NULL, use its pooled map.
         output : str
-            Name of the new column. It is NULL where the score is missing or outside [0,
+            Name of the new column. It is NULL if the score is missing or outside [0,
             1].
         default : recalibrator, default=None
-            With a dict, the map of segments that it does not hold. None gives them
-            NULL.
+            With a dict, the map for segments that are not in it. None gives them NULL.
 
         Returns
         -------
@@ -454,9 +455,9 @@ class PredictionTable:
         Raises
         ------
         ValueError
-            For a recalibrator that has no form in SQL where it is needed, for a number
-            of classes different from two, for an `output` that is already a column, or
-            for segments that are not values of their column.
+            If the table needs SQL and the recalibrator cannot be written in SQL, if it
+            does not have two classes, if `output` is already a column, or if segments
+            are not values of their column.
 
         Examples
         --------

@@ -170,20 +170,20 @@ def calibration_by_cluster(
     See Also
     --------
     skcalib.metrics.calibration_by_group : Tests for a few groups that are known
-        beforehand, and are no sample of groups.
+        beforehand and are not a sample of groups.
     skcalib.evaluation.calibration_summary : All samples together, with `clusters`.
 
     Notes
     -----
     The ratio of observed to expected events is pooled on the log scale, with the
-    variance sum q (1 - q) / (sum y)^2, with q the scores shifted in log-odds to the
-    observed number of events. Clusters without events have no logarithm and are left
-    out, as are slopes of clusters with one class or separable scores; the result names
-    them. The standard deviation tau between clusters is the restricted maximum
+    variance sum q (1 - q) / (sum y)^2, where q are the scores shifted in log-odds to
+    the observed number of events. Clusters without events have no logarithm and are
+    excluded, as are slopes of clusters with one class or separable scores; the result
+    names them. The standard deviation tau between clusters is the restricted maximum
     likelihood estimate, the interval of the mean is Hartung and Knapp's, and the
-    prediction interval comes from the confidence distribution of tau [1]_: the usual t
-    interval covers .77 to .88 instead of .90 if tau is small. Fewer than three clusters
-    are not pooled.
+    prediction interval comes from the confidence distribution of tau [1]_: the coverage
+    of the usual t interval is .77 to .88 instead of .90 if tau is small. Fewer than
+    three clusters are not pooled.
 
     References
     ----------

@@ -290,29 +290,31 @@ def compare(
 
     See Also
     --------
-    skcalib.displays.ComparisonDisplay : The differences as a picture.
-    skcalib.monitoring.calibration_change : Other samples, before and after.
+    skcalib.displays.ComparisonDisplay : Draws the differences.
+    skcalib.monitoring.calibration_change : Compares different samples, before and
+        after.
 
     Notes
     -----
     The proper scores are means over rows. The test of a difference is that of the mean
     of the samples' differences, with a Student quantile. With `clusters`, the variance
-    is that of their jackknifed sums (CR3), with Satterthwaite's degrees of freedom at
-    the correlation within clusters that the differences show. Clusters that are worth
-    fewer than three of equal size give NaN, and `reason` says so. The interval of a
+    is that of their jackknifed sums (CR3), with Satterthwaite's degrees of freedom for
+    the within-cluster correlation of the differences. If the effective number of
+    clusters is below three, the limits are NaN, and `reason` says so. The interval of a
     Brier score itself is the gamma interval of `calibration_summary`.
 
     The signed square, "squared_calibration_error", is a mean of r_i r_j over pairs of
-    rows in a bin, r = y - s (of different clusters, with `clusters`). The variance of
-    the difference is the jackknife's, minus the contribution of the pairs alone, which
-    the jackknife counts twice. If both models are calibrated, the test still rejects
-    less often than its level allows.
+    rows in a bin, where r = y - s (with `clusters`, pairs from different clusters). The
+    variance of the difference is the jackknife's, minus the contribution of the pairs
+    alone, which the jackknife counts twice. If both models are calibrated, the test is
+    still conservative.
 
-    Other errors of this library are compared by square-and-add of their two intervals,
-    as if the models were independent: conservative, the more so the more alike the
-    models are. The p-value comes from the normal distribution behind the interval. If
-    an estimate lies above its own interval, the difference is that of the intervals'
-    ends. A function of your own gets a paired basic bootstrap.
+    Other errors of this library are compared by the "square and add" method for their
+    two intervals, as if the models were independent. This is conservative, especially
+    for similar models. The p-value comes from the normal distribution behind the
+    interval. If an estimate lies above its own interval, the difference is taken
+    between the nearest ends of the intervals. A function of your own gets a paired
+    basic bootstrap.
 
     The guide, "Do the guarantees hold?", reports the level for equally good models and
     the power compared with an unpaired test.

@@ -89,16 +89,16 @@ def recalibration_gain(
 
     See Also
     --------
-    skcalib.metrics.brier_decomposition : Parts of the Brier score.
+    skcalib.metrics.brier_decomposition : The parts of the Brier score.
     skcalib.StackedRecalibrator : A mixture of several recalibrators.
 
     Notes
     -----
     The interval is the normal one for the mean of the samples' gains, widened by the
-    noise of the fits. One probability of 0 for an event makes it wide, for the
-    log-loss. If a fold's training samples have only one class, its gain counts as 0.
-    With 1 % events, the gains of the samples are skewed: with 1,000 rows, a 90 %
-    interval covers in .82 to .92 of data sets.
+    noise of the fits. For the log-loss, a single event with a probability of 0 makes it
+    wide. If the training samples of a fold have only one class, its gain counts as 0.
+    With 1 % events, the gains of the samples are skewed: with 1,000 rows, the coverage
+    of a 90 % interval is .82 to .92.
 
     References
     ----------

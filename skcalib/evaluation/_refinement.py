@@ -33,8 +33,8 @@ def refinement_loss(
     """Loss that remains after recalibration, which only a better model can reduce.
 
     A proper score is the sum of a calibration error, which recalibration removes, and
-    this part. If a model will be recalibrated anyway, select it, and stop its training,
-    by its refinement loss.
+    this part. If a model will be recalibrated anyway, use its refinement loss to select
+    it and to stop its training.
 
     Parameters
     ----------

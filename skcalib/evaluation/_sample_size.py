@@ -139,14 +139,13 @@ def validation_sample_size(
 
     * O/E: ``(1 - f) / (f se^2)``, with se = asinh(width / 2) / z.
     * Slope: ``I00 / (se^2 (I00 I11 - I01^2))``, I_jk the mean of LP^(j + k) p (1 - p).
-    * Area C: the least n whose standard error, ``C (1 - C) (1 + (n/2 - 1)
-      ((1 - C) / (2 - C) + C / (1 + C))) / (n^2 f (1 - f))`` under the root, is small
-      enough.
+    * Area C: the smallest n whose standard error is small enough; its square is ``C (1
+      - C) (1 + (n/2 - 1) ((1 - C) / (2 - C) + C / (1 + C))) / (n^2 f (1 - f))``.
     * Net benefit: sensitivity and specificity are those of a calibrated model with
       these risks.
 
-    R's `pmvalsampsize` steps through standard errors and rounds them, which gives 905
-    where the formula gives 906.
+    R's `pmvalsampsize` tries a grid of rounded standard errors, and returns 905 in an
+    example in which the formula gives 906.
 
     References
     ----------

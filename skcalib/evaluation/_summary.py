@@ -261,7 +261,7 @@ def calibration_summary(
     See Also
     --------
     skcalib.metrics.calibration_slope_intercept : The slope and the intercept alone.
-    skcalib.decisions.net_benefit : What decisions are worth.
+    skcalib.decisions.net_benefit : The value of decisions.
     skcalib.displays.ReliabilityDisplay : The curve; it takes these numbers as
         ``statistics=``.
 
@@ -273,20 +273,21 @@ def calibration_summary(
     interpolates in between and extends to the outermost rows, so the ICI differs by
     about .0005, and Emax by more. If a parabola leaves [0, 1], the curve is clipped,
     unlike in R. `ici`, `e50`, `e90` and `emax` are above 0 even for calibrated scores,
-    because of the noise in the labels. Their intervals allow for that, by the test
-    inversion of `calibration_error_interval`, and an estimate may lie above its
+    because of the noise in the labels. Their intervals account for this by test
+    inversion, as in `calibration_error_interval`, so an estimate may lie above its
     interval.
 
-    The other intervals are valid for any number of events. That of the ratio is exact
-    if the log-odds of all events differ from those of the scores by the same number
-    (Clopper and Pearson's for equal scores), and longer otherwise. That of the Brier
-    score is a gamma interval, which is Garwood's for a Poisson count where few
-    surprises carry the loss [3]_, and allows below for rows without a loss. That of the
-    area is Newcombe's method 5 [4]_, longer where DeLong's variance is larger. Slope
-    and intercept have those of `calibration_slope_intercept`. With clusters or
-    importance weights, numbers of samples are divided by the design effect, and the
-    area has DeLong's variance on the scale of log-odds. This area, and the scaled Brier
-    score, have no limits below 10 events or other samples.
+    The other intervals are valid for any number of events. The interval of the ratio is
+    exact if the true log-odds differ from those of the scores by a constant (for equal
+    scores, it is Clopper and Pearson's), and wider otherwise. The interval of the Brier
+    score is a gamma interval. If few samples carry most of the loss, it is Garwood's
+    interval for a Poisson count [3]_; the lower limit accounts for rows without a loss.
+    The interval of the area is Newcombe's method 5 [4]_, and is wider if DeLong's
+    variance is larger. The intervals of slope and intercept are those of
+    `calibration_slope_intercept`. With clusters or importance weights, numbers of
+    samples are divided by the design effect, and the area has DeLong's variance on the
+    log-odds scale. With fewer than 10 events or non-events, this area and the scaled
+    Brier score have no limits.
 
     The guide, "Do the guarantees hold?", reports the coverage of these intervals.
 
@@ -294,11 +295,11 @@ def calibration_summary(
     `joint_pvalue` as U:p, `nagelkerke_r2` as R2, `slope` as Slope; `intercept` is that
     of ``glm`` with the log-odds as offset, `auc` that of ``pROC::roc``, `eci` that of
     ``CalibrationCurves::val.prob.ci.2``. With clusters or importance weights, the joint
-    test is Wald's with the sandwich. Scores of exactly 0 and 1 are left out of
-    `unreliability`, `joint_pvalue` and `nagelkerke_r2`, as R does.
+    test is Wald's with the sandwich. Scores of exactly 0 and 1 are excluded from
+    `unreliability`, `joint_pvalue` and `nagelkerke_r2`, as in R.
 
-    A number that has no value is NaN, and `reasons` says why: the slope of one distinct
-    score, or the AUC of one class.
+    A statistic that is undefined is NaN, and `reasons` says why: for example, the slope
+    for a single distinct score, or the AUC for one class.
 
     References
     ----------

@@ -112,8 +112,9 @@ def to_javascript(
         `MulticalibratedRecalibrator` with rounds, a `UniformMassBinning` with
         ``randomize=True``, and a `GroupwiseRecalibrator` whose groups are computed by a
         function. Or a `CertifiedThresholdClassifier` around one in a `FrozenEstimator`.
-        Or a dict from segment to recalibrator, as `PredictionTable(by=...).fit` returns
-        it: the segment is then the second argument, and unknown segments give NaN.
+        Or a dict from segment to recalibrator, as returned by
+        `PredictionTable(by=...).fit`: the segment is then the second argument, and
+        unknown segments give NaN.
     name : str, default="calibrate"
         Name of the function.
 
@@ -143,9 +144,9 @@ def to_javascript(
     range, probabilities that do not sum to 1, and a group that is null or undefined; a
     decision is then null. Groups that were not seen use the pooled fit. A logit of
     -Infinity, or more than 700 below the largest, is an impossible class. The results
-    are those of Python within 1e-12, since each engine computes logarithms and
-    exponentials in its own way. In a decision, a probability that is below the
-    threshold by at most that counts as equal to it.
+    agree with Python's to within 1e-12, because each engine computes logarithms and
+    exponentials in a different way. In a decision, a probability that is below the
+    threshold by at most 1e-12 counts as equal to it.
 
     Examples
     --------

@@ -84,8 +84,8 @@ def to_dict(
     Parameters
     ----------
     recalibrator : recalibrator, RecalibratedClassifierCV, CertifiedThreshold, CalibrationMonitor or GroupMonitors
-        A fitted recalibrator of this package, with its components. For a
-        `RecalibratedClassifierCV`, the recalibrators are written, but not the
+        A fitted recalibrator of this package, including its components. For a
+        `RecalibratedClassifierCV`, only the recalibrators are written, not the
         classifiers. A certified threshold is written with its guarantee, and monitors
         with their evidence, so that a restarted service can continue. Dates in monitors
         become strings. A dict from segment to recalibrator, as returned by
@@ -101,8 +101,8 @@ def to_dict(
     Raises
     ------
     ValueError
-        If the recalibrator is not fitted, or holds an object of another package's (or
-        your own) class, a function or a random generator: the message names it.
+        If the recalibrator is not fitted, or contains an object of another package's
+        (or your own) class, a function or a random generator. The message names it.
 
     See Also
     --------

@@ -46,7 +46,7 @@ def to_onnx(
         `MulticalibratedRecalibrator` with rounds, a `UniformMassBinning` with
         ``randomize=True``, and a `GroupwiseRecalibrator` whose groups are computed by a
         function. Or a `CertifiedThresholdClassifier` around one in a `FrozenEstimator`,
-        or a dict of maps by segment, as `PredictionTable(by=...).fit` returns it.
+        or a dict of maps by segment, as returned by `PredictionTable(by=...).fit`.
     dtype : {"float32", "float64"}, default="float32"
         Type of the input and of the output. The graph computes in float64 either way.
     target_opset : int, default=None

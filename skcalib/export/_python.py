@@ -187,7 +187,7 @@ def to_python(
     See Also
     --------
     skcalib.export.to_javascript : The same as a JavaScript function.
-    skcalib.export.to_dict : Keeps the recalibrator for this package.
+    skcalib.export.to_dict : Stores the recalibrator for use with this package.
 
     Notes
     -----
@@ -195,8 +195,8 @@ def to_python(
     score out of range, probabilities that do not sum to 1, and None as the group; a
     decision is then None. Groups that were not seen use the pooled fit, and segments
     that were not seen give NaN. A logit of minus infinity, or more than 700 below the
-    largest, is an impossible class. The results are those of `predict_proba` within
-    1e-12.
+    largest, is an impossible class. The results agree with those of `predict_proba` to
+    within 1e-12.
 
     Examples
     --------

@@ -58,15 +58,16 @@ def to_sql(
             default="ansi"
         The dialect of SQL. All but the first four need sqlglot (``pip install
         skcalib[sql]``), which translates the PostgreSQL text. The tests of this package
-        run those of DuckDB, Spark, PostgreSQL, SQLite and MySQL (in MariaDB); the
-        others are parsed, and run in DuckDB after that.
+        run the SQL for DuckDB, Spark, PostgreSQL, SQLite and MySQL (in MariaDB); for
+        the other dialects, it is parsed and then run in DuckDB.
     ids : str, default=None
         For a `UniformMassBinning` with ``randomize=True``, the column of the rows' ids,
         strings or integers, including inside a `GroupwiseRecalibrator`. The result is
         that of ``predict_proba(scores, ids=...)``. For DuckDB, Spark and PostgreSQL.
     group : str, default=None
-        For a dict from segment to recalibrator, as `PredictionTable(by=...).fit`
-        returns it, the column of the segments. Other segments give NULL.
+        For a dict from segment to recalibrator, as returned by
+        `PredictionTable(by=...).fit`, the column of the segments. Other segments give
+        NULL.
 
     Returns
     -------
@@ -80,8 +81,8 @@ def to_sql(
     ------
     ValueError
         If the recalibrator cannot be written in SQL or in this dialect, `score` does
-        not fit its classes, or an expression has more than a million characters. In the
-        last case, use `to_sql_table`.
+        not fit its classes, or an expression has more than a million characters; in
+        this case, use `to_sql_table`.
     ImportError
         If the dialect needs sqlglot, and it is not installed.
 
@@ -98,22 +99,23 @@ def to_sql(
     Rows of probabilities are not normalised again. No score makes EXP overflow or LN
     fail. Among several logits, -inf, or one that is more than 700 below the largest, is
     an impossible class, with probability 0. If that would take more than 500,000
-    characters, such rows give NULL. Measured on logits with ``clip=None``: from 9
-    classes for matrix scaling, 11 for Dirichlet and beta calibration, 15 for vector
-    scaling, 18 for Platt scaling, and not up to 25 for temperature scaling. With
-    ``clip=0.01``, from 3 classes (matrix scaling 6, vector scaling 8); with steps and
-    splines, from 3 to 9, whatever `clip` is.
+    characters, such rows give NULL. For logits with ``clip=None``, this happens with at
+    least 9 classes for matrix scaling, 11 for Dirichlet and beta calibration, 15 for
+    vector scaling and 18 for Platt scaling, and with up to 25 classes never for
+    temperature scaling. With ``clip=0.01``, it happens with at least 3 classes (6 for
+    matrix scaling, 8 for vector scaling). For steps and splines, it happens with at
+    least 3 to 9 classes, whatever `clip` is.
 
     One-vs-rest methods on log-odds compare a class with the sum of the others. With
     more than about fifteen classes, that text would be too long for probabilities, and
     1 - p replaces the sum. The result is the same unless a probability is so close to
     1, within about 1e-9, that 1 - p is mostly rounding.
 
-    T-SQL is that of SQL Server 2022 and of Azure, which have LEAST and GREATEST, and
-    accepts at most ten nested levels of CASE: maps with many pieces are rejected.
-    Oracle computes in BINARY_DOUBLE; its groups cannot be booleans. SQLite needs its
-    mathematical functions, which Python's `sqlite3` has, and treats text in the column
-    of scores as 0, where other engines fail.
+    "tsql" is for SQL Server 2022 and Azure, which have LEAST and GREATEST. They accept
+    at most ten nested levels of CASE, so maps with many pieces are rejected. Oracle
+    computes in BINARY_DOUBLE; its groups cannot be booleans. SQLite needs its
+    mathematical functions, which Python's `sqlite3` has. It treats text in the column
+    of scores as 0, whereas other engines fail.
 
     In a decision, a probability that is below the threshold by at most 1e-12 counts as
     equal to it, because engines round in different ways.

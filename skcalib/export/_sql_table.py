@@ -32,8 +32,8 @@ def to_sql_table(
     score: str = "p",
     dialect: str = "ansi",
 ) -> Any:
-    """Return a piecewise map of one score as a table of its pieces, for maps whose CASE
-    would be too long or too slow.
+    """Return a piecewise map of one score as a table of its pieces, for maps for which
+    a CASE expression would be too long or too slow.
 
     Parameters
     ----------
@@ -54,9 +54,9 @@ def to_sql_table(
     Returns
     -------
     texts : SqlTable
-        Named tuple ``(create, join, expression)``: run ``create`` once, then
-        ``SELECT *, {expression} AS calibrated FROM my_scores {join}``. Every row is
-        kept exactly once.
+        Named tuple ``(create, join, expression)``: run ``create`` once, then ``SELECT
+        *, {expression} AS calibrated FROM my_scores {join}``. Every row occurs exactly
+        once in the result.
 
     Raises
     ------
@@ -71,9 +71,9 @@ def to_sql_table(
 
     Notes
     -----
-    The range of the scores is divided into cells of equal width, a power of two, so
-    that the cell of a score is exact. Engines join on equal cells, which is fast, and
-    then compare the score to the ends of the few pieces there.
+    The range of the scores is divided into cells whose width is a power of two, so that
+    the cell of a score is computed exactly. Engines join on equal cells, which is fast,
+    and then compare the score to the ends of the few pieces there.
 
     Examples
     --------

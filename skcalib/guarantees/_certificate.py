@@ -49,9 +49,9 @@ class CalibrationCertificate:
     assumptions : tuple of str
         Conditions for the guarantee to hold, one sentence each.
     low, high : ndarray of shape (n_bins,) or tuple of such arrays
-        Interval of the event frequency of each bin. All hold at once (conditional), or
-        the interval of a random sample's bin holds (marginal). One entry per problem if
-        there are several.
+        Interval of the event frequency of each bin. Either all intervals hold at once
+        (conditional), or that of the bin of a random sample holds (marginal). One entry
+        per problem if there are several.
     interval : str
         Name of the bound or interval, such as ``"Theorem 3"`` or ``"Clopper-Pearson"``.
     n_problems : int, default=1
@@ -240,7 +240,7 @@ def uniform_mass_certificate(
     ------
     ValueError
         If there are fewer than two rows per bin, the counts are not those of the
-        samples strictly inside the bins (weights and ties do that), or an argument is
+        samples strictly inside the bins (because of weights or ties), or an argument is
         out of range.
 
     See Also
@@ -373,7 +373,7 @@ def independent_bins_certificate(
 
     See Also
     --------
-    sample_split_epsilon : What a sample split guarantees before any data are seen.
+    sample_split_epsilon : The guarantee of a sample split before any data are seen.
 
     Notes
     -----

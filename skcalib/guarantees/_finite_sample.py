@@ -56,8 +56,8 @@ def sample_split_epsilon(
 
     .. math:: B \; E[\min(1, 2 \exp(-2 N \epsilon^2))] = 1 - \text{confidence level}.
 
-    In the role of Appendix B of [1]_, which prints 17,500 rows for a tolerance of 0.1
-    at 90 % with 10 bins; its constants are not reproduced. The usual route
+    This bound replaces Appendix B of [1]_, which states 17,500 rows for a tolerance of
+    0.1 at 90 % with 10 bins; its constants are not reproduced. The usual derivation
     (2-well-balanced bins, then Hoeffding for the counts and for the labels with half of
     the error probability each) gives 18,194. With the exact distribution of the counts,
     which this function uses, 5,420 in two halves are enough, and without any split
@@ -99,8 +99,8 @@ def binning_mse_bound(n_bins: int, *, balance: float = 2.0) -> float:
     n_bins : int
         Number of bins.
     balance : float, default=2.0
-        How well balanced the bins are: each holds at most ``balance / n_bins`` of the
-        population.
+        How well balanced the bins are: each contains at most ``balance / n_bins`` of
+        the population.
 
     Returns
     -------
@@ -189,23 +189,23 @@ def classwise_temperature_bound(
 
     Notes
     -----
-    In the role of Theorem 4.1 and Corollary 4.2 of [1]_: a bound in the same
-    quantities, with its own proof and constants. The log-loss of
-    ``softmax(a * logits)`` lies between 0 and
-    ``M = log(1 + (K - 1) exp(a * logit_range))``, and its derivative in ``a``, mean
-    logit minus logit of the label, is at most ``L = logit_range`` in size. Cover the
-    inverse temperatures by a grid of ``N_0`` values for the shared one and ``N``
-    deviations for each class (clipped to `bounds`): every choice is within
-    ``r = width / (2 N_0) + max_deviation / N`` of one of ``N_0 N^K`` grid points.
-    Hoeffding's inequality holds at all grid points together, and moving to the nearest
-    one changes the mean loss and its expectation by at most ``L r`` each:
+    This bound replaces Theorem 4.1 and Corollary 4.2 of [1]_. It depends on the same
+    quantities, but has a separate proof and other constants. The log-loss of
+    ``softmax(a * logits)`` lies between 0 and ``M = log(1 + (K - 1) exp(a *
+    logit_range))``, and its derivative in ``a``, mean logit minus logit of the label,
+    is at most ``L = logit_range`` in size. Cover the inverse temperatures by a grid of
+    ``N_0`` values for the shared one and ``N`` deviations for each class (clipped to
+    `bounds`): every choice is within ``r = width / (2 N_0) + max_deviation / N`` of one
+    of ``N_0 N^K`` grid points. Hoeffding's inequality holds at all grid points
+    together, and moving to the nearest one changes the mean loss and its expectation by
+    at most ``L r`` each:
 
     .. math:: 2 L r + M \sqrt{\frac{\log(2 / \delta) + \log N_0 + K \log N}{2 n}}.
 
     The smallest value over ``N_0, N`` in powers of two is returned, or over ``N`` for K
     temperatures without a shared one (``r = width / (2 N)``, ``N^K`` points) if that is
-    smaller; it is at most ``M``. A small `max_deviation` thus costs as much as one
-    parameter, a large one as much as K.
+    smaller; it is at most ``M``. The cost of a small `max_deviation` is therefore that
+    of one parameter, and the cost of a large one is that of K parameters.
 
     References
     ----------

@@ -35,7 +35,7 @@ def event_frequency_interval(
     interval : {"clopper_pearson", "hoeffding", "wilson"}, default="clopper_pearson"
         Clopper-Pearson and Hoeffding intervals have the stated coverage for every
         sample size, and Clopper-Pearson is never the wider of the two. Wilson's score
-        interval is narrower and has it approximately.
+        interval is narrower, and its coverage is approximate.
 
     Returns
     -------
@@ -104,13 +104,13 @@ def well_balanced_alpha(counts: ArrayLike) -> float:
 
     See Also
     --------
-    skcalib.guarantees.binning_mse_bound : What binning costs in squared error.
+    skcalib.guarantees.binning_mse_bound : The cost of binning in squared error.
     skcalib.ScalingBinning : A smooth map whose values are then binned.
 
     Notes
     -----
-    Definition 4.2 of [1]_: every bin holds between ``1 / (alpha B)`` and ``alpha / B``
-    of the population.
+    Definition 4.2 of [1]_: every bin contains between ``1 / (alpha B)`` and ``alpha /
+    B`` of the population.
 
     References
     ----------
@@ -193,17 +193,18 @@ def grade_upper_limits(
 
     See Also
     --------
-    skcalib.guarantees.event_frequency_interval : Limits of each bin by itself.
+    skcalib.guarantees.event_frequency_interval : Limits for each bin separately.
     skcalib.metrics.calibration_by_group : Whether the scores of grades are right.
 
     Notes
     -----
     The most prudent estimate of [1]_. A grade's event frequency is at most that of the
-    worse grades. It is therefore largest if all of these have the same, and the
-    Clopper-Pearson limit of the grade and all worse ones together bounds it. Without
-    any event, the limit is ``1 - (1 - confidence_level)**(1 / N)``, N the number of
-    samples in the grade and the worse ones. Both assumptions are needed: grades in the
-    right order, and independent events. Each limit holds by itself, not all at once.
+    worse grades. It is therefore largest if all of these grades have the same
+    frequency, so the Clopper-Pearson limit of the grade and all worse ones together is
+    an upper limit. Without any event, the limit is ``1 - (1 - confidence_level)**(1 /
+    N)``, N the number of samples in the grade and the worse ones. Both assumptions are
+    needed: grades in the right order, and independent events. Each limit holds
+    separately, not all at once.
 
     References
     ----------

@@ -64,8 +64,8 @@ def conditional_epsilon(
 
     .. math:: \epsilon = \sqrt{\frac{\log(2 B / a)}{2 m}} \; \left[ + \frac{1}{\lfloor n / B \rfloor} \right].
 
-    It never rises with `n_samples` and always rises with `n_bins`, since
-    ``floor(n / B)`` never falls with n and never rises with B.
+    It never increases with `n_samples` and always increases with `n_bins`, because
+    ``floor(n / B)`` never decreases with n and never increases with B.
 
     References
     ----------
@@ -179,10 +179,10 @@ def expected_error_bound(n_samples: int, n_bins: int) -> float:
 
     Notes
     -----
-    Theorem 4 of [1]_ (its last part). A bin with ``m_b`` rows strictly inside holds
+    Theorem 4 of [1]_ (its last part). A bin with ``m_b`` rows strictly inside contains
     ``(m_b + 1) / (n + 1)`` of the population on average, whatever its labels, and its
-    squared error is at most ``1 / (4 m_b)`` on average: the sum is at most
-    ``B / (2 (n + 1))`` as ``m_b >= 1``.
+    squared error is at most ``1 / (4 m_b)`` on average: the sum is at most ``B / (2 (n
+    + 1))`` as ``m_b >= 1``.
 
     References
     ----------

@@ -30,11 +30,11 @@ class CalibrationMap:
     Parameters
     ----------
     scores : Scores
-        Where the tree starts. Width 1 means the positive class's probability, or its
-        log-odds; otherwise there is one column per class.
+        The leaf at which the tree starts. Width 1 means the positive class's
+        probability, or its log-odds; otherwise there is one column per class.
     output : Node
-        Where it ends: the positive class's probability (width 1) for two classes,
-        otherwise the K probabilities.
+        The root of the tree: the positive class's probability (width 1) for two
+        classes, otherwise the K probabilities.
     input : {"probability", "logit"}
         What the scores are.
     classes : ndarray of shape (n_classes,)
@@ -45,7 +45,7 @@ class CalibrationMap:
 
     See Also
     --------
-    skcalib.maps.calibration_map : Makes it.
+    skcalib.maps.calibration_map : Creates it.
 
     Examples
     --------
@@ -89,9 +89,9 @@ def calibration_map(
     recalibrator : recalibrator
         A fitted recalibrator.
     n_columns : int, default=None
-        Number of columns of scores. None means 1 for two classes, whatever `fit` was
-        given, otherwise K. For two classes, one column is the positive class's
-        probability, or its log-odds.
+        Number of columns of scores. None means 1 for two classes, even if `fit`
+        received two columns, otherwise K. For two classes, one column is the positive
+        class's probability, or its log-odds.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def calibration_map(
     Raises
     ------
     ValueError
-        If the method, or a part of it, has no such form: the message names it.
+        If the method, or a part of it, has no map. The message names it.
 
     See Also
     --------
@@ -152,7 +152,7 @@ def map_of(recalibrator: Any, scores: Node) -> Node:
     recalibrator : recalibrator
         A fitted recalibrator.
     scores : Node
-        The scores that it is given.
+        The scores that it receives.
 
     Returns
     -------
@@ -162,7 +162,7 @@ def map_of(recalibrator: Any, scores: Node) -> Node:
     Raises
     ------
     ValueError
-        If the method, or a part of it, has no such form: the message names it.
+        If the method, or a part of it, has no map. The message names it.
 
     See Also
     --------

@@ -88,10 +88,10 @@ class LogOddsAgainstRest(NodeOf):
 class Possible(NodeOf):
     """The values of the classes, and 0 for the impossible ones.
 
-    A tree of logits starts at scores of which some may say that their class is
-    impossible in the row: -inf, or more than 700 below the row's largest. Nodes with
-    ``possible=True`` leave these classes out, whatever value they are given for them,
-    and give 0 for them. `calibration_map` sets it.
+    A class is impossible in a row if its logit is -inf, or more than 700 below the
+    largest logit of the row. Nodes with ``possible=True`` exclude such classes,
+    whatever values they receive for them, and return 0 for them. `calibration_map` sets
+    this parameter.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class Possible(NodeOf):
 
     See Also
     --------
-    skcalib.maps.Softmax : Has a parameter for the same.
+    skcalib.maps.Softmax : Has a parameter with the same effect.
 
     Examples
     --------
@@ -138,7 +138,7 @@ class Centred(_OfClasses):
     of : Node
         The values.
     possible : bool, default=False
-        Whether impossible classes are left out: see `Possible`.
+        Whether impossible classes are excluded: see `Possible`.
 
     See Also
     --------
@@ -171,7 +171,7 @@ class LogNormalized(_OfClasses):
     of : Node
         The logits.
     possible : bool, default=False
-        Whether impossible classes are left out: see `Possible`.
+        Whether impossible classes are excluded: see `Possible`.
 
     See Also
     --------
@@ -203,10 +203,10 @@ class Softmax(NodeOf):
     of : Node
         The logits.
     clip : bool, default=True
-        Whether probabilities are clipped to [2^-52, 1 - 2^-52], as all scaling methods
-        do.
+        Whether probabilities are clipped to [2^-52, 1 - 2^-52], as in all scaling
+        methods.
     possible : bool, default=False
-        Whether impossible classes are left out: see `Possible`.
+        Whether impossible classes are excluded: see `Possible`.
 
     See Also
     --------
@@ -245,7 +245,7 @@ class Normalized(_OfClasses):
     of : Node
         The values, none of them negative.
     possible : bool, default=False
-        Whether impossible classes are left out: see `Possible`.
+        Whether impossible classes are excluded: see `Possible`.
 
     See Also
     --------
@@ -274,7 +274,7 @@ class RowMax(OneValueOf):
 
     See Also
     --------
-    skcalib.maps.Largest : Which of them it is.
+    skcalib.maps.Largest : The column of the largest value.
 
     Examples
     --------
@@ -301,11 +301,11 @@ class Spread(NodeOf):
     confidence : Node
         The confidence: one value.
     possible : bool, default=False
-        Whether impossible classes are left out: see `Possible`.
+        Whether impossible classes are excluded: see `Possible`.
 
     See Also
     --------
-    skcalib.maps.RowMax : The confidence before.
+    skcalib.maps.RowMax : The confidence before the change.
 
     Examples
     --------

@@ -202,7 +202,7 @@ def _pieces_with_scores(cuts):
 def just_below(cuts: ArrayLike) -> np.ndarray:
     """Return the floats just below cuts.
 
-    A cut that belongs to the step above it is written as one that belongs to the step
+    This turns a cut that belongs to the step above it into one that belongs to the step
     below it.
 
     Parameters
@@ -267,8 +267,8 @@ def class_probabilities(logits: Node, clip: bool = True) -> Node:
     logits : Node
         Logits of all classes.
     clip : bool, default=True
-        Whether probabilities are clipped to [2^-52, 1 - 2^-52], as all scaling methods
-        do.
+        Whether probabilities are clipped to [2^-52, 1 - 2^-52], as in all scaling
+        methods.
 
     Returns
     -------

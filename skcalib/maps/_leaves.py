@@ -43,7 +43,7 @@ class RowKey(Node):
     Parameters
     ----------
     salt : str
-        What the number depends on besides the id.
+        A string on which the number depends in addition to the id.
 
     See Also
     --------

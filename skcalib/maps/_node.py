@@ -107,9 +107,10 @@ class Rows:
 class Node:
     """Base class of nodes; a subclass is a frozen dataclass with named fields.
 
-    The fields are checked when a node is made: numbers must be finite, and ``_check``
-    of the subclass says what must be consistent. Two nodes are equal only if they are
-    the same object, so that a node that is used in several places is evaluated once.
+    The fields are checked when a node is created: numbers must be finite, and
+    ``_check`` of the subclass checks that they are consistent. Two nodes are equal only
+    if they are the same object, so a node that is used in several places is evaluated
+    once.
 
     Attributes
     ----------

@@ -189,8 +189,8 @@ class Expit(NodeOf):
     of : Node
         The log-odds.
     clip : bool, default=True
-        Whether probabilities are clipped to [2^-52, 1 - 2^-52], as all scaling methods
-        do.
+        Whether probabilities are clipped to [2^-52, 1 - 2^-52], as in all scaling
+        methods.
 
     See Also
     --------
@@ -217,10 +217,10 @@ class Expit(NodeOf):
 class Pieces(OneValueOf):
     """A piecewise polynomial of one value x.
 
-    Piece i holds for ``cuts[i - 1] < x <= cuts[i]``; the first piece has no lower end
-    and the last no upper one. Its value is the sum over j of
-    ``coefficients[i, j] * (x - origins[i])**j``. Steps (bins) have one coefficient,
-    piecewise linear functions two, cubic splines four.
+    Piece i applies for ``cuts[i - 1] < x <= cuts[i]``; the first piece has no lower end
+    and the last no upper one. Its value is the sum over j of ``coefficients[i, j] * (x
+    - origins[i])**j``. Steps (bins) have one coefficient, piecewise linear functions
+    two, cubic splines four.
 
     Parameters
     ----------

@@ -28,9 +28,9 @@ def kolmogorov_smirnov_calibration_error(
 ) -> float:
     """Kolmogorov-Smirnov calibration error: the largest cumulative difference.
 
-    ``max_t |sum of (y - s) over samples with s <= t| / n``; tied scores enter together.
-    Errors of opposite sign cancel along the way, so it is a lower bound on the l1
-    error.
+    ``max_t |sum of (y - s) over samples with s <= t| / n``; tied scores are added
+    together. Errors of opposite sign cancel in the sum, so it is a lower bound on the
+    l1 error.
 
     Parameters
     ----------
@@ -119,8 +119,8 @@ def kuiper_calibration_error(
     ``max_{a, b} |sum of (y - s) over rows with a < s <= b| / n``: the range of the
     cumulative differences. The error is at least their largest absolute value
     (`kolmogorov_smirnov_calibration_error`). It is at most twice as large, and is a
-    lower bound on the l1 error. Also known as ECCE-R and as the cutoff calibration
-    error.
+    lower bound on the l1 error. It is also known as ECCE-R and as the cutoff
+    calibration error.
 
     Parameters
     ----------
@@ -311,9 +311,9 @@ def kde_calibration_error(
     """Calibration error by kernel regression: the mean of ``|E[Y | s] - s|^p``.
 
     Both the density of the scores and the event frequency are kernel estimates
-    (triweight kernel, reflected at 0 and at 1, so that no mass leaves [0, 1]). For
-    scores from a continuous model. A model with few distinct scores gets blurred; for
-    such models, use `calibration_error` with `UniqueScores`.
+    (triweight kernel, reflected at 0 and at 1, so that no mass leaves [0, 1]). Use it
+    for scores from a continuous model. For a model with few distinct scores, use
+    `calibration_error` with `UniqueScores`.
 
     Parameters
     ----------
@@ -419,7 +419,7 @@ def smooth_calibration_error(
     as sigma grows; the error is the sigma that equals it. There are no parameters to
     choose, and small changes in the scores change it little. It never exceeds the error
     of the unsmoothed frequencies, and is within a constant factor of the distance to
-    the nearest calibrated forecast.
+    the nearest calibrated predictor.
 
     Parameters
     ----------
@@ -463,7 +463,7 @@ def smooth_calibration_error(
     -----
     The fixed point is found by solving the equation, not by searching a grid of sigmas;
     below 5e-4, smECE at that sigma is returned. Some other programs omit the mirror
-    image of a score of exactly 0 or 1, and so give such rows half the weight.
+    image of a score of exactly 0 or 1, so such rows have only half the weight.
 
     References
     ----------

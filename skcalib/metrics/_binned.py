@@ -335,7 +335,7 @@ def maximum_calibration_error(
     See Also
     --------
     skcalib.metrics.calibration_error : The debiased binned error.
-    skcalib.binning.MinimumMass : Merges bins until each holds enough samples.
+    skcalib.binning.MinimumMass : Merges bins until each contains enough samples.
 
     References
     ----------
@@ -394,8 +394,8 @@ def sweep_calibration_error(
     """Plugin calibration error with the most bins that stay monotone (ECE_SWEEP).
 
     The number of bins is chosen from the data: bins are added as long as the event
-    frequency increases from bin to bin. Among plugin errors, it has the least bias with
-    few samples.
+    frequency increases from bin to bin. Among plugin errors, it has the smallest bias
+    with few samples.
 
     Parameters
     ----------

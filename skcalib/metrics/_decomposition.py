@@ -61,8 +61,8 @@ def brier_decomposition(
     """Brier score as miscalibration - discrimination + uncertainty.
 
     With isotonic blocks (CORP, the default) and with `UniqueScores`, the parts add up
-    to the Brier score of the forecast itself; with other bins, to the Brier score of
-    the bin means.
+    to the Brier score of the predictions themselves; with other bins, to the Brier
+    score of the bin means.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def brier_decomposition(
     See Also
     --------
     skcalib.metrics.log_loss_decomposition : Parts of the log-loss.
-    skcalib.evaluation.recalibration_gain : What recalibrating would gain.
+    skcalib.evaluation.recalibration_gain : The gain from recalibrating.
 
     References
     ----------
@@ -142,7 +142,7 @@ def log_loss_decomposition(
 ) -> ScoreDecomposition:
     """Log-loss as miscalibration - discrimination + uncertainty.
 
-    Miscalibration is the mean Kullback-Leibler divergence of the forecast from the
+    Miscalibration is the mean Kullback-Leibler divergence of the predictions from the
     event frequencies. The parts add up as in `brier_decomposition`.
 
     Parameters
@@ -181,7 +181,7 @@ def log_loss_decomposition(
     See Also
     --------
     skcalib.metrics.brier_decomposition : Parts of the Brier score.
-    skcalib.evaluation.recalibration_gain : What recalibrating would gain.
+    skcalib.evaluation.recalibration_gain : The gain from recalibrating.
 
     References
     ----------

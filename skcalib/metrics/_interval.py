@@ -49,8 +49,8 @@ def calibration_error_interval(
     """Confidence interval of a calibration error.
 
     The interval excludes 0 exactly if `calibration_test` with the same metric rejects
-    calibration at level ``(1 - confidence_level) / 2``. It maintains its coverage for
-    calibrated models, few bins and rare events.
+    calibration at level ``(1 - confidence_level) / 2``. Its coverage is correct even
+    for calibrated models, few bins and rare events.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def calibration_error_interval(
         Coverage of each interval, in (0, 1).
     n_resamples : int, default=1000
         Number of draws or bootstrap resamples. With few draws, an inverted interval is
-        wider, but still covers.
+        wider, but its coverage is still correct.
     stratify : bool, default=False
         For "basic": resample within each class of `y_true`, so that class frequencies
         are fixed.
@@ -124,9 +124,9 @@ def calibration_error_interval(
     -----
     UserWarning
         If weights are not integers and ``weight_type="frequency"``. For a basic
-        bootstrap, which may not cover if the metric is biased, such as an error that
-        cannot be negative. If `clusters` are given and fewer than 40 events or
-        non-events are expected, because the level may not be maintained.
+        bootstrap, whose coverage may be too low if the metric is biased, such as an
+        error that cannot be negative. If `clusters` are given and fewer than 40 events
+        or non-events are expected, because the level may not be maintained.
 
     See Also
     --------
@@ -136,19 +136,19 @@ def calibration_error_interval(
 
     Notes
     -----
-    Test inversion: for a number c >= 0, the event frequency of a score s is taken to be
-    s + c d(s), where d is the deviation that the labels show. For errors other than the
-    unbiased ones of norm 2, a smoothed d and a d that is shrunk where it is within the
-    noise are used as well. Labels are drawn from this frequency and the metric is
-    computed on them, with the scores and bins as they are. The lower limit is the
-    smallest error, and the upper limit the largest, at which a share of ``(1 -
-    confidence_level) / 2`` of the draws is as extreme as the observed value. Bins that
-    depend on the labels are taken as they are, except for those of the sweep, which are
-    recomputed for each draw.
+    The interval inverts a test: for a number c >= 0, the event frequency at a score s
+    is assumed to be s + c d(s), where d is the deviation estimated from the labels. For
+    errors other than the unbiased ones of norm 2, a smoothed d and a d that is shrunk
+    where it is within the noise are used as well. Labels are drawn with this frequency,
+    and the metric is computed from them, with the scores and bins unchanged. The lower
+    limit is the smallest error, and the upper limit the largest, at which a share of
+    ``(1 - confidence_level) / 2`` of the draws is as extreme as the observed value.
+    Bins that depend on the labels are treated as fixed, except for those of the sweep,
+    which are recomputed for each draw.
 
     In simulations at level .9, it covers in 88 to 98 % of data sets, with 1 to 50 bins
     and 60 to 1,500 rows. A plugin error of norm 1 is covered in 82 % if one of 15 bins
-    holds the whole deviation.
+    contains the whole deviation.
 
     A "basic" interval of a plugin error excludes 0, the true error of a calibrated
     model, in 30 to 86 % of data sets.

@@ -70,7 +70,7 @@ class Metric:
 
     See Also
     --------
-    skcalib.metrics.register_metric : Adds a sample, with an example.
+    skcalib.metrics.register_metric : Registers a metric.
     skcalib.metrics.CalibrationError : The base of errors.
 
     Examples
@@ -168,7 +168,7 @@ def register_metric(metric: Metric) -> Metric:
     Returns
     -------
     metric : Metric
-        The row.
+        The registered metric.
 
     Raises
     ------
@@ -265,18 +265,18 @@ def get_scorer(name: str, **options: Any) -> "CalibrationScorer":
     classes from the estimator. It therefore works with labels of any type, on folds in
     which a class is missing, and if the estimator has never seen a class of the fold
     (whose probability is then zero). If `y` is an indicator matrix of several labels,
-    it takes what `MultiOutputClassifier`, `OneVsRestClassifier`, forests and networks
-    predict.
+    it accepts the predictions of `MultiOutputClassifier`, `OneVsRestClassifier`,
+    forests and networks.
 
     Parameters
     ----------
     name : str
         One of `get_scorer_names()`. "neg_squared_calibration_error" is minus the signed
-        unbiased square. Its mean over folds is nearly unbiased and does not tie at
-        zero, so it is recommended for searches. "neg_brier_score" and "neg_log_loss"
-        are proper scores, which work even when scikit-learn's return NaN.
-        "neg_refinement_log_loss" and "neg_refinement_brier_score" are the parts that
-        remain after recalibration; see `skcalib.evaluation.refinement_loss`.
+        unbiased square. Its mean over folds is nearly unbiased, and good candidates are
+        not tied at zero, so it is recommended for searches. "neg_brier_score" and
+        "neg_log_loss" are proper scores, which work even when scikit-learn's return
+        NaN. "neg_refinement_log_loss" and "neg_refinement_brier_score" are the parts
+        that remain after recalibration; see `skcalib.evaluation.refinement_loss`.
     **options : dict
         Options of the metric, such as ``binning=20`` or ``pos_label="yes"``. By
         default, the second of the two classes is the positive class.

@@ -193,26 +193,26 @@ def segment_calibration_test(
 
     See Also
     --------
-    calibration_by_group : One sample for each group that is given.
-    skcalib.MulticalibratedRecalibrator : Repairs what this test finds.
+    calibration_by_group : Bias and error of groups that you name.
+    skcalib.MulticalibratedRecalibrator : Corrects the segments that this test finds.
 
     Notes
     -----
     The statistic of a segment is the range of the cumulative sums of y - s, in the
     order of the scores, over ``sqrt(sum(s * (1 - s)) + 1)``: it is large for scores
-    that are too high, too low, or too extreme. Labels are drawn from the scores, one
-    vector for all segments, which keeps their overlap. Adjusted p-values come from the
-    step-down method with maxima [1]_: at each level, the probability that any
-    calibrated segment is rejected is at most that level.
+    that are too high, too low, or too extreme. Labels are drawn from the scores, the
+    same vector for all segments, which takes their overlap into account. Adjusted
+    p-values come from the step-down method with maxima [1]_: at each level, the
+    probability that any calibrated segment is rejected is at most that level.
 
-    With `clusters`, labels are drawn with the dependence within clusters that the
-    residuals y - s show, see `calibration_test`. The level is then approximate, and is
-    not maintained if fewer than about 40 events are expected.
+    With `clusters`, labels are drawn with the within-cluster dependence estimated from
+    the residuals y - s; see `calibration_test`. The level is then approximate, and the
+    test may reject too often if fewer than about 40 events are expected.
 
-    A crossing with the same rows as one of its columns is left out. Weighted rows are
-    repeated in memory. Importance weights, divided by their mean square and
-    multiplied by their mean, multiply the residuals, and their squares the terms s (1 -
-    s); `n` and `min_size` count rows.
+    An intersection with the same rows as one of its parts is omitted. Weighted rows are
+    repeated in memory. Importance weights are divided by their mean square and
+    multiplied by their mean. The residuals are multiplied by the result, and the terms
+    s (1 - s) by its square; `n` and `min_size` count rows.
 
     References
     ----------

@@ -120,8 +120,8 @@ def calibration_change(
     norm : float, default=2
         Norm of the error: see `skcalib.metrics.calibration_error`.
     binning : BaseBinning, int or None, default=None
-        Bins for the error, made separately for each data set. An int means that many
-        equal-mass bins, None means ``EqualMass(15)``.
+        Bins for the error, computed separately for each data set. An int means that
+        many equal-mass bins, None means ``EqualMass(15)``.
     method : {"auto", "plugin", "debiased", "unbiased", "label_binned"}, default="auto"
         Method for computing the error.
     confidence_level : float, default=0.9
@@ -174,7 +174,7 @@ def calibration_change(
 
     See Also
     --------
-    skcalib.monitoring.CalibrationMonitor : An alarm that may be looked at after every
+    skcalib.monitoring.CalibrationMonitor : An alarm that can be checked after every
         sample.
     skcalib.metrics.calibration_test : Is the error more than noise?
 
@@ -183,23 +183,24 @@ def calibration_change(
     The samples of both data sets are grouped into cells of neighbouring scores, with 20
     or more samples each. In each cell, a line is fitted to the residuals y - s of both
     data sets, so that a cell that spans a gap between two groups of scores does not
-    compare the low scores of one data set with the high ones of the other. Around this
-    line, the residuals are exchangeable if the curve is the same, wherever the scores
-    of the two data sets lie. The statistic is the range of the cumulative sums of the
-    second data set's excess, in the order of the scores. A permutation is drawn as the
-    number of the second data set's events, which is hypergeometric, and a normal
-    deviate for the rest of the residuals. Bins of `BinStatistics` are taken as cells,
-    and their sums are drawn as normal, with the residual variance of each bin and data
-    set. The same holds for weights that are not integers, and for importance weights.
+    compare the low scores of one data set with the high ones of the other. If the curve
+    is the same, the residuals around this line are exchangeable, wherever the scores of
+    the two data sets lie. The statistic is the range of the cumulative sums of the
+    second data set's excess, in the order of the scores. For a permutation, the number
+    of events in the second data set is drawn from a hypergeometric distribution, and
+    the rest of the residuals from a normal distribution. Bins of `BinStatistics` serve
+    as cells; their sums are drawn from a normal distribution with the residual variance
+    of each bin and data set. The same applies to weights that are not integers, and to
+    importance weights.
 
     With `clusters`, labels are drawn from the event frequencies of both data sets
-    together, with the dependence within clusters that the residuals show. The interval
-    of the shift has the variance of the clusters' jackknifed sums (CR3) and
-    Satterthwaite's degrees of freedom; it is NaN if the clusters are worth fewer
-    than three of equal size.
+    together, with the within-cluster dependence estimated from the residuals. The
+    interval of the shift uses the variance of the clusters' jackknifed sums (CR3) and
+    Satterthwaite's degrees of freedom; it is NaN if the effective number of clusters is
+    below three.
 
-    The intervals of differences join those of both parts by "square and add" [1]_. That
-    of the shift is normal.
+    The intervals of differences combine those of both parts by "square and add" [1]_.
+    The interval of the shift is a normal one.
 
     References
     ----------

@@ -142,10 +142,10 @@ def estimated_performance(
 ) -> EstimatedPerformance:
     """Estimate the performance on new samples before their labels are known.
 
-    Labelled samples show how often events happen at each score. If that has not
-    changed, accuracy, event frequency, log-loss and Brier score can be estimated from
-    the new scores alone, with intervals that account for the uncertainty of both data
-    sets. Pass the new labels that are already known as `y_new`.
+    Labelled samples show how often events happen at each score. If this relationship
+    has not changed, accuracy, event frequency, log-loss and Brier score can be
+    estimated from the new scores alone, with intervals that account for the uncertainty
+    of both data sets. Pass the new labels that are already known as `y_new`.
 
     Parameters
     ----------
@@ -183,8 +183,8 @@ def estimated_performance(
         "frequency": weights count samples. "importance": each sample was observed once
         and represents more or fewer than one.
     clusters : array-like of shape (n,), default=None
-        Clusters of the labelled samples, such as patients, which may depend on each
-        other within a cluster.
+        Cluster of each labelled sample, such as a patient; samples of one cluster may
+        be dependent.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.
@@ -218,19 +218,18 @@ def estimated_performance(
     (1 - f) / m^2`` for the labels of the new samples. Ratios (precision, recall, false
     positive rate) take numerator and denominator with their covariance (delta method).
     With `clusters`, the first sum is at least the variance of the clusters' jackknifed
-    sums (CR3), and quantiles are Student's with Satterthwaite's degrees of freedom.
-    Clusters that are worth fewer than three of equal size have no interval.
+    sums (CR3), and quantiles are Student's with Satterthwaite's degrees of freedom. If
+    the effective number of clusters is below three, there is no interval.
 
-    With known labels and their probabilities pi, the estimate is the mean of
-    ``A + B (q f + (y - q f) / pi)``, the second term for known labels only: the
-    augmented inverse-probability estimate, where q in [0, 1] is chosen for the smallest
-    variance [1]_. It is valid even if the curve has changed. With
-    ``missing="at_random"``, pi is the share of known labels among samples of similar
-    score. With fewer than 30 known labels, or 10 of the rarer class, both figures are
-    shown side by side.
+    With known labels and their probabilities pi, the estimate is the mean of ``A + B (q
+    f + (y - q f) / pi)``, the second term for known labels only: the augmented
+    inverse-probability estimate, where q in [0, 1] is chosen for the smallest variance
+    [1]_. It is valid even if the curve has changed. With ``missing="at_random"``, pi is
+    the share of known labels among samples of similar score. With fewer than 30 known
+    labels, or 10 of the rarer class, both estimates are shown side by side.
 
-    If more than 5 % of the new scores lie beyond the labelled ones, there are no
-    limits.
+    If more than 5 % of the new scores lie outside the range of the labelled ones, there
+    are no limits.
 
     References
     ----------

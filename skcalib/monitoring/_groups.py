@@ -59,9 +59,8 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
     """Calibration monitors for groups, which may appear at any time.
 
     Each group has its own `CalibrationMonitor`. The k-th group to appear gets the share
-    ``6 / (pi k)^2`` of the error probability. These shares sum to 1, so that the
-    probability of any false alarm is at most ``1 - confidence_level``, for any number
-    of groups.
+    ``6 / (pi k)^2`` of the error probability. These shares sum to 1, so the probability
+    of any false alarm is at most ``1 - confidence_level``, for any number of groups.
 
     Parameters
     ----------
@@ -90,7 +89,7 @@ class GroupMonitors(DefaultObjects, BaseEstimator):
     See Also
     --------
     CalibrationMonitor : One group.
-    skcalib.displays.MonitorDisplay : A picture of the monitors.
+    skcalib.displays.MonitorDisplay : Draws the monitors.
 
     Notes
     -----

@@ -122,30 +122,31 @@ class CalibrationMonitor(BaseEstimator):
 
     See Also
     --------
-    calibration_change : Two samples of fixed size.
+    calibration_change : Compares two data sets of fixed size.
 
     Notes
     -----
-    Add a row only once its label would be known whatever its value. If events are
-    reported at once and their absence after 30 days, give each sample to the monitor 30
-    days after its score. In the order in which labels arrive, the early rows contain
-    only events, which raises a false alarm.
+    Add a row only when its label would be known regardless of its value. If events are
+    reported at once but their absence only after 30 days, pass each sample to the
+    monitor 30 days after it was scored. If labels are added in the order in which they
+    arrive, the first rows contain only events, which causes a false alarm.
 
-    A monitor can be pickled, and continues after it is loaded. Watch segments, or each
-    class by its column of scores, with a dict of monitors, and give each the confidence
-    level ``1 - (1 - level) / n_monitors`` to control the level of all together.
+    A monitor can be pickled, and continues after it is loaded. To monitor segments, or
+    each class by its column of scores, use a dict of monitors. Give each of them the
+    confidence level ``1 - (1 - level) / n_monitors`` to control the error rate of all
+    together.
 
     A likelihood ratio that starts at row 0 has become small by the time of a late
-    change. With `restarts`, it has half of the weight. Of the other half, the share
-    ``log(10) / log(10 + n)`` has not started after n rows; a ratio that starts at a row
-    has the value 1 at that row. A mixture of likelihood ratios that start at fixed rows
-    controls the level. Simulated with a shift of .3 or .6 in the log-odds at row 5,000
-    and level .05, the median delay is 1,487 or 464 rows, and 2,975 or 1,105 without
-    `restarts`. If the size of the shift is known, the same scheme needs 1,024 or 326
-    rows.
+    change. With `restarts`, it has half of the weight. After n rows, the share
+    ``log(10) / log(10 + n)`` of the other half has not started yet; a ratio that starts
+    at a row has the value 1 at that row. A mixture of likelihood ratios that start at
+    fixed rows controls the level. In simulations with a shift of .3 or .6 in the
+    log-odds at row 5,000 and level .05, the median delay is 1,487 or 464 rows, and
+    2,975 or 1,105 without `restarts`. If the size of the shift is known, the same
+    scheme needs 1,024 or 326 rows.
 
-    A batch of `BinStatistics` counts as one step on its bin means, which detects
-    slightly less than one step for each sample; weights are rejected.
+    A batch of `BinStatistics` counts as one step with its bin means, which has slightly
+    less power than one step for each sample; weights are rejected.
 
     References
     ----------
@@ -231,7 +232,7 @@ class CalibrationMonitor(BaseEstimator):
         Parameters
         ----------
         scores : array-like of shape (n,), (n, 2) or (n, K), or BinStatistics
-            Probabilities; one row or many. A `BinStatistics` also holds the labels.
+            Probabilities; one row or many. A `BinStatistics` also contains the labels.
         y : array-like of shape (n,), default=None
             Labels. A batch may contain only one class.
         time : scalar or array-like of shape (n,), default=None

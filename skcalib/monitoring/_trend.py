@@ -68,7 +68,7 @@ def calibration_trend(
     """Slope of the bias over time, with a test for a trend.
 
     The bias is the mean score minus the event frequency. A trend test detects a slow
-    drift sooner than a comparison of each period with the first does.
+    drift sooner than comparisons of each period with the first.
 
     Parameters
     ----------
@@ -87,7 +87,8 @@ def calibration_trend(
         Meaning of the weights: "frequency" counts samples, "importance" corrects for
         the sampling design.
     clusters : array-like of shape (n,), default=None
-        Samples of one cluster (a patient, a match, a day) may depend on each other.
+        Cluster of each sample; samples of one cluster (a patient, a match, a day) may
+        be dependent.
     pos_label : int, float, bool or str, default=None
         Label of the event. None means the greater of the two labels, which corresponds
         to the second column of `predict_proba`.
@@ -106,8 +107,8 @@ def calibration_trend(
 
     See Also
     --------
-    calibration_change : Two samples, whatever lies between them.
-    CalibrationMonitor : An alarm that may be looked at after every sample.
+    calibration_change : Compares two data sets.
+    CalibrationMonitor : An alarm that can be checked after every sample.
 
     Notes
     -----
@@ -115,7 +116,7 @@ def calibration_trend(
     minus label) over time. Its interval is robust to variances that differ between
     samples: residuals are divided by one minus their leverage (HC3), and summed by
     cluster if there are clusters, with the quantile of Student's distribution. The test
-    takes the residuals of a constant bias instead of those of the line.
+    uses the residuals from a constant bias instead of those from the line.
 
     References
     ----------

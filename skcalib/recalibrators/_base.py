@@ -371,15 +371,16 @@ class BaseRecalibrator(ProbabilityTransformer):
 class BinaryRecalibrator(BaseRecalibrator):
     """Base class of binary methods.
 
-    ``_fit_binary(scores, labels, sample_weight)`` is given scores (n,) on the scale
+    ``_fit_binary(scores, labels, sample_weight)`` receives scores (n,) on the scale
     named by `_scale`, boolean labels (n,) and positive weights or None, and sets the
     fitted attributes; ``_predict_binary(scores)`` returns the probability of the event.
     With many classes, each is fitted against the rest, or only the predicted class is.
 
-    In place of ``_predict_binary``, it may define ``_map(score)``: the probability as
-    an expression of the nodes in `skcalib.maps`. `predict_proba` then evaluates it, and
-    SQL, ONNX and JavaScript are written from it. If a method has both, the first is
-    used because it is faster, and a test checks that they agree.
+    Instead of ``_predict_binary``, a subclass may define ``_map(score)``: the
+    probability as an expression of the nodes in `skcalib.maps`. `predict_proba` then
+    evaluates it, and SQL, ONNX and JavaScript are written from it. If a method has
+    both, ``_predict_binary`` is used because it is faster, and a test checks that they
+    agree.
 
     Parameters
     ----------
@@ -633,7 +634,7 @@ class BinaryRecalibrator(BaseRecalibrator):
 class LogitRecalibrator(BaseRecalibrator):
     """Base class of methods for K logits.
 
-    ``_fit_logits(logits, codes, sample_weight)`` is given logits (n, K), the column
+    ``_fit_logits(logits, codes, sample_weight)`` receives logits (n, K), the column
     index of each label and positive weights or None; ``_predict_logits(logits)``
     returns calibrated logits. Two classes given as log-odds z are the logits (0, z);
     probabilities become their logarithms.

@@ -20,7 +20,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
     """Beta calibration: ``sigmoid(a * log(s) - b * log(1 - s) + c)`` with a, b >= 0.
 
     The map is exact if the scores of both classes follow beta distributions. Unlike
-    `PlattScaling`, it can change scores near 0 and near 1 differently. It never
+    `PlattScaling`, it can change scores near 0 and near 1 differently. The map never
     decreases.
 
     Parameters

@@ -29,7 +29,7 @@ _LEVEL = 0.9
 
 
 class CautiousRecalibrator(BaseRecalibrator):
-    """Recalibrator that is used only if it saves log-loss on held-out data.
+    """Recalibrator that is used only if it reduces the log-loss on held-out data.
 
     Otherwise the scores are returned unchanged.
 
@@ -42,14 +42,14 @@ class CautiousRecalibrator(BaseRecalibrator):
         `StackedRecalibrator`. Its `input` and `classes` are set to those below.
     n_standard_errors : float, default=0.5
         Number of standard errors by which the mean gain must exceed 0. With 0, any gain
-        is enough. A larger number changes a well-calibrated model less often, and
-        leaves a badly calibrated one with few samples unchanged more often. With a
-        negative number, the scores are recalibrated unless they are better by that many
-        standard errors.
+        is enough. With a larger number, a well-calibrated model is changed less often,
+        but a badly calibrated one is left unchanged more often if there are few
+        samples. With a negative number, the scores are recalibrated unless they are
+        better by that many standard errors.
     cv : int, splitter or iterable of (train, test), default=5
         Folds in which every sample is predicted once. An int makes random folds that
-        depend only on the samples, not stratified: see `recalibration_gain`. A stack
-        measures its gain itself, with its own folds.
+        depend only on the samples and are not stratified: see `recalibration_gain`. A
+        stack measures its gain itself, with its own folds.
     input : {"probability", "logit"}, default="probability"
         Scale of the scores. A single column of logits is the log-odds of the positive
         class.
@@ -63,7 +63,7 @@ class CautiousRecalibrator(BaseRecalibrator):
     recalibrator_ : recalibrator
         The recalibrator fitted to all samples, whether or not it is used.
     gain_ : IntervalEstimate
-        Named tuple (estimate, low, high): the out-of-fold log-loss that it saves, in
+        Named tuple (estimate, low, high): the reduction in out-of-fold log-loss, in
         nats per sample, with an approximate 90 % interval. It estimates the mean over
         calibration sets, not the gain of this particular fit.
     chosen_ : recalibrator
@@ -73,10 +73,10 @@ class CautiousRecalibrator(BaseRecalibrator):
     Notes
     -----
     The calibration set may contain no event with a score of 0, but new data may: the
-    log-loss of the original scores is then infinite. The mean gain that decides
-    therefore includes one more row than `gain_`, in which the class with the smallest
-    score of all has happened (the rule of succession). It is left out if the scores
-    predict the right class in every sample.
+    log-loss of the original scores is then infinite. The mean gain used for the
+    decision therefore includes one more row than `gain_`, in which the class with the
+    smallest score of all is the true one (the rule of succession). This row is omitted
+    if the scores predict the right class in every sample.
 
     Raises
     ------

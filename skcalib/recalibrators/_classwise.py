@@ -25,9 +25,9 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
 
     ``softmax(inverse_temperature[predicted class] * logits)``.
 
-    For models that are overconfident for some classes and underconfident for others,
-    because the classes differ in label noise or in size. Predicted classes never
-    change.
+    Use it for models that are overconfident for some classes and underconfident for
+    others, because the classes differ in label noise or in size. Predicted classes
+    never change.
 
     Parameters
     ----------
@@ -35,8 +35,8 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         How far the inverse temperature of a class may deviate from the shared one
         (Gamma in [1]_). 0 is `TemperatureScaling`; infinity fits each class separately,
         which needs a few hundred samples per class: with 20 samples in each of 150
-        classes, it doubles the log-loss. "auto" allows the deviation that the data show
-        beyond chance: see Notes.
+        classes, it doubles the log-loss. "auto" allows the variation in the data that
+        exceeds chance: see Notes.
     bounds : tuple of two floats, default=(1e-2, 1e2)
         Limits of every inverse temperature. Without limits, a class with only correct
         predictions would have an infinite inverse temperature, and a class with only
@@ -87,21 +87,22 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
     -----
     The optimum is exact. The log-loss is a sum over the predicted classes, and each
     term is convex in its inverse temperature. For a given centre, the best inverse
-    temperature of a class is its own optimum, clipped to the allowed deviation. A
-    convex problem in the centre alone is left.
+    temperature of a class is its own optimum, clipped to the allowed deviation. What
+    remains is a convex problem in the centre alone.
 
-    ``max_deviation="auto"`` is ``variance / (2 * standard_error)``. The variance
-    describes how the classes' own inverse temperatures scatter around the shared one,
-    by the method of moments [2]_. It is the scatter of their scores (the slopes of
-    their log-losses at the shared value) beyond that of equal classes, and at least 0.
-    The standard error belongs to a typical class's own inverse temperature, and is
-    estimated from the scatter of the samples' slopes. If it is as large as the spread
-    of the classes, they may deviate by half of that spread. With n rows, the limit
-    grows like sqrt(n), so with many samples it does not constrain any class. Classes
-    that do not differ get temperature scaling. For deviations and errors from normal
-    distributions, the limit with the least squared error is between ``0.8 * variance /
-    standard_error`` (few rows) and ``variance / standard_error`` (many). Half as much
-    is used, because overconfidence costs more log-loss than underconfidence.
+    ``max_deviation="auto"`` is ``variance / (2 * standard_error)``. The variance is
+    that of the classes' own inverse temperatures around the shared one, by the method
+    of moments [2]_. It is estimated from the variance of the score statistics (the
+    slopes of the log-losses at the shared value) minus that expected for equal classes,
+    and is at least 0. The standard error is that of the inverse temperature of a
+    typical class, and is estimated from the variance of the samples' slopes. If it is
+    as large as the spread of the classes, they may deviate by half of that spread. With
+    n rows, the limit grows like sqrt(n), so with many samples it does not constrain any
+    class. For classes that do not differ, the result is temperature scaling. For
+    deviations and errors from normal distributions, the limit with the smallest squared
+    error is between ``0.8 * variance / standard_error`` (few rows) and ``variance /
+    standard_error`` (many). Half of this is used, because overconfidence increases the
+    log-loss more than underconfidence.
 
     References
     ----------

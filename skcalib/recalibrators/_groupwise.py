@@ -211,7 +211,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         sample_weight : array-like of shape (n,), default=None
             Frequency weights: a weight of 2 counts a sample twice.
         groups : array-like of shape (n,), default=None
-            The group of each sample, in place of the predicted class; `predict_proba`
+            The group of each sample, instead of the predicted class; `predict_proba`
             then also needs them.
 
         Returns
@@ -280,7 +280,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         sample_weight : array-like of shape (n,), default=None
             Frequency weights: a weight of 2 counts a sample twice.
         groups : array-like of shape (n,), default=None
-            The group of each sample, in place of the predicted class.
+            The group of each sample, instead of the predicted class.
 
         Returns
         -------
@@ -302,7 +302,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         X : array-like with as many columns as in `fit`
             Scores, and the column of the groups if there is one.
         groups : array-like of shape (n,), default=None
-            The group of each sample, if `fit` was given them.
+            The group of each sample, if groups were passed to `fit`.
         ids : array-like of shape (n,), default=None
             For `UniformMassBinning(randomize=True)`: the ids of the samples (strings or
             integers).
@@ -365,7 +365,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         X : array-like with as many columns as in `fit`
             Scores, and the column of the groups if there is one.
         groups : array-like of shape (n,), default=None
-            The group of each sample, if `fit` was given them.
+            The group of each sample, if groups were passed to `fit`.
         ids : array-like of shape (n,), default=None
             For `UniformMassBinning(randomize=True)`: the ids of the samples (strings or
             integers).
@@ -390,7 +390,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         X : array-like with as many columns as in `fit`
             Scores, and the column of the groups if there is one.
         groups : array-like of shape (n,), default=None
-            The group of each sample, if `fit` was given them.
+            The group of each sample, if groups were passed to `fit`.
         ids : array-like of shape (n,), default=None
             For `UniformMassBinning(randomize=True)`: the ids of the samples (strings or
             integers).

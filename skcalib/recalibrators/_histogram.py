@@ -229,7 +229,7 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
     --------
     skcalib.UniformMassBinning : Bins with a certificate.
     skcalib.ScalingBinning : A smooth map whose values are then binned.
-    skcalib.binning.EqualMass : Bins with equally many samples.
+    skcalib.binning.EqualMass : Bins with equal numbers of samples.
 
     References
     ----------

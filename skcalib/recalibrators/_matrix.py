@@ -180,8 +180,8 @@ class VectorScaling(AffineScaling):
 
     ``softmax(coef * logits + intercept)``.
 
-    Minimises log-loss, starting from temperature scaling and with a ridge toward it, so
-    that it does not overfit many classes with few samples.
+    The fit minimises log-loss. It starts from temperature scaling, with a ridge toward
+    it, so it does not overfit many classes with few samples.
 
     Parameters
     ----------
@@ -189,15 +189,15 @@ class VectorScaling(AffineScaling):
         Strength of the ridge, at least 0. "auto" lowers it from 1 to .3, .1 and .02, as
         long as the loss on left-out samples improves. The ridge adds to the log-loss,
         summed over the samples, ``alpha * n_classes * ((coef / inverse_temperature -
-        1)**2 + intercept**2)``, summed over the classes: more classes mean fewer
-        samples for each, and with more rows, the ridge matters less. 0 is the
+        1)**2 + intercept**2)``, summed over the classes: with more classes, there are
+        fewer samples for each. With more samples, the ridge matters less. 0 is the
         unpenalised fit.
     center : bool, default=True
         Whether the mean of each sample's logits is subtracted first. A constant added
-        to a row then changes nothing. False takes the logits as they are, which is eq.
-        4.5 of [3]_ with ``alpha=0``. The ridge pulls toward the same temperature
-        scaling either way. With ``input="probability"``, the logits are the logarithms
-        of the probabilities, for one column (0, log-odds).
+        to a row then changes nothing. False uses the logits unchanged, which is eq. 4.5
+        of [3]_ with ``alpha=0``. The ridge pulls toward the same temperature scaling
+        either way. With ``input="probability"``, the logits are the logarithms of the
+        probabilities, for one column (0, log-odds).
     alpha_intercept : float, default=None
         Ridge of the intercepts; None means `alpha`.
     clip : "auto", float or None, default="auto"
@@ -240,8 +240,8 @@ class VectorScaling(AffineScaling):
 
     See Also
     --------
-    MatrixScaling : Every class's logit may move every other's. TemperatureScaling : One
-        slope, no intercepts: decisions never change.
+    MatrixScaling : The logit of each class may affect all others. TemperatureScaling :
+        One slope and no intercepts: decisions never change.
 
     References
     ----------
@@ -340,10 +340,10 @@ class MatrixScaling(AffineScaling):
             alpha_off_diagonal * K * (K - 1) * sum_{j!=k} V_jk^2
             alpha_intercept    * K           * sum_k      intercept_k^2
 
-        for K classes. The factors give the K (K - 1) off-diagonal elements together as
-        much weight as K elements would have, and allow for fewer samples per class when
-        there are more classes. With more samples, the ridge matters less. 0 is the
-        unpenalised fit.
+        for K classes. With these factors, the K (K - 1) off-diagonal elements together
+        have the same weight as K elements. They also account for the smaller number of
+        samples per class if there are more classes. With more samples, the ridge
+        matters less. 0 is the unpenalised fit.
     alpha_diagonal, alpha_off_diagonal, alpha_intercept : float, default=None
         Ridges of the parts; None means `alpha`.
     clip : "auto", float or None, default="auto"
@@ -394,8 +394,8 @@ class MatrixScaling(AffineScaling):
     ``alpha="auto"`` uses a weaker ridge only if the log-loss summed over left-out rows
     falls by more than 5 nats, and stops when it rises. With up to 16 classes, each
     sample is left out by one Newton step from the fit to all samples; with more classes
-    one fold of five is left out. It costs two to eight fits. With fewer than 30 rows
-    per class, alpha is 1.
+    one fold of five is left out. This takes as long as two to eight fits. With fewer
+    than 30 rows per class, alpha is 1.
 
     References
     ----------

@@ -47,7 +47,7 @@ _STANDARD_ERRORS = 2.0  # that the gain of a round has to be above 0
 
 
 class MulticalibratedRecalibrator(RecalibratorOfColumns):
-    """Recalibration that also holds within segments described by features.
+    """Recalibration that is also valid within segments described by features.
 
     A global map is fitted to the scores alone. It is then corrected in rounds of Newton
     steps, by histogram gradient boosting on the features and the score.
@@ -108,17 +108,17 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
 
     See Also
     --------
-    GroupwiseRecalibrator : A map of its own for each group that is given.
+    GroupwiseRecalibrator : A separate map for each group that you name.
     skcalib.metrics.segment_calibration_test : Whether any segment needs it.
 
     Notes
     -----
     Inside a pipeline, pass columns of the data around the classifier, as below;
     `RecalibratedClassifierCV` passes scores only. With K > 2 classes, each class has
-    its own steps on the logits of the softmax. Weights count in the log-loss and in the
-    steps, but a leaf needs 20 rows whatever they weigh: a weight of 2 is not exactly
-    two rows. Up to 50,000 rows are fitted by one thread, more samples by the threads of
-    scikit-learn's histogram gradient boosting (``OMP_NUM_THREADS``).
+    separate steps on the logits of the softmax. Weights count in the log-loss and in
+    the steps, but a leaf needs 20 rows whatever they weigh: a weight of 2 is not
+    exactly two rows. Up to 50,000 rows are fitted by one thread, more samples by the
+    threads of scikit-learn's histogram gradient boosting (``OMP_NUM_THREADS``).
 
     The number of rounds is the one whose mean gain minus two standard errors is
     largest, if that is above 0. Rounds are tried until the mean gain has not risen for

@@ -93,26 +93,26 @@ class OnlineRecalibrator(ProbabilityTransformer):
 
     See Also
     --------
-    skcalib.monitoring.CalibrationMonitor : Raises an alarm; it does not correct.
+    skcalib.monitoring.CalibrationMonitor : Raises an alarm, but corrects nothing.
     skcalib.PlattScaling : The same map, fitted once.
 
     Notes
     -----
-    Two classes, or the probability of the predicted class for more (the others share
-    the rest in proportion to their scores).
+    For more than two classes, the probability of the predicted class is recalibrated;
+    the other classes share the rest in proportion to their scores.
 
-    A batch is forecast with the state before it. The weights are updated with the
+    A batch is predicted with the state before it. The weights are updated with the
     losses of the forecasts that were issued; the members learn sample by sample. The
     state therefore depends on how the samples are divided into batches. If labels
     arrive with a delay, the bounds below grow with it.
 
-    The learning member is online Platt scaling [1]_, whose regret against the best
+    The learning member is online Platt scaling [1]_. Its regret relative to the best
     fixed sigmoid is of order log(T) after T samples, with a constant that grows with
     the size of the coefficients. The weights follow the fixed-share rule [2]_: with
     ``switching_rate="auto"``, the log-loss of the mixture exceeds that of the best
     member by at most the order of log(T) in all, and that of the best sequence of
     members with k changes by the order of k log(T). These are orders of growth, not
-    limits for a given T. Nothing here guarantees calibration.
+    limits for a given T. The method does not guarantee calibration.
 
     References
     ----------
@@ -187,7 +187,7 @@ class OnlineRecalibrator(ProbabilityTransformer):
             Labels.
         sample_weight : array-like of shape (n,), default=None
             Weights: the loss of a sample counts that many times. Samples with weight 0
-            are left out.
+            are ignored.
 
         Returns
         -------
@@ -215,7 +215,7 @@ class OnlineRecalibrator(ProbabilityTransformer):
             All labels, in the first call; needed if its batch lacks a class.
         sample_weight : array-like of shape (n,), default=None
             Weights: the loss of a sample counts that many times. Samples with weight 0
-            are left out.
+            are ignored.
 
         Returns
         -------

@@ -25,7 +25,7 @@ _MOST_STEPS, _SETTLED, _NO_CURVATURE, _FALLS = 100, 1e-18, 1e-12, 0.25
 class PriorShift(LogitRecalibrator):
     """Correction for class frequencies that differ between training and deployment.
 
-    For models trained on resampled or class-weighted data: each probability is
+    Use it for models trained on resampled or class-weighted data. Each probability is
     multiplied by the ratio of the two frequencies of its class, and the probabilities
     of each sample are renormalised. This is exact if the feature distribution within
     each class is the same in both populations and only the class frequencies differ. A
@@ -204,9 +204,9 @@ def estimate_target_prior(
 ) -> np.ndarray:
     """Return the class frequencies that make unlabelled scores most likely.
 
-    For a population in which the features within each class are distributed as in
-    training, but the class frequencies differ. The scores must be calibrated for the
-    training frequencies: any miscalibration biases the estimate.
+    Use it for a population in which the features have the same distribution within each
+    class as in training, but the class frequencies differ. The scores must be
+    calibrated for the training frequencies: any miscalibration biases the estimate.
 
     Parameters
     ----------
@@ -233,12 +233,12 @@ def estimate_target_prior(
 
     See Also
     --------
-    skcalib.PriorShift : Another class balance than in training.
+    skcalib.PriorShift : Corrects for different class frequencies.
 
     Notes
     -----
-    The maximum of the likelihood, to which the expectation-maximisation of [1]_
-    converges, found by second-order steps.
+    The likelihood is maximised by second-order steps; its maximum is the limit of the
+    expectation-maximisation algorithm of [1]_.
 
     References
     ----------

@@ -25,9 +25,9 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
 
     ``sigmoid(intercept + slope * log_odds + curvature * log_odds**2)``.
 
-    Minimises log-loss, with a ridge toward temperature scaling. Beyond the range of the
-    calibration set, the map continues as a straight line in the log-odds, so that the
-    parabola does not turn around where there are no data.
+    The fit minimises log-loss, with a ridge toward temperature scaling. Beyond the
+    range of the calibration set, the map continues as a straight line in the log-odds,
+    so that the parabola does not turn around where there are no data.
 
     Parameters
     ----------
@@ -35,8 +35,8 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         Strength of the ridge, at least 0: ``alpha / 2`` times the squared distance of
         the coefficients of ``(1, z, z**2 / s)`` from (0, 1, 0) is added to the log-loss
         summed over the samples. Here z are the temperature-scaled log-odds, and s is
-        their root mean square or .3, whichever is larger. 0 is the unpenalised fit. It
-        is not learned from the data; for K classes, `class_pooling` is.
+        their root mean square or .3, whichever is larger. 0 is the unpenalised fit.
+        Unlike `class_pooling` for K classes, it is not learned from the data.
     monotone : bool, default=False
         Whether to constrain the slope to be non-negative everywhere, so that the
         ranking is preserved.
@@ -104,11 +104,11 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
     The temperature is fitted to Platt's targets, so that it is finite for separable
     classes.
 
-    ``class_pooling="auto"`` takes a weaker ridge only if the log-loss of the K-class
-    forecasts, summed over left-out rows, falls by more than 5 nats, and stops when it
-    rises. Each row is left out by one Newton step of each class's fit. It costs two to
-    five fits. With more than 50 classes, or fewer than 30 rows per class,
-    `class_pooling` is 1.
+    ``class_pooling="auto"`` uses a weaker ridge only if the log-loss of the K-class
+    predictions, summed over left-out rows, falls by more than 5 nats, and stops when it
+    rises. Each row is left out by one Newton step of each class's fit. This takes as
+    long as two to five fits. With more than 50 classes, or fewer than 30 rows per
+    class, `class_pooling` is 1.
 
     References
     ----------

@@ -106,7 +106,7 @@ class ScalingBinning(BinnedRecalibrator):
     --------
     skcalib.HistogramBinning : The event frequency of each bin.
     skcalib.UniformMassBinning : Bins with a certificate.
-    skcalib.binning.InformationPreserving : The bins that lose least.
+    skcalib.binning.InformationPreserving : The bins that lose the least information.
 
     References
     ----------
@@ -182,8 +182,8 @@ class ScalingBinning(BinnedRecalibrator):
     ) -> Verification:
         """Verify on held-out data that the calibration error is small enough.
 
-        The fit itself carries no guarantee, since the smooth map may be misspecified.
-        But the squared calibration error of a binned model can be measured without
+        The fit itself gives no guarantee, because the smooth map may be misspecified.
+        However, the squared calibration error of a binned model can be measured without
         bias.
 
         Parameters
@@ -206,8 +206,8 @@ class ScalingBinning(BinnedRecalibrator):
             fewer than one; weights w are worth ``sum(w)**2 / sum(w**2)`` samples, in
             each cell.
         clusters : array-like of shape (n,), default=None
-            The cluster of each sample (a patient, a match), whose rows may depend on
-            each other.
+            Cluster of each sample; samples of one cluster (a patient, a match) may be
+            dependent.
         random_state : int, RandomState or None, default=None
             Seed for the random draws.
 
@@ -222,8 +222,8 @@ class ScalingBinning(BinnedRecalibrator):
         Raises
         ------
         ValueError
-            If one-vs-rest probabilities were normalised to sum to 1, and so are no
-            longer binned; if an argument is out of range; or if there are too few
+            If one-vs-rest probabilities were normalised to sum to 1 and are therefore
+            no longer binned; if an argument is out of range; or if there are too few
             samples for the bins.
 
         Warns
@@ -234,7 +234,7 @@ class ScalingBinning(BinnedRecalibrator):
         Notes
         -----
         The bound is the upper limit of `calibration_error_interval` with
-        ``interval="inverted"``. Simulated at level .9 with an error exactly at the
+        ``interval="inverted"``. In simulations at level .9 with an error exactly at the
         limit, 9 to 11 % of models with 2, 3 and 10 bins are verified (800 rows). If the
         event frequency is the score to the power 1.6, the bound for a model with ten
         bins holds in 87 to 88 % of data sets.

@@ -70,9 +70,9 @@ class StackedRecalibrator(BaseRecalibrator):
     """Mixture of recalibrators, weighted by cross-validated likelihood.
 
     No recalibrator is best everywhere. Each member predicts samples that it was not
-    fitted to. The lower its log-loss on these, the larger the weight of its refit to
-    all samples. The uncalibrated scores are also a member. Use the stack if you want
-    the best probabilities and do not need a certificate.
+    fitted to. A member with a lower log-loss on these samples gets a larger weight; the
+    members are then refitted to all samples. The uncalibrated scores are also a member.
+    Use the stack if you want the best probabilities and do not need a certificate.
 
     Parameters
     ----------
@@ -123,9 +123,9 @@ class StackedRecalibrator(BaseRecalibrator):
         with the greatest cross-validated likelihood.
     cv_log_loss_ : ndarray of shape (n_members,)
         Cross-validated log-loss of each member, in nats per sample. For a default
-        member that the first fold rules out, it is estimated from that fold.
+        member that is dropped after the first fold, it is estimated from this fold.
     gain_ : IntervalEstimate
-        Out-of-fold log-loss that the mixture saves, in nats per sample, with an
+        Reduction in out-of-fold log-loss by the mixture, in nats per sample, with an
         approximate 90 % interval. Each fold is predicted with weights from the other
         folds. It estimates the mean over calibration sets of four fifths of the size,
         not the gain of this particular fit. With 5 to 50 samples for each of 10 to 20
@@ -152,16 +152,16 @@ class StackedRecalibrator(BaseRecalibrator):
 
     Notes
     -----
-    Each member is fitted ``cv + 1`` times. In the folds, it keeps the strength of a
-    ridge or penalty that it has chosen from all samples. A default member that is far
+    Each member is fitted ``cv + 1`` times. In the folds, it keeps the strength of the
+    ridge or penalty that was chosen from all samples. A default member that is far
     behind in the first fold is not fitted to the others, and has weight 0. With fewer
     than about 250 samples, the mixture can be slightly worse than the uncalibrated
     scores. With more samples, it hardly ever is.
 
-    Stratified folds repeat the class frequencies of the other folds, and so reward
-    fitting their noise. With ten classes or more, an int therefore assigns rows to
-    folds regardless of class. In a fold, each member is fitted to at most about 20,000
-    rows.
+    Stratified folds have the same class frequencies, including their noise, and so
+    reward fitting this noise. With ten classes or more, an int therefore assigns rows
+    to folds regardless of class. In a fold, each member is fitted to at most about
+    20,000 rows.
 
     If a fold's training samples have only one class, no member can be fitted to them.
     The samples of this fold are then scored with the uncalibrated probabilities.

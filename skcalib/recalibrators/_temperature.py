@@ -85,14 +85,14 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
     See Also
     --------
     skcalib.ClasswiseTemperatureScaling : A temperature per class.
-    skcalib.EnsembleTemperatureScaling : A mixture of three maps, of which one has a
+    skcalib.EnsembleTemperatureScaling : A mixture of three maps, one of which has a
         temperature.
     skcalib.VectorScaling : A slope and an intercept for each class.
 
     Notes
     -----
-    The inverse temperature stays positive, so that decisions never change. If every
-    sample is classified correctly, it would be infinite, and so would the loss of the
+    The inverse temperature is always positive, so decisions never change. If every
+    sample were classified correctly, it would be infinite, and so would the loss of the
     first wrong row. The fit then minimises the log-loss for Platt's targets, in which
     one more row of each class (for K > 2, one row in all) is wrong. For a model that is
     always wrong, it would be negative; the fit stops at a bound, a millionth of the
@@ -294,8 +294,8 @@ class EnsembleTemperatureScaling(TemperatureScaling):
     plain_temperature_ : float
         The temperature for the given logits, without a floor.
     weights_ : ndarray of shape (3,)
-        Weights of the temperature-scaled, the given and the uniform predictions, which
-        sum to 1.
+        Weights of the temperature-scaled, the original and the uniform predictions,
+        which sum to 1.
 
     Raises
     ------

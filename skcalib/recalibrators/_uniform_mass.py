@@ -34,11 +34,11 @@ _DEFAULT_N_BINS = 10
 class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
     """Uniform-mass binning (UMD): histogram binning with a guaranteed maximum error.
 
-    The bins are cut at order statistics of the scores, the samples at the cuts are left
-    out, and each bin predicts the event frequency of the samples strictly inside. Given
-    the cuts, these samples are independent, although the cuts come from the same data.
-    No samples are lost to a split, and `certificate` guarantees a tolerance for every
-    distribution.
+    The bins are cut at order statistics of the scores, the samples at the cuts are
+    excluded, and each bin predicts the event frequency of the samples strictly inside.
+    Given the cuts, these samples are independent, although the cuts come from the same
+    data. No samples are lost to a split, and `certificate` guarantees a tolerance for
+    every distribution.
 
     Parameters
     ----------
@@ -93,7 +93,8 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
     n_bins_ : int
         Number of bins.
     salt_ : str
-        Prefix of a row's id from which its key is made, with ``randomize=True``.
+        With ``randomize=True``, the prefix added to a row's id before its key is
+        computed.
 
     Raises
     ------
@@ -107,7 +108,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
     skcalib.HistogramBinning : The event frequency of each bin.
     skcalib.ScalingBinning : A smooth map whose values are then binned.
     skcalib.guarantees.max_n_bins : The most bins within a tolerance.
-    skcalib.guarantees.CalibrationCertificate : The promise, and its conditions.
+    skcalib.guarantees.CalibrationCertificate : The guarantee and its conditions.
 
     References
     ----------
@@ -215,7 +216,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         y : array-like of shape (n,)
             Labels.
         sample_weight : None
-            Must be None, because the guarantee has no version for weighted rows.
+            Must be None, because there is no guarantee for weighted rows.
 
         Returns
         -------
@@ -336,7 +337,7 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
             With ``randomize=True``, the ids of the samples (strings or integers). A
             row's key is then determined by its id and `salt_`, identically in Python
             and SQL, so that a row always gets the same probability. None draws new keys
-            in each call, whatever `random_state` is.
+            in each call, regardless of `random_state`.
 
         Returns
         -------

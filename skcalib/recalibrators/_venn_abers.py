@@ -68,12 +68,12 @@ class VennAbers(BinaryRecalibrator):
     See Also
     --------
     skcalib.IsotonicCalibration : Any increasing map.
-    skcalib.guarantees.event_frequency_interval : Intervals of event frequencies.
+    skcalib.guarantees.event_frequency_interval : Intervals for event frequencies.
 
     Notes
     -----
-    A fit takes O(n log n), a prediction O(log n). The score that is predicted counts as
-    one row; with `sample_weight`, the fit is that to repeated rows.
+    A fit takes O(n log n) time, and a prediction O(log n). The new score counts as one
+    row; with `sample_weight`, the fit is equivalent to one to repeated rows.
 
     Cross-Venn-Abers prediction [2]_ merges the intervals of several folds. It is for a
     classifier that is trained on the other folds. For given scores, it is no better: in

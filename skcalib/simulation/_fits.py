@@ -209,7 +209,7 @@ def fit_calibration_curve(scores: ArrayLike, y: ArrayLike) -> CurveFits:
     Raises
     ------
     ValueError
-        If the scores are not numbers in [0, 1] or all the same, or `y` does not hold
+        If the scores are not numbers in [0, 1] or all the same, or `y` does not contain
         two labels.
 
     See Also

@@ -211,8 +211,8 @@ class CalibrationModel:
         ----------
         metric : callable or dict of callables
             ``metric(y_true, y_proba)``, given boolean labels, returns a number. The
-            metrics in a dict are given the same data sets, so that their differences
-            have little noise.
+            metrics in a dict receive the same data sets, so that their differences have
+            little noise.
         n : int
             Number of rows in each simulated data set.
         n_simulations : int, default=1000
