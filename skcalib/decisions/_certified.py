@@ -41,7 +41,8 @@ _ROUTE = (
 _ANSWERED = "answered ({share})"
 _PREDICTED = "predicted to be events ({share})"
 _LEFT = "left to the small model ({share})"
-# Guarantee: the rule, what holds, which rows are accepted, and what speaks against it.
+# By guarantee four texts: the rule for decisions, what holds, what accepted rows are,
+# and what is said about `n_wrong` (w).
 PROMISES = {
     "error_when_answered": (
         _ANSWER,
@@ -92,13 +93,13 @@ PROMISES = {
         "and {w} correct answers are lost on balance",
     ),
 }
-# about the predicted class
+# Guarantees about the predicted class, and those about an event.
 ANSWERS = ("error_when_answered", "answered_and_wrong")
-# about an event
 EVENTS = ("precision", "recall", "false_positive_rate", "accuracy")
-# what `certified_threshold` can promise
+# All that `certified_threshold` takes.
 OF_ONE_MODEL = ANSWERS + EVENTS
 
+# Why no threshold was found, by the field `reason`.
 _REASONS = {
     "few_rows": (
         "There are too few rows: even without an error among them, no threshold would"
@@ -270,16 +271,18 @@ class CertifiedThreshold(ResultTable):
         """Say rule, guarantee, what was seen, and the assumptions in sentences."""
         level = level_words(self.confidence_level)
         promises = zip(as_tuple(self.promise), as_tuple(self.target), strict=True)
-        held = []
+        clauses = []
         for promise, target in promises:
-            _, sentence, *_ = PROMISES[promise]
-            held.append(sentence.format(target=level_words(target)))
+            _, clause, *_ = PROMISES[promise]
+            clauses.append(clause.format(target=level_words(target)))
+        # Without the first letter, which is small within a sentence.
         guaranteed = (
             f"ith {level} confidence (right for at least {level} of calibration"
-            f" samples), {' and '.join(held)}."
+            f" samples), {' and '.join(clauses)}."
         )
         if self.found:
-            rule = PROMISES[as_tuple(self.promise)[0]][0]
+            first_promise = as_tuple(self.promise)[0]
+            rule, *_ = PROMISES[first_promise]
             lines = [
                 rule.format(t=shown_threshold(self.threshold)),
                 f"W{guaranteed}",
@@ -296,16 +299,18 @@ class CertifiedThreshold(ResultTable):
         return "\n".join([*lines, "This holds provided that:", *assumed])
 
     def _seen(self):
-        """Say how many samples are accepted, and what speaks against the guarantee."""
+        """Return a sentence on how many samples are accepted, and how many of them
+        wrongly.
+        """
         promises = as_tuple(self.promise)
-        against = []
+        numbers_wrong = []
         for promise, number in zip(promises, as_tuple(self.n_wrong), strict=True):
-            phrase = PROMISES[promise][3].format(w=f"{number:,}")
-            if phrase not in against:
-                against.append(phrase)
-        accepted = PROMISES[promises[0]][2].format(
-            share=percent_words(self.accepted, self.n_samples)
-        )
+            *_, wrong = PROMISES[promise]
+            phrase = wrong.format(w=f"{number:,}")
+            if phrase not in numbers_wrong:
+                numbers_wrong.append(phrase)
+        _, _, accepted, _ = PROMISES[promises[0]]
+        accepted = accepted.format(share=percent_words(self.accepted, self.n_samples))
         # "and ..." goes on with the accepted rows; the rest is about other rows.
         link = "; " if promises[0] in ("recall", "accuracy") else ", "
         clusters = ""
@@ -313,11 +318,13 @@ class CertifiedThreshold(ResultTable):
             clusters = f" in {self.n_clusters:,} clusters"
         return (
             f"Of {self.n_samples:,} calibration rows{clusters}, {self.n_accepted:,} are"
-            f" {accepted}{link}{'; '.join(against)}."
+            f" {accepted}{link}{'; '.join(numbers_wrong)}."
         )
 
     def _why_not(self):
-        """Say why nothing was found, and how many samples would do."""
+        """Return sentences on why no threshold was found, and how many samples would
+        be enough.
+        """
         reason = _REASONS.get(self.reason, "")
         if self.n_needed is None:
             return reason or _REASONS["rates"]
@@ -329,22 +336,24 @@ class CertifiedThreshold(ResultTable):
 
 
 def as_tuple(value):
-    """Return a value as a tuple of one, and a tuple as it is."""
+    """Return a tuple unchanged, any other value as a tuple of length 1."""
     return value if isinstance(value, tuple) else (value,)
 
 
 def shown_threshold(threshold):
-    """Return a threshold with six digits of its distance from 0 or 1."""
+    """Return a threshold as text, with six significant digits of its distance from the
+    nearer of 0 and 1.
+    """
     distance = min(threshold, 1 - threshold)
     if not 0 < distance < inf:
         return rounded(threshold)
-    digits = 5 - floor(log10(distance))
-    return fixed(threshold, digits).rstrip("0")
+    n_decimals = 5 - floor(log10(distance))
+    return fixed(threshold, n_decimals).rstrip("0")
 
 
 def deciding_scores(y_proba, promise, column=1):
-    """Return the score that is compared with the threshold: of the predicted class, of
-    the event, or as it is given.
+    """Return the scores (n,) that are compared with the threshold: the probability of
+    the predicted class, or of the event (in this column of two), or the confidence.
     """
     if promise in ANSWERS:
         scores, _, largest = checked_scores(y_proba, name="y_proba", predict_from=2)

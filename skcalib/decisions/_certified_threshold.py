@@ -1,12 +1,10 @@
 """Thresholds for one model, with a guarantee at a given confidence level."""
 
 from collections.abc import Sequence
-from math import ceil, inf, log, log1p
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import bdtr
 
 from skcalib._cells.reductions import one_task
 from skcalib._input.labels import check_label_vector, zero_one
@@ -32,18 +30,13 @@ from skcalib.decisions._same_rows import (
     SAME_ROWS,
     method_of_same_rows,
 )
-from skcalib.decisions._search import (
-    AcceptedSets,
-    Goal,
-    check_thresholds,
-    guided_starts,
-    insured_level,
-    limit_of,
-    most_errors,
-    most_lenient,
+from skcalib.decisions._search import Goal, limit_of
+from skcalib.decisions._tests_of_sets import DecidedRows
+from skcalib.decisions._threshold_search import (
+    MODEL,
+    threshold_by_order,
+    threshold_by_search,
 )
-from skcalib.decisions._tests_of_sets import DecidedRows, SetTests
-from skcalib.guarantees._certificate import INDEPENDENT_ROWS
 
 _PromiseName = Literal[
     "error_when_answered",
@@ -55,46 +48,6 @@ _PromiseName = Literal[
 ]
 # Rates that never rise from strict to lenient thresholds, or never fall.
 _ORDERED = ("recall", "false_positive_rate")
-# Rates that the strictest threshold cannot break: their sequence starts there.
-_FROM_STRICTEST = ("answered_and_wrong", "false_positive_rate")
-# Rates of sets of rows with the highest scores of one event. (Which class is predicted,
-# and which rows are above 1/2, depends on more than their order.)
-_OF_ONE_ORDER = {"precision", "recall", "false_positive_rate"}
-_ACCURACY_STARTS = 0.5  # the most accurate threshold, if scores are right
-
-MODEL = (
-    "The probabilities come from one model that was fitted on other rows. A"
-    " recalibrator that was fitted on these rows is noticed with fitted_on= only, and"
-    " does harm: in simulations with 90 % confidence, a precision of 90 % was broken"
-    " after Platt's map of the same rows in up to 17.8 % of samples, after"
-    " isotonic regression in up to 35.8 %. Fit the recalibrator on one half of the"
-    " rows, and find the threshold on the other."
-)
-FIXED = (
-    "The guarantee, its target and the thresholds were fixed before the labels of these"
-    " rows were seen."
-)
-_EXACT = "Exact for any number of rows and any distribution: {reason}."
-_FIXED_START = "the search begins where it was fixed beforehand"
-_GUIDED_EXACTNESS = (
-    "Exact given the scores, for the mean error probability of the accepted calibration"
-    " rows. For new rows it is simulated, because where the search starts depends on"
-    " the scores: in six worlds of 100 to 2,000 rows a guarantee with 90 % confidence"
-    " was broken in at most 10.4 % of samples. With start= it is exact for new rows,"
-    " too."
-)
-CLUSTERED = (
-    "The clusters are independent draws from one distribution, from which future"
-    " clusters come, too, and none has more than {most:,} rows, as the largest here."
-)
-_EXACT_IN_EITHER_ORDER = (
-    "Exact given the scores before the map: it keeps the order of the rows or reverses"
-    " it, and each order has half of the level."
-)
-_NOT_EXACT = (
-    "The tests are exact for a map that does not depend on these labels; with a map of"
-    " these labels nothing is proved."
-)
 _MODEL_ALONE = "The answers come from one model that was not fitted to these rows."
 
 
@@ -288,8 +241,13 @@ def certify(
     clusters=None,
     fitted_on=None,
 ):
-    """Return the certified threshold of what `scores_and_errors` returned."""
-    data, scores, wrong = checked
+    """Return the `CertifiedThreshold` for checked rows.
+
+    `checked` is what `scores_and_errors` returned, `goals` is a list of `Goal` and
+    `target` what the user gave for them; the other arguments are those of
+    `certified_threshold`.
+    """
+    data, scores, is_error = checked
     level = 1 - check_confidence_level(confidence_level)
     promises = [goal.promise for goal in goals]
     is_alone = len(goals) == 1
@@ -299,12 +257,13 @@ def certify(
             f"promise={promises[0]!r} is decided by the scores of one class: leave"
             " thresholds and start out."
         )
+    # Whether the event is the smaller label, whose column of two is the first.
     is_descending = (
         data.is_binary
         and data.classes[0] is not None
         and data.classes[1] < data.classes[0]
     )
-    rows = DecidedRows.checked(scores, wrong, clusters)
+    rows = DecidedRows.checked(scores, is_error, clusters)
     if is_alone:
         promise = promises[0]
         shown_target = float(np.ravel(target)[0])
@@ -316,30 +275,37 @@ def certify(
         "target": shown_target,
         "confidence_level": float(confidence_level),
         "n_samples": len(scores),
-        # where accepts() is given two columns
+        # the column that accepts() takes of two
         "column": 0 if is_descending else 1,
         "n_clusters": rows.n_clusters,
     }
-    model, is_strict = _relation_to_map(fitted_on, data.labels)
-    if is_strict:
+    assumption, uses_same_rows = _relation_to_map(fitted_on, data.labels)
+    if uses_same_rows:
         # The map keeps the order of the rows or reverses it, as the labels say: each of
         # the two orders gets half of the level.
         level /= 2
-    if is_strict and start is not None:
+    if uses_same_rows and start is not None:
         raise ValueError(
             "start has no meaning where the recalibrator was fitted to the same rows:"
             " leave it out."
         )
     if is_ordered and rows.clusters is None:
-        return _by_order(rows, goals[0], fields, level, model)
-    return _by_search(
-        rows, goals, fields, level, thresholds, start, model, is_strict=is_strict
+        return threshold_by_order(rows, goals[0], fields, level, assumption)
+    return threshold_by_search(
+        rows,
+        goals,
+        fields,
+        level,
+        thresholds,
+        start,
+        assumption,
+        uses_same_rows=uses_same_rows,
     )
 
 
 def _relation_to_map(fitted_on, labels):
-    """Return what is assumed about the map that made the scores, and whether it was
-    fitted to the same rows.
+    """Return the assumption about the map that made the scores, as a sentence, and
+    whether the map was fitted to the same rows, whose label codes (n,) are given.
     """
     if fitted_on is None:
         return MODEL, False
@@ -425,14 +391,13 @@ def certified_abstention(
     max_error = check_number(max_error, "max_error", above=0, below=1)
     level = 1 - check_confidence_level(confidence_level)
     scores = deciding_scores(confidence, "abstention")
-    right = zero_one(
-        check_label_vector(
-            correct, len(scores), name="correct", scores_name="confidence"
-        )
+    correct = check_label_vector(
+        correct, len(scores), name="correct", scores_name="confidence"
     )
-    if right is None:
+    is_right = zero_one(correct)
+    if is_right is None:
         raise ValueError("correct must be booleans, or 0 (wrong) and 1 (right).")
-    rows = DecidedRows.checked(scores, ~right, clusters)
+    rows = DecidedRows.checked(scores, ~is_right, clusters)
     fields = {
         "promise": "abstention",
         "target": max_error,
@@ -441,12 +406,14 @@ def certified_abstention(
         "n_clusters": rows.n_clusters,
     }
     goals = [Goal("abstention", max_error)]
-    return _by_search(rows, goals, fields, level, thresholds, start, _MODEL_ALONE)
+    return threshold_by_search(
+        rows, goals, fields, level, thresholds, start, _MODEL_ALONE
+    )
 
 
 def scores_and_errors(y_true, y_proba, promise, pos_label=None, labels=None):
-    """Return the checked data, the score of each sample that a threshold is put on, and
-    whether accepting it is wrong.
+    """Return the `ScoredLabels`, the score of each sample that is compared with the
+    threshold, (n,), and whether accepting the sample is an error, (n,).
     """
     multiclass = "auto"
     if promise in ANSWERS and np.ndim(y_proba) == 2:
@@ -462,7 +429,9 @@ def scores_and_errors(y_true, y_proba, promise, pos_label=None, labels=None):
 
 
 def check_goals(promise, target):
-    """Return the goals: a promise and a target, or a sequence of each."""
+    """Return the list of `Goal` for a guarantee and its target, or for a sequence of
+    each.
+    """
     if isinstance(promise, str):
         check_option(promise, "promise", OF_ONE_MODEL)
         target = check_number(target, "target", above=0, below=1)
@@ -491,8 +460,8 @@ def check_goals(promise, target):
 
 
 def _hint_at_correctness(data, promise):
-    """Warn where labels may say whether an answer was right, and a low score then
-    counts as another answer.
+    """Warn if labels may say whether an answer was right. The user may then not expect
+    that a score below 1/2 counts as an answer for the other class.
     """
     if promise not in ANSWERS or np.asarray(data.classes).dtype.kind not in "biuf":
         return
@@ -505,229 +474,3 @@ def _hint_at_correctness(data, promise):
             " was right, use certified_abstention. If it holds classes, pass both"
             " columns of probabilities."
         )
-
-
-def _by_order(rows, goal, fields, level, model):
-    """Return the threshold of a guarantee about one class: an order statistic of its
-    scores.
-    """
-    scores = rows.scores
-    is_recall = goal.promise == "recall"
-    of_class = ~rows.wrong if is_recall else rows.wrong
-    name = "events" if is_recall else "rows without the event"
-    class_scores = np.sort(scores[of_class])
-    if len(class_scores) == 0:
-        raise ValueError(
-            f"y_true has no {name}: the {goal.promise.replace('_', ' ')} cannot be seen"
-            " on these rows."
-        )
-    # As many may lie on the wrong side of the threshold.
-    most = most_errors(len(class_scores), goal.limit, level).item()
-    threshold = inf
-    if most >= 0 and is_recall:
-        threshold = float(class_scores[most])
-    elif most >= 0:
-        above = scores[scores > class_scores[-1 - most]]
-        threshold = float(above.min(initial=inf))
-    accepted = scores >= threshold
-    is_wrong_side = of_class & (accepted != is_recall)
-    reason = None
-    n_needed = None
-    if most < 0:
-        reason = "few_rows"
-        share = len(class_scores) / len(scores)
-        n_needed = ceil(log(level) / log1p(-goal.limit) / share)
-    elif threshold == inf:
-        reason = "rates"
-    pvalue = 1.0
-    if reason is None:
-        pvalue = float(bdtr(most, len(class_scores), goal.limit))
-    exactness = _EXACT.format(
-        reason=f"the threshold is an order statistic of the scores of the {name}"
-    )
-    if model is OF_CROSS_FITTING:
-        exactness = _NOT_EXACT
-    elif model not in (MODEL, OTHER_ROWS):
-        exactness = _EXACT_IN_EITHER_ORDER
-    return CertifiedThreshold(
-        **fields,
-        threshold=threshold,
-        n_accepted=int(np.count_nonzero(accepted)),
-        n_wrong=int(np.count_nonzero(is_wrong_side)),
-        pvalue=pvalue,
-        n_needed=n_needed,
-        reason=reason,
-        assumptions=(model, INDEPENDENT_ROWS, FIXED, exactness),
-    )
-
-
-def _by_search(
-    rows, goals, fields, level, thresholds, start, model, *, is_strict=False
-):
-    """Return the most lenient threshold that passes the tests of all goals."""
-    promises = [goal.promise for goal in goals]
-    if is_strict and thresholds is None:
-        # A map that keeps the order of the rows does not choose among these sets.
-        thresholds = rows.scores
-    grid = check_thresholds(thresholds)
-    from_strictest = set(promises) <= {*_FROM_STRICTEST, "recall"}
-    if from_strictest and start is not None:
-        raise ValueError(
-            f"promise={fields['promise']!r} begins at the strictest threshold: leave"
-            " start out."
-        )
-    is_guided = start is None and not from_strictest
-    if start is None and promises == ["accuracy"]:
-        # The largest threshold up to 1/2: fixed beforehand, too.
-        start = grid[max(np.searchsorted(grid, _ACCURACY_STARTS, "right") - 1, 0)]
-        is_guided = False
-    if start is not None and np.ndim(start) == 0:
-        start = check_number(start, "start", at_least=0, at_most=1)
-        grid = np.union1d(grid[grid < start], start)
-        from_strictest = True
-    strict_goals, recall_goals = _by_direction(goals)
-    if strict_goals and recall_goals:
-        level /= 2
-    tests = SetTests(rows, rows.sets(grid))
-    starts = [(0, level)]
-    if strict_goals and not from_strictest:
-        other_scores = None
-        if start is not None:
-            other_scores = deciding_scores(start, promises[0], fields.get("column", 1))
-        starts = _guided(tests, strict_goals, level, other_scores)
-    if strict_goals and is_strict and is_guided:
-        least = tests.pvalue(strict_goals, without_errors=True)
-        can_pass = np.flatnonzero(least <= level)
-        first = int(can_pass[0]) if len(can_pass) > 0 else None
-        starts = [(first, level)]
-    in_one_order = thresholds is rows.scores and set(promises) <= _OF_ONE_ORDER
-    exactness = _exactness_of_search(is_strict, in_one_order, is_guided, model)
-    independent = INDEPENDENT_ROWS
-    if rows.clusters is not None:
-        independent = CLUSTERED.format(most=rows.clusters.sizes.max())
-    fields = fields | {"assumptions": (model, independent, FIXED, exactness)}
-    return _found(tests, goals, starts, fields)
-
-
-def _exactness_of_search(is_strict, in_one_order, is_guided, model):
-    """Return what is said about the exactness of the level."""
-    if is_strict and in_one_order:
-        return _EXACT_IN_EITHER_ORDER
-    if is_strict or model is OF_CROSS_FITTING:
-        return _NOT_EXACT
-    if is_guided:
-        return _GUIDED_EXACTNESS
-    return _EXACT.format(reason=_FIXED_START)
-
-
-def _guided(tests, goals, level, other):
-    """Return the starts that the scores of the samples, or of other samples,
-    suggest.
-    """
-    sets = tests.sets
-    if other is not None:
-        nothing_wrong = np.zeros(len(other), dtype=bool)
-        of_other = AcceptedSets.from_rows(other, nothing_wrong, sets.threshold[::-1])
-        share = of_other.n_rows / len(other)
-        n_rows = np.rint(tests.n_all * share).astype(np.int64)
-        sets = of_other._replace(n_rows=n_rows)
-    clusters = tests.rows.clusters
-    if clusters is None:
-        return guided_starts(
-            goals, sets, tests.n_all, level, of_other_rows=other is not None
-        )
-    least = tests.pvalue(goals, without_errors=True)
-    return guided_starts(
-        goals,
-        sets,
-        tests.n_all,
-        level,
-        rows_per_unit=clusters.rows_per_unit,
-        can_pass=least <= insured_level(level),
-    )
-
-
-def _found(tests, goals, starts, fields):
-    """Return the most lenient threshold that passes for all goals, or why there is
-    none.
-    """
-    sets = tests.sets
-    strict_goals, recall_goals = _by_direction(goals)
-    level = max(level for _, level in starts)
-    strict_pvalue = tests.pvalue(strict_goals)
-    recall_pvalue = tests.pvalue(recall_goals)
-    best = None
-    strictest = None
-    if strict_goals:
-        best = most_lenient(strict_pvalue, sets.n_rows, starts)
-    if recall_goals:
-        total = sum(level for _, level in starts)
-        strictest = _strictest(recall_pvalue, sets.n_rows, total)
-    if not strict_goals:
-        best = strictest
-    pvalue = np.maximum(strict_pvalue, recall_pvalue)
-    if strict_goals and recall_goals and best is not None:
-        pvalue = np.minimum(2 * pvalue, 1.0)
-        if strictest is None:
-            best = None
-        elif sets.n_rows[best] < sets.n_rows[strictest]:
-            return none_found(fields, goals, "together")
-    if best is not None:
-        n_wrong = [int(tests.counts(goal)[1][best]) for goal in goals]
-        return found_at(fields, sets, best, n_wrong, float(pvalue[best]))
-    least = tests.pvalue(goals, without_errors=True)
-    n_needed = tests.n_needed(goals, min(level for _, level in starts))
-    if least.min() > level:
-        return none_found(fields, goals, "few_rows", n_needed)
-    if (pvalue <= level).any():
-        begins = "start" if len(starts) > 1 else "sequence"
-        return none_found(fields, goals, begins)
-    reason = "rates" if n_needed is None else "margin"
-    return none_found(fields, goals, reason, n_needed)
-
-
-def _by_direction(goals):
-    """Return the goals that are tested from strict to lenient, and recall, which
-    lenient thresholds keep.
-    """
-    strict_goals = [goal for goal in goals if goal.promise != "recall"]
-    recall_goals = [goal for goal in goals if goal.promise == "recall"]
-    return strict_goals, recall_goals
-
-
-def _strictest(pvalue, n_rows, level):
-    """Return the position of the strictest set that passes, None if there is none.
-
-    The sets are tested from lenient to strict, and the first failure ends that.
-    """
-    failed = np.flatnonzero(pvalue[::-1] > level)
-    n_passed = failed[0] if len(failed) else len(pvalue)
-    if n_passed == 0:
-        return None
-    last_passed = len(pvalue) - n_passed
-    # of sets of the same rows the first
-    return int(np.argmax(n_rows == n_rows[last_passed]))
-
-
-def found_at(fields, sets, best, n_wrong, pvalue):
-    """Return the certified threshold at a position among the sets."""
-    return CertifiedThreshold(
-        **fields,
-        threshold=float(sets.threshold[best]),
-        n_accepted=int(sets.n_rows[best]),
-        n_wrong=tuple(n_wrong) if len(n_wrong) > 1 else n_wrong[0],
-        pvalue=pvalue,
-    )
-
-
-def none_found(fields, goals, reason, n_needed=None):
-    """Return the result that accepts no row, with the reason."""
-    return CertifiedThreshold(
-        **fields,
-        threshold=inf,
-        n_accepted=0,
-        n_wrong=(0,) * len(goals) if len(goals) > 1 else 0,
-        pvalue=1.0,
-        reason=reason,
-        n_needed=n_needed,
-    )

@@ -204,6 +204,7 @@ class CertifiedThresholdClassifier(WrappedClassifier):
         )
         self.threshold_ = self.certificate_.threshold
         if not self.certificate_.found:
+            # The sentences: what was not found, the guarantee, and why.
             what, _, why, *_ = str(self.certificate_).split("\n")
             warn(f"{what} {why}")
         return self._set_fitted(model)
@@ -225,22 +226,29 @@ class CertifiedThresholdClassifier(WrappedClassifier):
         accepted = self.certificate_.accepts(proba)
         if self.promise not in ANSWERS:
             return self.classes_[accepted.astype(np.intp)]
-        abstains = self._abstain_label()
-        labels = np.append(self.classes_, [abstains])
+        abstain_label = self._abstain_label()
+        labels = np.append(self.classes_, [abstain_label])
+        # `append` may turn numbers into text: labels of several kinds are objects. Only
+        # -1 beside unsigned integers needs no objects.
         kinds = {labels.dtype.kind, self.classes_.dtype.kind}
-        # Numbers and text stay what they are; -1 may stand beside unsigned integers.
         if len(kinds) > 1 and kinds != {"i", "u"}:
-            labels = np.array([*self.classes_.tolist(), abstains], dtype=object)
-        return labels[np.where(accepted, np.argmax(proba, axis=1), -1)]
+            labels = np.array([*self.classes_.tolist(), abstain_label], dtype=object)
+        # -1 is the position of the last label, that for abstaining.
+        position = np.where(accepted, np.argmax(proba, axis=1), -1)
+        return labels[position]
 
     def _binary_by(self):
-        """Say what restricts the classifier to two classes, "" if nothing does."""
+        """Return the argument that restricts the classifier to two classes, "" if none
+        does.
+        """
         if self.promise in ANSWERS:
             return ""
         return f"promise={self.promise!r}"
 
     def _abstain_label(self):
-        """Return the label for abstaining, which must be no class."""
+        """Return the label for abstaining, which must not be a class: by default -1
+        beside numbers from 0 on, "abstain" beside text.
+        """
         classes = self.classes_
         label = self.abstain_label
         if label is None and _are_whole(classes):
@@ -256,7 +264,9 @@ class CertifiedThresholdClassifier(WrappedClassifier):
 
 
 def _are_whole(classes):
-    """Return whether sorted classes are numbers such as 0 and 1, or 0.0 and 1.0."""
+    """Return whether sorted classes are whole numbers from 0 on, such as 0 and 1 or
+    0.0 and 1.0.
+    """
     if classes.dtype.kind not in "iuf" or classes[0] < 0:
         return False
     return bool(np.all(classes % 1 == 0))

@@ -5,7 +5,7 @@ sums.
 import numpy as np
 from scipy.special import logsumexp
 
-_N_BETS = 50  # sizes of the bet, of which the wealths are averaged
+_N_BETS = 50  # numbers of sizes of a bet, over which the wealth is averaged
 
 
 class Clusters:
@@ -28,13 +28,13 @@ class Clusters:
 
     @property
     def rows_per_unit(self):
-        """Mean size of the cluster of a row: so many samples may tell no more than
-        one.
+        """Mean size of the cluster that a row is in: if the rows of a cluster are
+        alike, this number of rows has the information of one.
         """
         return float(self.sizes @ self.sizes / self.sizes.sum())
 
     def totals(self, values):
-        """Return the sum over each cluster of one value a row."""
+        """Return the sum over each cluster, (n_clusters,), of values (n,)."""
         return np.bincount(self.code, weights=values, minlength=len(self.sizes))
 
 
@@ -50,22 +50,26 @@ def log_wealths(excess, largest, limit):
     limit : float
         The limit of the rate.
     """
-    # Clusters of the same sum count: there are few different ones where they are small.
-    different, times = np.unique(excess / largest, return_counts=True)
-    # The largest bet loses all on a cluster of the largest size that is all wrong.
+    # Clusters with equal sums are counted: small clusters have few distinct sums.
+    distinct, n_clusters = np.unique(excess / largest, return_counts=True)
+    # A bet of 1 / (1 - limit) would lose all on a cluster of the largest size in which
+    # all is wrong: the sizes of bets are evenly spaced below that.
     bets = (np.arange(_N_BETS) + 0.5) / _N_BETS / (1 - limit)
-    return np.log1p(-bets[:, None] * different) @ times
+    log_factors = np.log1p(-bets[:, None] * distinct)  # (n_bets, n_distinct)
+    return log_factors @ n_clusters
 
 
 def bet_pvalue(log_wealth):
-    """Return the p-value of "the clusters' sums have a mean of at least 0".
+    """Return the p-value of "the clusters' sums have a mean of at least 0" from the
+    logarithms of the wealth of several bets, (n_bets,).
 
-    Each cluster's sum of (error - limit) is divided by the largest size to X. For a bet
-    lambda the wealth is the product of 1 - lambda X. Under the hypothesis its mean is
-    at most 1, and so is the mean over several lambda: by Markov's inequality the
-    p-value is its inverse (Waudby-Smith and Ramdas 2024). Constant bets need no order
-    of the clusters, and keep the p-value valid for clusters of different means, since
-    the product of 1 - lambda mu is largest where all mu are equal.
+    Let X be a cluster's sum of (error - limit), divided by the largest size of a
+    cluster. The wealth of a bet of size lambda is the product of 1 - lambda X over the
+    clusters. Under the hypothesis its expectation is at most 1, and so is that of the
+    mean over several lambda: by Markov's inequality the inverse of the mean is a
+    p-value (Waudby-Smith and Ramdas 2024). Constant bets need no order of the clusters,
+    and keep the p-value valid for clusters with different means, since the product of
+    1 - lambda mu is largest where all mu are equal.
     """
     log_mean = logsumexp(log_wealth) - np.log(len(log_wealth))
     return float(np.exp(-max(log_mean, 0.0)))

@@ -16,8 +16,8 @@ from skcalib.cross_fitting import ClassifierWrapper
 
 
 class WrappedClassifier(ClassifierMixin, ClassifierWrapper):
-    """Base of classifiers that decide by the probabilities of another one: metadata go
-    to its `fit`.
+    """Base of classifiers that decide by the probabilities of another classifier, to
+    whose `fit` metadata are routed.
     """
 
     classes_: np.ndarray
@@ -42,7 +42,9 @@ class WrappedClassifier(ClassifierMixin, ClassifierWrapper):
         return classifier_scores(self.estimator_, X, self.classes_, "predict_proba")
 
     def _checked_fits(self, X, y, fit_params):
-        """Set `classes_`; return the fits of the wrapped classifier to checked rows."""
+        """Set `classes_`, and return the object that fits the wrapped classifier to
+        some or all of the checked rows.
+        """
         fits = self._fits(X, y, ("predict_proba",), fit_params)
         self.classes_ = fits.classes
         if self._binary_by() and len(self.classes_) > 2:
@@ -59,6 +61,7 @@ class WrappedClassifier(ClassifierMixin, ClassifierWrapper):
         return tags
 
     def _set_fitted(self, model):
+        """Set the fitted classifier and what is copied from it; return `self`."""
         self.estimator_ = model
         self._copy_attributes(("n_features_in_", "feature_names_in_"), model)
         return self
@@ -236,13 +239,13 @@ class ExpectedCostClassifier(WrappedClassifier):
         return self._expected_costs(X).min(axis=1)
 
     def _binary_by(self):
-        """Say what restricts the classifier to two classes, "" if nothing does."""
+        """Return what restricts the classifier to two classes, "" if nothing does."""
         if np.ndim(self.cost_matrix) == 2 and len(self.cost_matrix) == 2:
             return "a cost_matrix of two rows"
         return ""
 
     def _expected_costs(self, X):
-        """Return the expected cost of each action (column) in each sample."""
+        """Return the expected cost of each action in each sample, (n, n_actions)."""
         proba = self.predict_proba(X)
         shape = (len(self.classes_), len(self.actions_))
         if not callable(self.cost_matrix):
@@ -346,14 +349,15 @@ def mean_cost(
             f" {shown(actions)}."
         )
     column = np.argmax(is_taken, axis=1)
-    cost = np.broadcast_to(costs, shape)[np.arange(len(codes)), codes, column]
+    costs_by_row = np.broadcast_to(costs, shape)
+    cost = costs_by_row[np.arange(len(codes)), codes, column]
     weight = check_sample_weight(sample_weight, len(cost))
     return float(np.average(cost, weights=weight))
 
 
 def _check_costs(costs, shape, classes):
-    """Return costs as float64 of a shape: (n_classes, n_actions), or the same for each
-    sample.
+    """Return costs as a float64 array, or raise unless they are finite and have this
+    shape: (n_classes, n_actions) or (n, n_classes, n_actions).
     """
     found = as_numbers(costs, "cost_matrix")
     if found.shape != shape:

@@ -108,11 +108,12 @@ class NetBenefit(ResultTable):
         return "\n".join(lines)
 
     def _where(self, mask):
-        """Return the ranges of thresholds of a mask in words."""
+        """Return the ranges of thresholds with True in a mask, as text."""
         if not np.any(mask):
             return "at no threshold"
-        # A run of thresholds in the mask begins and ends where the mask changes.
-        changes = np.flatnonzero(np.diff(np.concatenate(([0], mask, [0]))))
+        # A range begins and ends where the mask, with False at both ends, changes.
+        padded = np.concatenate(([0], mask, [0]))
+        changes = np.flatnonzero(np.diff(padded))
         runs = []
         for start, stop in changes.reshape(-1, 2):
             low = self.thresholds[start]
@@ -320,12 +321,13 @@ def net_benefit(
     else:
         weight = np.asarray(data.sample_weight, dtype=np.float64)
     is_importance = weight_type == "importance"
-    # in the variance: w copies, or one row that counts w times
+    # What a row adds to a variance: w copies of it add w, one row that counts w times
+    # adds w^2.
     squares = weight**2 if is_importance else weight
     cluster = None
     if clusters is not None:
-        groups = check_groups(clusters, len(events), name="clusters")[1]
-        cluster = cluster_codes(groups)
+        _, codes = check_groups(clusters, len(events), name="clusters")
+        cluster = cluster_codes(codes)
     _check_classes(weight @ events, weight.sum(), standardize, prevalence)
 
     cells = _cells(events, places, weight, squares, t, standardize, prevalence)
@@ -337,7 +339,7 @@ def net_benefit(
         n_draws = check_int(n_resamples, "n_resamples")
         rng = check_random_state(random_state)
     z = critical_values(residuals, degrees, level, n_draws, rng)
-    # variance of the clusters' sums over that of independent rows
+    # Design effect: variance of the clusters' sums over that of independent rows.
     effect = np.ones(len(t))
     if cluster is not None:
         np.divide(
@@ -348,7 +350,8 @@ def net_benefit(
         )
     low, high = cells.limits(z, np.maximum(effect, 1.0), cautious=bool(simultaneous))
     estimate = cells.estimate
-    # what has one value for all rows that there can be is known
+    # Where the model and the reference always do the same, the difference is 0 with
+    # certainty.
     known = is_same | ((t == 0) & (against == "all"))
     reasons = np.where(known, "", reasons)
     has_limits = reasons == ""
@@ -376,8 +379,9 @@ def net_benefit(
 
 
 def _strategies(data, thresholds, y_true, reference, options):
-    """Return how many thresholds each sample reaches by the model and by the reference,
-    the name of the latter, and whether both have the same probabilities.
+    """Return the pair of arrays (n,) with the number of thresholds that each sample
+    reaches, by the model and by the reference; "none", "all" or "model" for the
+    reference; and whether both have the same probabilities.
     """
     places = _places(data, thresholds)
     if isinstance(reference, str):
@@ -390,23 +394,22 @@ def _strategies(data, thresholds, y_true, reference, options):
 
 
 def _places(data, thresholds):
-    """Return how many thresholds each sample's probability reaches, compared in the
-    precision of the probabilities.
-    """
+    """Return the number of thresholds that each sample's probability reaches, (n,)."""
     check_one_event(
         data, "net benefit (ExpectedCostClassifier decides between more classes)"
     )
-    return np.searchsorted(
-        thresholds.astype(data.scores.dtype), data.scores, side="right"
-    )
+    # Compared in the precision of the probabilities.
+    thresholds = thresholds.astype(data.scores.dtype)
+    return np.searchsorted(thresholds, data.scores, side="right")
 
 
-def _check_classes(of_events, total, standardize, prevalence):
-    if standardize and of_events == 0:
+def _check_classes(n_events, total, standardize, prevalence):
+    """Raise if an option needs events, or rows of both classes, that are missing."""
+    if standardize and n_events == 0:
         raise ValueError(
             "y_true has no events: a standardised net benefit divides by their share."
         )
-    if prevalence is not None and not 0 < of_events < total:
+    if prevalence is not None and not 0 < n_events < total:
         raise ValueError(
             "y_true has one class only: with prevalence= the net benefit needs the"
             " treated share of both."
@@ -414,58 +417,75 @@ def _check_classes(of_events, total, standardize, prevalence):
 
 
 def _reasons(cells, weight, is_importance, cluster, is_against_model):
-    """Return why each threshold has no limits, "" where it has: of the rows, else of
-    the clusters.
+    """Return why each threshold has no limits, (m,) of str, "" where it has: too few
+    rows, or too few clusters.
     """
-    counts = weight > 0
+    has_weight = weight > 0
     reasons = reasons_for_no_limits(
-        cells, weight[counts], is_importance, None, is_against_model
+        cells, weight[has_weight], is_importance, None, is_against_model
     )
     if cluster is None:
         return reasons
-    of_clusters = reasons_for_no_limits(
-        cells, weight[counts], False, cluster[counts], is_against_model
+    cluster_reasons = reasons_for_no_limits(
+        cells, weight[has_weight], False, cluster[has_weight], is_against_model
     )
-    return np.where(reasons == "", of_clusters, reasons)
+    return np.where(reasons == "", cluster_reasons, reasons)
 
 
 def _cells(events, places, weight, squares, thresholds, standardize, prevalence):
-    """Return the samples as `TreatmentCells`."""
+    """Return the samples as `TreatmentCells`.
+
+    `events` (n,) says which samples are events; `places` is the pair of `_strategies`;
+    `weight` and `squares` (n,) are what a sample adds to a sum and to a variance.
+    """
     m = len(thresholds)
+    # False positives at a threshold t cost t / (1 - t) true positives each.
     price = thresholds / (1 - thresholds)
-    # A model against nobody treats more (d = 0, 1), against everybody fewer (0, -1).
+    # Whether a difference of treatments d = 1, -1, 0 can occur: a model never treats
+    # more rows than "all" does, and never fewer than "none".
+    _, reference_places = places
     possible = np.ones((m, 3), dtype=bool)
-    possible[:, 0] = ~np.all(places[1] == m)
-    possible[:, 1] = ~np.all(places[1] == 0)
+    possible[:, 0] = ~np.all(reference_places == m)
+    possible[:, 1] = ~np.all(reference_places == 0)
+    # What a treated event and a treated non-event are worth, and what the sum over the
+    # labels is divided by.
     factor = np.column_stack((np.ones(m), -price))
     base = np.array([1.0, 0.0 if standardize else 1.0])
     if prevalence is not None:
         factor = factor * np.array([prevalence, 1 - prevalence])
         factor = factor / (prevalence if standardize else 1.0)
-    of_weight = cell_sums(events, places, weight, m)
-    if squares is weight:
-        of_squares = of_weight
-    else:
-        of_squares = cell_sums(events, places, squares, m)
+    cell_weight = cell_sums(events, places, weight, m)
+    cell_squares = cell_weight
+    if squares is not weight:
+        cell_squares = cell_sums(events, places, squares, m)
     is_stratified = prevalence is not None
-    return TreatmentCells(of_weight, of_squares, possible, factor, base, is_stratified)
+    return TreatmentCells(
+        cell_weight, cell_squares, possible, factor, base, is_stratified
+    )
 
 
 def _interventions_avoided(events, place, weight, thresholds, harm, prevalence):
-    """Return (net benefit - that of treating everybody) (1 - t) / t, per 100 rows."""
+    """Return the interventions avoided per 100 rows at each threshold t, (m,): the net
+    benefit minus that of treating everybody, times (1 - t) / t.
+
+    `place` (n,) is the number of thresholds that each sample reaches.
+    """
     m = len(thresholds)
     price = thresholds / (1 - thresholds)
-    # Against treating everybody the untreated rows count: a loss of 1 with the event,
-    # a gain of the price without.
-    of_events = weight * events
-    of_others = weight * ~events
-    missed = of_events.sum() - reached(place, of_events, m)[0]
-    spared = of_others.sum() - reached(place, of_others, m)[0]
+    # Compared with treating everybody, an untreated event is a loss of 1, an untreated
+    # non-event a gain of the price.
+    event_weight = weight * events
+    non_event_weight = weight * ~events
+    (treated_events,) = reached(place, event_weight, m)
+    (treated_non_events,) = reached(place, non_event_weight, m)
+    missed = event_weight.sum() - treated_events
+    spared = non_event_weight.sum() - treated_non_events
     if prevalence is None:
-        missed, spared = missed / weight.sum(), spared / weight.sum()
+        missed = missed / weight.sum()
+        spared = spared / weight.sum()
     else:
-        missed = prevalence * missed / of_events.sum()
-        spared = (1 - prevalence) * spared / of_others.sum()
+        missed = prevalence * missed / event_weight.sum()
+        spared = (1 - prevalence) * spared / non_event_weight.sum()
     with np.errstate(divide="ignore", invalid="ignore"):
         avoided = 100 * (spared * price - missed - harm) / price
     return np.where(price > 0, avoided, np.nan)

@@ -8,12 +8,6 @@ from scipy.stats import binom
 from skcalib._input.labels import check_label_vector, zero_one
 from skcalib._input.scalars import check_confidence_level, check_number
 from skcalib.decisions._certified import CertifiedThreshold, deciding_scores
-from skcalib.decisions._certified_threshold import (
-    CLUSTERED,
-    FIXED,
-    found_at,
-    none_found,
-)
 from skcalib.decisions._cluster_bets import bet_pvalue, log_wealths
 from skcalib.decisions._search import (
     AcceptedSets,
@@ -23,6 +17,12 @@ from skcalib.decisions._search import (
     rows_needed,
 )
 from skcalib.decisions._tests_of_sets import DecidedRows
+from skcalib.decisions._threshold_search import (
+    CLUSTERED,
+    FIXED,
+    found_at,
+    none_found,
+)
 from skcalib.guarantees._certificate import INDEPENDENT_ROWS
 
 _MODELS = (
@@ -37,10 +37,14 @@ _EXACT_CLUSTERS = (
     "Exact for any number of clusters and any dependence within them: by bets against"
     " the clusters' losses."
 )
-_N_SHARES = 60  # of gains, at which the level is computed, beside 0
-_N_BETWEEN = 15  # more of them, around the worst
-_BETWEEN_SHARES = 2e-4  # by which the level may be higher between them
-_FEWEST_GAINS = 1e-5  # the smallest share of gains above 0
+# A row is *lost* if only the large model answers it correctly, *gained* if only the
+# small one does. The largest p-value over all shares of gains is computed on a grid of
+# 0 and this number of shares from _FEWEST_GAINS up, then on a finer one around the
+# worst.
+_N_SHARES = 60
+_FEWEST_GAINS = 1e-5
+_N_BETWEEN = 15
+_BETWEEN_SHARES = 2e-4  # allowance for a larger p-value between shares of the grid
 _TIED = 1e-12  # difference of score statistics by rounding
 
 
@@ -145,7 +149,7 @@ def certified_routing(
     if rows.clusters is None:
         pvalue = _pvalues(lost.n_wrong, gained.n_wrong, len(scores), max_loss, level)
     else:
-        loss = rows.wrong.astype(np.int64) - (small & ~large)
+        loss = rows.is_error.astype(np.int64) - (small & ~large)
         pvalue = _cluster_pvalues(rows, lost, loss, max_loss)
         independent = CLUSTERED.format(most=rows.clusters.sizes.max())
         exactness = _EXACT_CLUSTERS
@@ -171,33 +175,36 @@ def certified_routing(
 
 
 def _answers(correct, name, n_rows):
-    """Return whether each answer is correct as booleans."""
-    found = zero_one(
-        check_label_vector(correct, n_rows, name=name, scores_name="confidence")
-    )
-    if found is None:
+    """Return whether each answer is correct as booleans (n_rows,), or raise an error
+    that names the argument.
+    """
+    correct = check_label_vector(correct, n_rows, name=name, scores_name="confidence")
+    is_correct = zero_one(correct)
+    if is_correct is None:
         raise ValueError(f"{name} must be booleans, or 0 (wrong) and 1 (correct).")
-    return found
+    return is_correct
 
 
 def score_statistic(lost, gained, n, max_loss):
-    """Return the score statistic of "the mean loss is `max_loss`" (Tango 1998)."""
+    """Return the score statistic of "the mean loss is `max_loss`" for numbers of lost
+    and gained rows among n (Tango 1998, Statistics in Medicine 17).
+    """
+    # The share of gains under the hypothesis is the root of a quadratic equation.
     linear = (2 * n - (lost - gained)) * max_loss - (lost + gained)
     constant = gained * max_loss * (1 - max_loss)
-    # of gains, under the hypothesis
     share = (np.sqrt(linear**2 + 8 * n * constant) - linear) / (4 * n)
     variance = n * (2 * share + max_loss * (1 - max_loss))
     return (lost - gained - n * max_loss) / np.sqrt(variance)
 
 
 def unconditional_pvalue(statistic, n, max_loss):
-    """Return the largest chance of a score statistic that is as small, over all shares
-    of gains, where the mean loss is `max_loss`.
+    """Return the largest probability, over all shares of gains, of a score statistic at
+    most this large if the mean loss is `max_loss`.
 
-    That share of gains q and the loss fix the share of losses, q + max_loss. The number
-    of gains is binomial, and so is that of losses among the other samples. A larger
-    mean loss makes small statistics less probable, since the statistic grows with
-    losses and falls with gains: the boundary is the worst (Barnard's convexity).
+    A share of gains q fixes the share of losses, q + max_loss. The number of gains is
+    binomial, and so is that of losses among the other samples. A larger mean loss makes
+    small statistics less probable, since the statistic grows with losses and falls with
+    gains (Barnard's convexity): it need not be looked at.
     """
     grid = np.geomspace(_FEWEST_GAINS, (1 - max_loss) / 2, _N_SHARES)
     shares = np.append(0.0, grid)
@@ -212,41 +219,46 @@ def unconditional_pvalue(statistic, n, max_loss):
 
 
 def _chance(share, statistic, n, max_loss):
-    """Return the chance of a statistic that is as small, at one share of gains."""
-    # Counts of gains that occur: all but those beyond eight standard deviations.
+    """Return the probability of a statistic at most this large, at one share of
+    gains.
+    """
+    # Numbers of gains within eight standard deviations: others do not occur.
     spread = 8 * np.sqrt(n * share * (1 - share)) + 8
     first = max(0, int(n * share - spread))
     last = min(n, int(n * share + spread) + 1)
     gained = np.arange(first, last + 1)
     most_lost = _most_lost(statistic, gained, n, max_loss)
     # Given the gains, the losses are binomial among the other rows.
-    of_others = min((share + max_loss) / (1 - share), 1.0)
-    tail = bdtr(np.maximum(most_lost, 0), n - gained, of_others)
+    loss_share = min((share + max_loss) / (1 - share), 1.0)
+    tail = bdtr(np.maximum(most_lost, 0), n - gained, loss_share)
     tail[most_lost < 0] = 0.0
     return float(binom.pmf(gained, n, share) @ tail)
 
 
 def _most_lost(statistic, gained, n, max_loss):
-    """Return, for counts of gains, the largest number of losses with a statistic that
-    is as small, -1 where none is: by bisection, since it grows with the losses.
+    """Return the largest number of losses for which the statistic is at most this
+    large, -1 if it is for none; for each of several numbers of gains.
+
+    It is found by bisection, since the statistic grows with the losses.
     """
     low = np.full(len(gained), -1)
     high = n - gained
     while np.any(low < high):
         middle = (low + high + 1) // 2
-        found = score_statistic(middle, gained, n, max_loss)
-        is_as_small = found <= statistic + _TIED
-        low = np.where(is_as_small, middle, low)
-        high = np.where(is_as_small, high, middle - 1)
+        statistic_there = score_statistic(middle, gained, n, max_loss)
+        is_small = statistic_there <= statistic + _TIED
+        low = np.where(is_small, middle, low)
+        high = np.where(is_small, high, middle - 1)
     return low
 
 
 def _pvalues(lost, gained, n, max_loss, level):
-    """Return the p-value of each set: exact where it decides, else by the normal.
+    """Return the p-value of each set, (n_sets,), from its numbers of lost and gained
+    rows: exact where it decides whether a set passes, else by the normal distribution.
 
-    The exact p-value grows with the statistic. So the sets that pass are those up to a
-    critical statistic, which is found by bisection among those whose normal p-value
-    passes.
+    The exact p-value grows with the statistic, so that the sets that pass are those up
+    to a critical statistic. That is found by bisection among the statistics whose
+    normal p-value passes.
     """
     statistic = score_statistic(lost, gained, n, max_loss)
     pvalue = ndtr(statistic)
@@ -256,17 +268,19 @@ def _pvalues(lost, gained, n, max_loss, level):
     high = len(candidates)
     while low < high:
         middle = (low + high) // 2
-        found = unconditional_pvalue(candidates[middle], n, max_loss)
-        exact[candidates[middle]] = found
-        if found <= level:
+        exact_pvalue = unconditional_pvalue(candidates[middle], n, max_loss)
+        exact[candidates[middle]] = exact_pvalue
+        if exact_pvalue <= level:
             low = middle + 1
         else:
             high = middle
     if low < len(candidates):
         pvalue[statistic >= candidates[low]] = 1.0
-    # Of sets that pass the last one is delivered, and its p-value printed.
-    passed = np.flatnonzero(pvalue > level)
-    last = (passed[0] if len(passed) else len(pvalue)) - 1
+    # The last set before the first failure is the result: its p-value, which is
+    # printed, must be exact.
+    failed = np.flatnonzero(pvalue > level)
+    n_passed = failed[0] if len(failed) else len(pvalue)
+    last = n_passed - 1
     if last >= 0:
         reported = exact.get(statistic[last])
         if reported is None:

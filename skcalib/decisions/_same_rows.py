@@ -27,7 +27,9 @@ OF_CROSS_FITTING = (
 
 
 def provenances(fitted):
-    """Return the provenances of all recalibrators that a fitted object consists of."""
+    """Return a list of the provenances (dicts) of the recalibrators in a fitted object:
+    a recalibrator, a pipeline, a recalibrated classifier, or a provenance itself.
+    """
     while isinstance(fitted, FrozenEstimator):
         fitted = fitted.estimator
     if isinstance(fitted, dict):
@@ -35,7 +37,8 @@ def provenances(fitted):
     if hasattr(fitted, "provenance_"):
         return [fitted.provenance_]
     if hasattr(fitted, "steps"):
-        return provenances(fitted.steps[-1][1])
+        _, last_step = fitted.steps[-1]
+        return provenances(last_step)
     found = []
     for pair in getattr(fitted, "calibrated_classifiers_", ()):
         found += provenances(getattr(pair, "recalibrator", None))
@@ -43,12 +46,14 @@ def provenances(fitted):
 
 
 def method_of_same_rows(fitted_on, codes):
-    """Return the method that was fitted to exactly these labels, None if none was.
+    """Return the name of the method in `fitted_on` that was fitted to exactly these
+    label codes (n,), None if none was.
 
     Raises
     ------
     ValueError
-        For what has no provenance, and for a map of many parameters of the same rows.
+        If `fitted_on` has no provenance, or if a method with many parameters was fitted
+        to the same rows.
     """
     found = provenances(fitted_on)
     if not found:

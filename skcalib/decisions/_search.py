@@ -13,8 +13,8 @@ from skcalib._input.scalars import as_numbers
 from skcalib._input.scores import first_index
 from skcalib._rows.sorting import sorted_rows
 
-_POWER = 0.9  # predicted chance that the test at the start rejects
-ROUNDING = 1e-9  # of a limit such as 1 - .9
+_POWER = 0.9  # probability that the test at the start passes if the scores are right
+ROUNDING = 1e-9  # allowance for rounding of a limit such as 1 - .9
 # Share of the level for the start that the scores suggest. The rest is for the
 # strictest start that can pass.
 _GUIDED = 0.75
@@ -22,10 +22,11 @@ _MOST_NEEDED = 10**9  # nobody waits for more rows
 
 
 def check_thresholds(thresholds, *, below_one=False):
-    """Return thresholds in increasing order, without repetition: numbers from 0 to 1.
+    """Return distinct thresholds in [0, 1] in increasing order, or raise; `below_one`
+    excludes 1.
 
-    None means a grid for all data: steps of .001 from .1 to .9, and two digits of p
-    below and of 1 - p above.
+    None stands for a grid that suits all data: steps of .001 from .1 to .9, and below
+    and above all numbers with two significant digits of p and of 1 - p.
     """
     if thresholds is None:
         digits = np.arange(10, 100)
@@ -52,10 +53,16 @@ def check_thresholds(thresholds, *, below_one=False):
 
 
 class AcceptedSets(NamedTuple):
-    """The samples at or above each threshold, from strict to lenient.
+    """The sets of samples at or above each threshold, from strict to lenient.
 
-    `n_rows` and `n_wrong` count them, `predicted` is the mean of 1 - s among them (0
-    where there are none).
+    Attributes
+    ----------
+    threshold : ndarray of shape (n_sets,)
+        The thresholds, in decreasing order.
+    n_rows, n_wrong : ndarray of int, shape (n_sets,)
+        Number of samples in each set, and of those whose acceptance is an error.
+    predicted : ndarray of shape (n_sets,)
+        Error rate that the scores s predict: the mean of 1 - s; 0 for an empty set.
     """
 
     threshold: np.ndarray
@@ -64,23 +71,36 @@ class AcceptedSets(NamedTuple):
     predicted: np.ndarray
 
     @classmethod
-    def from_rows(cls, scores, wrong, thresholds):
-        """Sum up rows: scores (n,), whether something is wrong with each, thresholds in
-        increasing order.
+    def from_rows(cls, scores, is_error, thresholds):
+        """Return the sets of samples with scores (n,), of which `is_error` (n,) says
+        whether their acceptance is an error, at increasing thresholds.
         """
-        ordered, wrong = sorted_rows(scores, wrong)
+        ordered, wrong = sorted_rows(scores, is_error)
         thresholds = thresholds[::-1]
-        # In the precision of the scores, as `scores >= float(threshold)` compares them.
+        # In the precision of the scores, as `scores >= float(threshold)` compares them:
+        # the position of the lowest score of each set.
         first = np.searchsorted(ordered, thresholds.astype(scores.dtype))
         n_rows = len(scores) - first
-        n_wrong = np.append(np.cumsum(wrong[::-1])[::-1], 0)[first]
-        doubt = np.cumsum(1 - ordered[::-1], dtype=np.float64)[::-1]
-        predicted = np.append(doubt, 0)[first] / np.maximum(n_rows, 1)
+        # Sums over the rows from each position on, and 0 after the last.
+        wrong_from = np.append(np.cumsum(wrong[::-1])[::-1], 0)
+        predicted_from = np.cumsum(1 - ordered[::-1], dtype=np.float64)[::-1]
+        predicted_from = np.append(predicted_from, 0)
+        n_wrong = wrong_from[first]
+        predicted = predicted_from[first] / np.maximum(n_rows, 1)
         return cls(thresholds, n_rows, n_wrong, predicted)
 
 
 class Goal(NamedTuple):
-    """A guarantee as a limit for a rate: at most `limit` errors in its trials."""
+    """A guarantee as a limit on an error rate.
+
+    Attributes
+    ----------
+    promise : str
+        Name of the guarantee.
+    limit : float
+        Largest rate of errors among the trials of the guarantee; 1 - target for rates
+        that shall be large, such as precision.
+    """
 
     promise: str
     limit: float
@@ -90,10 +110,10 @@ class Goal(NamedTuple):
 
         Parameters
         ----------
-        n_rows, n_wrong : ndarray
-            Accepted rows, and those of them that are wrong to accept.
-        n_all, all_wrong : int or ndarray
-            All samples, and those of them that would be wrong to accept.
+        n_rows, n_wrong : ndarray of shape (n_sets,) or (n_clusters,)
+            Numbers of accepted rows, and of those whose acceptance is an error.
+        n_all, all_wrong : int, or ndarray of shape (n_clusters,)
+            The same for all samples as if they were accepted.
         """
         # Rows that would have been right to accept, and were not.
         missed = (n_all - all_wrong) - (n_rows - n_wrong)
@@ -109,9 +129,9 @@ class Goal(NamedTuple):
 
 
 def limit_of(promise, target):
-    """Return the largest rate of errors that a target allows, 1 - .95 as .05."""
+    """Return the largest rate of errors that the target of a guarantee allows."""
     if promise in ("precision", "recall", "accuracy"):
-        return round(1 - target, 15)
+        return round(1 - target, 15)  # 1 - .95 as .05
     return target
 
 
@@ -128,8 +148,8 @@ def binomial_pvalue(n_wrong, trials, limit):
 
 
 def most_errors(n_rows, target, level):
-    """Return the largest c with P(Bin(n_rows, target) <= c) <= level, -1 where there is
-    none.
+    """Return the largest number of errors c among `n_rows` that passes a test at this
+    level, P(Bin(n_rows, target) <= c) <= level; -1 if even 0 does not.
     """
     quantile = binom.ppf(level, n_rows, target)
     passes = bdtr(quantile, n_rows, target) <= level
@@ -137,14 +157,18 @@ def most_errors(n_rows, target, level):
 
 
 def predicted_power(trials, rate, limit, level):
-    """Return the chance that each set passes its test if the scores are right.
+    """Return the probability (n_sets,) that each set passes its test if the scores are
+    right. It does not depend on the labels.
 
-    It is Phi((c + 1/2 - n r) / sqrt(n r (1 - r))), c the largest number of errors that
-    passes, n the trials and r the rate that the scores predict. Labels have no say.
+    It is Phi((c + 1/2 - n r) / sqrt(n r (1 - r))), with c the largest number of errors
+    that passes, n the `trials` and r the error `rate` that the scores predict,
+    (n_sets,) each; `limit` is the largest rate allowed.
     """
-    sizes, position = np.unique(np.maximum(trials, 1), return_inverse=True)
+    sizes, size_of_set = np.unique(np.maximum(trials, 1), return_inverse=True)
     most = most_errors(sizes, limit, level)
-    most = np.minimum(most, np.floor(sizes * limit - 1 + ROUNDING))[position]
+    # `binomial_pvalue` is 1 above this number.
+    most = np.minimum(most, np.floor(sizes * limit - 1 + ROUNDING))
+    most = most[size_of_set]
     mean = trials * rate
     spread = np.sqrt(np.maximum(mean * (1 - rate), np.finfo(np.float64).tiny))
     passing = ndtr((most + 0.5 - mean) / spread)
@@ -152,10 +176,11 @@ def predicted_power(trials, rate, limit, level):
 
 
 def guided_start(n_rows, power):
-    """Return the position of the largest set that is expected to pass with a power of
-    .9, None if none can pass.
+    """Return the position of the largest set whose power is at least .9, or the largest
+    power if no set has that; None if no set can pass.
 
-    Where no set has this power it is the one that has most.
+    `n_rows` and `power` are (n_sets,); sets of equal size are equal, and the position
+    is that of the first.
     """
     if not power.any():
         return None
@@ -197,23 +222,26 @@ def guided_starts(
         rows_per_unit = 2 * rows_per_unit
         power_level = power_level / 5
     expected_wrong = sets.n_rows * sets.predicted
+    # For all goals: the smallest power of each set, and whether it has enough trials.
     power = np.full(len(sets.n_rows), 1.0)
-    fewest_pass = np.full(len(sets.n_rows), True)
+    are_enough = np.full(len(sets.n_rows), True)
     for goal in goals:
         trials, wrong = goal.counts(
             sets.n_rows, expected_wrong, n_all, expected_wrong[-1]
         )
         rate = np.clip(wrong / np.maximum(trials, 1), 0, 1)
-        units = np.rint(trials / rows_per_unit).astype(np.int64)
-        passing = predicted_power(units, rate, goal.limit, power_level)
-        power = np.minimum(power, passing)
+        n_units = np.rint(trials / rows_per_unit).astype(np.int64)
+        goal_power = predicted_power(n_units, rate, goal.limit, power_level)
+        power = np.minimum(power, goal_power)
+        # Without an error n trials pass if (1 - limit)^n is at most the level.
         fewest = log(insured_level(level)) / log1p(-goal.limit)
         if of_other_rows:
-            fewest += 2 * fewest**0.5  # their number here is not known beforehand
-        fewest_pass &= trials >= fewest
+            # The number of trials here varies: two standard deviations more.
+            fewest += 2 * fewest**0.5
+        are_enough &= trials >= fewest
     if can_pass is not None:
-        fewest_pass = can_pass
-    first = int(np.argmax(fewest_pass)) if fewest_pass.any() else None
+        are_enough = can_pass
+    first = int(np.argmax(are_enough)) if are_enough.any() else None
     return [
         (guided_start(sets.n_rows, power), _GUIDED * level),
         (first, insured_level(level)),
@@ -221,7 +249,7 @@ def guided_starts(
 
 
 def insured_level(level):
-    """Return the part of a level that the second of two guided starts spends."""
+    """Return the part of a level for the second of two guided starts."""
     return (1 - _GUIDED) * level
 
 
@@ -229,10 +257,11 @@ def most_lenient(pvalue, n_rows, starts):
     """Return the position of the most lenient threshold that passes, None if there is
     none.
 
-    From each start, a pair of a position (or None) and a level, the sequence goes on
-    while p-values are within the level. The first hypothesis that is false is tested at
-    this level, whatever comes after it: nothing is corrected for the number of
-    thresholds. Of thresholds that accept the same rows the strictest is returned.
+    `pvalue` and `n_rows` (n_sets,) are ordered from strict to lenient; `starts` are
+    pairs of a position (or None) and a level. From each start the sets are tested while
+    p-values are within the level. This fixed sequence needs no correction for the
+    number of thresholds, since an error is made only if the first set that breaks the
+    guarantee passes. Of thresholds that accept the same rows the strictest is returned.
     """
     best = None
     for start, level in starts:
@@ -267,9 +296,12 @@ def rows_needed(n_all, counts, level):
         rate = (n_wrong + 0.5) / (trials + 1)
         margin = np.where(trials > 0, limit - rate, 0.0)
         is_below = margin > ROUNDING
+        # By the normal approximation the rate must lie z sqrt(limit (1 - limit) / n)
+        # below the limit, and without an error (1 - limit)^n must be at most the level.
         variance = limit * (1 - limit)
         by_margin = ndtri(level) ** 2 * variance / np.where(is_below, margin, 1.0) ** 2
         needed_trials = np.maximum(log(level) / log1p(-limit), by_margin)
+        # trials per sample in each set
         share = np.maximum(trials, 1) / n_all
         needed = np.maximum(needed, np.where(is_below, needed_trials / share, np.inf))
     fewest = needed.min()

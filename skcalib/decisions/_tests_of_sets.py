@@ -11,21 +11,29 @@ from skcalib.decisions._search import AcceptedSets, binomial_pvalue, rows_needed
 
 
 class DecidedRows(NamedTuple):
-    """Scores that a threshold is put on, whether accepting a row is wrong, and clusters
-    or None.
+    """The samples about which a threshold decides.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n,)
+        Scores that are compared with the threshold.
+    is_error : ndarray of bool, shape (n,)
+        Whether accepting a sample is an error.
+    clusters : Clusters or None
+        The clusters; None for independent samples.
     """
 
     scores: np.ndarray
-    wrong: np.ndarray
+    is_error: np.ndarray
     clusters: Clusters | None = None
 
     @classmethod
-    def checked(cls, scores, wrong, clusters):
-        """Make rows of checked scores and of clusters as they are given."""
+    def checked(cls, scores, is_error, clusters):
+        """Return the samples; `clusters` are the user's labels of clusters or None."""
         if clusters is None:
-            return cls(scores, wrong)
+            return cls(scores, is_error)
         _, code = check_groups(clusters, len(scores), name="clusters")
-        return cls(scores, wrong, Clusters(code))
+        return cls(scores, is_error, Clusters(code))
 
     @property
     def n_clusters(self):
@@ -33,8 +41,8 @@ class DecidedRows(NamedTuple):
         return None if self.clusters is None else len(self.clusters.sizes)
 
     def sets(self, grid):
-        """Return the sets that thresholds in increasing order accept."""
-        return AcceptedSets.from_rows(self.scores, self.wrong, grid)
+        """Return the `AcceptedSets` of increasing thresholds."""
+        return AcceptedSets.from_rows(self.scores, self.is_error, grid)
 
 
 class SetTests:
@@ -52,18 +60,25 @@ class SetTests:
         self.rows = rows
         self.sets = sets
         self.n_all = len(rows.scores)
-        self.all_wrong = int(np.count_nonzero(rows.wrong))
+        self.all_wrong = int(np.count_nonzero(rows.is_error))
         self._by_goal = {}
 
     def counts(self, goal):
-        """Return the trials of each set, and the errors among them."""
+        """Return the trials of each set for a goal, and the errors among them,
+        (n_sets,) each.
+        """
         return goal.counts(
             self.sets.n_rows, self.sets.n_wrong, self.n_all, self.all_wrong
         )
 
+    def n_errors(self, goal):
+        """Return the number of errors of each set for a goal, (n_sets,)."""
+        _, errors = self.counts(goal)
+        return errors
+
     def pvalue(self, goals, *, without_errors=False):
-        """Return the largest p-value of several goals for each set; with
-        `without_errors` the least that could have been.
+        """Return the largest p-value over several goals for each set, (n_sets,); with
+        `without_errors` the smallest possible one, that of sets without an error.
         """
         pvalue = np.zeros(len(self.sets.n_rows))
         for goal in goals:
@@ -71,51 +86,54 @@ class SetTests:
                 trials, n_wrong = self.counts(goal)
                 if without_errors:
                     n_wrong = np.zeros_like(n_wrong)
-                found = binomial_pvalue(n_wrong, trials, goal.limit)
+                goal_pvalue = binomial_pvalue(n_wrong, trials, goal.limit)
             else:
                 bets = self._bets(goal)
-                found = bets.least if without_errors else bets.pvalue
-            pvalue = np.maximum(pvalue, found)
+                goal_pvalue = bets.least if without_errors else bets.pvalue
+            pvalue = np.maximum(pvalue, goal_pvalue)
         return pvalue
 
     def n_needed(self, goals, level):
-        """Return about how many samples would do at the rates seen here, None where no
-        number would.
+        """Return about how many samples would be enough at the error rates seen here,
+        None if no number would.
         """
         if self.rows.clusters is None:
             counts = [(*self.counts(goal), goal.limit) for goal in goals]
             return rows_needed(self.n_all, counts, level)
-        growth = np.min([self._bets(goal).growth for goal in goals], axis=0).max()
-        wanted = -np.log(level)
+        # The log wealth that the best set reaches for all goals.
+        smallest_growth = np.min([self._bets(goal).growth for goal in goals], axis=0)
+        growth = smallest_growth.max()
+        needed_growth = -np.log(level)
         # Growth of a thousandth of what is needed may be chance alone.
-        if growth < wanted / 1000:
+        if growth < needed_growth / 1000:
             return None
-        # The mean over the bets has a fraction of the wealth of the best.
-        return max(self.n_all + 1, ceil(self.n_all * (wanted + 2) / growth))
+        # 2 more, since the mean over the bets is a fraction of the wealth of the best.
+        return max(self.n_all + 1, ceil(self.n_all * (needed_growth + 2) / growth))
 
     def _bets(self, goal):
-        """Return p-values and growth of each set by bets; they are computed once."""
+        """Return the `_Bets` of a goal, which are computed once."""
         if goal not in self._by_goal:
             self._by_goal[goal] = self._computed_bets(goal)
         return self._by_goal[goal]
 
     def _computed_bets(self, goal):
-        """Return the `_Bets` of each set, from the numbers of accepted rows and of
-        errors in each cluster.
+        """Return the `_Bets` of a goal, from the numbers of accepted rows and of errors
+        in each cluster.
         """
         clusters = self.rows.clusters
         largest = int(clusters.sizes.max())
-        all_wrong = clusters.totals(self.rows.wrong)
+        all_wrong = clusters.totals(self.rows.is_error)
         order = np.argsort(-self.rows.scores, kind="stable")
         code = clusters.code[order]
-        wrong = self.rows.wrong[order]
+        wrong = self.rows.is_error[order]
         accepted = np.zeros(len(clusters.sizes))
         accepted_wrong = np.zeros(len(clusters.sizes))
-        # By the number of accepted rows: sets of equal size are the same set.
+        # By the number of accepted rows, since sets of equal size are equal: the three
+        # fields of `_Bets`.
         by_size = np.empty((3, self.n_all + 1))
         before = 0
         for size in np.unique(self.sets.n_rows).tolist():
-            # From strict to lenient, rows are only added.
+            # From strict to lenient, rows are only added to the sums of the clusters.
             added = slice(before, size)
             accepted += np.bincount(code[added], minlength=len(accepted))
             accepted_wrong += np.bincount(
@@ -125,15 +143,20 @@ class SetTests:
             trials, n_wrong = goal.counts(
                 accepted, accepted_wrong, clusters.sizes, all_wrong
             )
-            seen = log_wealths(n_wrong - goal.limit * trials, largest, goal.limit)
-            best = log_wealths(-goal.limit * trials, largest, goal.limit)
-            by_size[:, size] = bet_pvalue(seen), bet_pvalue(best), seen.max()
+            allowed = goal.limit * trials
+            observed = log_wealths(n_wrong - allowed, largest, goal.limit)
+            without_errors = log_wealths(-allowed, largest, goal.limit)
+            by_size[:, size] = (
+                bet_pvalue(observed),
+                bet_pvalue(without_errors),
+                observed.max(),
+            )
         return _Bets(*by_size[:, self.sets.n_rows])
 
 
 class _Bets(NamedTuple):
-    """Of each set: the p-value, the least that it could have been, and the growth of
-    the best bet's logarithm.
+    """Results of bets against "this set breaks the goal", (n_sets,) each: the p-value,
+    its smallest possible value, and the logarithm of the wealth of the best bet.
     """
 
     pvalue: np.ndarray

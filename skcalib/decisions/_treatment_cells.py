@@ -2,8 +2,10 @@
 the limits of their net benefit.
 
 A cell is a label and a difference d: 1 where the model treats and the reference does
-not, -1 the other way round, 0 where both do the same. Its rows are worth d with the
-event and -price d without.
+not, -1 the other way round, 0 where both do the same. A row of a cell adds d to the net
+benefit if it is an event, and -price d if not, with the price t / (1 - t) of a false
+positive at the threshold t. Arrays of cells have the shape (m, 2, 3): m thresholds, the
+labels event and non-event, and d = 1, -1, 0.
 """
 
 from typing import NamedTuple
@@ -18,7 +20,7 @@ from skcalib._intervals.influence import (
 )
 from skcalib._intervals.score import score_limits
 
-# Rows on which the model does better than another one, and worse, below which the
+# With fewer rows on which the model does better than another model, or worse, the
 # difference of both has no interval.
 _FEWEST_DISCORDANT = 10
 _DIFFERENCE = np.array([1, -1, 0])  # d of the columns of an array of cells
@@ -54,7 +56,7 @@ class TreatmentCells(NamedTuple):
     @property
     def mean_difference(self):
         """Mean of d by label, (m, 2)."""
-        return self.weight @ _DIFFERENCE / self._of_label()
+        return self.weight @ _DIFFERENCE / self._label_weight()
 
     @property
     def estimate(self):
@@ -62,14 +64,17 @@ class TreatmentCells(NamedTuple):
         if self.is_stratified:
             return np.sum(self.factor * self.mean_difference, axis=1)
         gained = np.sum(self.factor * (self.weight @ _DIFFERENCE), axis=1)
-        return gained / (self._of_label() @ self.base)
+        return gained / (self._label_weight() @ self.base)
 
-    def _of_label(self):
+    def _label_weight(self):
+        """Return the weight of the rows with each label, (m, 2), positive."""
         return np.maximum(self.weight.sum(axis=2), 1e-300)
 
     @property
     def offset(self):
-        """What the terms of a row of each label are centred by, (m, 2)."""
+        """What is subtracted from the terms of the rows of each label so that the terms
+        sum to 0, (m, 2).
+        """
         if self.is_stratified:
             return self.factor * self.mean_difference
         return self.estimate[:, None] * self.base
@@ -91,10 +96,11 @@ class TreatmentCells(NamedTuple):
         return np.sum(self.weight * self.residual**2, axis=(1, 2)) / total
 
     def discordant(self):
-        """Return how many samples speak for the model, and how many against it: (m,
-        2).
+        """Return the number of samples on which the model does better than the
+        reference, and of those on which it does worse, (m, 2).
         """
         gain = self.factor[..., None] * _DIFFERENCE
+        # Kish's effective number of rows of each cell: (sum w)^2 / sum w^2.
         rows = np.divide(
             self.weight**2,
             self.squares,
@@ -118,6 +124,8 @@ class TreatmentCells(NamedTuple):
         """
         weight = self.weight
         squares = self.squares
+        # k = sum w^2 / sum w of each cell, (m, 2, 3): of its rows, else of its label's
+        # rows, else of all rows.
         label_weight = np.broadcast_to(weight.sum(axis=2, keepdims=True), weight.shape)
         label_square = np.broadcast_to(squares.sum(axis=2, keepdims=True), weight.shape)
         average = squares.sum(axis=(1, 2)) / weight.sum(axis=(1, 2))
@@ -126,11 +134,15 @@ class TreatmentCells(NamedTuple):
         np.divide(squares, weight, out=size, where=weight > 0)
         counts = weight / size / design_effect[:, None, None]
         possible = np.broadcast_to(self.possible[:, None], weight.shape)
-        heavy = np.broadcast_to(average[:, None], (len(average), 3)).copy()
+        # k of the rows of each difference, of both labels, (m, 3).
+        both_size = np.broadcast_to(average[:, None], (len(average), 3)).copy()
         both_labels = weight.sum(axis=1)
-        np.divide(squares.sum(axis=1), both_labels, out=heavy, where=both_labels > 0)
+        np.divide(
+            squares.sum(axis=1), both_labels, out=both_size, where=both_labels > 0
+        )
+        # The cells with the empty ones beside them, (m, 2, 6).
         counts = np.concatenate((counts, np.zeros_like(counts)), axis=2)
-        size = np.concatenate((size, np.maximum(size, heavy[:, None])), axis=2)
+        size = np.concatenate((size, np.maximum(size, both_size[:, None])), axis=2)
         possible = np.concatenate((possible, possible), axis=2)
         if self.is_stratified:
             return self._stratified_limits(counts, size, possible, z, cautious)
@@ -149,14 +161,19 @@ class TreatmentCells(NamedTuple):
     def _stratified_limits(self, counts, size, possible, z, cautious):
         """Return the limits of a net benefit at a given prevalence: those of the mean
         difference in each label, joined by "square and add" (Zou and Donner 2008).
+
+        `counts`, `size` and `possible` are numbers of rows, k and whether a cell can
+        have rows, (m, 2, 6); see `limits`.
         """
-        below, above = 0.0, 0.0
+        # Squared distances from the estimate to both limits.
+        below = 0.0
+        above = 0.0
         for label in (0, 1):
-            k = size[:, label]
+            label_size = size[:, label]
             low, high = score_limits(
                 counts[:, label],
-                np.tile(_DIFFERENCE, 2) * k,
-                k,
+                np.tile(_DIFFERENCE, 2) * label_size,
+                label_size,
                 possible[:, label],
                 z,
                 cautious=cautious,
@@ -171,28 +188,34 @@ class TreatmentCells(NamedTuple):
 
 
 def reached(place, weight, n_thresholds, unit=None, n_units=1):
-    """Return the weight of the samples that reach each threshold, (n_units, m); `place`
-    is the number of thresholds that a row reaches.
+    """Return the weight of the samples that reach each threshold, (n_units, m).
+
+    `place` (n,) is the number of thresholds that a sample reaches, `weight` (n,) its
+    weight and `unit` (n,) the code of its unit; None stands for one unit.
     """
     if unit is None:
         unit = np.zeros(len(place), dtype=np.intp)
+    # The weight that reaches exactly 0, 1, ..., m thresholds, by unit.
     width = n_thresholds + 1
     table = np.bincount(unit * width + place, weight, n_units * width)
     by_number = table.reshape(n_units, width)
-    # Who reaches k thresholds reaches the first k: sums from the right.
-    reaches_more = by_number[:, ::-1].cumsum(axis=1)[:, ::-1]
-    return reaches_more[:, 1:]
+    # A sample that reaches k thresholds reaches the k lowest: sums from the right.
+    at_least = by_number[:, ::-1].cumsum(axis=1)[:, ::-1]
+    return at_least[:, 1:]
 
 
 def cell_sums(events, places, weight, n_thresholds):
-    """Return the sums of weights by threshold, label and difference, (m, 2, 3)."""
+    """Return the sums of weights by threshold, label and difference, (m, 2, 3).
+
+    `places` are the numbers of thresholds that each sample reaches by the model and by
+    the reference, (n,) each.
+    """
     model, reference = places
     both = np.minimum(model, reference)
     sums = np.empty((n_thresholds, 2, 3))
     for label, has_label in enumerate((events, ~events)):
         weight_of_label = weight * has_label
-        # the weight that is treated at each threshold: by the model, the reference, and
-        # both
+        # The weight that is treated at each threshold, (m,).
         (by_model,) = reached(model, weight_of_label, n_thresholds)
         (by_reference,) = reached(reference, weight_of_label, n_thresholds)
         (by_both,) = reached(both, weight_of_label, n_thresholds)
@@ -200,23 +223,37 @@ def cell_sums(events, places, weight, n_thresholds):
         sums[:, label, 0] = by_model - by_both
         sums[:, label, 1] = by_reference - by_both
         sums[:, label, 2] = weight_of_label.sum() - sums[:, label, :2].sum(axis=1)
-    # differences of sums of weights that are no integers may miss 0 by rounding
+    # Differences of sums of fractional weights may miss 0 by rounding.
     return np.where(sums > 1e-12 * weight.sum(), sums, 0.0)
 
 
 def unit_residuals(cells, events, places, weight, squares, cluster):
-    """Return independent terms whose sum is that of the influences, (n_units, m), and
-    degrees of freedom (m,): infinite without clusters.
+    """Return the sums of influences over independent units, (n_units, m), and their
+    degrees of freedom (m,), infinite without clusters.
 
-    With clusters a unit is a cluster (CR3); else rows that no threshold tells apart.
+    A unit is a cluster, whose sums are scaled up as in the estimator CR3; or, without
+    clusters, all rows with the same label and treatments at all thresholds.
+
+    Parameters
+    ----------
+    cells : TreatmentCells
+        The cells.
+    events : ndarray of bool, shape (n,)
+        Whether a row is an event.
+    places : pair of ndarray of int, shape (n,)
+        Numbers of thresholds that a row reaches by the model and by the reference.
+    weight, squares : ndarray of shape (n,)
+        What a row adds to a sum, and to a variance.
+    cluster : ndarray of int, shape (n,), or None
+        Codes of clusters.
     """
     m = len(cells.factor)
     if cluster is None:
-        unit = np.ravel_multi_index(
+        pattern = np.ravel_multi_index(
             (events.astype(np.intp), *places), (2, m + 1, m + 1)
         )
-        first, unit = np.unique(unit, return_index=True, return_inverse=True)[1:]
-        # one row of each unit, times the root of the sum of squared weights
+        _, first, unit = np.unique(pattern, return_index=True, return_inverse=True)
+        # A unit is replaced by one row whose squared weight is the sum over its rows.
         weight = np.sqrt(np.bincount(unit, squares))
         events = events[first]
         places = [place[first] for place in places]
@@ -225,43 +262,55 @@ def unit_residuals(cells, events, places, weight, squares, cluster):
         unit = cluster
     n_units = int(unit.max()) + 1
     sums = np.zeros((n_units, m))
-    for label, of_label in enumerate((events, ~events)):
-        own = weight * of_label
-        difference = reached(places[0], own, m, unit, n_units)
-        difference -= reached(places[1], own, m, unit, n_units)
+    for label, has_label in enumerate((events, ~events)):
+        label_weight = weight * has_label
+        # Sums of weight times d, (n_units, m), and of the weight, (n_units, 1).
+        difference = reached(places[0], label_weight, m, unit, n_units)
+        difference -= reached(places[1], label_weight, m, unit, n_units)
+        total = np.bincount(unit, label_weight, n_units)[:, None]
         sums += cells.factor[:, label] * difference
-        sums -= np.bincount(unit, own, n_units)[:, None] * cells.offset[:, label]
+        sums -= total * cells.offset[:, label]
     if cluster is None:
         return sums, np.full(m, np.inf)
     mass = np.bincount(cluster, weight)
-    _, of_squares = cluster_masses(weight, squares is not weight, cluster)
-    _, degrees = cluster_variance(sums, mass, of_squares, cells.row_variance)
-    return sums / (1 - mass / mass.sum())[:, None], degrees
+    _, squared_mass = cluster_masses(weight, squares is not weight, cluster)
+    _, degrees = cluster_variance(sums, mass, squared_mass, cells.row_variance)
+    # CR3 divides by 1 minus the leverage of the cluster, its share of the weight.
+    leverage = mass / mass.sum()
+    return sums / (1 - leverage)[:, None], degrees
 
 
 def critical_values(residuals, degrees, level, n_draws, rng):
-    """Return the critical value of each threshold's interval, or of a band (m,).
+    """Return the critical values (m,) of the intervals, or of a simultaneous band if
+    `n_draws` is not None.
 
-    The band's is the quantile of the largest deviation over thresholds, in units of its
-    standard error, where each unit's terms get a normal factor.
+    That of a band is the quantile of the largest deviation over thresholds, in units of
+    its standard error, under a multiplier bootstrap: the sums of each unit,
+    `residuals` (n_units, m), get a normal factor. `degrees` (m,) are degrees of
+    freedom and `level` is the confidence level.
     """
     tail = (1 + level) / 2
     z = np.where(np.isinf(degrees), ndtri(tail), stdtrit(degrees, tail))
     if n_draws is None:
         return z
     error = np.sqrt(np.sum(residuals**2, axis=0))
-    some = error > 0
-    if not some.any():
+    has_error = error > 0
+    if not has_error.any():
         return z
-    scaled = residuals[:, some] / error[some]
-    largest = [
-        np.abs(rng.standard_normal(len(scaled)) @ scaled).max() for _ in range(n_draws)
-    ]
+    scaled = residuals[:, has_error] / error[has_error]
+    largest = np.empty(n_draws)
+    for draw in range(n_draws):
+        deviation = rng.standard_normal(len(scaled)) @ scaled
+        largest[draw] = np.abs(deviation).max()
     return z * max(np.quantile(largest, level) / ndtri(tail), 1.0)
 
 
 def reasons_for_no_limits(cells, weight, is_importance, cluster, is_paired):
-    """Return why the thresholds have no limits, (m,) of str; empty where they have."""
+    """Return why each threshold has no limits, (m,) of str; empty where it has.
+
+    `weight` (n,) and `cluster` (n,) or None are those of the rows with positive weight;
+    `is_paired` says that the reference is another model.
+    """
     m = len(cells.factor)
     few = too_few_units(weight, is_importance, cluster)
     if few:
