@@ -7,11 +7,12 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import multinomial
+from scipy.stats import chi2, multinomial
 
 from benchmarks.levels.__main__ import main, measure
 from benchmarks.levels.decisions import BANDS, BROKEN
@@ -20,6 +21,7 @@ from benchmarks.levels.hospitals import HOSPITALS
 from benchmarks.levels.page import Row, read_rows, reason_of, with_tables
 from benchmarks.levels.performance import PERFORMANCE
 from benchmarks.levels.promises import INTERVALS, TESTS, Promise, without_noise
+from benchmarks.levels.same_rows import SAME_ROWS
 from benchmarks.levels.search import (
     FAMILIES,
     FOUND,
@@ -29,18 +31,25 @@ from benchmarks.levels.search import (
     routing_level,
     search,
 )
+from benchmarks.levels.several_labels import SEVERAL_LABELS
 from benchmarks.levels.shapes import SHAPES, Sample
 from benchmarks.levels.summary import SUMMARY
 from benchmarks.levels.widths import CHECKS, faults
-from skcalib import ScalingBinning
+from skcalib import ScalingBinning, StackedRecalibrator
 from skcalib.binning import EqualMass
 from skcalib.decisions import certified_routing, certified_threshold, net_benefit
+from skcalib.displays import ReliabilityDisplay
+from skcalib.evaluation import (
+    calibration_by_cluster,
+    calibration_summary,
+    recalibration_gain,
+)
 from skcalib.metrics import (
     calibration_error,
     calibration_error_interval,
     calibration_test,
 )
-from skcalib.monitoring import CalibrationMonitor
+from skcalib.monitoring import CalibrationMonitor, calibration_change
 
 ROOT = Path(__file__).parents[1]
 
@@ -83,7 +92,9 @@ def test_shapes_draw_their_labels_from_the_truth(shape):
     samples = [SHAPES[shape](np.random.default_rng(seed)) for seed in range(30)]
     differences = []
     for sample in samples:
-        if sample.truth.ndim == 1:
+        if sample.labels.ndim == 2:
+            differences.append(np.mean(sample.labels - sample.truth))
+        elif sample.truth.ndim == 1:
             differences.append(
                 np.average(sample.labels - sample.truth, weights=sample.sample_weight)
             )
@@ -130,6 +141,30 @@ def test_the_search_finds_a_broken_world():
     # A search from known starts begins with them.
     again, _ = search(family, 0.0, starts=[worst.point])
     assert again.world == worst.world
+
+
+def test_samples_without_an_answer_break_nothing():
+    axes = ("n", "threshold")
+    never = Family("made up", "size", 0.05, axes, _draw_few, lambda *_: np.nan)
+    worst, _ = search(never, 0.0)
+    assert set(worst.kept) == {0.0}
+    worst, _ = search(never._replace(kind="coverage", promised=0.9), 0.0)
+    assert set(worst.kept) == {1.0}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", SAME_ROWS, ids=[family[0] for family in SAME_ROWS])
+def test_worlds_of_maps_of_the_same_rows(family):
+    """A truth just below the floor: whatever is accepted breaks the guarantee."""
+    family = Family(*family)
+    world = dict.fromkeys(family.axes, 0.0) | {"below": 0.001, "risk": 0.1, "tilt": 0}
+    world |= {"rows": 300, "classes": 4, "mean score": 0.8, "spread": 1.0}
+    world = {name: world[name] for name in family.axes}
+    assert family.world(family.point(world)) == pytest.approx(world)
+    for seed in range(6):
+        sample = family.draw(world, np.random.default_rng(seed))
+        breaks, accepted = family.kept(world, sample, seed)
+        assert breaks == (accepted > 0)
 
 
 def _draw_few(world, rng):
@@ -230,8 +265,10 @@ def test_data_that_broke_a_promise_have_rows():
 def _every_promise():
     found = [promise for promises in FOUND.values() for promise in promises]
     hard = [promise for promises in HARD.values() for promise in promises]
+    labels = [one for promises in SEVERAL_LABELS.values() for one in promises]
     return (
-        INTERVALS
+        labels
+        + INTERVALS
         + BANDS
         + SUMMARY
         + HOSPITALS
@@ -367,7 +404,90 @@ def test_figures_of_net_benefit_in_clusters_are_those_of_the_rows():
     text = " ".join(net_benefit.__doc__.split())
     name = "net benefit in clusters at a threshold"
     worst = min(row.measured for (promise, _), row in ROWS.items() if promise == name)
-    assert f"an interval of .9 covered .{100 * worst:.0f} in a simulation" in text
+    assert f"the coverage of an interval of .9 was .{100 * worst:.0f}. The" in text
+    name = "net benefit with weights of the score"
+    worst = min(row.measured for (promise, _), row in ROWS.items() if promise == name)
+    assert f"weight, the coverage of an interval of .9 was .{100 * worst:.0f}." in text
+
+
+def _short(promise, shape):
+    """Return a share with two decimals, as prose has it."""
+    return f"{ROWS[promise, shape].measured:.2f}".removeprefix("0")
+
+
+def test_figures_of_clusters_are_those_of_the_rows():
+    shape = "25 hospitals alike within"
+    of_clusters = _short("bars by cluster", shape)
+    without = _short("bars without clusters", shape)
+    diagram = " ".join(ReliabilityDisplay.from_predictions.__doc__.split())
+    assert (
+        f"the coverage of the 90 % bars was {of_clusters} with `clusters` and {without}"
+        " without" in diagram
+    )
+    changes = " ".join((ROOT / "CHANGELOG.md").read_text().split())
+    assert (
+        f"bars of 90 % covered {of_clusters} in a simulation, {without} without"
+        in changes
+    )
+    usual = [
+        _short(promise, shape)
+        for promise, shape in ROWS
+        if promise.startswith("usual t interval")
+    ]
+    text = " ".join(calibration_by_cluster.__doc__.split())
+    assert len(usual) == 4
+    assert (
+        "with a small tau and 5 to 50 simulated clusters, its coverage was"
+        f" {min(usual)} to {max(usual)} instead of .90" in text
+    )
+
+
+def test_figures_of_a_gain_and_of_an_area_are_those_of_the_rows():
+    covered = _short(
+        "recalibration gain, Platt scaling", "1 % events, calibrated, n = 1000"
+    )
+    text = " ".join(recalibration_gain.__doc__.split())
+    assert f"rows, the coverage of a 90 % interval was {covered}." in text
+    name = "summary of a world: auc"
+    worst = min(row.measured for (promise, _), row in ROWS.items() if promise == name)
+    text = " ".join(calibration_summary.__doc__.split())
+    assert f"coverage of an interval of .95 was .{100 * worst:.0f} in a" in text
+
+
+def test_figures_of_a_shift_are_those_of_the_rows():
+    name = "shift between two calibrated samples"
+    worst = min(row.measured for (promise, _), row in ROWS.items() if promise == name)
+    text = " ".join(calibration_change.__doc__.split())
+    assert "with 27 samples in each data set" in text
+    assert f"the coverage of an interval of .9 was .{100 * worst:.0f}." in text
+    (world,) = (shape for promise, shape in ROWS if promise == name)
+    assert world.startswith("found: n 27.3,")
+
+
+def test_figures_of_several_labels_are_those_of_the_rows():
+    guide = " ".join((ROOT / "doc/pipelines.md").read_text().split())
+    calibrated, off = (
+        f"8 labels alike, {name}, 300 rows" for name in ("calibrated", "p^1.6")
+    )
+    rejected = ROWS["resampled ECE, several labels", calibrated].measured
+    measured = f"{rejected:.3f}".removeprefix("0")
+    assert f"the test rejects {measured} of calibrated data sets" in guide
+    covered = _short("ECE, several labels", off)
+    assert f"coverage of the 90 % interval is {covered} ({{doc}}`levels`)" in guide
+
+
+def test_figures_of_other_pages_are_those_of_tables_and_laws():
+    too_few = chi2.sf(chi2.isf(0.05, 8), 10)
+    text = " ".join(calibration_test.__doc__.split())
+    assert f"would reject {100 * too_few:.0f} % of calibrated models" in text
+    arena = (ROOT / "doc/arena.md").read_text()
+    table = arena.split("with stratified folds | true gain | `gain_` | covered |")[1]
+    lines = re.findall(r"^\| (?:10|15|20) \|.*\| ([.\d]+) \|$", table, re.M)[:12]
+    covered = 100 * np.mean([float(one) for one in lines])
+    text = " ".join(StackedRecalibrator.__doc__.split())
+    assert f"covered that mean in {covered:.0f} % of simulated data sets" in text
+    assert "two thirds of those drawn from CIFAR-100" in text
+    assert "covers the mean in only two thirds of these draws" in arena
 
 
 def test_figures_of_the_changelog_are_those_of_the_rows():
@@ -446,6 +566,11 @@ def test_rows_of_a_file_are_not_simulated_again(tmp_path, capsys):
     main([*only, "--runs", "3"])
     main([*only, "--runs", "3", "--page", str(page)])
     assert capsys.readouterr().err.count("Spiegelhalter") == 2
+    main([*only, "--runs", "3", "--before", date.today().isoformat()])
+    assert capsys.readouterr().err == ""
+    main([*only, "--runs", "3", "--before", "9999-01-01"])
+    assert capsys.readouterr().err.count("Spiegelhalter") == 2
+    rows.write_text("\n".join(rows.read_text().splitlines()[:2]) + "\n")
     main([*only, "--runs", "5"])
     found = read_rows(rows)
     assert {(row.runs, row.shape) for row in found.values()} == {

@@ -11,6 +11,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtri
 from scipy.stats import t as student
 
+from skcalib._intervals.influence import alike_design
 from skcalib._intervals.score import score_limits
 from skcalib.decisions import net_benefit
 
@@ -160,6 +161,41 @@ def test_clusters_by_hand():
         np.array([z]),
     )
     assert (found.low[0], found.high[0]) == pytest.approx((low[0], high[0]), abs=1e-9)
+
+
+def test_a_large_cluster_could_hold_what_a_small_one_holds():
+    """Ten clusters of 2 rows, one of which is treated as a whole, and one of 40.
+
+    With p = 2/60 the rows' variance is p (1 - p). All of it lies between clusters, so
+    that rows of a cluster are alike: the correlation is 1, and each cluster counts as
+    one draw. The variance of the sums is (10 x 2^2 + 40^2) / 60 = 27.3 times that of
+    independent rows, though the sums that were seen vary 10 times as much.
+    """
+    scores = np.zeros(60)
+    scores[:2] = 0.9
+    labels = scores > 0.5
+    sizes = np.array([2] * 10 + [40])
+    cluster = np.repeat(np.arange(11), sizes)
+    residual = labels - labels.mean()
+    sums = np.bincount(cluster, residual)
+    mass = sizes.astype(float)
+    variance = residual.var(keepdims=True)
+    effect, degrees = alike_design(sums[:, None], mass, mass, variance)
+    assert effect[0] == pytest.approx((10 * 4 + 1600) / 60)
+    assert degrees[0] == pytest.approx((10 * 4 + 1600) ** 2 / (10 * 16 + 1600**2))
+    assert np.sum((sums / (1 - sizes / 60)) ** 2) / (60 * residual.var()) < 11
+    # Half of the treated rows in each of two clusters: pairs are as often unlike as of
+    # independent rows, so that nothing is added.
+    labels = np.tile([1.0, 0.0], 30)
+    residual = labels - 0.5
+    sums = np.bincount(cluster, residual)
+    effect, _ = alike_design(sums[:, None], mass, mass, np.array([0.25]))
+    assert effect[0] == 1
+    sizes = np.array([5] * 12 + [40] * 3)
+    cluster = np.repeat(np.arange(15), sizes)
+    scores = np.where(cluster == 0, 0.9, 0.1)
+    found = net_benefit(scores > 0.5, scores, thresholds=[0.5], clusters=cluster)
+    assert found.high[0] > 0.2  # one of the large clusters has 2 of 9 of the rows
 
 
 def test_what_the_rows_do_not_determine_has_a_reason():

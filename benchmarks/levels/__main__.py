@@ -22,6 +22,7 @@ from benchmarks.levels.peers import peer_promises
 from benchmarks.levels.performance import PERFORMANCE
 from benchmarks.levels.promises import INTERVALS, TESTS
 from benchmarks.levels.search import FOUND, run
+from benchmarks.levels.several_labels import SEVERAL_LABELS
 from benchmarks.levels.shapes import SHAPES
 from benchmarks.levels.summary import SUMMARY
 
@@ -57,6 +58,12 @@ def main(argv=None):
         "--rows",
         type=Path,
         help="file of rows: those with as many samples are not simulated again",
+    )
+    parser.add_argument(
+        "--before",
+        default="",
+        metavar="DAY",
+        help="simulate rows of --rows again that are of an earlier day (YYYY-MM-DD)",
     )
     parser.add_argument(
         "--page",
@@ -95,10 +102,11 @@ def main(argv=None):
         + SUMMARY
         + PERFORMANCE
         + HOSPITALS
+        + SEVERAL_LABELS["coverage"]
         + HARD["coverage"]
         + FOUND["coverage"]
         + intervals,
-        "size": TESTS + HARD["size"] + FOUND["size"] + tests,
+        "size": TESTS + SEVERAL_LABELS["size"] + HARD["size"] + FOUND["size"] + tests,
         "broken": BROKEN + HARD["broken"] + FOUND["broken"] + broken,
     }
     if missing:
@@ -114,7 +122,7 @@ def main(argv=None):
     jobs = [
         job
         for job in jobs
-        if (job[1].name, job[2]) not in known or known[job[1].name, job[2]].runs < runs
+        if not _is_known(known.get((job[1].name, job[2])), runs, options.before)
     ]
     rows = []
     for row in Parallel(n_jobs=options.n_jobs, return_as="generator")(
@@ -136,6 +144,11 @@ def main(argv=None):
     else:
         print_tables(rows)
     return 0
+
+
+def _is_known(row, runs, day):
+    """Return whether a row has as many samples, and is not of an earlier day."""
+    return row is not None and row.runs >= runs and row.date >= day
 
 
 def _search(options):

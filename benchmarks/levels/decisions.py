@@ -18,7 +18,7 @@ from skcalib import (
 )
 from skcalib.decisions import certified_routing, certified_threshold, net_benefit
 
-__all__ = ["BANDS", "BROKEN", "PEERS", "broken_and_accepted"]
+__all__ = ["BANDS", "BROKEN", "PEERS", "broken_and_accepted", "out_of_fold"]
 
 _GAINED = 0.03  # share of the answers that a small model gains against a large one
 # rows that the risk of a threshold is taken from, without the noise of labels
@@ -320,7 +320,7 @@ SHAPES["50 classes, too sure, 1000 rows"] = _sample(
 )
 
 
-def _out_of_fold(recalibrator, sample):
+def out_of_fold(recalibrator, sample):
     """Return the probabilities of 5 folds, each from a map of the other four."""
     fold = np.arange(len(sample.labels)) % 5
     proba = np.empty(len(sample.labels))
@@ -344,7 +344,7 @@ def _of_same_rows(recalibrator, promise, limit, way, sample, seed):
     fitted = clone(recalibrator).fit(sample.scores, sample.labels.astype(int))
     proba = fitted.predict_proba(sample.scores)
     if way == "cross-fitted":
-        proba = _out_of_fold(recalibrator, sample)
+        proba = out_of_fold(recalibrator, sample)
     fitted_on = {"unsaid": None, "said": fitted, "cross-fitted": "cross-fitted"}[way]
     found = certified_threshold(
         sample.labels.astype(int),

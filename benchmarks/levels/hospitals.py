@@ -5,7 +5,7 @@ size, each one's own numbers, their mean, and a hospital that was not in the stu
 from functools import cache, partial
 
 import numpy as np
-from scipy.special import expit, logit, ndtri
+from scipy.special import expit, logit, ndtri, stdtrit
 
 from benchmarks.levels.promises import Promise
 from benchmarks.levels.shapes import SHAPES, Sample, _copula
@@ -80,6 +80,20 @@ def _covers_new(quantity, deviation, sample, seed):
     if quantity == "observed_expected":
         values = np.array([_ratio(point) for point in values.tolist()])
     return np.mean((found.low <= values) & (values <= found.high))
+
+
+def _usual_interval_covers_new(deviation, sample, seed):
+    """Return the probability that a t interval with the estimated deviation between
+    hospitals, as if it were known, holds the ratio of a new hospital.
+    """
+    table = _table(sample)
+    mean, low, high = np.log(table.pooled["observed_expected"])
+    number = len(table.cluster)
+    error = (high - low) / 2 / stdtrit(number - 1, 0.95)
+    width = np.hypot(table.between["observed_expected"], error)
+    width *= stdtrit(number - 2, 0.95)
+    values = np.log([_ratio(point) for point in _points(deviation)])
+    return np.mean(np.abs(values - mean) <= width)
 
 
 def _covers_mean(quantity, deviation, sample, seed):
@@ -184,6 +198,12 @@ def _by_cluster():
 
 HOSPITALS = [
     *_by_cluster(),
+    Promise(
+        "usual t interval of a further hospital's O/E",
+        0.9,
+        partial(_usual_interval_covers_new, _DEVIATIONS[0]),
+        tuple(f"{number} hospitals, deviation .1" for number in _NUMBERS[1:]),
+    ),
     Promise("bars by cluster", 0.9, partial(_covers_bins, True), _BARS),
     Promise("bars without clusters", 0.9, partial(_covers_bins, False), _BARS),
 ]

@@ -59,6 +59,14 @@ _REASONS = [
         ),
     ),
     (
+        "^bars without clusters",
+        "dependent rows are treated as independent; pass `clusters=`",
+    ),
+    (
+        "^usual t interval",
+        "treats the deviation between hospitals as known; not part of skcalib",
+    ),
+    (
         "without clusters",
         "dependent rows are treated as independent; the report detects this",
     ),
@@ -100,8 +108,23 @@ _REASONS = [
         "200 labelled samples: the binned curve is imprecise",
     ),
     (
+        "^shift between two calibrated samples",
+        "27 samples in each data set; see the docstring of `calibration_change`",
+    ),
+    (
+        "^summary of a world: auc",
+        "one of few events occasionally has a low score; see its docstring",
+    ),
+    (
+        "^net benefit with weights of the score",
+        (
+            "ten rows, which rarely include one of the few that carry most of the"
+            " weight; see its docstring"
+        ),
+    ),
+    (
         "^net benefit in clusters at a threshold",
-        ("few clusters, one in 29 of which is treated entirely; see its docstring"),
+        "few clusters of very unequal size; see its docstring",
     ),
     (
         "^recalibration gain, .*1 % events",
@@ -114,15 +137,18 @@ _REASONS = [
 ]
 _FAMILIES = [  # name, kind, and expression of "promise, shape", the first that fits
     (
-        "not recommended: basic bootstrap, naive search, clusters ignored",
+        (
+            "not recommended: basic bootstrap, naive search, clusters ignored, usual t"
+            " interval"
+        ),
         "",
-        "basic|^naive|without clusters",
+        "basic|^naive|without clusters|^usual t",
     ),
     ("other libraries", "", "^(uncertainty-calibration|MAPIE|MCGrad|statsmodels)"),
     (
         "bins, and errors with bins",
         "coverage",
-        "^(interval of the|l1|l2|ECE, 15 bins,|maximum|worst class)",
+        "^(interval of the|l1|l2|ECE, (15|several)|maximum|worst class)",
     ),
     (
         "errors without bins",

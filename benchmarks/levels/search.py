@@ -20,6 +20,7 @@ from scipy.special import expit, logit, ndtr
 from scipy.stats import binom
 
 from benchmarks.levels.promises import Promise
+from benchmarks.levels.same_rows import SAME_ROWS, SAME_ROWS_AXES
 from benchmarks.levels.shapes import SHAPES, Sample
 from skcalib._cells.reductions import BinaryTask
 from skcalib.decisions import certified_routing, certified_threshold, net_benefit
@@ -76,6 +77,7 @@ AXES = {
     "threshold": Axis(-4.6, 4.6),  # in log-odds
     "limit": Axis(0.02, 0.4),
 }
+AXES |= {name: Axis(*limits) for name, limits in SAME_ROWS_AXES.items()}
 _MIXTURE = ("n", "low mode", "high mode", "share of high", "concentration")
 _CURVE = ("slope", "intercept")
 _CLUSTERS = (
@@ -90,7 +92,8 @@ _CLUSTERS = (
 class Family(NamedTuple):
     """A promise over worlds: what is measured, the axes, how a sample is drawn, and
     whether the promise is kept (a test: whether it rejects; a threshold: whether it
-    breaks its promise).
+    breaks its promise). `kept` is NaN for a sample that gets no answer, which is no
+    promise.
     """
 
     name: str
@@ -221,14 +224,18 @@ def _two_models(world, rng):
 
 
 def _rejects(method, world, sample, seed):
-    found = calibration_test(
-        sample.labels,
-        sample.scores,
-        method=method,
-        sample_weight=sample.sample_weight,
-        weight_type="importance",
-        labels=[0, 1],
-    )
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        found = calibration_test(
+            sample.labels,
+            sample.scores,
+            method=method,
+            sample_weight=sample.sample_weight,
+            weight_type="importance",
+            labels=[0, 1],
+        )
+    if any("too few for its approximation" in str(one.message) for one in said):
+        return np.nan  # how often it rejects then, stands on the page by itself
     return found.pvalue <= 0.05
 
 
@@ -277,13 +284,28 @@ def _change(sample, seed):
     )
 
 
+def _change_or_none(sample, seed):
+    """Return the comparison of both samples; None where it is refused because they have
+    no scores in common.
+    """
+    try:
+        return _change(sample, seed)
+    except ValueError as error:
+        if "no scores in common" in str(error):
+            return None
+        raise
+
+
 def _changes(world, sample, seed):
-    return _change(sample, seed).pvalue <= 0.05
+    found = _change_or_none(sample, seed)
+    return np.nan if found is None else found.pvalue <= 0.05
 
 
 def _shift_holds(world, sample, seed):
-    shift = _change(sample, seed).shift
-    return not (shift.low > 0 or shift.high < 0)
+    found = _change_or_none(sample, seed)
+    if found is None or np.isnan(found.shift.low):
+        return np.nan
+    return not (found.shift.low > 0 or found.shift.high < 0)
 
 
 @lru_cache(maxsize=64)
@@ -313,10 +335,10 @@ def _net_benefit_holds(world, sample, seed):
         weight_type="frequency" if sample.sample_weight is None else "importance",
         clusters=sample.clusters,
     )
+    if np.isnan(found.low[0]):
+        return np.nan
     true_value = _true_net_benefit(tuple(world.items()), threshold)
-    # No limits are no promise.
-    is_outside = (found.low[0] > true_value) | (found.high[0] < true_value)
-    return not is_outside
+    return found.low[0] <= true_value <= found.high[0]
 
 
 @lru_cache(maxsize=64)
@@ -336,14 +358,15 @@ def _true_summary(population):
 def _summary_holds(name, world, sample, seed):
     is_one_class = sample.labels.all() or not sample.labels.any()
     if name == "auc" and is_one_class:
-        return True  # there is no such number
+        return np.nan  # there is no such number
     # One number of a summary without its smooth curve, which takes most of the time.
     task = BinaryTask(sample.scores, sample.labels, None)
     interval = OF_ROWS[name](SummaryRows.of_task(task, "frequency", None, 0.95))
+    if np.isnan(interval.low):
+        return np.nan
     true_value = _true_summary(sample.population)[name]
-    # Rounding is no miss; no limits are no promise.
-    low, high = interval.low - 1e-12, interval.high + 1e-12
-    return not (low > true_value or high < true_value)
+    # Rounding is no miss.
+    return interval.low - 1e-12 <= true_value <= interval.high + 1e-12
 
 
 def _precision_breaks(world, sample, seed):
@@ -451,6 +474,7 @@ FAMILIES = [
         _mixture,
         _precision_breaks,
     ),
+    *(Family(*family) for family in SAME_ROWS),
 ]
 
 
@@ -472,7 +496,11 @@ class _Candidate:
             number = len(self.kept)
             rng = np.random.default_rng([seed, number])
             sample = self.family.draw(self.world, rng)
-            kept = self.family.kept(self.world, sample, number)
+            # Of a threshold, what it accepts stands behind it.
+            kept = np.ravel(self.family.kept(self.world, sample, number))[0]
+            if np.isnan(kept):
+                # A world is not bad because most of its samples are refused.
+                kept = self.family.kind == "coverage"
             self.kept.append(float(kept))
 
     def surely(self):

@@ -15,15 +15,26 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skcalib import PlattScaling
 from skcalib.binning import EqualMass, FixedEdges
 from skcalib.decisions import net_benefit
-from skcalib.evaluation import calibration_summary, compare
+from skcalib.evaluation import (
+    calibration_by_cluster,
+    calibration_summary,
+    compare,
+    recalibration_gain,
+)
 from skcalib.metrics import (
     calibration_by_group,
     calibration_error_interval,
+    calibration_slope_intercept,
     reliability_curve,
 )
-from skcalib.monitoring import calibration_change, estimated_performance
+from skcalib.monitoring import (
+    calibration_change,
+    calibration_trend,
+    estimated_performance,
+)
 
 __all__ = ["CHECKS", "faults"]
 
@@ -245,6 +256,64 @@ def _performance(table, rng):
     )
 
 
+def _slope(table, rng):
+    try:
+        found = calibration_slope_intercept(table.labels, table.scores, **_of(table))
+    except ValueError:
+        return  # refused, with a reason
+    for name in ("slope", "intercept"):
+        limits = getattr(found, name)
+        yield from _wrong(name, *limits, [getattr(limits, "reason", "")])
+
+
+def _trend(table, rng):
+    if len(np.unique(table.labels)) < 2:
+        return  # refused, with a reason
+    options = _of(table)
+    del options["labels"]
+    time = rng.integers(0, 5, len(table.labels))
+    try:
+        found = calibration_trend(
+            table.labels, table.scores, time, pos_label=1, **options
+        )
+    except ValueError as error:
+        if "one value only" in str(error):
+            return  # refused, with a reason
+        raise
+    yield from _wrong("trend", *found.slope)
+
+
+def _by_cluster(table, rng):
+    if len(np.unique(table.labels)) < 2:
+        return  # refused, with a reason
+    n = len(table.labels)
+    found = calibration_by_cluster(
+        table.labels, table.scores, np.arange(n) % int(rng.integers(1, 6)), pos_label=1
+    )
+    for name in ("observed_expected", "intercept", "slope"):
+        yield from _wrong(
+            name,
+            getattr(found, name),
+            getattr(found, f"{name}_low"),
+            getattr(found, f"{name}_high"),
+            found.reason,
+        )
+        for kind in ("pooled", "prediction"):
+            limits = getattr(found, kind).get(name)
+            if limits is not None:
+                yield from _wrong(f"{kind} {name}", *limits)
+
+
+def _gain(table, rng):
+    scores = np.clip(table.scores, 0.01, 0.99)
+    if len(np.unique(table.labels)) < 2:
+        return  # nothing can be fitted
+    found = recalibration_gain(
+        table.labels, scores, recalibrator=PlattScaling(), cv=3, labels=[0, 1]
+    )
+    yield from _wrong("gain", *found)
+
+
 CHECKS = {  # name -> the check, and the fewest rows that it is defined for
     "calibration_summary": (_summary, 2),
     "net_benefit": (_net_benefit, 1),
@@ -254,6 +323,10 @@ CHECKS = {  # name -> the check, and the fewest rows that it is defined for
     "calibration_change": (_change, 4),
     "calibration_error_interval": (_error_interval, 2),
     "estimated_performance": (_performance, 2),
+    "calibration_slope_intercept": (_slope, 2),
+    "calibration_trend": (_trend, 3),
+    "calibration_by_cluster": (_by_cluster, 2),
+    "recalibration_gain": (_gain, 3),
 }
 
 

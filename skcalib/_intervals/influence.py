@@ -310,9 +310,57 @@ def cluster_variance(sums, mass, squares, row_variance):
         rho = (observed - squares.sum()) / pairs.sum()
         correlation[varies] = np.clip(rho, 0, 1)
     # 3. Satterthwaite's degrees of freedom: (sum v_g)^2 / sum v_g^2
-    expected = squares[:, None] + pairs[:, None] * correlation
+    expected = _expected_variance(mass, squares, correlation)
+    return variance, _satterthwaite(expected)
+
+
+def alike_design(sums, mass, squares, row_variance):
+    """Return the design effect of clusters whose rows are as alike as they are within
+    clusters, and its degrees of freedom.
+
+    The variance of cluster sums shows no dependence where only small clusters hold a
+    rare outcome, though a large one could hold it as well. The intraclass correlation
+    is therefore also 1 less the share of the variance that lies within clusters, which
+    counts rows alike whatever the size of their cluster.
+
+    Parameters
+    ----------
+    sums, mass, squares, row_variance
+        See `cluster_variance`.
+
+    Returns
+    -------
+    effect, degrees : ndarray of shape (m,)
+        Variance of ``sums.sum(axis=0)`` over that of independent rows, and its degrees
+        of freedom.
+
+    References
+    ----------
+    Fleiss and Cuzick (1979), The reliability of dichotomous judgments: unequal numbers
+    of judges per subject.
+    """
+    total = mass.sum()
+    within = row_variance * total - np.sum(sums**2 / mass[:, None], axis=0)
+    expected_within = row_variance * (total - np.sum(squares / mass))
+    correlation = np.zeros(sums.shape[1])
+    seen = expected_within > 1e-9 * row_variance * total
+    correlation[seen] = np.clip(1 - within[seen] / expected_within[seen], 0, 1)
+    expected = _expected_variance(mass, squares, correlation)
+    effect = expected.sum(axis=0) / squares.sum()
+    return effect, _satterthwaite(expected)
+
+
+def _expected_variance(mass, squares, correlation):
+    """Return the variance of each cluster's sum at correlations (m,), in units of that
+    of a row: (n_clusters, m).
+    """
+    pairs = np.maximum(mass**2 - squares, 0)
+    return squares[:, None] + pairs[:, None] * correlation
+
+
+def _satterthwaite(expected):
     degrees = expected.sum(axis=0) ** 2 / np.sum(expected**2, axis=0)
-    return variance, np.maximum(degrees, 1.0)
+    return np.maximum(degrees, 1.0)
 
 
 def cluster_codes(clusters):

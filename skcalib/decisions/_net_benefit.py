@@ -231,17 +231,19 @@ def net_benefit(
     non-events, or none: 25 treated events among 500 rows at a threshold of .95 do not
     exclude that treatment is harmful. Importance weights are taken into account,
     approximately, by the effective number of samples in each cell of label and
-    decision.
+    decision. A sample shows nothing about heavy rows that it happens not to contain:
+    with ten rows, one in 50 of which carries more than half of the weight, the coverage
+    of an interval of .9 was .57.
 
-    With `clusters`, the numbers of samples are divided by the design effect, the
-    variance of the clusters' sums (jackknifed, CR3) over that of independent rows, and
-    the quantiles are Student's, with Satterthwaite's degrees of freedom. If the
-    effective number of clusters is below three, the limits are NaN. Few clusters cannot
-    show rare behaviour of clusters: with an effective number of 5 among 16 clusters,
-    one in 29 of which is treated entirely, an interval of .9 covered .73 in a
-    simulation. The difference between two models is NaN if one of them does better on
-    fewer than 10 rows. With a given `prevalence`, the limits of both labels are joined
-    by "square and add".
+    With `clusters`, the numbers of samples are divided by a design effect: the variance
+    of the clusters' sums (jackknifed, CR3) over that of independent rows, or what the
+    share of the variance within clusters implies if that is more [3]_, since a large
+    cluster may behave as only small ones were seen to do. The quantiles are Student's,
+    with Satterthwaite's degrees of freedom. If the effective number of clusters is
+    below three, the limits are NaN. For the worst clusters that a search found, the
+    coverage of an interval of .9 was .89. The difference between two models is NaN if
+    one of them does better on fewer than 10 rows. With a given `prevalence`, the limits
+    of both labels are joined by "square and add".
 
     For a band, a normal factor is drawn for each row or cluster. The quantile of the
     largest deviation over the thresholds, in units of its standard error, replaces the
@@ -260,6 +262,8 @@ def net_benefit(
         evaluating prediction models.
     .. [2] Tango (1998), Equivalence test and confidence interval for the difference in
         proportions for the paired-sample design.
+    .. [3] Fleiss and Cuzick (1979), The reliability of dichotomous judgments: unequal
+        numbers of judges per subject.
 
     Examples
     --------
@@ -332,7 +336,9 @@ def net_benefit(
 
     cells = _cells(events, places, weight, squares, t, standardize, prevalence)
     reasons = _reasons(cells, weight, is_importance, cluster, against == "model")
-    residuals, degrees = unit_residuals(cells, events, places, weight, squares, cluster)
+    residuals, degrees, least = unit_residuals(
+        cells, events, places, weight, squares, cluster
+    )
     n_draws = None
     rng = None
     if simultaneous:
@@ -348,7 +354,7 @@ def net_benefit(
             out=effect,
             where=cells.variance > 0,
         )
-    low, high = cells.limits(z, np.maximum(effect, 1.0), cautious=bool(simultaneous))
+    low, high = cells.limits(z, np.maximum(effect, least), cautious=bool(simultaneous))
     estimate = cells.estimate
     # Where the model and the reference always do the same, the difference is 0 with
     # certainty.

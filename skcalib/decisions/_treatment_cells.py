@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from skcalib._intervals.influence import (
+    alike_design,
     cluster_masses,
     cluster_variance,
     too_few_units,
@@ -228,8 +229,8 @@ def cell_sums(events, places, weight, n_thresholds):
 
 
 def unit_residuals(cells, events, places, weight, squares, cluster):
-    """Return the sums of influences over independent units, (n_units, m), and their
-    degrees of freedom (m,), infinite without clusters.
+    """Return the sums of influences over independent units, (n_units, m), their degrees
+    of freedom (m,), infinite without clusters, and the least design effect of clusters.
 
     A unit is a cluster, whose sums are scaled up as in the estimator CR3; or, without
     clusters, all rows with the same label and treatments at all thresholds.
@@ -271,13 +272,15 @@ def unit_residuals(cells, events, places, weight, squares, cluster):
         sums += cells.factor[:, label] * difference
         sums -= total * cells.offset[:, label]
     if cluster is None:
-        return sums, np.full(m, np.inf)
-    mass = np.bincount(cluster, weight)
-    _, squared_mass = cluster_masses(weight, squares is not weight, cluster)
-    _, degrees = cluster_variance(sums, mass, squared_mass, cells.row_variance)
+        return sums, np.full(m, np.inf), np.ones(m)
+    mass, squared_mass = cluster_masses(weight, squares is not weight, cluster)
+    masses = mass, squared_mass, cells.row_variance
+    _, degrees = cluster_variance(sums, *masses)
+    least_effect, degrees_if_alike = alike_design(sums, *masses)
     # CR3 divides by 1 minus the leverage of the cluster, its share of the weight.
     leverage = mass / mass.sum()
-    return sums / (1 - leverage)[:, None], degrees
+    residuals = sums / (1 - leverage)[:, None]
+    return residuals, np.minimum(degrees, degrees_if_alike), least_effect
 
 
 def critical_values(residuals, degrees, level, n_draws, rng):

@@ -276,9 +276,9 @@ class ReliabilityDisplay(FromEstimator):
         normal one. The bar and the consistency band are those for this number of
         samples. In a bin whose labels all agree, the rows of one cluster are treated as
         identical. If the effective number of clusters is below three, a bin has no bar,
-        and the diagram shows no error. In 200 simulated data sets with 24 unequal
-        hospitals, with a correlation of .1 within hospitals on the scale of a normal
-        variable, the coverage of the 90 % bars was .93 with `clusters` and .78 without.
+        and the diagram shows no error. In simulations with 25 unequal hospitals, with
+        a correlation of .1 within hospitals on the scale of a normal variable, the
+        coverage of the 90 % bars was .93 with `clusters` and .52 without.
         There is no such variance for label-dependent bins, the bootstrap and smooth
         curves, so they are rejected.
 

@@ -181,9 +181,9 @@ def calibration_by_cluster(
     excluded, as are slopes of clusters with one class or separable scores; the result
     names them. The standard deviation tau between clusters is the restricted maximum
     likelihood estimate, the interval of the mean is Hartung and Knapp's, and the
-    prediction interval comes from the confidence distribution of tau [1]_: the coverage
-    of the usual t interval is .77 to .88 instead of .90 if tau is small. Fewer than
-    three clusters are not pooled.
+    prediction interval comes from the confidence distribution of tau [1]_. The usual t
+    interval treats tau as known: with a small tau and 5 to 50 simulated clusters, its
+    coverage was .81 to .88 instead of .90. Fewer than three clusters are not pooled.
 
     References
     ----------
@@ -303,15 +303,22 @@ class _ClusterFit:
         self.log_odds = log_odds(scores)
         self.intervals = {}
         self.pooling = {}
-        self._set_observed_expected(level)
-        reasons = [self._set_intercept(), self._set_slope()]
+        reasons = [
+            self._set_observed_expected(level),
+            self._set_intercept(),
+            self._set_slope(),
+        ]
         self.reason = "; ".join(reason for reason in reasons if reason)
 
     def _set_observed_expected(self, level):
         """Set the interval of the ratio of observed to expected events, and the
-        logarithm with its variance for the pooling unless there are no events.
+        logarithm with its variance for the pooling unless there are no events; return
+        why there is no ratio, or "".
         """
         expected = self.weight @ self.scores
+        if expected == 0:
+            self.intervals["observed_expected"] = (np.nan, np.nan, np.nan)
+            return "all scores are 0, which expects no events"
         mean_score = expected / self.n
         # The exact test under a common shift of the log-odds gives limits of the bias,
         # mean score less event frequency.
@@ -321,7 +328,7 @@ class _ClusterFit:
         ratio = self.n_events / expected
         self.intervals["observed_expected"] = (ratio, low, high)
         if self.n_events == 0:
-            return
+            return ""
         # The variance of the number of events is the sum of q (1 - q), q the scores
         # shifted in log-odds to the observed number. Where all rows are events, no
         # finite shift does that: q is then the score itself.
@@ -330,7 +337,10 @@ class _ClusterFit:
             frequency = expit(self.log_odds + self._shift())
         # of the logarithm, by the delta method
         variance = self.weight @ (frequency * (1 - frequency)) / self.n_events**2
-        self.pooling["observed_expected"] = (np.log(ratio), variance)
+        # Events that were all certain have none, which is no infinite weight.
+        if variance > 0:
+            self.pooling["observed_expected"] = (np.log(ratio), variance)
+        return ""
 
     def _shift(self):
         """Return the shift of all log-odds that makes the expected number of events the

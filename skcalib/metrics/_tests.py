@@ -186,9 +186,9 @@ def calibration_test(
 
     The Hosmer-Lemeshow statistic has as many degrees of freedom as there are bins (with
     a variance). This is right for scores from a model fitted to other samples. The
-    usual "bins - 2" is for the samples used in the fit, and would reject 8 to 14 % of
-    calibrated models at level .05. Its chi-squared approximation is poor if few events
-    are expected per bin. At level .05, it rejects 14.7 % of calibrated models with
+    usual "bins - 2" is for the samples used in the fit, and would reject 11 % of
+    calibrated models at level .05, with 10 bins of many samples. The chi-squared
+    approximation is poor if few events are expected per bin. At level .05, it rejects 14.7 % of calibrated models with
     scores from Beta(1, 999) and n = 1000, and 11.3 % with Beta(1, 19) and n = 200. With
     a constant score of .01 and n = 100, it rejects 7.5 %, and with 20 uniform scores
     8.0 %. Spiegelhalter's test rejects 8.2 % with a constant score of .01 and n = 100.

@@ -200,7 +200,8 @@ def calibration_change(
     below three.
 
     The intervals of differences combine those of both parts by "square and add" [1]_.
-    The interval of the shift is a normal one.
+    The interval of the shift is a normal one. In the worst case that a search found,
+    with 27 samples in each data set, the coverage of an interval of .9 was .87.
 
     References
     ----------

@@ -130,7 +130,7 @@ class StackedRecalibrator(BaseRecalibrator):
         folds. It estimates the mean over calibration sets of four fifths of the size,
         not the gain of this particular fit. With 5 to 50 samples for each of 10 to 20
         classes, the interval covered that mean in 87 % of simulated data sets, and in
-        66 % of those drawn from CIFAR-100.
+        two thirds of those drawn from CIFAR-100.
     temperature_ : float
         Temperature of the mixture for K > 2 classes; 1 for two classes. It is fitted to
         samples that the members were not fitted to, and shrunk toward 1 if they are
