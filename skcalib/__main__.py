@@ -34,12 +34,13 @@ def main(argv=None):
     demo.set_defaults(run=_run_demo)
     add_report_command(commands)
     arguments = parser.parse_args(argv)
-    # a report says how it was made
+    # A report shows the command line by which it was made.
     arguments.argv = list(sys.argv[1:] if argv is None else argv)
     return arguments.run(arguments)
 
 
 def _run_demo(arguments):
+    """Run the demonstration and return the exit status."""
     from skcalib._demo import run_demo
 
     run_demo(arguments.data, arguments.seed)

@@ -9,10 +9,12 @@ from skcalib._input.sklearn_private import num_samples
 from skcalib._input.tensors import as_array
 from skcalib._rows.links import log_odds
 
-# A decision function whose largest column is not the predicted class in more than this
-# share of the rows has other columns than classes. Support vector machines break ties
-# between votes otherwise than `predict` does: up to .15 of the rows were seen.
-_LARGEST_SHARE_OFF, _ROWS_OFF_BY_CHANCE = 0.25, 2
+# The columns of a decision function are not classes if the largest one is not the
+# predicted class in more than this share of the rows and two rows more. Support vector
+# machines break ties between votes otherwise than `predict` does: up to .15 of the rows
+# were seen.
+_LARGEST_SHARE_OFF = 0.25
+_ROWS_OFF_BY_CHANCE = 2
 
 
 def classifier_scores(
@@ -49,13 +51,15 @@ def classifier_scores(
     is_logit = response_method == "decision_function"
     name = f"{response_method} of {type(model).__name__}"
     response = getattr(model, response_method)(X)
+    _check_columns(response, model, labels, response_method, is_logit)
     scores, _, _ = checked_scores(
-        _as_columns(response, model, labels, response_method, is_logit),
+        response,
         name=name,
         input="logit" if is_logit else "probability",
         rows_sum_to_one=rows_sum_to_one,
     )
-    # Of a document there may be scores for each of several classifiers.
+    # A model that was loaded from a document is given the scores of its classifiers, so
+    # that the rows of X are not those of its scores.
     has_rows = not getattr(model, "_is_given_scores", False)
     if has_rows and len(scores) != num_samples(X):
         raise ValueError(
@@ -63,12 +67,13 @@ def classifier_scores(
             " classifier must give one row of scores for each."
         )
     if rows_sum_to_one and not is_logit and as_array(response)[0].dtype.itemsize < 4:
-        # What is within the rounding of half precision is far off in double precision.
+        # Half precision: sums that are within its rounding are not 1 in double
+        # precision.
         scores = scores / scores.sum(axis=1, keepdims=True, dtype=np.float64)
     if check_columns and is_logit and len(labels) > 2:
         _check_columns_are_classes(scores, model, X, labels)
     if is_logit and len(labels) == 2:
-        # Two logits whose softmax has the log-odds of the single column.
+        # Two logits whose difference is the log-odds of the single column.
         half = scores / 2
         scores = np.hstack([-half, half])
     scores = _with_absent_classes(scores, labels, classes, is_logit)
@@ -101,7 +106,7 @@ def label_scores(model, X):
 
 
 def _labels_of(model):
-    """Return the labels that a classifier knows."""
+    """Return the `classes_` of a classifier (n_classes,), or raise if it has none."""
     labels = getattr(model, "classes_", None)
     if labels is None:
         raise TypeError(
@@ -118,10 +123,9 @@ def _labels_of(model):
     return labels
 
 
-def _as_columns(response, model, labels, response_method, is_logit):
-    """Return what a classifier gave, or raise if it is not one column for each class.
-
-    A decision function of two classes is one column.
+def _check_columns(response, model, labels, response_method, is_logit):
+    """Raise unless the response of a classifier has one column for each of its labels,
+    or one column for a decision function (`is_logit`) of two classes.
     """
     shape = np.shape(response) if not hasattr(response, "shape") else response.shape
     shape = tuple(shape)
@@ -143,22 +147,23 @@ def _as_columns(response, model, labels, response_method, is_logit):
             f"{response_method} of {type(model).__name__} has shape {shape}, and it was"
             f" fitted on the classes {labels.tolist()}: {wanted}"
         )
-    return response
 
 
 def _check_columns_are_classes(scores, model, X, labels):
-    """Raise where the largest column of a decision function is not the predicted class.
+    """Raise if the largest column of a decision function, `scores` (n, n_classes), is
+    often not that of the predicted class.
 
-    Columns that compare pairs of classes may be as many as classes are.
+    Columns may compare pairs of classes; with three classes there are three pairs.
     """
     if not hasattr(model, "predict"):
         return
     predicted, _ = as_array(model.predict(X))
-    at_largest = scores.max(axis=1)
-    # Among ties any of the largest may be the predicted one.
+    # Of several largest columns any may be the predicted one.
     position = np.searchsorted(labels, predicted).clip(0, len(labels) - 1)
-    is_off = scores[np.arange(len(scores)), position] < at_largest
-    n_off = int(np.count_nonzero(is_off | (labels[position] != predicted)))
+    predicted_score = scores[np.arange(len(scores)), position]
+    is_off = predicted_score < scores.max(axis=1)
+    is_unknown = labels[position] != predicted
+    n_off = int(np.count_nonzero(is_off | is_unknown))
     if n_off > _ROWS_OFF_BY_CHANCE + _LARGEST_SHARE_OFF * len(scores):
         raise ValueError(
             f"decision_function of {type(model).__name__} is largest in another column"
@@ -170,10 +175,13 @@ def _check_columns_are_classes(scores, model, X, labels):
 
 
 def _with_absent_classes(scores, labels, classes, is_logit):
-    """Return scores with a column for each class, also for those without a label."""
+    """Return scores (n, n_labels) with a column for each of `classes`, also for those
+    that are not among `labels`: 0, or a logit far below the others.
+    """
     known = np.searchsorted(classes, labels)
     if np.array_equal(known, np.arange(len(classes))):
         return scores
+    # The score of an absent class in each row, (n, 1).
     absent = np.zeros((len(scores), 1))
     if is_logit:
         smallest = scores.min(

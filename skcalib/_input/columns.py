@@ -14,8 +14,8 @@ from skcalib._input.tensors import column_names
 
 
 def column_positions(X, keys, *, name):
-    """Return the positions of the columns that `keys`, given as the parameter `name`,
-    stand for.
+    """Return the positions of columns of a table, from `keys` (names or positions) that
+    the user gave as the parameter `name`.
     """
     if not keys:
         return []
@@ -101,11 +101,10 @@ def table_columns(X, *, name="X"):
 
 
 def _of_arrow(column):
-    """Return an array; integers and codes beside nulls would come as floats, which
-    round them.
-    """
-    is_rounded = column.null_count and "int" in str(column.type)
-    if is_rounded:
+    """Return a column of an Arrow table as an array."""
+    # Integers and dictionary codes beside nulls would become floats, which round them.
+    would_round = column.null_count and "int" in str(column.type)
+    if would_round:
         return np.array(column.to_pylist(), dtype=object)
     return np.asarray(column)
 
@@ -113,8 +112,8 @@ def _of_arrow(column):
 def plain_column(column, *, name):
     """Return the values of a column and which of them are missing.
 
-    Numbers and dates come back as an array of their own type, in which the missing ones
-    mean nothing; everything else is a category and comes back as objects.
+    Numbers and dates are returned as an array of their own type, in which the missing
+    entries have no meaning. Everything else is a category and returned as objects.
     """
     missing = None
     if isinstance(column, np.ma.MaskedArray):
@@ -144,16 +143,17 @@ def plain_column(column, *, name):
 
 
 def _of_own_type(values, missing):
-    """Return objects as numbers if all of them are numbers or missing, else as they
-    are.
+    """Return an array of objects as numbers if all that are not missing are numbers,
+    and exactly representable; else unchanged.
     """
     present = values[~missing]
-    if len(present) == 0 or not all(
+    are_numbers = all(
         isinstance(value, Real) and not isinstance(value, bool) for value in present
-    ):
+    )
+    if len(present) == 0 or not are_numbers:
         return values
     exact = np.array(present.tolist())
-    # integers that floats would round
+    # Large integers beside floats would be rounded.
     if exact.dtype.kind not in "iuf" or exact.tolist() != present.tolist():
         return values
     numbers = np.zeros(len(values), dtype=exact.dtype)

@@ -83,27 +83,34 @@ def refuse_measurements(names, what):
 
 
 def _in_order_of(categories, names, codes):
-    """Return groups in the order of an ordered Categorical; "missing" stays last."""
-    place_of = {name: place for place, name in enumerate(categories)}
-    places = [place_of.get(name, len(categories)) for name in names.tolist()]
-    order = np.argsort(places, kind="stable")
-    rank = np.empty(len(order), dtype=np.intp)
-    rank[order] = np.arange(len(order))
-    return names[order], rank[codes]
+    """Return the names of groups in the order of `categories`, and the codes (n,) that
+    belong to them; a group that is no category ("missing") is last.
+    """
+    position_of = {name: position for position, name in enumerate(categories)}
+    positions = [position_of.get(name, len(categories)) for name in names.tolist()]
+    order = np.argsort(positions, kind="stable")
+    new_code = np.empty(len(order), dtype=np.intp)
+    new_code[order] = np.arange(len(order))
+    return names[order], new_code[codes]
 
 
 def _crossed(columns, n_samples, options):
-    """Return the combinations of several columns that occur, as tuples in order."""
+    """Return the combinations of values of several columns that occur, as an array of
+    tuples in order, and the code (n_samples,) of each sample's combination.
+
+    `columns` holds arrays by name, `options` arguments of `check_named_groups`.
+    """
     code = np.zeros(n_samples, dtype=np.intp)
     names = [()]
     for column in columns.values():
         values, codes = check_named_groups(column, n_samples, **options)
-        # All combinations in order, of which those that occur stay.
+        # All combinations with this column in order, of which those that occur stay.
         combinations = []
         for name in names:
             combinations += [(*name, value) for value in values.tolist()]
-        present, code = np.unique(code * len(values) + codes, return_inverse=True)
-        names = [combinations[place] for place in present]
+        combination = code * len(values) + codes
+        present, code = np.unique(combination, return_inverse=True)
+        names = [combinations[number] for number in present]
     return np.fromiter(names, dtype=object, count=len(names)), code
 
 
@@ -136,15 +143,18 @@ def with_small_groups_pooled(names, codes, kept, min_size):
             f"groups has the group {OTHER!r} and smaller ones, which"
             f" min_group_size={min_size} would call the same: rename it."
         )
-    listed = [*names[large].tolist(), OTHER]
-    pooled = np.fromiter(listed, dtype=object, count=len(listed))
-    place = np.full(len(names), len(large))
-    place[large] = np.arange(len(large))
-    return pooled, place[codes]
+    new_names = [*names[large].tolist(), OTHER]
+    # Filled one by one: names may be tuples, of which NumPy would make a matrix.
+    pooled = np.fromiter(new_names, dtype=object, count=len(new_names))
+    new_code = np.full(len(names), len(large))
+    new_code[large] = np.arange(len(large))
+    return pooled, new_code[codes]
 
 
 def _of_one_column(groups, n_samples, max_bins, takes_max_bins):
-    """Return the groups of one column, sorted."""
+    """Return the sorted names of the groups of one column, and the code of each
+    sample's group, (n_samples,).
+    """
     values = label_vector(groups, n_samples, name="groups", scores_name="y_proba")
     is_missing = missing_values(values)
     known = plain_labels(values[~is_missing])
@@ -164,8 +174,11 @@ def _of_one_column(groups, n_samples, max_bins, takes_max_bins):
 
 
 def _refuse_infinity(known, is_missing):
+    """Raise if the values that are not missing, `known`, hold infinity."""
     if known.dtype.kind == "f" and not np.isfinite(known).all():
-        row = np.flatnonzero(~is_missing)[first_index(~np.isfinite(known))[0]]
+        (position,) = first_index(~np.isfinite(known))
+        rows_of_known = np.flatnonzero(~is_missing)
+        row = rows_of_known[position]
         raise ValueError(
             f"groups contains infinity in row {row}: groups must be known. Drop such"
             " rows."
@@ -173,8 +186,8 @@ def _refuse_infinity(known, is_missing):
 
 
 def _with_missing(names, codes, is_missing):
-    """Return the groups with one more for missing values, and the code of every
-    sample.
+    """Return names with one more for missing values, and the codes of all samples;
+    `codes` are those of the samples that are not missing.
     """
     if MISSING in names.tolist():
         raise ValueError(
@@ -184,15 +197,15 @@ def _with_missing(names, codes, is_missing):
     every_code = np.full(len(is_missing), len(names))
     every_code[~is_missing] = codes
     every_name = np.empty(len(names) + 1, dtype=object)
-    # Dates in nanoseconds would become integers.
+    # `tolist` would turn dates in nanoseconds into integers.
     every_name[:-1] = list(names) if names.dtype.kind in "mM" else names.tolist()
     every_name[-1] = MISSING
     return every_name, every_code
 
 
 def _quantiles(values, max_bins):
-    """Return the intervals between the quantiles in words, and each sample's
-    interval.
+    """Return the names of the intervals between quantiles, such as "(1, 2]", and the
+    code (n,) of each value's interval.
     """
     if values.dtype.kind not in "iufmM":
         raise ValueError(
@@ -208,22 +221,24 @@ def _quantiles(values, max_bins):
 
 
 def quantile_cuts(values, max_bins):
-    """Return the values after which to cut, and each cut as a text that reads back
-    exactly.
+    """Return the values after which to cut into about equal bins, (n_cuts,), and a text
+    for each cut that reads back as a number between this value and the next one.
 
-    Cuts are above the values that have i / max_bins of the samples at or below them,
-    and below the largest. There are none for a constant.
+    A cut lies above the smallest value that has i / max_bins of the samples at or below
+    it, for i = 1, ..., max_bins - 1, and below the largest value. There are no cuts for
+    a constant.
     """
     ordered = np.sort(values)
     starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
     if len(starts) <= max_bins:
         below = ordered[starts[:-1]]  # a bin for each value
     else:
-        # i n / max_bins rows, rounded up; never the largest value
+        # i n / max_bins rows, rounded up (as minus a floor); never the largest value
         n_rows = -(-np.arange(1, max_bins) * len(ordered) // max_bins)
         second_largest = ordered[starts[-1] - 1]
         below = np.unique(np.minimum(ordered[n_rows - 1], second_largest))
-    # The words may name any number from a cut up to the next value: the shortest.
+    # The text may be any number from the value up to the next one: the shortest is
+    # taken.
     above = ordered[np.searchsorted(ordered, below, side="right")]
     cuts = []
     for low, high in zip(below, above, strict=True):
@@ -232,17 +247,18 @@ def quantile_cuts(values, max_bins):
 
 
 def _shortest_between(low, high):
-    """Return the number of the fewest digits in [low, high), for floats; else the low
-    one.
+    """Return the float with the fewest digits in [low, high); `low` unless it is a
+    float.
     """
     if not isinstance(low, np.floating):
         return low
     middle = low / 2 + high / 2
-    for digits in range(1, 18):
-        for near in (low, middle):
-            number = float(f"{near:.{digits}g}")
-            # A comparison with a column of single precision rounds the number to it.
-            if low <= number < high and low <= low.dtype.type(number) < high:
+    for n_digits in range(1, 18):
+        for target in (low, middle):
+            number = float(f"{target:.{n_digits}g}")
+            # A comparison with values of single precision rounds the number to it.
+            rounded = low.dtype.type(number)
+            if low <= number < high and low <= rounded < high:
                 return np.float64(number)
     return low
 

@@ -16,42 +16,45 @@ from skcalib._rows.blocks import row_blocks
 
 
 def check_groups(groups, n_samples, *, name="groups", scores_name="y_proba"):
-    """Return the distinct groups, sorted, and the index of each sample's group among
-    them.
+    """Return the distinct groups, sorted, and the code (n_samples,) of each sample's
+    group, its position among them; none may be missing.
     """
     groups = check_label_vector(groups, n_samples, name=name, scores_name=scores_name)
     return sorted_labels(groups, name)
 
 
 def hint_at_alphabet(scores, codes, classes, hint):
-    """Warn where the event was chosen by the alphabet, and its scores are the smaller
-    ones.
+    """Warn if the event is the last label in alphabetical order and has the lower
+    scores: the user may mean the other label.
 
-    `codes` are 1 or True for the event, the second of `classes`.
+    `scores` are (n,), `codes` (n,) are 1 or True for the event, the second of the two
+    `classes`, and `hint` says what to write.
     """
     if not isinstance(classes[1], str):
         return
     is_event = np.asarray(codes) == 1
     if is_event.all() or not is_event.any():
         return
-    of_event = scores[is_event].mean()
-    of_others = scores[~is_event].mean()
-    if of_event < of_others:
+    event_mean = scores[is_event].mean()
+    other_mean = scores[~is_event].mean()
+    if event_mean < other_mean:
         other, event = (str(label) for label in classes)
         warn(
             f"The event is {event!r}, the last label in the order of the alphabet, and"
-            f" its scores are lower: {of_event:.3g} on average, those of {other!r}"
-            f" {of_others:.3g}. If the scores are those of {other!r}, {hint}"
+            f" its scores are lower: {event_mean:.3g} on average, those of {other!r}"
+            f" {other_mean:.3g}. If the scores are those of {other!r}, {hint}"
         )
 
 
 def encode_labels(y, n_columns, classes, *, name, classes_name, column_numbers=False):
-    """Return the sorted classes, one per column, and each label's column index.
+    """Return the sorted classes, one per column, and the column index (n,) of each
+    label.
 
-    One column stands for two classes. Without `classes` every column must occur among
-    the labels: which label a column belongs to would be a guess otherwise. For a
-    recalibrator the labels may be `column_numbers`: integers from 0 on, below the
-    number of more than two columns.
+    One column stands for two classes. Without `classes` each column must occur among
+    the labels, since otherwise it is not known which label a column belongs to. With
+    `column_numbers`, and more than two columns, labels that are integers from 0 to
+    n_columns - 1 are taken as column indices even if some do not occur. `name` and
+    `classes_name` are the user's arguments, for errors.
     """
     n_classes = max(n_columns, 2)
     if classes is None:
@@ -82,8 +85,8 @@ def encode_labels(y, n_columns, classes, *, name, classes_name, column_numbers=F
 
 
 def zero_one(y):
-    """Return labels that are already 0 and 1 as booleans without sorting them, else
-    None.
+    """Return labels (n,) that are all 0 and 1 as booleans, without sorting them; None
+    for other labels.
     """
     if y.dtype.kind == "b":
         return y
@@ -92,30 +95,29 @@ def zero_one(y):
     positive = np.empty(len(y), dtype=bool)
     for rows in row_blocks(len(y)):
         block = y[rows]
-        is_one = positive[rows]
+        is_one = positive[rows]  # a view
         np.equal(block, 1, out=is_one)
         if y.dtype.kind == "f":
-            others = np.count_nonzero(is_one) + np.count_nonzero(block == 0) < len(
-                block
-            )
+            n_zero_or_one = np.count_nonzero(is_one) + np.count_nonzero(block == 0)
+            has_other = n_zero_or_one < len(block)
         else:
-            # where negative numbers are large
-            others = block.view(f"u{block.itemsize}").max() > 1
-        if others:
+            # As unsigned integers, negative numbers are large.
+            has_other = block.view(f"u{block.itemsize}").max() > 1
+        if has_other:
             return None
     return positive
 
 
 def _as_codes(positive):
-    """Return booleans as the codes 0 and 1, without a copy: not to be written to."""
+    """Return booleans as the codes 0 and 1, a read-only view."""
     codes = positive.view(np.int8)
     codes.flags.writeable = False
     return codes
 
 
 def unique_labels(y, name):
-    """Return the classes of labels in order, and the code (n,) of each row's; raise for
-    what is no class label.
+    """Return the sorted classes of labels, and the code (n,) of each label; raise for
+    values that are no class labels.
     """
     positive = zero_one(y) if y.dtype.kind in "biu" else None
     if positive is not None and positive.any() and not positive.all():
@@ -134,16 +136,15 @@ def unique_labels(y, name):
 
 
 def sorted_labels(y, name):
-    """Return the distinct labels in order, and the code (n,) of each row's."""
+    """Return the sorted distinct labels, and the code (n,) of each label."""
     if y.dtype.kind in "iu" and len(y) and int(y.max()) - int(y.min()) < len(y):
-        # Counting takes a fifth of the time of sorting 50,000 labels. Differences are
-        # modulo the range of the dtype.
+        # Counting takes a fifth of the time of sorting 50,000 labels. Differences may
+        # overflow, and are right as unsigned integers.
         offset = (y - y.min()).view(f"u{y.itemsize}").astype(np.intp)
-        seen = np.bincount(offset) > 0
-        return (
-            np.flatnonzero(seen).astype(y.dtype) + y.min(),
-            (np.cumsum(seen) - 1)[offset],
-        )
+        is_seen = np.bincount(offset) > 0
+        labels = np.flatnonzero(is_seen).astype(y.dtype) + y.min()
+        code_of_offset = np.cumsum(is_seen) - 1
+        return labels, code_of_offset[offset]
     try:
         classes, codes = np.unique(y, return_inverse=True)
         if classes.dtype.kind == "O" and len(set(classes.tolist())) < len(classes):
@@ -189,19 +190,18 @@ def _lookup(y, classes, name, classes_name):
     """
     if y.dtype.kind == classes.dtype.kind == "b" and len(classes) == 2:
         return _as_codes(y)
+    kinds = (y.dtype.kind, classes.dtype.kind)
+    is_text = [kind in "US" for kind in kinds]
     try:
-        if (y.dtype.kind in "US") != (classes.dtype.kind in "US") and "O" not in (
-            y.dtype.kind,
-            classes.dtype.kind,
-        ):
+        # NumPy compares text and numbers as text: that would find labels by chance.
+        if is_text[0] != is_text[1] and "O" not in kinds:
             raise TypeError
         codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     except TypeError:
-        found = (
+        raise ValueError(
             f"{name} holds {shown(y[:1])}, which is of another type than {classes_name}"
             f" {shown(classes)}."
-        )
-        raise ValueError(found) from None
+        ) from None
     unknown = classes[codes] != y
     if unknown.any():
         row = first_index(unknown)[0]
@@ -216,8 +216,8 @@ def _lookup(y, classes, name, classes_name):
 def several_labels_shape(y_true):
     """Return the shape of labels with two or more columns, or None for a vector.
 
-    Columns are those of scikit-learn's "multilabel-indicator" target; a single one is
-    a vector that stands upright.
+    Such labels are scikit-learn's "multilabel-indicator" target. A single column counts
+    as a vector.
     """
     if sparse.issparse(y_true):
         shape = y_true.shape
@@ -234,7 +234,9 @@ def several_labels_shape(y_true):
 
 
 def check_label_vector(y, n_samples, *, name, scores_name):
-    """Return a vector of labels of which none is missing."""
+    """Return labels as an array (n_samples,), or raise if one is missing. `name` and
+    `scores_name` are the user's arguments, for errors.
+    """
     y = label_vector(y, n_samples, name=name, scores_name=scores_name)
     missing = ~np.isfinite(y) if y.dtype.kind == "f" else missing_values(y)
     if missing.any():
@@ -249,7 +251,7 @@ def check_label_vector(y, n_samples, *, name, scores_name):
 
 
 def label_vector(y, n_samples, *, name, scores_name):
-    """Return a vector with one value a row, missing ones included."""
+    """Return labels as an array (n_samples,), in which values may be missing."""
     if y is None:
         raise ValueError(
             f"requires {name} to be passed, but the target {name} is None."
@@ -298,15 +300,16 @@ def missing_values(values):
 
 
 def _is_missing(value):
+    """Return whether a value is None or, as NaN and NaT, not equal to itself."""
     try:
         return value is None or bool(value != value)
-    except TypeError:  # pandas.NA knows no truth
+    except TypeError:  # pandas.NA has no truth value
         return True
 
 
 def plain_labels(labels):
     """Return an object array of numbers or booleans as an array of their own type, any
-    other as it is.
+    other array unchanged.
     """
     if labels.dtype.kind != "O" or not all(isinstance(label, Real) for label in labels):
         return labels
@@ -319,7 +322,7 @@ def check_targets(y, n_samples):
 
 
 def shown(values, most=6):
-    """Return the first values as text, as Python's own objects."""
+    """Return the first `most` values as text, without the types of NumPy."""
     texts = []
     for value in values[:most]:
         if hasattr(value, "item"):  # a scalar of NumPy

@@ -11,11 +11,11 @@ import numpy as np
 
 from skcalib._input.sklearn_private import InvalidParameterError
 
-# up to here every whole number is a float64, and fits the integers of NumPy
+# Up to this every whole number is exact as a float64, and fits the integers of NumPy.
 _LARGEST_INT = 2**53
 _NORMS = {"l1": 1, "l2": 2, "max": inf}
-# Keywords of other libraries, the parameter that stands for them here, and what to
-# write.
+# By the keyword of other libraries: the parameter of ours with that meaning, and what
+# to write.
 _BINS = ("binning", "binning=EqualWidth(15) or binning=EqualMass(15)")
 _KEYWORDS = {
     **dict.fromkeys(("n_bins", "num_bins", "bins", "strategy"), _BINS),
@@ -79,16 +79,13 @@ def check_number(
 
 
 def as_numbers(values, name):
-    """Return an array of numbers as float64; text is none, also where it reads as
-    one.
+    """Return numbers as an array of float64, or raise. Text is refused, even if it can
+    be read as a number.
     """
     try:
         array = np.asarray(values)
-        if (
-            array.dtype.kind not in "biufO"
-            or array.dtype.kind == "O"
-            and first_string(array) is not None
-        ):
+        holds_text = array.dtype.kind == "O" and first_string(array) is not None
+        if array.dtype.kind not in "biufO" or holds_text:
             raise ValueError
         return array.astype(np.float64, copy=False)
     except (TypeError, ValueError):
@@ -101,8 +98,8 @@ def first_string(array):
 
 
 def check_option(value, name, options):
-    """Return `value`, which must be one of `options`: strings, and None among them
-    where that is one.
+    """Return `value`, or raise unless it is one of `options`, which are strings and
+    perhaps None.
     """
     if not (value is None or isinstance(value, str)) or value not in options:
         raise invalid(name, f"one of {', '.join(map(repr, options))}", value)
@@ -132,7 +129,9 @@ def resolve_norm(norm):
 
 
 def _as_float(value):
-    """Return a number as a float, NaN for what is none."""
+    """Return a number as a float, infinite beyond the range of floats; NaN for anything
+    that is not a number.
+    """
     if not isinstance(value, Real) or isinstance(value, bool):
         return nan
     try:
@@ -142,23 +141,26 @@ def _as_float(value):
 
 
 def hint_at_keywords(function: _Function, name=None, also=None) -> _Function:
-    """Return the function with an error for unknown keywords that says what to write in
-    their place.
+    """Return the function with an error for unknown keywords that says what to write
+    instead.
 
-    `name` is what the error calls it, None its own name, and `also` maps further
-    parameters to what has them.
+    `name` is how the error calls the function (by default its own name); `also` maps
+    parameters of other functions, which the user may have meant, to their names.
     """
     also = also or {}
     parameters = parameters_of(function)
     title = name or function.__name__
     known = set(parameters)
-    listed = list(dict.fromkeys((*also, *parameters)))
-    listed = [parameter for parameter in listed if parameter not in ("self", "cls")]
+    # Each parameter once, in order.
+    shown_names = []
+    for parameter in dict.fromkeys((*also, *parameters)):
+        if parameter not in ("self", "cls"):
+            shown_names.append(parameter)
 
     @wraps(function)
     def checked(*args, **params):
         for unknown in params.keys() - known:
-            raise _unknown_keyword(unknown, title, listed, also)
+            raise _unknown_keyword(unknown, title, shown_names, also)
         return function(*args, **params)
 
     return checked
@@ -173,23 +175,26 @@ def check_keywords(function, params):
 
 
 def _unknown_keyword(unknown, title, names, also):
-    """Return the error for an unknown keyword, which says what to write."""
+    """Return the error for the keyword `unknown` of the function `title`, whose
+    parameters are `names`; `also` holds those of other functions.
+    """
     if unknown in also:
         return TypeError(
             f"{unknown}= is a parameter of {title}.{also[unknown]}, and not of"
             " what was called."
         )
     known, hint = _KEYWORDS.get(unknown, (None, None))
-    write = f"write {hint}" if known in names else f"it has {', '.join(names)}"
-    of_intervals = ""
+    advice = f"it has {', '.join(names)}"
+    if known in names:
+        advice = f"write {hint}"
+    on_intervals = ""
     if known == "confidence_level" and known not in names:
-        of_intervals = f" Intervals take {hint}."
-    return TypeError(f"{title} has no parameter {unknown!r}: {write}.{of_intervals}")
+        on_intervals = f" Intervals take {hint}."
+    return TypeError(f"{title} has no parameter {unknown!r}: {advice}.{on_intervals}")
 
 
 def parameters_of(function):
-    """Return the names of the parameters of a function, without looking at its
-    signature: that takes long.
-    """
+    """Return the names of the parameters of a function as a tuple."""
+    # From its code, since `inspect.signature` would slow down the import.
     code = function.__code__
     return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]

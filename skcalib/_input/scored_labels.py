@@ -28,8 +28,8 @@ from skcalib._input.several_labels import (
 from skcalib._input.tensors import as_array
 from skcalib._input.warn import warn
 
-_FEW_ROWS = 10  # below, scores of 0 and 1 are no sign of anything
-_FIRST_ROWS = 64
+_FEW_ROWS = 10  # with fewer, scores of only 0 and 1 give no warning
+_FIRST_ROWS = 64  # rows that are looked at before all are
 
 
 class ScoredLabels(NamedTuple):
@@ -72,7 +72,7 @@ class ScoredLabels(NamedTuple):
         return np.flatnonzero(self.sample_weight)
 
     def at(self, rows):
-        """Return the rows of an index."""
+        """Return some of the rows: those of a mask or of an array of positions."""
         chosen = {}
         for name, array in self._asdict().items():
             if name != "classes" and array is not None:
@@ -91,9 +91,10 @@ def check_scored_labels(
     drop=True,
     multilabel=False,
 ):
-    """Validate the input of a metric; see `ScoredLabels`. With `drop=False` rows of
-    weight zero are kept. With `multilabel` an indicator matrix (n, L) of labels is
-    several labels per row; without, it is refused.
+    """Return the validated input of a metric as `ScoredLabels`.
+
+    With `drop=False` rows of weight zero are kept. With `multilabel` an indicator
+    matrix (n, L) of labels stands for several labels per row; otherwise it is refused.
     """
     if y_proba is None:
         raise ValueError(
@@ -166,13 +167,16 @@ def check_scored_labels(
 
 
 def _without_zero_weight(data):
+    """Return `ScoredLabels` without the rows of weight zero."""
     if data.sample_weight is None or data.sample_weight.min() > 0:
         return data
     return data.at(data.kept)
 
 
 def check_one_event(data, what):
-    """Raise for validated input of more than two classes."""
+    """Raise if `ScoredLabels` have more than two classes. `what` names the result that
+    is about one event.
+    """
     if not data.is_binary:
         raise ValueError(
             f"y_proba has {data.scores.shape[1]} columns, and {what} is about one"
@@ -181,8 +185,8 @@ def check_one_event(data, what):
 
 
 def check_score_column(scores, labels, sample_weight, *, labels_name, name="scores"):
-    """Validate one column of `scores`, with labels 0 and 1 or None; return boolean
-    labels, without weights of zero.
+    """Return validated scores (n,), boolean labels (n,) or None, and weights (n,) or
+    None, without the rows of weight zero. Labels must be 0 and 1 or booleans.
     """
     scores = check_scores(scores, name=name)
     if scores.shape[1] != 1:
@@ -192,22 +196,22 @@ def check_score_column(scores, labels, sample_weight, *, labels_name, name="scor
         )
     scores = scores[:, 0]
     if labels is not None:
-        labels = zero_one(
-            check_label_vector(labels, len(scores), name=labels_name, scores_name=name)
+        labels = check_label_vector(
+            labels, len(scores), name=labels_name, scores_name=name
         )
+        labels = zero_one(labels)
         if labels is None:
             raise ValueError(
                 f"{labels_name} must be 0 and 1 or booleans: compare them with the"
                 " positive label first."
             )
-    return drop_zero_weight(
-        check_sample_weight(sample_weight, len(scores)), scores, labels
-    )
+    sample_weight = check_sample_weight(sample_weight, len(scores))
+    return drop_zero_weight(sample_weight, scores, labels)
 
 
 def _fewest_predicted_from(multiclass):
-    """Return the number of columns from which on the predicted class is needed: it is
-    then found in the pass that checks the scores.
+    """Return the smallest number of columns with which the predicted class is needed.
+    It is then found in the same pass over the scores that checks them.
     """
     if multiclass in ("marginal", "pooled"):
         return np.inf
@@ -217,8 +221,8 @@ def _fewest_predicted_from(multiclass):
 
 
 def _positive_class(y_true, n_columns, pos_label, labels):
-    """Return the boolean labels, the two classes (negative, positive) and the column of
-    the positive class.
+    """Return whether each label is the positive class (n,), the two classes (negative,
+    positive), and the column of the positive class among one or two.
     """
     is_boolean = labels is None and y_true.dtype.kind == "b"
     # One column is that of the event, of two columns each is that of its class.
@@ -248,7 +252,9 @@ def _positive_class(y_true, n_columns, pos_label, labels):
                 raise _one_label_only(label, pos_label)
             # the other label is not known
             return codes == 0, np.array([None, pos_label], dtype=object), 0
-    positive_code = 1 if pos_label is None else _position(pos_label, classes)
+    positive_code = 1
+    if pos_label is not None:
+        positive_code = _position(pos_label, classes)
     if positive_code == 0:
         classes = classes[::-1]  # (negative, positive)
     column = positive_code if n_columns == 2 else 0
@@ -256,15 +262,16 @@ def _positive_class(y_true, n_columns, pos_label, labels):
 
 
 def _one_label_only(label, pos_label):
-    """Return the error for rows that all have one label, with the line to write."""
-    label = int(label) if isinstance(label, float) else label  # fractions are no labels
+    """Return the error for rows that all have one label, with the code to write."""
+    if isinstance(label, float):
+        label = int(label)  # shown as 1, not 1.0
     found = f"y_true has one class only ({label!r})"
     if pos_label is None or pos_label == label:
-        known = {0: "[0, 1]", 1: "[0, 1]", -1: "[-1, 1]"}.get(
-            label, f"[{label!r}, other] or labels=[other, {label!r}]"
-        )
+        usual_labels = {0: "[0, 1]", 1: "[0, 1]", -1: "[-1, 1]"}
+        unusual = f"[{label!r}, other] or labels=[other, {label!r}]"
+        labels = usual_labels.get(label, unusual)
         return ValueError(
-            f"{found}. If that is meant, name both classes, sorted: labels={known}."
+            f"{found}. If that is meant, name both classes, sorted: labels={labels}."
         )
     try:
         both = sorted([label, pos_label])
@@ -279,7 +286,10 @@ def _one_label_only(label, pos_label):
 
 
 def _position(pos_label, classes):
-    match = np.flatnonzero(classes == pos_label) if np.ndim(pos_label) == 0 else ()
+    """Return the position of the positive label among the classes, or raise."""
+    match = ()
+    if np.ndim(pos_label) == 0:
+        match = np.flatnonzero(classes == pos_label)
     if len(match) != 1:
         raise ValueError(
             f"pos_label={pos_label!r} is not one of the labels {shown(classes)}."
@@ -368,7 +378,7 @@ def expand_soft_labels(
 
 
 def refuse_swapped(y_true, scores):
-    """Raise where the labels are probabilities and the scores labels."""
+    """Raise if the labels look like probabilities and the scores like labels."""
     if y_true.dtype.kind == "f" and _only_zero_and_one(scores):
         between = (y_true > 0) & (y_true < 1)
         if between.any() and y_true.min() >= 0 and y_true.max() <= 1:
@@ -381,11 +391,11 @@ def refuse_swapped(y_true, scores):
 
 
 def hint_at_labels(y_proba, scores):
-    """Warn where scores (n,) are 0 or 1 in every sample, both occur, and they came as
-    integers or booleans.
+    """Warn if scores (n,) are only 0 and 1 and the user gave integers or booleans: they
+    may be predicted labels.
 
-    Fractions of exactly 0 and 1 are no sign: a tree, and a recalibrator with pure bins,
-    predict them.
+    Floats give no warning: a tree, or a recalibrator with pure bins, may predict only
+    0 and 1.
     """
     are_like_labels = (
         len(scores) >= _FEW_ROWS
@@ -401,11 +411,10 @@ def hint_at_labels(y_proba, scores):
 
 
 def hint_at_two_indices(**arguments):
-    """Warn where two pandas objects have different indices: rows are matched by their
-    positions.
+    """Warn if two pandas objects of one length have different indices, since rows are
+    matched by position. `arguments` are the user's, by name.
 
-    Labels that occur twice are no names of samples: nobody can have meant to match
-    them.
+    An index in which labels occur twice does not name samples, and gives no warning.
     """
     indices = {}
     for name, argument in arguments.items():
@@ -423,8 +432,9 @@ def hint_at_two_indices(**arguments):
 
 
 def _only_zero_and_one(scores):
-    """Return whether all scores are 0 or 1. The first rows mostly tell."""
-    for looked_at in (scores[:_FIRST_ROWS], scores):
-        if not np.all((looked_at == 0) | (looked_at == 1)):
+    """Return whether all scores are 0 or 1."""
+    # The first rows mostly show that they are not.
+    for values in (scores[:_FIRST_ROWS], scores):
+        if not np.all((values == 0) | (values == 1)):
             return False
     return True

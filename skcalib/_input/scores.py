@@ -11,8 +11,8 @@ from skcalib._input.tensors import as_array, column_names
 from skcalib._input.warn import warn
 from skcalib._rows.blocks import inside_unit_interval, row_blocks, taken
 
-# How far a probability or a row sum may be off by rounding: (refused beyond, left
-# untouched within).
+# By the type of the scores: how far a probability or a row sum may be off by rounding
+# before it is refused, and up to which distance it is left unchanged.
 _ROUNDING = {
     "bfloat16": (5e-2, 5e-3),
     "float16": (1e-2, 1e-3),
@@ -37,14 +37,15 @@ def check_scores(scores, *, name, input="probability", rows_sum_to_one=True):
     """Return scores as float32 or float64 of shape (n, C): finite and, as
     probabilities, inside [0, 1].
     """
-    return checked_scores(
+    checked, _, _ = checked_scores(
         scores, name=name, input=input, rows_sum_to_one=rows_sum_to_one
-    )[0]
+    )
+    return checked
 
 
 def check_estimator_scores(estimator, X, *, input, reset):
-    """Validate what a recalibrator is given as `X` and record or compare its width;
-    return scores (n, C).
+    """Return the validated scores (n, C) that a recalibrator is given as `X`, and set
+    (`reset`) or check its number and names of features.
     """
     scores = check_scores(X, name="X", input=input)
     if not reset and scores.shape[1] != estimator.n_features_in_:
@@ -65,44 +66,44 @@ def check_estimator_scores(estimator, X, *, input, reset):
 
 
 def _warn_of_probabilities(scores):
-    """Warn of logits that look like probabilities: all in [0, 1], and rows of more than
-    one that sum to 1.
+    """Warn if logits (n, C) look like probabilities: all lie in [0, 1], and rows of
+    several columns sum to 1.
     """
-    if (
-        len(scores) < _TELLING_ROWS
-        or not (scores.min() >= 0 and scores.max() <= 1)
-        or scores.min() == scores.max()
-    ):
+    low = scores.min()
+    high = scores.max()
+    if len(scores) < _TELLING_ROWS or low == high or not (low >= 0 and high <= 1):
         return
-    if (
-        scores.shape[1] == 1
-        or np.abs(scores.sum(axis=1) - 1).max() <= _ROUNDING[scores.dtype.name][0]
-    ):
-        warn(
-            'X looks like probabilities, but input="logit": every score is in [0,'
-            f" 1]{' and every row sums to 1' if scores.shape[1] > 1 else ''}. Set"
-            ' input="probability" if they are.'
-        )
+    sums = ""
+    if scores.shape[1] > 1:
+        refused, _ = _ROUNDING[scores.dtype.name]
+        if not np.abs(scores.sum(axis=1) - 1).max() <= refused:
+            return
+        sums = " and every row sums to 1"
+    warn(
+        'X looks like probabilities, but input="logit": every score is in [0,'
+        f' 1]{sums}. Set input="probability" if they are.'
+    )
 
 
 def checked_scores(
     scores, *, name, input="probability", rows_sum_to_one=True, predict_from=np.inf
 ):
-    """Return the checked scores, and the column and the score of each sample's
-    prediction.
+    """Return the checked scores (n, C), and the predicted column and its score in each
+    row, (n,) each, None with fewer than `predict_from` columns.
 
-    Scores are validated as in `check_scores`. The prediction is the first of the row's
-    largest scores. With fewer than `predict_from` columns it is None, None.
+    Scores are validated as in `check_scores`. The predicted column is the first of the
+    largest ones. All is done in one pass over the scores, if they are valid.
     """
     scores, precision = _as_float_matrix(scores, name)
     refused, untouched = _ROUNDING[precision]
     if input == "logit":
         return _check_range(scores, name, input, refused), None, None
-    asked = rows_sum_to_one and scores.shape[1] > 1, scores.shape[1] >= predict_from
-    summary = _row_summary(scores, *asked)
+    adds = rows_sum_to_one and scores.shape[1] > 1
+    predicts = scores.shape[1] >= predict_from
+    summary = _row_summary(scores, adds, predicts)
     if summary is None:
         scores = _check_range(scores, name, input, refused)
-        summary = _row_summary(scores, *asked)
+        summary = _row_summary(scores, adds, predicts)
     total, predicted, largest = summary
     if total is None:
         return scores, predicted, largest
@@ -114,9 +115,7 @@ def checked_scores(
 
 
 def refuse_masked(values, name):
-    """Raise for a masked array with a masked value, which NumPy would take for a
-    number.
-    """
+    """Raise for a masked array with a masked value, which NumPy would use."""
     if np.ma.is_masked(values):
         row = first_index(np.ma.getmaskarray(values))[0]
         raise ValueError(f"{name} is masked in row {row}: drop or fill such rows.")
@@ -136,13 +135,13 @@ def refuse_repeated_names(X):
 
 
 def first_index(mask):
-    """Return the index of the first True, row by row."""
+    """Return the index of the first True of a mask, row by row, as a tuple of ints."""
     return tuple(int(i) for i in np.unravel_index(np.argmax(mask), mask.shape))
 
 
 def _as_float_matrix(scores, name):
-    """Return `scores` as floats of shape (n, C) and the name of the precision that they
-    came in.
+    """Return `scores` as float32 or float64 of shape (n, C), and the name of the type
+    that they had, a key of `_ROUNDING`.
     """
     if sparse.issparse(scores):
         raise TypeError(
@@ -189,8 +188,8 @@ def _as_float_matrix(scores, name):
 
 
 def _from_objects(array, name):
-    """Return an array of objects as floats, or raise and name the first that is no
-    number.
+    """Return an array of objects as float64, or raise an error that shows the first
+    string.
     """
     problem = f"{name} must be numbers, found {array.dtype}"
     if array.dtype.kind != "O":
@@ -212,11 +211,12 @@ def _from_objects(array, name):
 
 
 def _row_summary(scores, add, predict):
-    """Return the sums of the samples, and the columns of their largest scores and
-    these, each if asked for: in one pass.
+    """Return the sum of each row if `add`, else None; and if `predict` the column of
+    its largest score and that score, else None: (n,) each, in one pass over the scores.
 
-    None if a score is not in [0, 1]. Sums are in single precision for contiguous rows
-    of it: `einsum` makes them of many partial sums, two to five times as fast as `sum`.
+    Returns None alone if a score is not in [0, 1]. Sums are in single precision for
+    contiguous rows of it: `einsum` adds many partial sums, and is two to five times as
+    fast as `sum`.
     """
     n = len(scores)
     dtype = scores.dtype if scores.flags.c_contiguous else np.float64
@@ -238,23 +238,24 @@ def _row_summary(scores, add, predict):
             return None
         if add:
             np.einsum("nk->n", block, out=total[rows], dtype=dtype, casting="same_kind")
-    # As unsigned integers the scores that are not in [0, 1] are the largest of their
-    # rows: the others need no look.
+    # A score outside [0, 1] is the largest of its row as an unsigned integer, so that
+    # only the largest scores need to be checked.
     if predict and not inside_unit_interval(largest):
         return None
     return total, predicted, largest
 
 
 def _doubtful_in_double(total, scores, untouched):
-    """Return the sums of samples with those in double precision that single precision
-    may not tell from 1.
+    """Return row sums `total` (n,) as float64. Those that are not clearly within
+    `untouched` of 1 in single precision are computed again in double precision.
     """
     if total.dtype == np.float64:
         return total
     total = total.astype(np.float64)
     doubtful = np.flatnonzero(np.abs(total - 1) > untouched / 2)
-    for part in row_blocks(len(doubtful), scores.shape[1]):
-        total[doubtful[part]] = scores[doubtful[part]].sum(axis=1, dtype=np.float64)
+    for block in row_blocks(len(doubtful), scores.shape[1]):
+        rows = doubtful[block]
+        total[rows] = scores[rows].sum(axis=1, dtype=np.float64)
     return total
 
 
@@ -273,21 +274,22 @@ def _not_finite(scores, name, has_nan):
 
 
 def _check_range(scores, name, input, refused):
-    """Return the scores, those that rounding has put beyond 0 or 1 on it; raise for
-    what is no score.
+    """Return the scores, or raise if one is not finite or out of range; probabilities
+    that are outside [0, 1] by no more than `refused` become 0 or 1.
     """
     low = scores.min()
     high = scores.max()
     if input == "logit" and low == -np.inf and high < np.inf:
         # a logit of minus infinity: an impossible class
-        closed = np.isneginf(scores)
-        if closed.all(axis=1).any():
-            row = first_index(closed.all(axis=1))[0]
+        is_impossible = np.isneginf(scores)
+        none_possible = is_impossible.all(axis=1)
+        if none_possible.any():
+            (row,) = first_index(none_possible)
             raise ValueError(
                 f"{name} contains infinity alone in row {row}: a class must be"
                 " possible. Drop such rows."
             )
-        low = scores.min(where=~closed, initial=np.inf)
+        low = scores.min(where=~is_impossible, initial=np.inf)
     if not (np.isfinite(low) and np.isfinite(high)):
         raise _not_finite(scores, name, has_nan=np.isnan(low))
     if input == "logit":
@@ -341,12 +343,14 @@ def check_sample_weight(sample_weight, n_samples):
     if sample_weight is None:
         return None
     refuse_masked(sample_weight, "sample_weight")
-    weight = as_numbers(as_array(sample_weight)[0], "sample_weight")
+    weight, _ = as_array(sample_weight)
+    weight = as_numbers(weight, "sample_weight")
     if weight.ndim != 1 or len(weight) != n_samples:
         raise ValueError(
             f"sample_weight must have shape ({n_samples},), found {weight.shape}."
         )
-    low, high = weight.min(), weight.max()
+    low = weight.min()
+    high = weight.max()
     if not (np.isfinite(low) and np.isfinite(high) and low >= 0):
         row = first_index(~np.isfinite(weight) | (weight < 0))[0]
         raise ValueError(
@@ -367,8 +371,8 @@ def check_sample_weight(sample_weight, n_samples):
 
 
 def drop_zero_weight(sample_weight, *arrays):
-    """Return the arrays and the weights without the samples of weight zero, which must
-    change nothing.
+    """Return the arrays, (n, ...) or None each, and last the weights, (n,) or None,
+    without the samples of weight zero.
     """
     if sample_weight is None or sample_weight.min() > 0:
         return *arrays, sample_weight

@@ -9,7 +9,8 @@ from skcalib._input.labels import missing_values, plain_labels, shown
 from skcalib._input.scores import checked_scores, first_index, refuse_masked
 from skcalib._input.tensors import as_array, column_names
 
-# the most by which the scores of a row miss 1 where they are those of one label
+# Largest distance of the sum of a row's scores from 1 with which they are taken for the
+# probabilities of classes that exclude each other.
 NORMALISED = 1e-2
 _ONE_AT_A_TIME = (
     "For several labels per row pass one column of y_true and of y_proba at a time."
@@ -17,7 +18,9 @@ _ONE_AT_A_TIME = (
 
 
 def refuse_several_labels(y_true, shape):
-    """Raise for what is about one event, or about classes that exclude each other."""
+    """Raise the error for labels of several columns, of this shape, in a function that
+    takes one label per row.
+    """
     if sparse.issparse(y_true):
         raise TypeError(
             "y_true must be a dense vector of class labels, found a sparse matrix."
@@ -115,7 +118,9 @@ def positive_columns(y_proba, n_labels):
 
 
 def _indicators(y_true):
-    """Return labels as booleans (n, L)."""
+    """Return whether each row has each label as booleans (n, L), or raise unless
+    `y_true` holds 0 and 1.
+    """
     refuse_masked(y_true, "y_true")
     if sparse.issparse(y_true):
         y_true = y_true.toarray()
@@ -147,7 +152,7 @@ def _indicators(y_true):
 
 
 def _is_one_hot(indicators, scores):
-    """Return whether rows have one label and probabilities that sum to 1."""
+    """Return whether each row has one label, and probabilities that sum to 1."""
     if np.any(np.count_nonzero(indicators, axis=1) != 1):
         return False
     total = scores.sum(axis=1, dtype=np.float64)
@@ -155,17 +160,20 @@ def _is_one_hot(indicators, scores):
 
 
 def _names(y_true, y_proba, labels, n_labels):
-    """Return the names of the labels: as given, of the columns, or numbers."""
-    of_labels, of_scores = column_names(y_true), column_names(y_proba)
-    same = set(of_labels) == set(of_scores)
-    if of_labels and same and of_labels != of_scores:
+    """Return the names of the labels (n_labels,): the user's `labels`, else the names
+    of the columns, else 0, 1, ...
+    """
+    label_columns = column_names(y_true)
+    score_columns = column_names(y_proba)
+    are_same = set(label_columns) == set(score_columns)
+    if label_columns and are_same and label_columns != score_columns:
         raise ValueError(
             "The columns of y_true and y_proba have the same names in another order:"
-            f" {shown(of_labels)} and {shown(of_scores)}. Select them alike:"
+            f" {shown(label_columns)} and {shown(score_columns)}. Select them alike:"
             " y_proba[y_true.columns]."
         )
     if labels is None:
-        labels = of_labels or of_scores or range(n_labels)
+        labels = label_columns or score_columns or range(n_labels)
     names = plain_labels(np.asarray(list(labels)))
     if names.shape != (n_labels,) or len(set(names.tolist())) < n_labels:
         raise ValueError(

@@ -9,9 +9,8 @@ from skcalib._input.sklearn_private import get_namespace_and_device
 
 
 def as_array(values):
-    """Return values as an array and the name of the type they came in.
-
-    Only tensors are copied to the processor.
+    """Return values as a NumPy array, and the name of the type that they had. Tensors
+    on a GPU are copied to the processor, and bfloat16 becomes float32.
     """
     if _is_tensor(values):
         values = values.detach().cpu()  # without its gradient, wherever it lives
@@ -25,7 +24,9 @@ def as_array(values):
 
 
 def _on_processor(values):
-    """Return what NumPy reads for an array of the array API, by DLPack where it can."""
+    """Return an array of the array API as a NumPy array if DLPack allows that, and any
+    other values unchanged.
+    """
     if isinstance(values, np.ndarray) or not hasattr(values, "__array_namespace__"):
         return values
     try:
@@ -35,14 +36,14 @@ def _on_processor(values):
 
 
 def as_given(array, given):
-    """Return an array as the tensor that belongs to `given`: of its namespace, on its
-    device, of its floating type.
+    """Return a NumPy array as a tensor like `given`: of its namespace, on its device,
+    and of its floating type.
 
-    That is where scikit-learn dispatches to the array API
-    (``config_context(array_api_dispatch=True)``). Elsewhere the array is returned.
+    This is done only if scikit-learn dispatches to the array API
+    (``config_context(array_api_dispatch=True)``); else the array is returned.
     """
-    is_array = hasattr(given, "__array_namespace__") or _is_tensor(given)
-    if isinstance(given, np.ndarray) or not is_array:
+    is_tensor = hasattr(given, "__array_namespace__") or _is_tensor(given)
+    if isinstance(given, np.ndarray) or not is_tensor:
         return array
     if not get_config()["array_api_dispatch"]:
         return array
@@ -56,7 +57,7 @@ def as_given(array, given):
 
 
 def _is_tensor(values):
-    """Return whether values can be brought to the processor, as those of PyTorch."""
+    """Return whether values are a PyTorch tensor, by its methods."""
     return all(
         callable(getattr(values, name, None)) for name in ("detach", "cpu", "float")
     )
@@ -64,7 +65,7 @@ def _is_tensor(values):
 
 def column_names(table):
     """Return the names of the columns of a table as a list, an empty one for arrays."""
-    # The columns of an Arrow table are its values, and have another attribute of names.
+    # `columns` of an Arrow table are its values; the names have another attribute.
     if hasattr(table, "column_names"):
         return list(table.column_names)
     columns = getattr(table, "columns", ())

@@ -8,8 +8,8 @@ _BETWEEN = ("skcalib", "sklearn", "joblib")
 
 
 def warn(message, category=UserWarning):
-    """Warn at the innermost line outside of this package and of those that call it for
-    the user.
+    """Warn with the line of the user's code that called this package, perhaps through
+    scikit-learn or joblib.
     """
     frame = sys._getframe(1)
     level = 2

@@ -17,7 +17,9 @@ def row_blocks(n_rows, n_columns=1, *, at_least=1):
     return [slice(start, start + size) for start in range(0, n_rows, size)]
 
 
-_FEWEST_ROWS, _ROWS_A_CELL, _MOST_CELLS = 1 << 15, 4, 1 << 15
+_FEWEST_ROWS = 1 << 15  # fewer are not condensed
+_ROWS_A_CELL = 4  # mean number of rows in a cell, at least
+_MOST_CELLS = 1 << 15
 # Probabilities have log-odds from -36 to 36. Wider ones would make the cells too wide
 # to be exact.
 _WIDEST = 80.0
@@ -78,14 +80,14 @@ def condensed(
 
 
 # Odd constants of SplitMix64.
-_STEP, _FIRST, _SECOND = map(
-    np.uint64, (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
-)
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
 
 
 def row_hash(scores, codes, sample_weight=None):
     """Return 16 hexadecimal digits: the sum, modulo 2^64, of a hash of each row's
-    scores, label and weight.
+    scores (n, C), code (n,) of the label and weight (n,).
 
     A sum does not depend on the order of the rows, so that nothing is sorted: a million
     scores take 4 ms where sorting takes 70. Equal rows give equal hashes in float32 and
@@ -93,19 +95,18 @@ def row_hash(scores, codes, sample_weight=None):
     """
     total = 0
     columns = scores.shape[1]
+    # An odd factor for each column, so that columns are not exchangeable.
     factors = np.arange(1, columns + 1, dtype=np.uint64) * _STEP | np.uint64(1)
     codes = codes.view(f"u{codes.dtype.itemsize}") + np.uint8(1)
     for rows in row_blocks(*scores.shape):
-        # A product with odd numbers tells the columns apart.
         bits = np.ascontiguousarray(scores[rows], dtype=np.float64).view(np.uint64)
         mixed = bits[:, 0] * _STEP if columns == 1 else bits @ factors
         mixed += codes[rows]
         if sample_weight is not None:
-            mixed ^= (
-                np.asarray(sample_weight[rows], dtype=np.float64).view(np.uint64)
-                * _FIRST
-            )
-        # All bits of the row reach all bits of the hash: shifts and products.
+            weight = np.asarray(sample_weight[rows], dtype=np.float64)
+            mixed ^= weight.view(np.uint64) * _FIRST
+        # The finaliser of SplitMix64, by which all bits of a row reach all bits of the
+        # hash.
         for shift, factor in ((32, _FIRST), (29, _SECOND)):
             mixed ^= mixed >> np.uint64(shift)
             mixed *= factor
@@ -114,11 +115,12 @@ def row_hash(scores, codes, sample_weight=None):
 
 
 def label_hash(codes):
-    """Return 16 hexadecimal digits of the labels in the order of their rows.
+    """Return a hash, 16 hexadecimal digits, of label codes (n,) in the order of their
+    rows.
 
-    Labels count by the order in which they first occur, so that neither their names nor
-    absent classes have a say. Scores have none either: rows are recognised after a map
-    was applied to them.
+    Labels are numbered in the order in which they first occur, so that the hash depends
+    neither on their names nor on absent classes. It does not depend on scores, so that
+    rows are recognised after a map was applied to their scores.
     """
     codes = np.asarray(codes)
     digest = blake2b(digest_size=8)
@@ -127,10 +129,11 @@ def label_hash(codes):
         for rows in row_blocks(len(codes)):
             digest.update((codes[rows] != codes[0]).tobytes())
         return digest.hexdigest()
+    # The first row with each code, the number of rows for a code that is absent. Rows
+    # are written from the last to the first, so that the first one stays.
     first = np.full(int(codes.max(initial=0)) + 1, len(codes))
-    # Of rows with the same label the first is written last, and stays.
     first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
-    # One byte a row where that holds all ranks, as for two classes above.
+    # One byte per row if that is enough for all ranks, as for two classes above.
     n_present = np.count_nonzero(first < len(codes))
     rank = np.empty(len(first), dtype="u1" if n_present <= 256 else "<u4")
     rank[np.argsort(first, kind="stable")] = np.arange(len(first)).astype(rank.dtype)
@@ -141,13 +144,14 @@ def label_hash(codes):
 
 def inside_unit_interval(scores):
     """Return whether no score is negative (-0 included), above 1 or NaN, without a
-    temporary.
+    temporary array.
 
-    Read as unsigned integers, the floats from 0 to 1 are the numbers up to the one that
-    is read for 1, and all others are larger.
+    The bits of nonnegative floats, read as unsigned integers, have the order of the
+    floats; those of negative floats and of NaN are larger than those of 1.
     """
-    bits = f"u{scores.itemsize}"
-    return scores.view(bits).max(initial=0) <= np.ones(1, scores.dtype).view(bits)[0]
+    unsigned = f"u{scores.itemsize}"
+    (bits_of_one,) = np.ones(1, scores.dtype).view(unsigned)
+    return scores.view(unsigned).max(initial=0) <= bits_of_one
 
 
 def taken(values, rows):

@@ -23,8 +23,8 @@ def row_keys(salt, ids):
 
 
 def check_ids(ids, n_rows):
-    """Return ids as an object array (n_rows,) of strings and integers: other types have
-    another text elsewhere.
+    """Return ids as an object array (n_rows,), or raise unless all are strings or
+    integers: the text of other types differs between languages.
     """
     values = np.asarray(ids, dtype=object)
     if values.shape != (n_rows,):

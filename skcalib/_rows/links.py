@@ -15,7 +15,7 @@ PROBABILITY_CLIP = 2.0**-52
 # constant, would remove a third of the entries of saturated networks.
 LARGEST_GAP = 700.0
 
-_DIGITS = 36  # of a score that is rounded
+_DIGITS = 36  # binary digits of a score that is rounded
 
 
 def clip_probability(probability):
@@ -45,8 +45,8 @@ def row_log_sum_exp(logits):
 
 
 def row_softmax(logits):
-    """Return the softmax of each row of logits (n, K) as float64, inside the same
-    interval: with one temporary.
+    """Return the softmax of each row of logits (n, K) as float64 in [2^-52, 1 - 2^-52],
+    with one temporary array.
     """
     if logits.shape[1] == 2:
         difference = np.subtract(logits[:, 1], logits[:, 0], dtype=np.float64)
@@ -61,10 +61,10 @@ def row_softmax(logits):
 
 
 def log_odds(probability, complement=None):
-    """Return log(p / (1 - p)) of clipped probabilities (n,).
+    """Return log(p / (1 - p)) of probabilities (n,), which are clipped.
 
-    Next to p = 1 much is lost to rounding. `complement` is 1 - p, if it is known by
-    itself.
+    `complement` (n,) is 1 - p if it is known more exactly than the subtraction gives
+    it, which loses digits next to p = 1.
     """
     out = np.empty(np.shape(probability))
     for rows in row_blocks(len(out)):
@@ -79,8 +79,8 @@ def log_odds(probability, complement=None):
 
 
 def two_class_log_odds(scores, input):
-    """Return the log-odds (n,) that one or two columns of probabilities or logits stand
-    for.
+    """Return the log-odds (n,) of the second of two classes, from scores (n, 1) or
+    (n, 2) that are probabilities or logits, as `input` says.
     """
     second = scores[:, -1]
     first = None
@@ -94,13 +94,13 @@ def two_class_log_odds(scores, input):
 
 
 def log_odds_against_rest(probabilities):
-    """Return the function that gives the log-odds of a column of probabilities (n, K),
-    or of one value from each row.
+    """Return a function that takes one probability of each row (n,), such as a column
+    of `probabilities` (n, K), and returns its log-odds against the rest of the row.
 
-    What a probability is compared with is the sum of the others in its row. 1 - p would
-    lose what a large one leaves to them, and would differ between logits and their
-    probabilities. All are clipped first.
+    The rest is the sum of the other probabilities, after clipping: 1 - p would lose
+    digits if p is large, and would differ between logits and their probabilities.
     """
+    # By row: the sum of all probabilities, and of those that are at most 1/2.
     total = np.empty(len(probabilities))
     small = np.empty(len(probabilities))
     for rows in row_blocks(*probabilities.shape):
@@ -109,15 +109,17 @@ def log_odds_against_rest(probabilities):
         block[block > 0.5] = 0
         small[rows] = row_sums(block)[:, 0]
 
-    def of_column(column):
-        return log_odds(column, np.where(column > 0.5, small, total - column))
+    def against_rest(column):
+        """Return the log-odds (n,) of one probability of each row."""
+        rest = np.where(column > 0.5, small, total - column)
+        return log_odds(column, rest)
 
-    return of_column
+    return against_rest
 
 
 def log_probability(probability):
-    """Return log(p) of clipped probabilities: the logits of a K-class forecast up to a
-    constant a row.
+    """Return log(p) of probabilities, which are clipped: logits, up to a constant for
+    each row.
     """
     return np.log(clip_probability(probability))
 
@@ -137,21 +139,22 @@ def impossible(logits, largest_gap=LARGEST_GAP):
         block = logits[rows]
         largest = block.max(axis=1, keepdims=True)
         if largest_gap == np.inf:
-            of_block = np.isneginf(block)
+            impossible_here = np.isneginf(block)
         else:
-            of_block = block < np.subtract(largest, largest_gap, dtype=np.float64)
-        if of_block.any():
+            lowest = np.subtract(largest, largest_gap, dtype=np.float64)
+            impossible_here = block < lowest
+        if impossible_here.any():
             if is_impossible is None:
                 is_impossible = np.zeros(logits.shape, dtype=bool)
-            is_impossible[rows] = of_block
+            is_impossible[rows] = impossible_here
     return is_impossible
 
 
 def impossible_at_clip(logits, is_impossible):
-    """Return logits (n, K) in which impossible classes have that of the probability
-    2^-52 beside the others of their row.
+    """Return logits (n, K) in which impossible classes have the logit that gives them
+    the probability 2^-52.
 
-    This is for methods that know nothing of impossible classes, whose logits are -inf.
+    Methods that do not support a logit of -inf get these logits.
 
     Parameters
     ----------
@@ -162,11 +165,8 @@ def impossible_at_clip(logits, is_impossible):
     """
     if is_impossible is None:
         return logits
-    total = logsumexp(
-        np.where(is_impossible, -np.inf, logits).astype(np.float64),
-        axis=1,
-        keepdims=True,
-    )
+    possible_logits = np.where(is_impossible, -np.inf, logits).astype(np.float64)
+    total = logsumexp(possible_logits, axis=1, keepdims=True)
     return np.where(is_impossible, total + np.log(PROBABILITY_CLIP), logits)
 
 
@@ -178,44 +178,46 @@ def without_impossible(probabilities, is_impossible, *, rescale=True):
     """
     if is_impossible is None:
         return probabilities
-    left = np.where(is_impossible, 0, probabilities)
+    possible = np.where(is_impossible, 0, probabilities)
     if not rescale:
-        return left
-    remaining = left.sum(axis=1, keepdims=True)
-    # A map may give nothing to the classes that are possible: they share the row then.
-    return np.where(
-        remaining > 0,
-        left / np.where(remaining > 0, remaining, 1),
-        ~is_impossible / (~is_impossible).sum(axis=1, keepdims=True),
-    )
+        return possible
+    total = possible.sum(axis=1, keepdims=True)
+    scaled = possible / np.where(total > 0, total, 1)
+    # If a map gives the possible classes no probability at all, they share the row.
+    n_possible = (~is_impossible).sum(axis=1, keepdims=True)
+    return np.where(total > 0, scaled, ~is_impossible / n_possible)
 
 
 def rounded(scores):
     """Return scores as float64, rounded to 36 binary digits.
 
-    The same score may be computed in several ways, and differs in the last of 53 digits
-    then. Rounded they tie, as they must where a map is a step function of the score.
+    The same score, computed in two ways, may differ in the last of its 53 digits. After
+    rounding both are equal, as they must be for a map that is a step function.
     """
     mantissa, exponent = np.frexp(np.asarray(scores, dtype=np.float64))
     return np.ldexp(np.round(np.ldexp(mantissa, _DIGITS)), exponent - _DIGITS)
 
 
 def tied_where_rounded(scores):
-    """Return scores (n,) of which those that are equal after rounding are the same."""
-    _, first, place = np.unique(rounded(scores), return_index=True, return_inverse=True)
-    return scores[first][place]
+    """Return scores (n,) in which all that are equal after rounding are replaced by the
+    first of them.
+    """
+    _, first, group = np.unique(rounded(scores), return_index=True, return_inverse=True)
+    representatives = scores[first]
+    return representatives[group]
 
 
 def rounded_up_to(cuts):
-    """Return the largest number that is at most a cut after it is `rounded`.
+    """Return for each cut the largest number that is at most the cut after it is
+    `rounded`.
 
-    A step function of rounded scores, with these cuts, is one of the scores themselves.
-    Its cuts lie between scores.
+    With these as cuts, a step function of rounded scores becomes the same function of
+    the scores themselves.
     """
     mantissa, exponent = np.frexp(np.asarray(cuts, dtype=np.float64))
     digits = np.floor(np.ldexp(mantissa, _DIGITS))
     middle = np.ldexp(digits + 0.5, exponent - _DIGITS)
-    # The middle between two rounded numbers goes to the even one.
+    # The middle between two rounded numbers is rounded to the even one.
     is_rounded_up = digits % 2 == 1
     limits = np.where(is_rounded_up, np.nextafter(middle, -np.inf), middle)
     return np.where(np.asarray(cuts) == 0, 0.0, limits)

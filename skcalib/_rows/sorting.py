@@ -8,27 +8,26 @@ import numpy as np
 
 from skcalib._rows.blocks import row_blocks, taken
 
-# To find scores near given ranks without a sort of all rows, the rows are counted by
-# cells, and few are looked into.
+# To find scores near given ranks without sorting all rows, the rows are counted by
+# cells of scores, and only the rows of few cells are sorted.
 _N_CELLS = 1 << 16
-# Of single precision's 32 bits these are dropped: the sign, 8 bits of the exponent and
-# 8 of the fraction are left.
+# Number of the last of 32 bits of a float that are dropped: the sign, 8 bits of the
+# exponent and 8 of the fraction are left.
 _DROPPED_BITS = 15
 # Fewer rows are quicker to sort. With weights, whose sort is one of positions, counting
 # takes .15 to .9 of the time of the error from there on. Without, it depends on the
 # machine: 1,000,000 scores take .3 to .5 of the time where NumPy sorts them one by one
 # (.053 s), and .9 to 2.3 of it where it has vector instructions (AVX2, .010 s).
-FEWEST_ROWS, _FEWEST_WEIGHTED = 1 << 18, 1 << 16
-_SAMPLE = 1 << 12  # number of rows that are looked at first
-# if a larger share of the rows lies in the cells of the cuts, a plain sort is quicker
-_MOST_KEPT = 0.25
+FEWEST_ROWS = 1 << 18
+_FEWEST_WEIGHTED = 1 << 16
+_SAMPLE = 1 << 12  # number of rows by which it is judged whether counting is quicker
+# If a larger share of the rows would have to be sorted, a plain sort is quicker.
+_LARGEST_SHARE = 0.25
 
 
 def in_order(scores):
-    """Return whether scores never fall.
-
-    A few scores are looked at first: in rows without an order they mostly decide it.
-    """
+    """Return whether scores (n,) never decrease."""
+    # A few scores are looked at first: if there is no order, they mostly show it.
     n_rows = len(scores)
     for end in (min(64, n_rows), n_rows):
         if end > 1 and not np.all(scores[: end - 1] <= scores[1:end]):
@@ -37,12 +36,13 @@ def in_order(scores):
 
 
 def first_rows(ordered):
-    """Return the first row of each distinct score, for scores in order."""
-    return np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))[: len(ordered)]
+    """Return the first position of each distinct score among sorted scores."""
+    is_first = np.append(True, ordered[1:] != ordered[:-1])
+    return np.flatnonzero(is_first)[: len(ordered)]  # none for no rows
 
 
 def sorted_scores(scores):
-    """Return the scores in order: a copy, or themselves where they are."""
+    """Return the sorted scores: themselves if they are sorted, else a copy."""
     return scores if in_order(scores) else np.sort(scores)
 
 
@@ -55,8 +55,8 @@ def sorted_rows(scores, labels):
     orders scores and labels together.
     """
     bits = f"u{scores.itemsize}"
-    # negative, or 2 and more
-    if scores.view(bits).max() >= np.full(1, 2, scores.dtype).view(bits)[0]:
+    (bits_of_two,) = np.full(1, 2, scores.dtype).view(bits)
+    if scores.view(bits).max() >= bits_of_two:  # a score is negative, or 2 or more
         order = np.lexsort((labels, scores))
         return scores[order], labels[order]
     keys = scores.view(bits) << 1
@@ -71,23 +71,25 @@ def sorted_rows(scores, labels):
 
 
 def mid_rank_cells(scores, n_cells, weight=None):
-    """Return the equal-mass cell of each score by its mid-rank, tied scores together,
-    and how many cells are filled.
+    """Return the equal-mass cell (n,) of each score, 0 to the number of cells less 1,
+    and that number, at most `n_cells`.
+
+    Tied scores share a cell, that of their mid-rank; `weight` is (n,) or None.
     """
-    _, inverse = np.unique(scores, return_inverse=True)
-    mass = np.bincount(inverse, weight)
-    middle = np.cumsum(mass) - mass / 2
-    filled, cells = np.unique(
-        np.floor(n_cells * middle / mass.sum()), return_inverse=True
-    )
-    return cells[inverse], len(filled)
+    _, rank = np.unique(scores, return_inverse=True)
+    mass = np.bincount(rank, weight)
+    mid_rank = np.cumsum(mass) - mass / 2
+    cell_number = np.floor(n_cells * mid_rank / mass.sum())
+    filled, cell_of_rank = np.unique(cell_number, return_inverse=True)
+    return cell_of_rank[rank], len(filled)
 
 
 class DistinctScores(NamedTuple):
-    """Distinct scores in increasing order, with what lies below each.
+    """Distinct scores in increasing order, (m,), with the cumulative weight and the
+    cumulative weight of positives below them.
 
-    `weight` and `positives` are cumulative, of length m + 1 for m distinct scores:
-    entry k belongs to the first k of them. Weights are rounded to a multiple of 2^-52
+    `weight` and `positives` have length m + 1: entry k is the sum over the first k
+    distinct scores. Weights are rounded to a multiple of 2^-52
     of their total, so that these sums are exact. Their differences then compare as
     fractions do: two pure bins are tied, whatever their weights. Neither the order of
     the rows nor their grouping changes a bit. Counts are integers, of 32 bits where
@@ -100,8 +102,8 @@ class DistinctScores(NamedTuple):
 
     @classmethod
     def from_rows(cls, scores, labels, sample_weight=None):
-        """Sum validated rows: scores (n,), boolean labels (n,), positive weights (n,)
-        or None.
+        """Return the distinct scores of validated rows: scores (n,), boolean labels
+        (n,), and positive weights (n,) or None.
         """
         if sample_weight is None:
             return cls._of_single_rows(scores, labels)
@@ -114,16 +116,17 @@ class DistinctScores(NamedTuple):
         first = first_rows(scores)
         weight = np.add.reduceat(rounded, first)
         positives = np.add.reduceat(rounded * labels, first)
-        counts = weight > 0  # a weight below 2^-53 of the total is lost in every sum
+        # A weight below 2^-53 of the total is rounded to 0.
+        has_weight = weight > 0
         return cls(
-            scores[first[counts]],
-            np.append(0.0, np.cumsum(weight[counts])),
-            np.append(0.0, np.cumsum(positives[counts])),
+            scores[first[has_weight]],
+            np.append(0.0, np.cumsum(weight[has_weight])),
+            np.append(0.0, np.cumsum(positives[has_weight])),
         )
 
     @classmethod
     def _of_single_rows(cls, scores, labels):
-        """Sum rows that count once each, in integers."""
+        """Return the distinct scores of rows without weights, with integer sums."""
         if not in_order(scores):
             scores, labels = sorted_rows(scores, labels)
         n_rows = len(scores)
@@ -131,8 +134,8 @@ class DistinctScores(NamedTuple):
         positives = np.zeros(n_rows + 1, dtype=dtype)
         np.cumsum(labels, out=positives[1:])
         weight = np.arange(n_rows + 1, dtype=dtype)
-        # Of the cumulative sums, the 0 at the start and those after the last row of
-        # each score.
+        # Which cumulative sums stay: the 0 at the start, and those after the last row
+        # of each score.
         is_end = np.ones(n_rows + 1, dtype=bool)
         np.not_equal(scores[1:], scores[:-1], out=is_end[1:-1])
         if not is_end.all():
@@ -153,16 +156,16 @@ class DistinctScores(NamedTuple):
 
 
 def _exactly_summable(sample_weight):
-    """Round weights to a multiple of a power of two that makes all their partial sums
-    exact in float64.
+    """Return weights (n,) rounded to multiples of the power of two with which all their
+    partial sums are exact in float64.
     """
     quantum = 2.0 ** (np.ceil(np.log2(np.sum(sample_weight))) - 52)
     return np.round(sample_weight / quantum) * quantum
 
 
 def score_cells(scores):
-    """Return the cell of each score, uint16: a number that never falls where scores
-    rise.
+    """Return the number (n,), a uint16, of each score's cell: a nondecreasing function
+    of the score.
 
     A cell's width is about 1/256 of the distance d = min(s, 1 - s) to the nearer end,
     so that scores near 0 and 1 are told apart. Floats above 0 are in the order of their
@@ -176,14 +179,14 @@ def score_cells(scores):
         bits = distance.astype(np.float32, copy=False).view(np.uint32)
     bits >>= _DROPPED_BITS
     cells = bits.astype(np.uint16)
-    # Above 1/2 all bits are turned: 65,535 minus the number.
+    # Above 1/2 all bits are flipped, which gives 65,535 minus the number.
     cells ^= np.negative((scores > 0.5).view(np.uint8), dtype=np.uint16)
     return cells
 
 
 def counting_pays(scores, cuts, *, is_weighted=False):
-    """Return whether `scores_near` is quicker than a sort, judged by some of the rows:
-    see there for `cuts`.
+    """Return whether `scores_near` is quicker than a sort of all rows, judged by a
+    sample of them; see there for `cuts`.
     """
     fewest_rows = FEWEST_ROWS
     if is_weighted:
@@ -195,22 +198,21 @@ def counting_pays(scores, cuts, *, is_weighted=False):
     near = np.unique(cells[cuts(np.arange(1, len(sample) + 1))])
     first = np.searchsorted(cells, near, side="left")
     last = np.searchsorted(cells, near, side="right")
-    # The rows of these cells would have to be sorted, but for those that tie with the
-    # usual score of their cell.
+    # The rows of these cells would have to be sorted, except those that tie with the
+    # most usual score of their cell, here its middle one.
     usual = sample[(first + last) // 2]
     first_tied = np.searchsorted(sample, usual, side="left")
     last_tied = np.searchsorted(sample, usual, side="right")
     n_sorted = np.sum(last - first - (last_tied - first_tied))
-    return n_sorted < _MOST_KEPT * len(sample)
+    return n_sorted < _LARGEST_SHARE * len(sample)
 
 
 def scores_near(scores, sample_weight, cuts):
-    """Return some of the scores in order and the cumulative weight at each, which is
-    that among all rows.
+    """Return some of the scores in increasing order, and the cumulative weight of all
+    rows up to each of them.
 
-    These are the rows from the cells of the cuts, of the next distinct scores above,
-    and of the largest score. All that is asked of the order of all rows near a cut can
-    be asked of them.
+    They are the scores in the cells of the cuts, of the next distinct scores above
+    these, and of the largest score: enough to find the scores on both sides of a cut.
 
     Parameters
     ----------
@@ -219,8 +221,8 @@ def scores_near(scores, sample_weight, cuts):
     sample_weight : ndarray of shape (n,) or None
         Weights; None counts rows.
     cuts : callable
-        Given cumulative weights it returns the position of each cut: where they first
-        reach what it asks for.
+        Takes increasing cumulative weights (m,) and returns the positions of the cuts:
+        where they first reach the weight of each cut.
     """
     # 1. The weight of each cell.
     dtype = np.int64
@@ -242,20 +244,23 @@ def scores_near(scores, sample_weight, cuts):
     is_near = np.zeros(_N_CELLS, dtype=bool)
     is_near[filled[np.concatenate((cut, next_above, [last]))]] = True
 
-    # 3. Their rows; the weight of the other cells below counts as a whole.
+    # 3. The scores in these cells. Their cumulative weight is that among them, plus the
+    # weight of the other cells below.
     near, weight = _rows_in_cells(scores, sample_weight, is_near, total)
     elsewhere = np.cumsum(np.where(is_near, 0, total))
     return near, np.cumsum(weight) + elsewhere[score_cells(near)]
 
 
 def _rows_in_cells(scores, sample_weight, is_near, total):
-    """Return the scores in some cells in order, and their weights. Ties with a usual
-    score of a cell are one row.
+    """Return the scores in the cells with True in `is_near` (_N_CELLS,), sorted, and
+    their weights. Rows with a usual score of their cell become one row.
+
+    `total` (_N_CELLS,) is the weight of each cell.
     """
     sample = scores[:: max(1, len(scores) // _SAMPLE)]
     usual = np.full(_N_CELLS, np.nan, dtype=scores.dtype)
     usual[score_cells(sample)] = sample
-    # The rows of the cells, but for those of the usual score.
+    # The rows of these cells without those of the usual score.
     untied = []
     weights = []
     for rows in row_blocks(len(scores)):
@@ -276,8 +281,8 @@ def _rows_in_cells(scores, sample_weight, is_near, total):
         untied = untied[order]
         weight = np.concatenate(weights)[order]
         untied_weight = np.bincount(score_cells(untied), weight, _N_CELLS)
-    # The usual score of a cell has what is left of its weight. Cells, and so their
-    # usual scores, are in order.
+    # The usual score of a cell has the rest of its weight. Cells are in the order of
+    # their scores, and so are their usual scores.
     has_usual = np.flatnonzero(is_near & ~np.isnan(usual))
     rest = total - untied_weight
     place = np.searchsorted(untied, usual[has_usual])
@@ -288,17 +293,17 @@ def _rows_in_cells(scores, sample_weight, is_near, total):
 
 
 def rows_by_code(codes):
-    """Yield each code that occurs with the rows that have it."""
-    if len(codes) and codes.min() >= -1 and codes.max() < 2**15:
+    """Yield pairs of a code that occurs among codes (n,) and the positions of the rows
+    that have it.
+    """
+    if len(codes) == 0:
+        return
+    small = codes
+    if codes.min() >= -1 and codes.max() < 2**15:
+        # A stable sort of 16-bit integers counts them, ten times as fast as comparing.
         small = codes.astype(np.int16)
-    else:
-        small = codes
-    # of 16 bits by counting, some ten times as fast as by comparing
     order = np.argsort(small, kind="stable")
-    if len(codes):
-        starts = np.flatnonzero(np.diff(codes[order], prepend=codes[order[:1]] - 1))
-    else:
-        starts = order
-    yield from zip(
-        codes[order[starts]].tolist(), np.split(order, starts[1:]), strict=True
-    )
+    ordered = codes[order]
+    starts = np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1))
+    rows_of_codes = np.split(order, starts[1:])
+    yield from zip(ordered[starts].tolist(), rows_of_codes, strict=True)

@@ -95,7 +95,7 @@ class CalibrationCertificate:
 
     def __str__(self):
         """State the guarantee and its assumptions in sentences."""
-        sizes = np.atleast_1d(self.n_bins)
+        sizes = np.atleast_1d(self.n_bins)  # of each binary problem
         fewest = sizes.min()
         most = sizes.max()
         if fewest < most:
@@ -158,26 +158,27 @@ class CalibrationCertificate:
         )
 
     def _tolerance(self):
-        # rounded up: what is printed is promised as well
+        """Return epsilon as text, rounded up so that the guarantee holds for it."""
         return fixed(ceil(self.epsilon * 1e4) / 1e4, 4)
 
     def _promise(self):
         """Return the guarantee as a sentence."""
         percent = level_words(self.confidence_level)
-        subject, of_what, where = _PROMISES[self.kind]  # phrases of the sentence
+        # Phrases of the sentence: "right for at least 90 % of (draws)".
+        subject, draws, where = _PROMISES[self.kind]
         several = ""
         if self.n_problems > 1:
             several = f", for all {self.n_problems} classes together"
         return (
-            f"With {percent} confidence (right for at least {percent} of {of_what}),"
+            f"With {percent} confidence (right for at least {percent} of {draws}),"
             f" {subject} differs by at most {self._tolerance()} from the event"
             f" frequency {where}{several}."
         )
 
 
 def sentences_html(text):
-    """Return lines as HTML: the first in bold, those that begin with a dash as a
-    list.
+    """Return the lines of a text as HTML: the first in bold, lines that begin with a
+    dash as one list at the end, the others as paragraphs.
     """
     first, *lines = (escape(line) for line in text.split("\n"))
     paragraphs = ""
@@ -309,17 +310,14 @@ def uniform_mass_certificate(
         "No two scores are equal, or ties were broken at random.",
     )
     check_option(interval, "interval", ("clopper_pearson", "theorem"))
-    promise = {
-        "kind": kind,
-        "confidence_level": confidence_level,
-        "n_candidates": n_candidates,
-    }
     return _issued(
         problems,
         interval,
         n_samples,
         assumptions,
-        **promise,
+        kind=kind,
+        confidence_level=confidence_level,
+        n_candidates=n_candidates,
         keep_boundary=bool(keep_boundary),
     )
 
@@ -398,7 +396,8 @@ def independent_bins_certificate(
     """
     problems = _check_problems(positives, counts, predictions)
     check_option(interval, "interval", ("clopper_pearson", "hoeffding"))
-    n_samples = int(problems[0][1].sum())
+    _, first_counts, _ = problems[0]
+    n_samples = int(first_counts.sum())
     for _, rows, _ in problems:
         if rows.sum() != n_samples:
             raise ValueError(
@@ -408,12 +407,15 @@ def independent_bins_certificate(
         check_rows_per_bin(n_samples, len(rows))
     check_option(edges, "edges", tuple(_EDGES))
     assumptions = (_ONE_MODEL, INDEPENDENT_ROWS, _EDGES[edges])
-    promise = {
-        "kind": kind,
-        "confidence_level": confidence_level,
-        "n_candidates": n_candidates,
-    }
-    return _issued(problems, interval, n_samples, assumptions, **promise)
+    return _issued(
+        problems,
+        interval,
+        n_samples,
+        assumptions,
+        kind=kind,
+        confidence_level=confidence_level,
+        n_candidates=n_candidates,
+    )
 
 
 _ONE_MODEL = (
@@ -465,8 +467,11 @@ def _issued(
     n_candidates,
     keep_boundary=False,
 ):
-    """Return the certificate of checked problems, each with its share of what may go
-    wrong.
+    """Return the `CalibrationCertificate` of checked problems.
+
+    `problems` are triples of arrays (n_bins,): events, rows and predictions. All
+    intervals hold together: the error probability is divided by the number of problems
+    and of candidates (union bound).
     """
     check_option(kind, "kind", tuple(_PROMISES))
     n_candidates = check_count(n_candidates, "n_candidates")
@@ -519,6 +524,7 @@ def _issued(
 
 
 def _selection(n_candidates):
+    """Return the assumption about a choice among recalibrators, as a sentence."""
     if n_candidates == 1:
         return (
             "This recalibrator was not chosen among several by means of these rows"
@@ -532,8 +538,8 @@ def _selection(n_candidates):
 
 
 def _check_problems(positives, counts, predictions):
-    """Return a list with ``(positives, counts, predictions)`` of each binary problem,
-    validated.
+    """Return a list of validated ``(positives, counts, predictions)``, arrays (n_bins,)
+    of each binary problem. The arguments are arrays for one problem, or lists of them.
     """
     columns = [positives, counts, predictions]
     if len(counts) and np.ndim(counts[0]) == 0:

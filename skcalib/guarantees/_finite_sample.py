@@ -80,15 +80,23 @@ def sample_split_epsilon(
     miscoverage = 1.0 - check_confidence_level(confidence_level)
     n_binning, n_bins = check_rows_per_bin(n_binning, n_bins, name="n_binning")
     n_estimation = check_count(n_estimation, "n_estimation")
+    # The probability of a bin between quantiles of n_binning scores is a spacing of
+    # uniform order statistics, which has a beta distribution; the number of estimation
+    # rows in it is then beta-binomial.
     spacings = n_binning // n_bins - 1
     rows = np.arange(n_estimation + 1)
     probability = betabinom.pmf(rows, n_estimation, spacings, n_binning + 1 - spacings)
 
     def excess(epsilon):
+        """Return by how much the probability that any bin fails, by Hoeffding's
+        inequality and a union bound, exceeds the one that is allowed.
+        """
         failure = np.minimum(1.0, 2.0 * np.exp(-2.0 * rows * epsilon**2))
         return n_bins * float(probability @ failure) - miscoverage
 
-    return 1.0 if excess(1.0) >= 0.0 else float(brentq(excess, 0.0, 1.0, xtol=1e-13))
+    if excess(1.0) >= 0.0:
+        return 1.0
+    return float(brentq(excess, 0.0, 1.0, xtol=1e-13))
 
 
 def binning_mse_bound(n_bins: int, *, balance: float = 2.0) -> float:
@@ -240,15 +248,18 @@ def classwise_temperature_bound(
     log_failure = log(2.0 / (1.0 - check_confidence_level(confidence_level)))
     loss_range = float(np.logaddexp(0.0, log(n_classes - 1) + high * logit_range))
     width = high - low
+    # A bound for each finite cover of the parameters, of which the smallest is taken:
+    # grids of 1, 2, 4, ... points, which halve the mesh.
     log_points = log(2.0) * np.arange(40)
     half_mesh = np.exp(-log_points)
-    # radius and log-size of the covers: shared temperature plus deviations, and
-    # separate temperatures
+    # Radius and log-size of covers by a shared temperature plus deviations, for all
+    # pairs of grids, and by separate temperatures.
     shared = np.add.outer(width / 2.0 * half_mesh, min(deviation, width) * half_mesh)
     log_shared = np.add.outer(log_points, n_classes * log_points)
     radius = np.append(shared, width / 2.0 * half_mesh)
     log_size = np.append(log_shared, n_classes * log_points)
-    values = 2.0 * logit_range * radius + loss_range * np.sqrt(
-        (log_failure + log_size) / (2.0 * n_samples)
-    )
-    return min(loss_range, float(values.min()))
+    # The loss changes by at most logit_range times the radius within a cover's cell;
+    # Hoeffding's inequality and a union bound hold for the points.
+    hoeffding = loss_range * np.sqrt((log_failure + log_size) / (2.0 * n_samples))
+    bounds_by_cover = 2.0 * logit_range * radius + hoeffding
+    return min(loss_range, float(bounds_by_cover.min()))

@@ -138,8 +138,8 @@ def well_balanced_alpha(counts: ArrayLike) -> float:
 
 
 def check_frequencies(positives, counts):
-    """Return both as float64 arrays of one shape, or raise at the first entry that is
-    no frequency.
+    """Return both as float64 arrays of one shape, or raise at the first entry without
+    0 <= positives <= counts < inf.
     """
     positives = as_numbers(positives, "positives")
     counts = as_numbers(counts, "counts")
@@ -149,7 +149,7 @@ def check_frequencies(positives, counts):
             f" {counts.shape}."
         )
     positives, counts = np.broadcast_arrays(positives, counts)
-    # sums of fractional weights may miss each other by rounding
+    # Sums of fractional weights may differ by rounding.
     valid = (
         np.isfinite(counts)
         & (counts >= 0.0)

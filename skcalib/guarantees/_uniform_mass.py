@@ -13,7 +13,7 @@ from skcalib._input.scalars import (
     check_option,
 )
 
-_FINEST = 1e-12  # smallest tolerance worth asking for: it takes more than 1e24 rows
+_FINEST = 1e-12  # smallest tolerance that is accepted: it needs more than 1e24 rows
 
 
 def conditional_epsilon(
@@ -260,15 +260,13 @@ def max_n_bins(
             n_samples, n_bins, confidence_level, kind, keep_boundary
         )
 
-    # the tolerance never falls with the number of bins: see `conditional_epsilon`
-    n_bins = (
-        _first(
-            lambda n_bins: tolerance(n_bins) > epsilon,
-            above=0,
-            at_most=n_samples // 2 + 1,
-        )
-        - 1
-    )
+    def is_too_large(n_bins):
+        return tolerance(n_bins) > epsilon
+
+    # The tolerance never falls with the number of bins: see `conditional_epsilon`. A
+    # bin takes two rows.
+    first_too_large = _first(is_too_large, above=0, at_most=n_samples // 2 + 1)
+    n_bins = first_too_large - 1
     if n_bins == 0:
         needed = min_n_samples(
             1,
@@ -342,12 +340,10 @@ def min_n_samples(
     epsilon = check_number(epsilon, "epsilon", at_least=_FINEST)
 
     def suffices(n_samples):
-        return (
-            uniform_mass_epsilon(
-                n_samples, n_bins, confidence_level, kind, keep_boundary
-            )
-            <= epsilon
+        tolerance = uniform_mass_epsilon(
+            n_samples, n_bins, confidence_level, kind, keep_boundary
         )
+        return tolerance <= epsilon
 
     enough = 2 * n_bins
     while not suffices(enough):
@@ -356,7 +352,9 @@ def min_n_samples(
 
 
 def uniform_mass_epsilon(n_samples, n_bins, confidence_level, kind, keep_boundary):
-    """Tolerance of either kind; see `conditional_epsilon` and `marginal_epsilon`."""
+    """Return the tolerance of uniform-mass binning; see `conditional_epsilon` and
+    `marginal_epsilon` for the kinds "conditional" and "marginal".
+    """
     n_samples, n_bins = check_rows_per_bin(n_samples, n_bins)
     check_option(kind, "kind", ("conditional", "marginal"))
     miscoverage = 1.0 - check_confidence_level(confidence_level)
@@ -372,12 +370,15 @@ def uniform_mass_epsilon(n_samples, n_bins, confidence_level, kind, keep_boundar
 
 
 def _first(holds, *, above, at_most):
-    """Return the smallest integer in (above, at_most] for which `holds`, which from
-    there on stays true.
+    """Return the smallest integer in (above, at_most] for which ``holds(integer)`` is
+    true, by bisection: it must be true for all larger ones, too.
     """
     while at_most - above > 1:
         middle = (above + at_most) // 2
-        above, at_most = (above, middle) if holds(middle) else (middle, at_most)
+        if holds(middle):
+            at_most = middle
+        else:
+            above = middle
     return at_most
 
 
@@ -393,8 +394,8 @@ def union_level(confidence_level, n_events):
 
 
 def check_rows_per_bin(n_samples, n_bins, *, name="n_samples"):
-    """Return both as ints, or raise unless there are two rows in each bin: with fewer a
-    bin may have no row inside.
+    """Return both as ints, or raise unless there are at least two rows for each bin.
+    With fewer, a bin may have no row strictly inside.
     """
     n_samples = check_count(n_samples, name)
     n_bins = check_count(n_bins, "n_bins")
