@@ -280,9 +280,9 @@ MUTATIONS = [
         "verdicts",
     ),
     (
-        "_solvers/temperature.py",
-        "return 1 / (np.bincount(codes, weight, 2)[codes] + 2)",
-        "return 1 / (np.bincount(codes, weight, 2)[codes] + 1)",
+        "_solvers/logistic.py",
+        "return 1 / (weight_of_class[codes] + 2)",
+        "return 1 / (weight_of_class[codes] + 1)",
         "temperature",
     ),
     (
@@ -425,7 +425,7 @@ MUTATIONS = [
     ),
     (
         "_fitting/partial_pooling.py",
-        "return class_pooling * len(self.log_odds) * pooled.distance.T",
+        "return class_pooling * n_classes * pooled.distance.T",
         "return class_pooling * pooled.distance.T",
         "partial_pooling",
     ),
@@ -437,8 +437,8 @@ MUTATIONS = [
     ),
     (
         "model_selection.py",
-        "np.where(within, objective, -np.inf)",
-        "np.where(within, objective, objective)",
+        "np.where(is_within, objective, -np.inf)",
+        "np.where(is_within, objective, objective)",
         "model_selection",
     ),
     (

@@ -9,12 +9,12 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-# no forecast depends on them after a fit
+# Parameters that may be set after a fit: no forecast depends on them.
 _FREE = {"random_state", "confidence_level", "n_jobs", "verbose"}
 
 
 def check_fitted(estimator):
-    """Raise where an estimator is not fitted, and where a parameter changed since:
+    """Raise if an estimator is not fitted, or if a parameter has changed since the fit:
     forecasts would mix both.
     """
     check_is_fitted(estimator)
@@ -29,37 +29,43 @@ def check_fitted(estimator):
 
 
 def _remembered(value):
-    """Return a copy of a parameter's value, and the same of each parameter inside it.
+    """Return a pair: a copy of a parameter's value, and a dict of the parameters inside
+    it, each again such a pair, by name (by index for a list of estimators).
 
-    The second is a dict by name, each entry again such a pair: `set_params` changes
-    nested objects in place, so that remembering the outer one would not do.
+    `set_params` changes nested objects in place, so that remembering the outer one
+    would not do.
     """
     is_list = isinstance(value, (list, tuple))
     if is_list and any(hasattr(item, "get_params") for item in value):
-        inside = {number: _remembered(item) for number, item in enumerate(value)}
-        return type(value)(value), inside
+        nested = {index: _remembered(item) for index, item in enumerate(value)}
+        return type(value)(value), nested
     if isinstance(value, (np.ndarray, list)) and np.array_equal(value, value):
-        # edges or labels, which may be changed in place; a list of splits is not
+        # Edges or labels, which may be changed in place. A list of splits does not
+        # compare equal to itself, and is kept as it is.
         return value.copy(), {}
     if not hasattr(value, "get_params") or isinstance(value, type):
         return value, {}
-    inside = {}
+    nested = {}
     for name, param in value.get_params(deep=False).items():
         if name not in _FREE:
-            inside[name] = _remembered(param)
-    return value, inside
+            nested[name] = _remembered(param)
+    return value, nested
 
 
 def _changed(name, remembered, now):
-    """Return the name, the remembered and the present value of the first parameter that
-    differs, or None.
+    """Return the name, the remembered value and the present value of the first
+    parameter that differs, or None.
+
+    `name` is that of the parameter with the present value `now`; `remembered` is a pair
+    that `_remembered` returned for it. A nested parameter has the name
+    ``outer__inner``.
     """
-    remembered_value, inside = remembered
+    remembered_value, nested = remembered
     is_list = isinstance(now, (list, tuple))
     has_same_form = type(now) is type(remembered_value)
-    if is_list and len(now) != len(inside):
+    if is_list and len(now) != len(nested):
         has_same_form = False
-    if not inside or not has_same_form:
+    if not nested or not has_same_form:
         if now is remembered_value or np.array_equal(now, remembered_value):
             return None
         return name, remembered_value, now
@@ -67,8 +73,8 @@ def _changed(name, remembered, now):
         present = dict(enumerate(now))
     else:
         present = vars(now)
-    for key, remembered_inside in inside.items():
-        change = _changed(f"{name}__{key}", remembered_inside, present.get(key))
+    for key, remembered_nested in nested.items():
+        change = _changed(f"{name}__{key}", remembered_nested, present.get(key))
         if change is not None:
             return change
     return None
@@ -95,6 +101,9 @@ class DefaultObjects:
 
     @classmethod
     def _hint_at(cls, params, error):
+        """Raise an error of the class `error` if one of the names in `params` belongs
+        to another library and has a hint.
+        """
         for name in cls._hints.keys() & params:
             if name not in cls._get_param_names():
                 raise error(
@@ -160,9 +169,8 @@ class DefaultObjects:
         return super().set_params(**params)
 
     def _remember_parameters(self):
-        """Keep the parameters of a fit, for `check_fitted`; `input` is that of a nested
-        object in some classes.
-        """
+        """Keep the parameters of a fit, for `check_fitted`."""
+        # In some classes `input` is a property that reads it from a nested object.
         names = {*self._get_param_names(), "input"}.difference(_FREE)
         self._fitted_with_ = {}
         for name in sorted(names):
@@ -180,13 +188,13 @@ class DefaultObjects:
 
 
 class ParameterHints(DefaultObjects):
-    """The same for classes with a constructor, which finds a parameter with a hint,
-    too.
+    """`DefaultObjects` whose constructor also hints at parameters of other
+    libraries.
     """
 
     def __new__(cls, *args, **params):
-        """Make the object; its constructor would only say that the parameter is
-        unexpected.
+        """Make the object, unless a parameter has a hint: `__init__` would only say
+        that it is unexpected.
         """
         cls._hint_at(params, TypeError)
         return super().__new__(cls)

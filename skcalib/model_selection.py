@@ -97,9 +97,10 @@ def sharpest_within(
     check_number(n_standard_errors, "n_standard_errors", at_least=0)
     check_binning(binning)
     if not callable(objective):
-        objective = (
-            get_scorer if objective in get_scorer_names() else get_sklearn_scorer
-        )(objective)
+        if objective in get_scorer_names():
+            objective = get_scorer(objective)
+        else:
+            objective = get_sklearn_scorer(objective)
     scoring = {
         "objective": objective,
         _CALIBRATION: get_scorer(f"neg_{_CALIBRATION}", binning=binning),
@@ -129,12 +130,12 @@ class SharpestWithin:
             raise ValueError(
                 "The search must compute the rule's scorers: pass scoring=rule.scoring."
             )
-        of_folds = []
+        scores_of_folds = []
         for key, scores in cv_results.items():
             if key.startswith("split") and key.endswith(f"_test_{_CALIBRATION}"):
-                of_folds.append(scores)
-        # the scorer gives negated squares of the error (n_candidates, n_folds)
-        squares = -np.column_stack(of_folds)
+                scores_of_folds.append(scores)
+        # The scorer gives negated squares of the error, (n_candidates, n_folds).
+        squares = -np.column_stack(scores_of_folds)
         n_folds = squares.shape[1]
         if n_folds > 1:
             standard_error = squares.std(axis=1, ddof=1) / np.sqrt(n_folds)
@@ -148,9 +149,9 @@ class SharpestWithin:
                 "No candidate has a finite score in every fold: see the warnings of the"
                 " search."
             )
-        within = usable & (upper <= self.max_error**2)
-        if within.any():
-            return int(np.argmax(np.where(within, objective, -np.inf)))
+        is_within = usable & (upper <= self.max_error**2)
+        if is_within.any():
+            return int(np.argmax(np.where(is_within, objective, -np.inf)))
         best = int(np.argmin(np.where(usable, upper, np.inf)))
         warn(
             f"No candidate is within max_error={self.max_error}: the best has an l2"

@@ -47,38 +47,41 @@ class FeatureColumns:
 
     @property
     def is_category(self):
-        """Which columns are categories (n_columns,)."""
-        return np.array([isinstance(one, dict) for one in self._learned])
+        """Which columns are categories, booleans (n_columns,)."""
+        return np.array([isinstance(learned, dict) for learned in self._learned])
 
     def _encoded(self, columns):
-        """Return the cells of the columns as floats (n, n_columns), NaN for missing
-        values and for categories that were not seen.
+        """Return the cells of columns, as `_plain_columns` gives them, as floats (n,
+        n_columns): NaN for missing values and for categories that were not seen.
         """
         encoded = []
-        for (name, (values, missing)), learned in zip(
-            columns.items(), self._learned, strict=True
-        ):
+        pairs = zip(columns.items(), self._learned, strict=True)
+        for (name, (values, is_missing)), learned in pairs:
+            present = values[~is_missing]
             codes = np.full(len(values), np.nan)
             if isinstance(learned, dict):
-                present = values[~missing].astype(object).tolist()
-                codes[~missing] = [learned.get(value, np.nan) for value in present]
+                labels = present.astype(object).tolist()
+                codes[~is_missing] = [learned.get(label, np.nan) for label in labels]
             else:
-                codes[~missing] = cells(_numbers(name, values[~missing]), learned)
+                codes[~is_missing] = cells(_numbers(name, present), learned)
             encoded.append(codes)
         return np.column_stack(encoded)
 
 
 def cuts_between_cells(values):
-    """Return the upper ends of the cells of numbers but for the last: each value, or
-    else quantiles.
+    """Return the upper ends of the cells of numbers (n,), increasing, without that of
+    the last cell.
+
+    Each of up to 254 distinct numbers is a cell; more are cut at 254 quantiles.
     """
-    ordered = np.unique(values)
-    if len(ordered) > _MOST_CELLS:
+    ends = np.unique(values)
+    if len(ends) > _MOST_CELLS:
         ordered = np.sort(values)
-        ordered = np.unique(
-            ordered[-(-np.arange(1, _MOST_CELLS + 1) * len(ordered) // _MOST_CELLS) - 1]
-        )
-    return ordered[:-1]
+        # the k-th quantile is the entry of rank k n / 254, rounded up
+        numerators = np.arange(1, _MOST_CELLS + 1) * len(ordered)
+        ranks = -(-numerators // _MOST_CELLS)
+        ends = np.unique(ordered[ranks - 1])
+    return ends[:-1]
 
 
 def cells(values, cuts):
@@ -87,7 +90,9 @@ def cells(values, cuts):
 
 
 def _plain_columns(X, name):
-    """Return the values of each column and which are missing, by its name."""
+    """Return a dict with a pair for each column, by its name: its values (n,), and
+    which of them are missing (n,).
+    """
     columns = {}
     for key, column in table_columns(X, name=name).items():
         columns[key] = plain_column(column, name=key)
@@ -95,13 +100,18 @@ def _plain_columns(X, name):
 
 
 def _frequent(values):
-    """Return the most frequent values by their rank."""
+    """Return a dict of the ranks of the 254 most frequent values, from 0 on; ties are
+    broken by the text of the value.
+    """
     counts = Counter(values.tolist())
     ranked = sorted(counts, key=lambda value: (-counts[value], str(value)))
     return {value: code for code, value in enumerate(ranked[:_MOST_CELLS])}
 
 
 def _numbers(name, values):
+    """Return the values of a column that held numbers in fit; raise a ValueError where
+    it holds other values now.
+    """
     if values.dtype.kind == "O" and len(values):
         raise ValueError(f"{name} held numbers in fit, found {values[0]!r}.")
     return values

@@ -23,7 +23,9 @@ _LEAST_GAIN = 0.5
 # Rows that are looked at. All of them would cost as much as the fit itself; a thousand
 # show what counts for a mean loss. Two classes have cells of nearly equal log-odds,
 # more classes quantiles of the rows, fewer beyond 256 classes.
-_MOST_ROWS, _MOST_SCORES, _MOST_CELLS = 1 << 10, 1 << 18, 1 << 9
+_MOST_ROWS = 1 << 10
+_MOST_SCORES = 1 << 18
+_MOST_CELLS = 1 << 9
 # Inverse temperatures are sought within these multiples of 1 / (largest spread of a row
 # of logits).
 _RELATIVE_BOUNDS = (1e-6, 1e6)
@@ -33,15 +35,17 @@ _TOLERANCE = 1e-2
 
 
 def floored(scores, floor, input, dtype=np.float64):
-    """Return scores whose probabilities are ``(1 - K * floor) * p + floor``, on the
-    scale of `input`.
+    """Return scores whose probabilities are ``(1 - K * floor) * p + floor``, with p
+    those of the scores given.
 
-    The floor is above 0. The map is strictly increasing. More than one column is
-    returned as `dtype`.
+    Scores are (n, 1) or (n, K), probabilities or logits as `input` says, and so is what
+    comes back. The floor is above 0. The map is strictly increasing. More than one
+    column is returned as `dtype`.
     """
     if input == "logit" and scores.shape[1] == 1:
         return _floored_log_odds(scores.astype(np.float64), floor)
-    factor = 1 - max(scores.shape[1], 2) * floor
+    n_classes = max(scores.shape[1], 2)
+    factor = 1 - n_classes * floor
     out = np.empty(scores.shape, dtype)
     for rows in row_blocks(*scores.shape):
         block = out[rows]
@@ -112,13 +116,17 @@ def learned_floor(scores, codes, sample_weight, input):
 def _floored_log_odds(log_odds, floor):
     """Return the log-odds of ``(1 - 2 * floor) * p + floor``, p = expit(log_odds)."""
     slope = 1 - 2 * floor
-    return np.log(slope * expit(log_odds) + floor) - np.log(
-        slope * expit(-log_odds) + floor
-    )
+    probability = slope * expit(log_odds) + floor
+    complement = slope * expit(-log_odds) + floor
+    return np.log(probability) - np.log(complement)
 
 
 def _two_class_likelihoods(floors, scores, codes, sample_weight, input):
-    """Return the log-likelihood of temperature scaling above each floor."""
+    """Return the log-likelihood of temperature scaling above each floor, as an array of
+    the length of `floors`; the first floor is 0.
+
+    The other arguments are those of `learned_floor`.
+    """
     z = two_class_log_odds(scores, input)
     z, labels, weight = condensed(
         z, codes == 1, sample_weight, fewest_rows=_MOST_CELLS, most_cells=_MOST_CELLS
@@ -126,21 +134,30 @@ def _two_class_likelihoods(floors, scores, codes, sample_weight, input):
     codes = labels.astype(np.intp)
     if weight is None:
         weight = np.ones(len(z))
-    above = np.stack([z, *(_floored_log_odds(z, floor) for floor in floors[1:])])
-    logits = np.stack((np.zeros_like(above), above))
+    floored_log_odds = np.empty((len(floors), len(z)))
+    floored_log_odds[0] = z
+    for number, floor in enumerate(floors[1:], 1):
+        floored_log_odds[number] = _floored_log_odds(z, floor)
+    # (2, n_floors, n_cells)
+    logits = np.stack((np.zeros_like(floored_log_odds), floored_log_odds))
     return _likelihoods(logits, codes, weight, platt_doubt(codes, weight, 2))
 
 
 def _many_class_likelihoods(floors, scores, codes, sample_weight, input):
-    """Return the same for more classes, in the units of the rows that are looked at."""
+    """Return what `_two_class_likelihoods` does, for more classes.
+
+    Where there are many rows, the likelihoods are those of a sample of them.
+    """
     weight = weights_or_ones(sample_weight, len(codes))
+    # (n,) and the same in every row: 1 / (weight of all rows + 2)
     doubt = platt_doubt(codes, weight, scores.shape[1])
     n_quantiles = min(_MOST_ROWS, _MOST_SCORES // scores.shape[1])
     if len(codes) > n_quantiles > 0:
-        rows, share = _quantiles(scores, codes, weight, n_quantiles)
+        rows, weight_of_quantile = _quantiles(scores, codes, weight, n_quantiles)
         scores = scores[rows]
         codes = codes[rows]
-        weight = np.full(len(rows), min(share, 1.0))
+        # A row that is looked at shows no more than one row does.
+        weight = np.full(len(rows), min(weight_of_quantile, 1.0))
     logits = np.empty((scores.shape[1], len(floors), len(codes)))
     for number, floor in enumerate(floors):
         above = scores
@@ -164,9 +181,12 @@ def _quantiles(scores, codes, weight, n_quantiles):
     mean = row_sums(scores)[:, 0] / scores.shape[1]
     margin = scores[np.arange(len(codes)), codes] - largest
     order = np.lexsort((largest - mean, margin))
-    below = np.cumsum(weight[order])
-    share = below[-1] / n_quantiles
-    return order[np.searchsorted(below, share * (np.arange(n_quantiles) + 0.5))], share
+    cumulative_weight = np.cumsum(weight[order])
+    weight_of_quantile = cumulative_weight[-1] / n_quantiles
+    # the rows in the middle of n_quantiles parts of equal weight
+    middles = weight_of_quantile * (np.arange(n_quantiles) + 0.5)
+    places = np.searchsorted(cumulative_weight, middles)
+    return order[places], weight_of_quantile
 
 
 def _likelihoods(logits, codes, weight, doubt):
@@ -197,19 +217,23 @@ def _likelihoods(logits, codes, weight, doubt):
     """
     n_classes, _, n_rows = logits.shape
     logits -= logits.max(axis=0)
-    of_others = doubt / (n_classes - 1)
-    # the part of the likelihood that is linear in the inverse temperature, (m,)
-    linear = logits.sum(axis=0) @ (weight * of_others)
-    linear += logits[codes, :, np.arange(n_rows)].T @ (weight * (1 - doubt - of_others))
+    # The target of each other class, (n,). The sum over the classes has it for the
+    # row's own class as well, which lacks the rest of its target.
+    other_target = doubt / (n_classes - 1)
+    rest_of_own_target = 1 - doubt - other_target
+    own_logits = logits[codes, :, np.arange(n_rows)].T  # (m, n)
+    linear = logits.sum(axis=0) @ (weight * other_target)
+    linear += own_logits @ (weight * rest_of_own_target)
+    # In units of the largest spread: squares of large logits would overflow.
     spread = -logits.min(axis=(0, 2))
-    scale = np.where(spread > 0, spread, 1)  # squares of large logits would overflow
+    scale = np.where(spread > 0, spread, 1)
     logits /= scale[:, None]
     linear /= scale
     # Single precision finds a temperature to 1e-2 in half the time; the likelihood
     # there is computed in double.
-    rough_logits = logits.astype(
-        np.float32 if n_classes > 2 else np.float64, copy=False
-    )
+    rough_logits = logits
+    if n_classes > 2:
+        rough_logits = logits.astype(np.float32)
 
     def derivatives(inverse):
         """Return the first two derivatives of the loss of each floor by its inverse
@@ -230,8 +254,7 @@ def _likelihoods(logits, codes, weight, doubt):
         # a variance of rounding alone may be below 0
         return mean @ weight - linear, np.maximum(variance, 0) @ weight
 
+    # They start at the temperature 1, in these units.
     inverse = minimise_convex(derivatives, spread, _RELATIVE_BOUNDS, _TOLERANCE)
-    return (
-        inverse * linear
-        - np.log(np.exp(inverse[:, None] * logits).sum(axis=0)) @ weight
-    )
+    log_totals = np.log(np.exp(inverse[:, None] * logits).sum(axis=0))  # (m, n)
+    return inverse * linear - log_totals @ weight

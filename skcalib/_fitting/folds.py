@@ -20,8 +20,10 @@ _MANY_CLASSES = 10
 # Integer weights are dealt out copy by copy up to this total; rows stay whole beyond
 # it.
 _MOST_COPIES = 10_000_000
-# Log-probabilities are told apart by cells of this width, which have no edge at 0.
-_CELL, _EDGE = 2.0**-20, 0.2718
+# Log-probabilities that fall into the same cell of this width count as equal. Edges of
+# cells are shifted by this share of a cell, so that none is at 0.
+_CELL = 2.0**-20
+_EDGE = 0.2718
 
 
 class Fold(NamedTuple):
@@ -104,9 +106,9 @@ def cross_validation_folds(
     for train, test in check_cv(cv).split(scores, codes):
         train = row_indices(train, n_rows)
         test = row_indices(test, n_rows)
-        folds.append(
-            Fold(train, taken(sample_weight, train), test, taken(sample_weight, test))
-        )
+        train_weight = taken(sample_weight, train)
+        test_weight = taken(sample_weight, test)
+        folds.append(Fold(train, train_weight, test, test_weight))
     predicted_rows = np.concatenate([fold.test for fold in folds])
     n_predictions = np.bincount(predicted_rows, minlength=n_rows)
     if (n_predictions != 1).any():
@@ -119,7 +121,9 @@ def cross_validation_folds(
 
 
 def row_indices(rows, n_samples):
-    """Return the rows of a split, a mask included, as indices from 0 on."""
+    """Return the rows of a split, given as indices or as a mask, as indices from 0
+    on.
+    """
     try:
         return np.arange(n_samples)[rows]
     except IndexError as error:
@@ -131,7 +135,9 @@ def row_indices(rows, n_samples):
 
 
 def _turned(columns, sign):
-    """Return the columns of scores of two classes turned round where `sign` is -1."""
+    """Return columns of scores, an array (n_columns, n); where `sign` is -1, those of
+    two classes with the classes exchanged (one column negated).
+    """
     if sign == 1:
         return columns
     if len(columns) == 2:
@@ -142,7 +148,9 @@ def _turned(columns, sign):
 def _dealt_folds(
     n_folds, scores, codes, sample_weight, input, stratified, seed, max_train_rows
 ):
-    """Return random folds that depend on the rows alone, not on their order."""
+    """Return random folds that depend on the rows alone, not on their order: a list of
+    `Fold`. The arguments are those of `cross_validation_folds`.
+    """
     n_rows = len(codes)
     weight = weights_or_ones(sample_weight, n_rows)
     # Rows are dealt alike whichever of two labels counts as the event: the labels and
@@ -175,13 +183,13 @@ def _dealt_folds(
 
     # 3. The copies are dealt out like cards. A row may then be in several folds, with a
     # share of its weight in each.
-    hand = np.arange(len(dealt)) % n_folds
+    fold_of_copy = np.arange(len(dealt)) % n_folds
     if not stratified:
-        _part_classes(hand, codes[dealt], n_folds)
+        _split_lone_classes(fold_of_copy, codes[dealt], n_folds)
     folds = []
     for k in range(min(n_folds, len(dealt))):
-        test_share = np.bincount(dealt[hand == k], minlength=n_rows) / copies
-        to_train = dealt[hand != k]
+        test_share = np.bincount(dealt[fold_of_copy == k], minlength=n_rows) / copies
+        to_train = dealt[fold_of_copy != k]
         if max_train_rows is not None:
             # The copies lie class by class: every step-th is a stratified sample.
             step = -(-len(to_train) // max_train_rows)  # rounded up
@@ -198,18 +206,19 @@ def _dealt_folds(
     return folds
 
 
-def _part_classes(hand, codes, n_folds):
-    """Move a copy of each class that lies in one fold alone to the next one: the class
-    is then in the training rows of every fold.
+def _split_lone_classes(fold_of_copy, codes, n_folds):
+    """Move one copy of each class that lies in a single fold to the next fold, so that
+    the class is in the training rows of every fold.
+
+    `fold_of_copy` (n_copies,) is changed in place; `codes` (n_copies,) are the classes.
     """
     by_class = np.argsort(codes, kind="stable")
-    first = np.flatnonzero(np.diff(codes[by_class], prepend=-1))
-    hands = hand[by_class]
-    lies_together = np.minimum.reduceat(hands, first) == np.maximum.reduceat(
-        hands, first
-    )
-    moved = by_class[first[lies_together]]
-    hand[moved] = (hand[moved] + 1) % n_folds
+    first_of_class = np.flatnonzero(np.diff(codes[by_class], prepend=-1))
+    folds = fold_of_copy[by_class]
+    lowest = np.minimum.reduceat(folds, first_of_class)
+    highest = np.maximum.reduceat(folds, first_of_class)
+    moved = by_class[first_of_class[lowest == highest]]
+    fold_of_copy[moved] = (fold_of_copy[moved] + 1) % n_folds
 
 
 def _is_event_frequent(scores, codes, weight, input):
@@ -223,20 +232,20 @@ def _is_event_frequent(scores, codes, weight, input):
 
 
 def _copies(sample_weight, n_rows):
-    """Return how many copies of each row are dealt out: its weight, where all are
-    integers and not too many.
+    """Return how many copies of each row are dealt out (n_rows,): its weight, if all
+    weights are integers and their sum is not too large, otherwise 1.
     """
-    if (
-        sample_weight is None
-        or (sample_weight % 1 != 0).any()
-        or sample_weight.sum() > _MOST_COPIES
-    ):
-        return np.ones(n_rows, dtype=np.intp)
+    one_each = np.ones(n_rows, dtype=np.intp)
+    if sample_weight is None or (sample_weight % 1 != 0).any():
+        return one_each
+    if sample_weight.sum() > _MOST_COPIES:
+        return one_each
     return sample_weight.astype(np.intp)
 
 
 def _order(keys):
-    """Return the order of rows by many keys, the last one first, as `np.lexsort` does.
+    """Return the indices that sort rows by keys, a sequence of arrays (n,), of which
+    the last one counts first, as `np.lexsort` does.
 
     Four keys mostly leave no ties, and the others then change nothing: 200 keys of
     10,000 rows take 40 times as long.
@@ -248,12 +257,14 @@ def _order(keys):
     is_tied = np.ones(max(len(order) - 1, 0), dtype=bool)
     for key in last_keys:
         is_tied &= key[order[1:]] == key[order[:-1]]
-    return np.lexsort(keys) if is_tied.any() else order
+    if is_tied.any():
+        return np.lexsort(keys)
+    return order
 
 
 def _cells(scores, input, sign=1):
-    """Return the numbers of the cells of width 2^-20 that the rows' log-probabilities
-    lie in (n, K), of two classes their log-odds (n, 1).
+    """Return the numbers, as floats, of the cells of width 2^-20 that the rows'
+    log-probabilities lie in (n, K), of two classes their log-odds (n, 1).
 
     A probability and its logarithm, computed in several ways, differ in the last
     digits, far less than a cell is wide: nearly always they have the same cell. The

@@ -8,8 +8,18 @@ from skcalib._rows.blocks import total_weight
 
 
 def gain_interval(gains, folds, sample_weight, level):
-    """Return the mean out-of-fold gain and its interval, from what each row gains by
-    the fit of each fold.
+    """Return the mean out-of-fold gain and its interval, as an `IntervalEstimate`.
+
+    Parameters
+    ----------
+    gains : ndarray of shape (n_folds, n)
+        What each row gains by the fit of each fold.
+    folds : list of Fold
+        The folds.
+    sample_weight : ndarray of shape (n,) or None
+        Weights.
+    level : float
+        Confidence level.
     """
     out_of_fold = np.concatenate(
         [gain[fold.test] for gain, fold in zip(gains, folds, strict=True)]
@@ -20,21 +30,28 @@ def gain_interval(gains, folds, sample_weight, level):
     # Each row is used for fitting and for testing, in turns, so the noise of the fits
     # counts twice. The noise of a row's gain is the jackknife's, over the fits without
     # one fold each.
-    of_fits = np.average((len(folds) - 1) * gains.var(axis=0), weights=sample_weight)
-    return row_gain_interval(out_of_fold, weight, level, of_fits)
+    row_variance = (len(folds) - 1) * gains.var(axis=0)
+    variance_of_fits = np.average(row_variance, weights=sample_weight)
+    return row_gain_interval(out_of_fold, weight, level, variance_of_fits)
 
 
 def row_gain_interval(gains, sample_weight, level=0.9, variance_of_fits=0.0):
-    """Return the mean of what rows gain out of fold and its interval, by default
-    without the noise of the fits.
+    """Return the mean of the out-of-fold gains of rows (n,) and its normal interval, as
+    an `IntervalEstimate`.
+
+    `variance_of_fits` is the mean variance of a row's gain over refits, 0 by default.
     """
     total = total_weight(sample_weight, len(gains))
     mean = np.average(gains, weights=sample_weight)
     variance = np.average((gains - mean) ** 2, weights=sample_weight) + variance_of_fits
-    width = ndtri((1 + level) / 2) * np.sqrt(variance / max(total - 1, 1))
-    return IntervalEstimate(float(mean), float(mean - width), float(mean + width))
+    half_width = ndtri((1 + level) / 2) * np.sqrt(variance / max(total - 1, 1))
+    low = float(mean - half_width)
+    high = float(mean + half_width)
+    return IntervalEstimate(float(mean), low, high)
 
 
 def standard_error(gain, level):
-    """Return the standard error behind a gain's interval."""
+    """Return the standard error behind a gain's interval: its half-width over the
+    normal quantile of its confidence level.
+    """
     return (gain.high - gain.low) / (2 * ndtri((1 + level) / 2))

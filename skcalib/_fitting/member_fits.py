@@ -22,7 +22,7 @@ _CHOSEN = ("alpha", "class_pooling", "roughness_penalty")
 
 class MemberFits(NamedTuple):
     """How members are fitted: the classes, the floor that they share (None if each
-    learns its own), and who is told.
+    learns its own), and where progress is reported.
     """
 
     classes: np.ndarray
@@ -30,31 +30,39 @@ class MemberFits(NamedTuple):
     progress: Progress
 
     def fit(self, unfitted, scores, codes, sample_weight, name, near=None):
-        """Return the members fitted to rows, those of this library to the rows as they
-        are, and the seconds of each.
+        """Return the list of members fitted to validated rows, and the seconds that
+        each took (n_members,).
 
-        Members may start from those of `near`, fitted to nearly the same rows. None
-        means that each starts from the member before it, where that is of its kind.
+        `name` says in reports what is fitted. `near` is a list of the same members
+        fitted to nearly the same rows, from which the fits may start. None means that
+        each starts from the member before it, where that is of its kind.
         """
         fitted = []
         seconds = np.zeros(len(unfitted))
         for index, member in enumerate(unfitted):
             began = perf_counter()
-            kind = type(member).__name__
-            sibling = fitted[-1] if fitted else None
-            start = sibling if near is None else near[index]
-            with self._told(f"{name}, member {index + 1} of {len(unfitted)}: {kind}"):
-                fitted.append(
-                    self._fit_member(
-                        member, scores, codes, sample_weight, start, sibling
-                    )
+            sibling = None
+            if fitted:
+                sibling = fitted[-1]
+            start = sibling
+            if near is not None:
+                start = near[index]
+            number = f"member {index + 1} of {len(unfitted)}"
+            with self._reporting(f"{name}, {number}: {type(member).__name__}"):
+                fitted_member = self._fit_member(
+                    member, scores, codes, sample_weight, start, sibling
                 )
+            fitted.append(fitted_member)
             seconds[index] = perf_counter() - began
         return fitted, seconds
 
     def _fit_member(self, member, scores, codes, sample_weight, start, sibling):
-        """Fit a member: one of this package, with nothing of its own to check, past the
-        checks.
+        """Return a member fitted to validated rows.
+
+        A member of this library whose `fit` would only validate them is fitted without
+        it. `start` is a fitted recalibrator from which its steps may begin, `sibling`
+        the member fitted before it to the same rows; either may be None, or of another
+        class, and then does not count.
         """
         if not is_plain(member):
             y = self.classes[codes]
@@ -74,17 +82,19 @@ class MemberFits(NamedTuple):
         return member._fit_encoded(scores, codes, sample_weight, self.floor)
 
     @contextmanager
-    def _told(self, what):
-        """Tell what is being fitted, and again while it takes long."""
+    def _reporting(self, message):
+        """Report a message, and every nine seconds of the block that the fit goes
+        on.
+        """
         done = Event()
 
-        def keep_telling():
+        def keep_reporting():
             while not done.wait(_LONGEST_SILENCE):
-                self.progress(f"{what} is still being fitted")
+                self.progress(f"{message} is still being fitted")
 
-        self.progress(what)
+        self.progress(message)
         if self.progress.verbose:
-            Thread(target=keep_telling, daemon=True).start()
+            Thread(target=keep_reporting, daemon=True).start()
         try:
             yield
         finally:
@@ -104,12 +114,18 @@ def forecast(member, scores):
 
 
 def with_choices(member, fitted):
-    """Return a clone of a member that keeps what it has chosen in a fit to all rows."""
+    """Return an unfitted clone of a member whose automatic parameters are set to what
+    `fitted`, its fit to all rows, has chosen.
+    """
     # A fit of this library's sets attributes and leaves parameters alone: a copy does.
     # Cloning reads signatures, which takes a tenth of a stack's fit to 3,000 rows.
-    unfitted = copy(member) if is_plain(member) else clone(member)
+    if is_plain(member):
+        unfitted = copy(member)
+    else:
+        unfitted = clone(member)
     for name in _CHOSEN:
         chosen = getattr(fitted, f"{name}_", None)
-        if getattr(member, name, 0) in ("auto", None) and isinstance(chosen, float):
+        is_automatic = getattr(member, name, 0) in ("auto", None)
+        if is_automatic and isinstance(chosen, float):
             setattr(unfitted, name, chosen)
     return unfitted

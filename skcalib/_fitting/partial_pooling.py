@@ -50,17 +50,20 @@ class ClassProblems(NamedTuple):
 
     @property
     def root_mean_square(self):
-        """The typical log-odds over all problems."""
+        """The root mean square of the log-odds over all problems."""
         if self._is_by_class:
             mean = np.average(self.log_odds**2, weights=self.sample_weight)
             return float(np.sqrt(mean))
-        of_rows = np.einsum("kn,kn->n", self.log_odds, self.log_odds)
-        squares = of_rows / len(self.log_odds)
-        return float(np.sqrt(np.average(squares, weights=self.sample_weight)))
+        sums_of_squares = np.einsum("kn,kn->n", self.log_odds, self.log_odds)
+        mean_squares = sums_of_squares / len(self.log_odds)
+        return float(np.sqrt(np.average(mean_squares, weights=self.sample_weight)))
 
     @property
     def flat(self):
-        """Log-odds, labels and weights of all the problems as one."""
+        """Log-odds (K n,), labels (K n,) and weights (K n,) or None of all the
+        problems, one after the other.
+        """
+        # Weights (n,) of the rows are repeated for each problem.
         weight = self.sample_weight
         if weight is not None:
             weight = np.broadcast_to(weight, self.log_odds.shape).ravel()
@@ -72,11 +75,17 @@ class ClassProblems(NamedTuple):
         return self.sample_weight is not None and self.sample_weight.ndim == 2
 
     def _weight_of(self, k):
-        """Return the weights of the rows in the problem of a class."""
-        return self.sample_weight[k] if self._is_by_class else self.sample_weight
+        """Return the weights (n,) of the rows in the problem of class `k`, or None."""
+        if self._is_by_class:
+            return self.sample_weight[k]
+        return self.sample_weight
 
     def fit_pooled(self, features, smooth=False, **options):
-        """Return the coefficients of one map for all the problems."""
+        """Return the coefficients (d,) of one map for all the problems.
+
+        ``features(log_odds)`` returns the features (d, m) of log-odds (m,); `smooth`
+        asks for Platt's targets; `options` are those of `fit_logistic`.
+        """
         log_odds, labels, weight = self.flat
         return fit_logistic(
             lambda rows: features(log_odds[rows]),
@@ -86,17 +95,20 @@ class ClassProblems(NamedTuple):
         )
 
     def fit_near(self, pooled, class_pooling, near=None):
-        """Return the coefficients of each class's map, held near the pooled one.
+        """Return the coefficients of each class's map, held near the pooled one: a list
+        of K arrays (d,).
 
         The ridge on the summed log-loss is
         ``class_pooling * K * |distance @ (coef - pooled coef)|^2 / 2``. The fits start
-        from `near`, those with another ridge, if they are given.
+        from `near`, a list of coefficients with another ridge, if it is given.
         """
         penalty = self._penalty(pooled, class_pooling)
-        if near is None:
-            near = [None] * len(self.log_odds)
-        return [
-            fit_logistic(
+        coefs = []
+        for k, (features, targets) in enumerate(self._features_and_targets(pooled)):
+            start = None
+            if near is not None:
+                start = near[k]
+            coef = fit_logistic(
                 features,
                 targets,
                 self._weight_of(k),
@@ -105,17 +117,17 @@ class ClassProblems(NamedTuple):
                 penalty=penalty,
                 lower=pooled.lower,
             )
-            for k, ((features, targets), start) in enumerate(
-                zip(self._of_each(pooled), near, strict=True)
-            )
-        ]
+            coefs.append(coef)
+        return coefs
 
     def fit_path(self, pooled):
         """Return the class pooling that predicts best, and the coefficients of each
-        class's map with it.
+        class's map with it: a list of K arrays (d,).
         """
         n_classes, n_rows = self.log_odds.shape
-        poolings = _AUTO_POOLINGS if n_classes <= _MOST_CLASSES else _AUTO_POOLINGS[:1]
+        poolings = _AUTO_POOLINGS
+        if n_classes > _MOST_CLASSES:
+            poolings = _AUTO_POOLINGS[:1]
         poolings = tried(poolings, range(n_rows), self._row_weight, n_classes)
         path = []
 
@@ -132,14 +144,15 @@ class ClassProblems(NamedTuple):
         return poolings[best], path[best]
 
     def leave_one_out_loss(self, pooled, class_pooling, coefs):
-        """Return the log-loss, summed over the rows, of normalised forecasts by the
-        fits to the other rows.
+        """Return the log-loss, summed over the rows, of each row's normalised forecast
+        by the fits to the other rows.
 
-        The pooled map stays what it is: one row of K problems hardly moves it.
+        `coefs` is a list of the K fits (d,) to all rows. The pooled map stays what it
+        is: one row of K problems hardly moves it.
         """
         n_classes, n_rows = self.log_odds.shape
         penalty = self._penalty(pooled, class_pooling)
-        problems = list(self._of_each(pooled))
+        problems = list(self._features_and_targets(pooled))
         # What a Newton step without a row needs of each class's fit.
         inverse_hessians = []
         for k, ((features, _), coef) in enumerate(zip(problems, coefs, strict=True)):
@@ -149,7 +162,7 @@ class ClassProblems(NamedTuple):
         loss = 0.0
         for rows in row_blocks(n_rows, n_classes, at_least=_LEAST_BLOCK):
             labels = self.labels[:, rows]
-            log_proba = np.empty(labels.shape)
+            log_proba = np.empty(labels.shape)  # (K, rows of the block)
             for k, (features, targets) in enumerate(problems):
                 left_out = left_out_log_odds(
                     features(rows),
@@ -161,8 +174,10 @@ class ClassProblems(NamedTuple):
                 log_expit(left_out, out=log_proba[k])
             if self._is_by_class:
                 log_proba[self.sample_weight[:, rows] == 0] = -np.inf
-            # The K probabilities of a row are divided by their sum.
-            losses = logsumexp(log_proba, axis=0) - log_proba.T[labels.T]
+            # The K probabilities of a row are divided by their sum. Each row has one
+            # true label, so that the mask takes one entry per row.
+            log_proba_of_label = log_proba.T[labels.T]
+            losses = logsumexp(log_proba, axis=0) - log_proba_of_label
             weight = taken(self._row_weight, rows)
             if weight is None:
                 loss += losses.sum()
@@ -170,27 +185,32 @@ class ClassProblems(NamedTuple):
                 loss += weight @ losses
         return float(loss)
 
-    def _of_each(self, pooled):
-        """Yield the features of slices of the rows and the targets of each problem."""
+    def _features_and_targets(self, pooled):
+        """Yield, for each problem, the function that returns the features of a slice of
+        the rows, and the targets (n,).
+        """
         for column, labels in zip(self.log_odds, self.labels, strict=True):
-            yield (
-                _features_of(column, pooled),
-                self._targets(labels, pooled.smooth_targets),
-            )
+            targets = self._targets(labels, pooled.smooth_targets)
+            yield _features_of(column, pooled), targets
 
     def _penalty(self, pooled, class_pooling):
-        return class_pooling * len(self.log_odds) * pooled.distance.T @ pooled.distance
+        """Return the matrix (d, d) of the ridge toward the pooled map; see
+        `fit_near`.
+        """
+        n_classes = len(self.log_odds)
+        return class_pooling * n_classes * pooled.distance.T @ pooled.distance
 
     def _targets(self, labels, smooth):
-        """Return labels as targets, or Platt's with the counts of all problems
-        together.
+        """Return labels (n,) as targets; with `smooth`, Platt's targets by the counts
+        of all problems together.
         """
         if not smooth:
             return labels
         # Over all problems each row is an event once, and a non-event K - 1 times, or
         # less often where classes are impossible.
-        n_classes, n_rows = self.log_odds.shape
-        n_events = n_rows if self.sample_weight is None else self._row_weight.sum()
+        n_classes, n_events = self.log_odds.shape
+        if self.sample_weight is not None:
+            n_events = self._row_weight.sum()
         n_others = (n_classes - 1) * n_events
         if self._is_by_class:
             n_others = self.sample_weight.sum() - n_events
@@ -206,11 +226,12 @@ class ClassProblems(NamedTuple):
 
 class PooledMap(NamedTuple):
     """One map for the problems of all classes: `features` of log-odds (m,) as (d, m),
-    and their coefficients.
+    and their coefficients (d,).
 
-    `distance` is the matrix from coefficients to the coordinates in which the ridge
-    measures deviations; `lower` are bounds of the coefficients; `ends` are the lowest
-    and the highest log-odds, for maps that end there.
+    `distance` (d, d) takes coefficients to the coordinates in which the ridge measures
+    deviations; `lower` (d,) are bounds of the coefficients; `smooth_targets` asks for
+    Platt's targets; `ends` are the lowest and the highest log-odds, for maps that end
+    there.
     """
 
     features: Callable
@@ -229,4 +250,5 @@ def slope_unit(slope, problems):
 
 
 def _features_of(log_odds, pooled):
+    """Return the function that gives the features (d, m) of a slice of the rows."""
     return lambda rows: pooled.features(log_odds[rows])

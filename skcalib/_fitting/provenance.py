@@ -1,5 +1,5 @@
-"""What a recalibrator was fitted to and by what: kept with the fit, and written beside
-every way out.
+"""What a recalibrator was fitted to, and with which versions: kept with the fit, and
+written into every export.
 """
 
 import json
@@ -62,6 +62,7 @@ def provenance_text(recalibrator):
 
 
 def _counts(codes, n_classes):
+    """Return the number of rows of each class, as a list."""
     if n_classes > 2:
         return np.bincount(codes, minlength=n_classes).tolist()
     # a tenth of the time, and a sixth of a fit of bins
@@ -114,15 +115,19 @@ def _described_object(value):
 def _name_of(value):
     """Return the name of a function or class, or that of an object's class."""
     name = getattr(value, "__name__", None)
-    return name if isinstance(name, str) else type(value).__name__
+    if isinstance(name, str):
+        return name
+    return type(value).__name__
 
 
 @cache
 def _versions():
-    # the front of the package stands above this room
-    own = sys.modules["skcalib"].__version__
-    return {
-        "skcalib": own,
+    """Return the versions of this package, Python and the packages it uses, by name."""
+    versions = {
+        # `skcalib` imports this module, so that it cannot be imported here
+        "skcalib": sys.modules["skcalib"].__version__,
         "python": platform.python_version(),
-        **{name: version(name) for name in _PACKAGES},
     }
+    for name in _PACKAGES:
+        versions[name] = version(name)
+    return versions

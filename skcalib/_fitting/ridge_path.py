@@ -26,13 +26,19 @@ _LEAST_GAIN = 5.0
 _LEAST_ROWS_A_CLASS = 30
 _SAMPLE = 1 << 24  # logits of the rows that decide where there are too many to keep
 _MOST_PARAMETERS = 1000  # of a Hessian that is inverted
-# Rows of a sample that gives the curvature to at least so many times as many.
-_CURVATURE_ROWS, _LEAST_STEP = 10_000, 4
+# A sample of about so many rows gives the curvature, if there are at least so many
+# times as many.
+_CURVATURE_ROWS = 10_000
+_LEAST_STEP = 4
 
 
 class AffineProblem(NamedTuple):
-    """Rows to fit an affine map to: logits (n, K), their reference (n,), codes (n,) and
-    weights (n,) or None.
+    """Rows to fit an affine map to, with a ridge toward temperature scaling.
+
+    `affine_map` is `DiagonalMap` or `MatrixMap`; `logits` are (n, K); `reference` (n,)
+    is subtracted from the logits of its row, and the difference is multiplied by
+    `inverse_temperature`; `codes` (n,) are the classes; `sample_weight` is (n,) or
+    None.
     """
 
     affine_map: type
@@ -51,8 +57,10 @@ class AffineProblem(NamedTuple):
         )
 
     def fit(self, penalty, start=None, preconditioner=None):
-        """Return the parameters of least log-loss with a ridge toward temperature
-        scaling.
+        """Return the parameters (n_parameters,) of least log-loss with a ridge toward
+        temperature scaling.
+
+        `penalty` (n_parameters,) and the others are as in `fit_softmax_regression`.
         """
         return fit_softmax_regression(
             self.affine_map,
@@ -68,12 +76,16 @@ class AffineProblem(NamedTuple):
 
     @property
     def is_impossible(self):
-        """Which classes are impossible in their rows (n, K), None if none is."""
-        return None if self.logits.min() > -np.inf else np.isneginf(self.logits)
+        """Which classes are impossible in their rows, booleans (n, K); None if none
+        is.
+        """
+        if self.logits.min() > -np.inf:
+            return None
+        return np.isneginf(self.logits)
 
     def inverse_curvature(self, parameters, penalty):
-        """Return that of the log-loss a row with a ridge, None where it is too large to
-        be inverted.
+        """Return the inverse Hessian (n_parameters, n_parameters) of the mean log-loss
+        plus ridge; None where it is too large to be inverted.
         """
         if len(penalty) > _MOST_PARAMETERS or self.is_impossible is not None:
             return None
@@ -88,7 +100,9 @@ class AffineProblem(NamedTuple):
         return _total(self) * damped_solution(hessian, np.eye(len(hessian)))
 
     def leave_one_out_loss(self, parameters, penalty):
-        """Return the log-loss of the rows by the fits to the others."""
+        """Return the log-loss, summed over the rows, of each row by a fit to the
+        others.
+        """
         return leave_one_out_loss(
             self.affine_map,
             self.features,
@@ -113,7 +127,7 @@ class AffineProblem(NamedTuple):
         return float(loss)
 
     def taken(self, rows, sample_weight):
-        """Return the problem of some of the rows."""
+        """Return the problem of some of the rows, with weights of their own."""
         return self._replace(
             logits=self.logits[rows],
             reference=self.reference[rows],
@@ -123,35 +137,37 @@ class AffineProblem(NamedTuple):
 
 
 def fit_path(problem, penalties):
-    """Return which of the ridges predicts best, and the parameters fitted with it.
+    """Return the index of the ridge that predicts best, and the parameters
+    (n_parameters,) fitted with it to all rows.
 
-    The strongest ridge comes first. A weaker one is taken only for more than 5 nats,
-    summed over the rows, and the path ends where the loss rises. Every fit starts from
-    the last.
+    `penalties` is a list of ridges (n_parameters,), the strongest first. A weaker one
+    is taken only for more than 5 nats, summed over the rows, and the path ends where
+    the loss rises. Every fit starts from the last.
     """
     n_classes = problem.logits.shape[1]
-    # without a ridge a sample may be separable
+    # Without a ridge a sample may be separable, though the rows are not.
     if problem.logits.size > MOST_KEPT and min(penalties[0]) > 0:
         return _fit_path_on_sample(problem, penalties)
     penalties = tried(penalties, problem.codes, problem.sample_weight, n_classes)
     if len(penalties) == 1:
-        return 0, fit_ridge(problem, penalties[0])[0]
-    # One Newton step knows nothing of impossible classes.
-    by_row = (
-        n_classes <= _MOST_CLASSES_LEFT_OUT_ROW_BY_ROW and problem.is_impossible is None
-    )
-    if by_row:
+        parameters, _ = fit_ridge(problem, penalties[0])
+        return 0, parameters
+    # With few classes each row is left out in turn, by one Newton step, which knows
+    # nothing of impossible classes.
+    has_few_classes = n_classes <= _MOST_CLASSES_LEFT_OUT_ROW_BY_ROW
+    if has_few_classes and problem.is_impossible is None:
         path, best = _path(problem, penalties, problem.leave_one_out_loss)
         return best, path[best]
     # With more classes one fold is left out.
-    fold = cross_validation_folds(
+    fold, *_ = cross_validation_folds(
         5, problem.logits, problem.codes, problem.sample_weight, "logit"
-    )[0]
+    )
     training = problem.taken(fold.train, fold.train_weight)
     held_out = problem.taken(fold.test, fold.test_weight)
     share = _total(held_out) / _total(problem)
 
     def held_out_loss(parameters, _):
+        """Return the loss of the fold, scaled to the weight of all rows."""
         return held_out.log_loss(parameters) / share
 
     path, best = _path(training, penalties, held_out_loss)
@@ -159,33 +175,36 @@ def fit_path(problem, penalties):
 
 
 def fit_ridge(problem, penalty, start=None, curvature=None):
-    """Return the parameters fitted with one ridge, and the inverse curvature that was
-    used, None if none was.
+    """Return the parameters (n_parameters,) fitted with one ridge, and the inverse
+    curvature that was used, None if none was.
 
-    A sample of many rows gives the start and the curvature: with 100,000 rows of ten
-    classes two thirds of the time are left. What is given of a fit to similar rows
-    changes the number of steps, and not what is found.
+    `start` and `curvature`, the inverse one, may come from a fit to similar rows: they
+    change the number of steps, and not what is found. Without a curvature, a sample of
+    many rows gives it, and the start: with 100,000 rows of ten classes two thirds of
+    the time are left.
     """
     step = len(problem.codes) // _CURVATURE_ROWS
     is_sampled = step >= _LEAST_STEP and curvature is None and min(penalty) > 0
     if is_sampled and len(penalty) <= _MOST_PARAMETERS:
-        every = slice(None, None, step)
-        sample = problem.taken(every, taken(problem.sample_weight, every))
-        of_sample = penalty * (_total(sample) / _total(problem))
-        start = sample.fit(of_sample, start)
-        curvature = sample.inverse_curvature(start, of_sample)
+        sampled = slice(None, None, step)
+        sample = problem.taken(sampled, taken(problem.sample_weight, sampled))
+        # the ridge is on the summed loss: a share of the rows has a share of it
+        sample_penalty = penalty * (_total(sample) / _total(problem))
+        start = sample.fit(sample_penalty, start)
+        curvature = sample.inverse_curvature(start, sample_penalty)
     return problem.fit(penalty, start, curvature), curvature
 
 
 def _fit_path_on_sample(problem, penalties):
-    """Return the same where there are too many logits to keep: a sample decides.
+    """Return what `fit_path` does, where there are too many logits to keep: a sample of
+    the rows selects the ridge.
 
     A ridge is the precision of a prior, whatever the number of rows. What a sample
     finds is close to the optimum, so that the fit to all rows starts from there.
     """
-    step = -(-problem.logits.size // _SAMPLE)
-    every = slice(None, None, step)
-    sample = problem.taken(every, taken(problem.sample_weight, every))
+    step = -(-problem.logits.size // _SAMPLE)  # rounded up
+    sampled = slice(None, None, step)
+    sample = problem.taken(sampled, taken(problem.sample_weight, sampled))
     best, start = fit_path(sample, penalties)
     share = _total(sample) / _total(problem)
     # With the curvature of the sample, rows are read less often: with 10 classes in 143
@@ -195,8 +214,10 @@ def _fit_path_on_sample(problem, penalties):
 
 
 def _path(problem, penalties, loss_of):
-    """Return the parameters fitted with each ridge, up to where the loss rises, and the
-    index of the best.
+    """Return the list of the parameters fitted with each ridge, up to where the loss
+    rises, and the index of the best.
+
+    ``loss_of(parameters, penalty)`` is the loss on rows that were left out.
     """
     path = []
 
@@ -205,8 +226,8 @@ def _path(problem, penalties, loss_of):
         start = None
         curvature = None
         for penalty in penalties:
-            # the weaker ridges take fewer products then, in .9 of the time with 10
-            # classes
+            # The curvature at the first fit serves the weaker ridges: they take fewer
+            # products, in .9 of the time with 10 classes.
             if len(path) == 1:
                 curvature = problem.inverse_curvature(start, penalty)
             start = problem.fit(penalty, start, curvature)
@@ -228,40 +249,41 @@ def tried(ridges, codes, sample_weight, n_classes):
 
 
 def best_on_path(losses):
-    """Return the number of the ridge that predicts best, from losses summed over the
-    rows, the strongest ridge first.
+    """Return the index of the ridge that predicts best, from an iterator of losses
+    summed over the rows, the strongest ridge first.
 
-    A weaker one is taken only for more than 5 nats. The losses are an iterator, which
-    is asked until they rise.
+    A weaker one is taken only for more than 5 nats. The iterator is read until the
+    losses rise.
     """
     best = 0
     least = np.inf
-    before = np.inf
+    previous = np.inf
     for index, loss in enumerate(losses):
         if loss < least - _LEAST_GAIN:
             best = index
             least = loss
-        if loss > before:
+        if loss > previous:
             break
-        before = loss
+        previous = loss
     return best
 
 
 def _total(problem):
-    if problem.sample_weight is None:
-        return len(problem.codes)
-    return problem.sample_weight.sum()
+    """Return the total weight of a problem's rows."""
+    return total_weight(problem.sample_weight, len(problem.codes))
 
 
 def affine_features(logits, reference, scale=1.0):
-    """Return the logits above their row's reference as float64 (K + 1, n), with a last
-    row of ones.
+    """Return the features of an affine map: ``scale * (logits - reference)`` as float64
+    (K + 1, n), with a last row of ones.
+
+    `logits` are (n, K), `reference` is (n,).
     """
     features = np.empty((logits.shape[1] + 1, len(logits)))
     np.subtract(logits.T, reference, out=features[:-1], dtype=np.float64)
     features[:-1] *= scale
     features[-1] = 1
-    # What an impossible class would add to the others is left out.
+    # An impossible class adds nothing to the logits of the others.
     if features.min() == -np.inf:
         features[np.isneginf(features)] = 0
     return features

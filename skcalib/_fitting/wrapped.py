@@ -1,28 +1,31 @@
-"""Recalibrators inside other estimators: what they must be, their clones and the
-parameters that they are told.
+"""Recalibrators inside other estimators: what they must be, their clones, and the
+parameters that are set on them.
 """
 
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 
-def fitted_clone(recalibrator, scores, y, sample_weight=None, **given):
-    """Return a clone fitted to rows; weights are handed over where there are some."""
-    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-    return clone(recalibrator).fit(scores, y, **weights, **given)
+def fitted_clone(recalibrator, scores, y, sample_weight=None, **fit_params):
+    """Return a clone fitted to rows.
+
+    Weights are passed only if there are some: `fit` may not take any.
+    """
+    if sample_weight is not None:
+        fit_params["sample_weight"] = sample_weight
+    return clone(recalibrator).fit(scores, y, **fit_params)
 
 
-def tell(recalibrator, **values):
-    """Set those of the parameters that the recalibrator has."""
-    names = recalibrator.get_params(deep=False)
-    return recalibrator.set_params(
-        **{name: value for name, value in values.items() if name in names}
-    )
+def tell(recalibrator, **params):
+    """Set those of the parameters that a recalibrator has; return the recalibrator."""
+    known = recalibrator.get_params(deep=False)
+    known_params = {name: value for name, value in params.items() if name in known}
+    return recalibrator.set_params(**known_params)
 
 
 def class_parameters(recalibrator, classes):
-    """Return `classes` under each name by which the recalibrator or one inside it takes
-    them.
+    """Return a dict with `classes` for each parameter by which the recalibrator, or one
+    inside it, takes the labels of the columns.
     """
     parameters = {}
     for name in recalibrator.get_params():
@@ -32,10 +35,10 @@ def class_parameters(recalibrator, classes):
 
 
 def check_recalibrator(recalibrator, name="recalibrator"):
-    """Return an object that maps scores to probabilities; the classifiers of
-    scikit-learn map features.
+    """Return the recalibrator; raise a TypeError if it has no `fit` or `predict_proba`,
+    or is a classifier of scikit-learn, which maps features and not scores.
 
-    A pipeline may begin with any transformer of scores.
+    A pipeline passes: it may begin with any transformer of scores.
     """
     for method in ("fit", "predict_proba"):
         if not hasattr(recalibrator, method):

@@ -8,7 +8,7 @@ from scipy.special import expit, logsumexp, softmax
 from skcalib._rows.blocks import row_blocks, weights_or_ones
 from skcalib._solvers.newton import damped_solution
 
-_LARGEST_LEVERAGE = 0.95
+_LARGEST_LEVERAGE = 0.95  # of a row: beyond it, one Newton step says too little
 
 
 def leave_one_out_loss(affine_map, features, codes, sample_weight, parameters, penalty):
@@ -44,32 +44,35 @@ def leave_one_out_loss(affine_map, features, codes, sample_weight, parameters, p
         In nats.
     """
     weight = weights_or_ones(sample_weight, len(codes))
-    n_classes = len(affine_map.unpacked(parameters)[1])
+    _, intercept = affine_map.unpacked(parameters)
+    n_classes = len(intercept)
     blocks = row_blocks(len(codes), n_classes * (n_classes + 1))
     hessian = log_loss_hessian(
         affine_map, features, len(codes), sample_weight, parameters
     )
-    inverse = damped_solution(hessian + 2 * np.diag(penalty), np.eye(len(hessian)))
+    hessian_of_ridge = 2 * np.diag(penalty)
+    inverse = damped_solution(hessian + hessian_of_ridge, np.eye(len(hessian)))
     loss = 0.0
+    # Arrays of a block are (K, n_rows), or (n_rows,) where the classes are summed over.
     for rows in blocks:
         block = features(rows)
         logits = affine_map.apply(parameters, block)
         probability = softmax(logits, axis=0)
-        label = (
-            codes[rows],
-            np.arange(logits.shape[1]),
-        )
-        residual = probability.copy()
+        # the index of each row's true class
+        label = (codes[rows], np.arange(logits.shape[1]))
+        residual = probability.copy()  # p_i - y_i
         residual[label] -= 1
-        move = affine_map.moves(inverse, residual, block)
+        move = affine_map.moves(inverse, residual, block)  # d_i
+        # d' W d = E[d^2] - E[d]^2 under the row's probabilities
         weighted = probability * move
         curvature = np.einsum("kn,kn->n", weighted, move) - weighted.sum(axis=0) ** 2
         gain = np.einsum("kn,kn->n", residual, move)
-        left_out = np.minimum(weight[rows], 1)
-        leverage = left_out * np.divide(
+        left_out_weight = np.minimum(weight[rows], 1)
+        leverage = left_out_weight * np.divide(
             curvature, gain, out=np.zeros_like(gain), where=gain > 0
         )
-        logits += move * (left_out / (1 - np.clip(leverage, 0, _LARGEST_LEVERAGE)))
+        leverage = np.clip(leverage, 0, _LARGEST_LEVERAGE)
+        logits += move * (left_out_weight / (1 - leverage))
         loss += weight[rows] @ (logsumexp(logits, axis=0) - logits[label])
     return float(loss)
 
@@ -89,7 +92,7 @@ def log_loss_hessian(affine_map, features, n_rows, sample_weight, parameters):
     sample_weight : ndarray of shape (n,) or None
         Positive weights.
     parameters : ndarray of shape (n_parameters,)
-        Where.
+        Where the Hessian is taken.
 
     Returns
     -------
@@ -97,16 +100,19 @@ def log_loss_hessian(affine_map, features, n_rows, sample_weight, parameters):
         Without the ridge's part.
     """
     hessian = 0.0
-    n_classes = len(affine_map.unpacked(parameters)[1])
-    # enough of them for one matrix product
+    _, intercept = affine_map.unpacked(parameters)
+    n_classes = len(intercept)
+    # at least as many rows as classes: enough for one efficient matrix product
     for rows in row_blocks(n_rows, n_classes, at_least=n_classes):
         block = features(rows)
-        weight = 1.0 if sample_weight is None else sample_weight[rows]
+        weight = 1.0
+        if sample_weight is not None:
+            weight = sample_weight[rows]
+        # The Hessian of a row's loss by its logits is w (diag(p) - p p').
         probability = softmax(affine_map.apply(parameters, block), axis=0)
         variance = weight * probability * (1 - probability)
-        hessian = hessian + affine_map.hessian(
-            variance, probability * np.sqrt(weight), block
-        )
+        root = probability * np.sqrt(weight)
+        hessian = hessian + affine_map.hessian(variance, root, block)
     return hessian
 
 
@@ -114,7 +120,8 @@ def left_out_log_odds(features, targets, sample_weight, coef, inverse):
     """Return the log-odds of rows by penalised logistic regressions on the other rows.
 
     The Hessian without a row is the one with it less a matrix of rank 1, so that
-    Newton's first step has a closed form.
+    Newton's first step has a closed form (Sherman and Morrison, 1950): with
+    ``h = x' H^-1 x``, the log-odds move by ``h (p - y) / (1 - p (1 - p) h)``.
 
     Parameters
     ----------
@@ -133,17 +140,15 @@ def left_out_log_odds(features, targets, sample_weight, coef, inverse):
     Returns
     -------
     log_odds : ndarray of shape (n,)
+        Of each row, by the fit without it.
     """
     log_odds = coef @ features
     probability = expit(log_odds)
-    leverage = np.einsum("in,in->n", inverse @ features, features)
+    leverage = np.einsum("in,in->n", inverse @ features, features)  # h of each row
     if sample_weight is not None:
         leverage *= np.minimum(sample_weight, 1)
-    log_odds += (
-        leverage
-        * (probability - targets)
-        / (1 - probability * (1 - probability) * leverage)
-    )
+    remaining = 1 - probability * (1 - probability) * leverage
+    log_odds += leverage * (probability - targets) / remaining
     return log_odds
 
 
@@ -159,7 +164,7 @@ def inverse_hessian(features, n_rows, sample_weight, coef, penalty):
     sample_weight : ndarray of shape (n,) or None
         Positive weights.
     coef : ndarray of shape (d,)
-        Where.
+        Where the Hessian is taken.
     penalty : ndarray of shape (d, d)
         The ridge's part of the Hessian.
 

@@ -27,19 +27,28 @@ _SAMPLE_STEP = 16
 _SETTLED_SAMPLE = 1e-2
 _LARGEST_LOG_ODDS = 700.0  # beyond it the exponential leaves the range of float64
 _MAX_STEPS = 100
+# The decrement of a Newton step is gradient @ step, about twice the loss that it gains.
+# Below this one per unit of weight nothing is left to gain.
+_SETTLED = 1e-22
 # a decrement below it that is not halved by a step is rounding: near the optimum steps
 # square it
 _NOISE = 1e-6
 # relative gain of a loss, a sum over the rows, that is above its rounding
 _SHOWN = 128 * np.finfo(float).eps
-_NO_ROOM = 1e-6
+_NO_ROOM = 1e-6  # a coefficient that is closer to its bound than this is on it
 _INDISTINCT = 1e-13  # relative curvature of a direction that is rounding alone
-# Slopes and places of the middle, quantiles of the rows, at which a sigmoid is tried;
-# and the number of cells of rows.
+# The sigmoid of least squared loss: slopes at which it is tried, and at how many
+# quantiles of the rows its middle is;
 _SLOPES = 2.0 ** np.array([-2, -1, 0, 1, 2, 3, 4, 6, 8, 12])
-_PLACES, _TRIED_CELLS, _TRIED_ROWS = 64, 512, 2048
+_PLACES = 64
+# the number of cells that rows are condensed to for the trial, if there are more rows
+# than the second;
+_TRIED_CELLS = 512
+_TRIED_ROWS = 2048
+# how many of the best ones are followed to a minimum;
 _MOST_CANDIDATES = 6
-_LEAST_CURVATURE = 1e-12  # relative curvature that is rounding alone, of squared losses
+# and the relative curvature that is rounding alone.
+_LEAST_CURVATURE = 1e-12
 
 
 def fit_logistic(
@@ -101,44 +110,56 @@ def fit_logistic(
     if lower is None:
         lower = np.full_like(centre, -np.inf)
     loss = _PenalisedLogLoss(features, targets, sample_weight, centre, ridge, offset)
-    begin = _start(loss, lower) if near is None else (near, loss.derivatives(near))
-    return minimised(loss, *begin, lower)
+    if near is None:
+        coef, at_coef = _start(loss, lower)
+    else:
+        coef = near
+        at_coef = loss.derivatives(near)
+    return minimised(loss, coef, at_coef, lower)
 
 
 def location_scale(values, sample_weight):
-    """Return the weighted mean and the standard deviation of values (n,): infinite
-    where it is mere rounding.
+    """Return the weighted mean of values (n,) and their weighted standard deviation,
+    which is infinite where it is mere rounding, so that dividing by it gives 0.
     """
     centre = np.average(values, weights=sample_weight)
     scale = np.sqrt(np.average((values - centre) ** 2, weights=sample_weight))
-    return centre, scale if scale > 1e-12 * np.abs(centre) else np.inf
+    if scale <= 1e-12 * np.abs(centre):
+        scale = np.inf
+    return centre, scale
 
 
 def platt_targets(labels, sample_weight=None, counts=None):
-    """Return Platt's smoothed targets, ``(N+ + 1) / (N+ + 2)`` and ``1 / (N- + 2)``;
-    `counts` are other N- and N+.
+    """Return Platt's (1999) smoothed targets (n,): ``(N+ + 1) / (N+ + 2)`` for events
+    and ``1 / (N- + 2)`` for the others.
+
+    `labels` are boolean. N- and N+ are the weights of the two classes, or the pair
+    `counts` if it is given.
     """
-    negatives, positives = (
-        np.bincount(labels, sample_weight, 2) if counts is None else counts
-    )
+    if counts is None:
+        counts = np.bincount(labels, sample_weight, 2)
+    negatives, positives = counts
     return np.where(labels, (positives + 1) / (positives + 2), 1 / (negatives + 2))
 
 
 def platt_doubt(codes, weight, n_classes):
-    """Return the share of each row (n,) that Platt's targets give to other classes than
-    its own.
+    """Return the share of each row (n,) that Platt's targets give to classes other than
+    its own, of class indices `codes` (n,).
 
-    One row more of each of two classes would be of the other one; of more classes it is
-    one row of all.
+    For two classes the share is 1 / (weight of the row's class + 2), as in
+    `platt_targets`; for more classes it is 1 / (weight of all rows + 2).
     """
     if n_classes == 2:
-        return 1 / (np.bincount(codes, weight, 2)[codes] + 2)
+        weight_of_class = np.bincount(codes, weight, 2)
+        return 1 / (weight_of_class[codes] + 2)
     return np.full(len(codes), 1 / (total_weight(weight, len(codes)) + 2))
 
 
 class _PenalisedLogLoss(NamedTuple):
-    """The weighted log-loss with its ridge, and its derivatives, summed block by
-    block.
+    """The summed weighted log-loss plus ridge, and its derivatives, block by block.
+
+    The fields are as in `fit_logistic`: `features` gives blocks (d, m), `targets`,
+    `weight` and `offset` are (n,), `centre` is (d,) and `ridge` (d, d).
     """
 
     features: Callable
@@ -164,10 +185,12 @@ class _PenalisedLogLoss(NamedTuple):
     @property
     def total_weight(self):
         """The sum of the weights."""
-        return len(self.targets) if self.weight is None else float(self.weight.sum())
+        if self.weight is None:
+            return len(self.targets)
+        return float(self.weight.sum())
 
     def derivatives(self, coef):
-        """Return the loss, its gradient and its Hessian, in one pass."""
+        """Return the loss, its gradient (d,) and its Hessian (d, d), in one pass."""
         gradient = self.ridge @ (coef - self.centre)
         hessian = self.ridge.copy()
         loss = 0.5 * (coef - self.centre) @ gradient
@@ -198,48 +221,72 @@ def _feature_blocks(features):
 
 
 def _row_derivatives(log_odds, targets):
-    """Return each row's log-loss and its first two derivatives in the log-odds: p - y
-    and p (1 - p).
+    """Return each row's log-loss and its first two derivatives in the log-odds, (n,)
+    each.
+
+    With z the log-odds they are ``log(1 + exp(z)) - y z``, ``p - y`` and
+    ``p (1 - p)``. One exponential per row serves all three.
     """
     odds_against = np.exp(-np.clip(log_odds, -_LARGEST_LOG_ODDS, _LARGEST_LOG_ODDS))
     probability = 1 / (1 + odds_against)
-    softplus = np.log1p(np.minimum(odds_against, 1 / odds_against))
-    softplus += np.maximum(log_odds, 0)
-    softplus -= targets * log_odds
+    # log(1 + exp(z)) = log(1 + exp(-|z|)) + max(z, 0)
+    row_loss = np.log1p(np.minimum(odds_against, 1 / odds_against))
+    row_loss += np.maximum(log_odds, 0)
+    row_loss -= targets * log_odds
     residual = probability - targets
-    probability *= odds_against * probability
-    return softplus, residual, probability
+    # p (1 - p) = p^2 (1 - p) / p, with (1 - p) / p the odds against
+    curvature = probability
+    curvature *= odds_against * probability
+    return row_loss, residual, curvature
 
 
 def _start(loss, lower):
-    """Return where to start, and the derivatives there: the optimum of a sample of many
-    rows, if it is any better.
+    """Return coefficients to start from and `loss.derivatives` there.
+
+    They are the optimum for every 16th row, if there are many rows and the loss is
+    lower there than at the centre of the ridge; otherwise that centre.
     """
     origin = loss.derivatives(loss.centre)
     if len(loss.targets) < _SAMPLE_ROWS * _SAMPLE_STEP:
         return loss.centre, origin
     sample = loss.of_sample(_SAMPLE_STEP)
-    coef = minimised(sample, *_start(sample, lower), lower, settled=_SETTLED_SAMPLE)
+    sample_start, at_start = _start(sample, lower)
+    coef = minimised(sample, sample_start, at_start, lower, settled=_SETTLED_SAMPLE)
     at_coef = loss.derivatives(coef)
-    return (coef, at_coef) if at_coef[0] < origin[0] else (loss.centre, origin)
+    if at_coef[0] < origin[0]:
+        return coef, at_coef
+    return loss.centre, origin
 
 
 def minimised(loss, coef, at_coef, lower, settled=0.0):
-    """Return the coefficients of least loss by Newton steps from `coef`, with the
-    derivatives `at_coef`.
+    """Return the coefficients (d,) of least loss within their bounds, by Newton steps.
 
-    A step whose decrement, twice the loss still to be gained, is below `settled` is the
-    last one.
+    Parameters
+    ----------
+    loss : object
+        Has `total_weight` and ``derivatives(coef)``: the loss, its gradient and its
+        Hessian.
+    coef : ndarray of shape (d,)
+        Where the steps begin.
+    at_coef : tuple
+        The derivatives there.
+    lower : ndarray of shape (d,)
+        Lower bounds.
+    settled : float, default=0.0
+        A step whose decrement, twice the loss still to be gained, is below it is the
+        last one.
     """
     decrement = np.inf
     for _ in range(_MAX_STEPS):
         current, gradient, hessian = at_coef
-        before = decrement
+        previous_decrement = decrement
         step = _newton_step(hessian, gradient, room=coef - lower)
         decrement = gradient @ step
-        if decrement <= 1e-22 * loss.total_weight or before / 2 < decrement < _NOISE:
+        nothing_left = decrement <= _SETTLED * loss.total_weight
+        only_rounding = previous_decrement / 2 < decrement < _NOISE
+        if nothing_left or only_rounding:
             break
-        # also less than the loss can show
+        # The loss cannot show so small a gain, so no line search can judge the step.
         if decrement <= max(_SHOWN * current, settled):
             return np.maximum(coef - step, lower)
         coef, at_coef = line_search(
@@ -251,46 +298,49 @@ def minimised(loss, coef, at_coef, lower, settled=0.0):
 
 
 def _newton_step(hessian, gradient, room):
-    """Return Newton's step in the free coefficients, which ends where the first ones
-    reach their bounds.
+    """Return the step (d,), to be subtracted, to the lowest point of the loss's
+    parabola within the bounds: ``step <= room``.
 
-    Coefficients that have no `room` above their bound and fall go onto it. A hair above
-    the bound is no room: no step of the others would be short enough for the line
-    search. One that reaches its bound on the way to the lowest point of the parabola
-    stays there, and the others go on to the lowest point that is left.
+    `room` (d,) is how far each coefficient is above its lower bound.
+
+    Coefficients that have no room and fall go onto their bound. A hair above the bound
+    is no room: no step of the others would be short enough for the line search. One
+    that reaches its bound on the way to the lowest point stays there, and the others go
+    on to the lowest point that is left.
     """
     free = (room > _NO_ROOM) | (gradient < 0)
     step = np.where(free, 0, room)
     while free.any():
-        # The lowest point of the parabola in the coefficients that are free.
-        lowest = np.where(free, 0, step)
-        lowest[free] = _solved(
-            hessian[np.ix_(free, free)], (gradient - hessian @ lowest)[free]
-        )
-        beyond = np.flatnonzero(free & (lowest > room))
+        # The step to the lowest point of the parabola in the free coefficients, with
+        # the others where they are.
+        to_lowest = np.where(free, 0, step)
+        gradient_left = gradient - hessian @ to_lowest
+        to_lowest[free] = _solved(hessian[np.ix_(free, free)], gradient_left[free])
+        beyond = np.flatnonzero(free & (to_lowest > room))
         if not len(beyond):
-            return lowest
+            return to_lowest
         # The way there ends where the first one reaches its bound.
-        share = (room - step)[beyond] / (lowest - step)[beyond]
+        way_to_bound = (room - step)[beyond]
+        share = way_to_bound / (to_lowest - step)[beyond]
         first = beyond[np.argmin(share)]
-        step += share.min() * (lowest - step)
+        step += share.min() * (to_lowest - step)
         step[first] = room[first]
         free[first] = False
     return step
 
 
 def _solved(hessian, gradient):
-    """Return Newton's step. Directions that rows do not tell from each other, as for
-    equal scores, are shared alike.
+    """Return Newton's step ``pinv(hessian) @ gradient`` (d,).
+
+    The system is scaled to a unit diagonal first. The least-squares solution of least
+    norm shares directions that rows do not tell from each other, as for equal scores,
+    alike between the coefficients.
     """
     curvature = hessian.diagonal()
     scale = 1 / np.sqrt(np.where(curvature > 0, curvature, 1))
-    return (
-        scale
-        * np.linalg.lstsq(
-            hessian * scale * scale[:, None], scale * gradient, rcond=_INDISTINCT
-        )[0]
-    )
+    scaled_hessian = hessian * scale * scale[:, None]
+    solution, *_ = np.linalg.lstsq(scaled_hessian, scale * gradient, rcond=_INDISTINCT)
+    return scale * solution
 
 
 def fit_squared_sigmoid(position, labels, sample_weight=None):
@@ -311,22 +361,36 @@ def fit_squared_sigmoid(position, labels, sample_weight=None):
         Labels.
     sample_weight : ndarray of shape (n,), default=None
         Weights.
+
+    Returns
+    -------
+    coef : ndarray of shape (2,)
+        Slope and intercept.
     """
-    rows = position, labels, sample_weight
+    # Triples of positions, labels and weights. A cell is rows of one label with nearly
+    # the same position.
+    rows = (position, labels, sample_weight)
     cells = condensed(*rows, fewest_rows=_TRIED_ROWS, most_cells=_TRIED_CELLS)
-    on_cells = _SquaredLoss(*cells)
-    minima = [_followed(on_cells, coef) for coef in _tried(on_cells)]
-    coef = min(minima, key=lambda found: on_cells.derivatives(found)[0])
+    loss_on_cells = _SquaredLoss(*cells)
+    minima = [_followed(loss_on_cells, coef) for coef in _tried(loss_on_cells)]
+
+    def loss_of(coef):
+        loss, _, _ = loss_on_cells.derivatives(coef)
+        return loss
+
+    coef = min(minima, key=loss_of)
+    # The best minimum is followed on finer cells, then on the rows themselves.
+    n_cells = len(cells[0])
     for finer in (condensed(*rows), rows):
-        if len(finer[0]) > len(cells[0]):
-            cells = finer
+        if len(finer[0]) > n_cells:
+            n_cells = len(finer[0])
             coef = _followed(_SquaredLoss(*finer), coef)
     return coef
 
 
 def _tried(loss):
-    """Return the best of the constant and, for each slope, of the sigmoids of that
-    slope.
+    """Return the (slope, intercept) pairs of least loss among the constant and, for
+    each of a few slopes, the sigmoid with the best middle: at most six, best first.
     """
     # Middles of the sigmoids: between two neighbouring positions, at some of these
     # places.
@@ -341,6 +405,7 @@ def _tried(loss):
     tried = [np.array([0.0, np.log(base_rate / (1 - base_rate))])]
     losses = [loss.weight @ (base_rate - loss.labels) ** 2]
     for slope in (*_SLOPES, *-_SLOPES):
+        # (number of middles, number of cells)
         probability = expit(slope * (loss.position - middles[:, None]))
         loss_of_middle = (probability - loss.labels) ** 2 @ loss.weight
         best = np.argmin(loss_of_middle)
@@ -351,7 +416,10 @@ def _tried(loss):
 
 
 class _SquaredLoss:
-    """The weighted squared loss of a sigmoid and its derivatives."""
+    """The weighted squared loss of a sigmoid and its derivatives.
+
+    Positions, boolean labels and weights are (n,).
+    """
 
     def __init__(self, position, labels, sample_weight):
         self.position = position
@@ -364,16 +432,19 @@ class _SquaredLoss:
         return float(self.weight.sum())
 
     def derivatives(self, coef):
-        """Return the loss, its gradient, and its Hessian: where that is not convex the
-        part of Gauss and Newton.
+        """Return the loss, its gradient (2,) and its Hessian (2, 2), at the slope and
+        intercept `coef`.
+
+        Where the Hessian is not positive definite, its Gauss-Newton part takes its
+        place.
         """
         loss = 0.0
         gradient = np.zeros(2)
         hessian = np.zeros((2, 2))
         gauss_newton = np.zeros((2, 2))
         for rows in row_blocks(len(self.position)):
-            features = np.stack((self.position[rows], np.ones(len(self.weight[rows]))))
             weight = self.weight[rows]
+            features = np.stack((self.position[rows], np.ones(len(weight))))
             probability = expit(coef @ features)
             residual = probability - self.labels[rows]
             slope = probability * (1 - probability)
@@ -382,13 +453,16 @@ class _SquaredLoss:
             # second one that is never negative
             first = 2 * weight * residual * slope
             square = 2 * weight * slope**2
+            second = square + first * (1 - 2 * probability)
             gradient += features @ first
-            hessian += features * (square + first * (1 - 2 * probability)) @ features.T
+            hessian += features * second @ features.T
             gauss_newton += features * square @ features.T
-        least = _LEAST_CURVATURE * gauss_newton.diagonal()
+        # A 2 x 2 matrix is positive definite if its first entry and determinant are >
+        # 0.
+        least = _LEAST_CURVATURE * gauss_newton[0, 0]
         is_convex = (
-            hessian[0, 0] > least[0]
-            and np.linalg.det(hessian) > least[0] * gauss_newton[1, 1]
+            hessian[0, 0] > least
+            and np.linalg.det(hessian) > least * gauss_newton[1, 1]
         )
         if not is_convex:
             hessian = gauss_newton

@@ -39,20 +39,21 @@ def fit_mixture_weights(likelihoods, sample_weight=None):
     weights : ndarray of shape (m,)
         Weights of the forecasts.
     """
-    share = weights_or_ones(sample_weight, len(likelihoods))
+    share = weights_or_ones(sample_weight, len(likelihoods))  # of each row
     share = share / share.sum()
-    # a factor a row moves no optimum
+    # One factor per row does not move the optimum.
     likelihoods = likelihoods / likelihoods.max(axis=1, keepdims=True)
 
     def loss(weights):
-        # a step may give a row probability 0: infinite loss, and a shorter step
+        # A step may give a row probability 0: infinite loss, and a shorter step.
         with np.errstate(divide="ignore"):
             return weights.sum() - share @ np.log(likelihoods @ weights)
 
     weights = np.full(likelihoods.shape[1], 1 / likelihoods.shape[1])
     current = loss(weights)
     for _ in range(_MAX_STEPS):
-        ratio = likelihoods / (likelihoods @ weights)[:, None]
+        mixture = likelihoods @ weights
+        ratio = likelihoods / mixture[:, None]  # (n, m)
         gradient = 1 - share @ ratio
         hessian = (ratio.T * share) @ ratio
         step = _quadratic_minimiser(hessian, gradient, weights) - weights
@@ -70,8 +71,15 @@ def fit_mixture_weights(likelihoods, sample_weight=None):
 
 
 def _quadratic_minimiser(hessian, gradient, at):
-    """Return the nonnegative v that minimises
+    """Return the nonnegative v (m,) that minimises
     ``gradient @ (v - at) + (v - at) @ hessian @ (v - at) / 2``.
+
+    With the Cholesky factor R, ``R' R = hessian``, that is half of
+    ``|R v - (R at - inv(R') gradient)|^2``, up to a constant: nonnegative least
+    squares.
     """
-    factor = cholesky(hessian + _RIDGE * np.trace(hessian) * np.eye(len(at)))
-    return nnls(factor, factor @ at - solve_triangular(factor, gradient, trans="T"))[0]
+    ridge = _RIDGE * np.trace(hessian) * np.eye(len(at))
+    factor = cholesky(hessian + ridge)
+    target = factor @ at - solve_triangular(factor, gradient, trans="T")
+    minimiser, _ = nnls(factor, target)
+    return minimiser

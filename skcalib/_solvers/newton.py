@@ -10,7 +10,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 _MAX_STEPS = 100
 _MAX_HALVINGS = 40
 _NARROW = 1e-11  # relative width of a bracket that is not halved any more
-_DAMPING = 1e-8
+_DAMPING = 1e-8  # the least that is added to a unit diagonal
 
 
 def minimise_convex(derivatives, start, bounds, tolerance=1e-6):
@@ -41,6 +41,8 @@ def minimise_convex(derivatives, start, bounds, tolerance=1e-6):
     """
     low, high = bounds
     at = np.clip(start, low, high)
+    # The bracket of each minimum: the slope is negative at its lower end and positive
+    # at its upper one, except at the bounds.
     below = np.full_like(at, low)
     above = np.full_like(at, high)
     settled = np.zeros(len(at), dtype=bool)
@@ -48,18 +50,19 @@ def minimise_convex(derivatives, start, bounds, tolerance=1e-6):
         slope, curvature = derivatives(at)
         below = np.where(slope < 0, at, below)
         above = np.where(slope > 0, at, above)
-        # of a curvature that is next to nothing: the step is cut below
+        # A curvature next to nothing overflows: the step is cut below.
         with np.errstate(over="ignore"):
-            newton = at - np.divide(
+            step = np.divide(
                 slope, curvature, out=np.copysign(np.inf, slope), where=curvature > 0
             )
-        newton = np.minimum(
-            np.maximum(newton, np.maximum(at / 10, low)), np.minimum(at * 10, high)
-        )
+        least = np.maximum(at / 10, low)
+        largest = np.minimum(at * 10, high)
+        newton = np.minimum(np.maximum(at - step, least), largest)
+        # A minimum may lie on a bound itself.
         inside = (below < newton) & (newton < above)
-        inside |= (newton == below) & (below == low) | (newton == above) & (
-            above == high
-        )
+        inside |= (newton == below) & (below == low)
+        inside |= (newton == above) & (above == high)
+        # else the middle of the bracket on a logarithmic scale
         proposal = np.where(inside, newton, np.sqrt(below) * np.sqrt(above))
         # A step that rounding swallows is none, though it is not inside the bracket,
         # which begins or ends here.
@@ -72,12 +75,12 @@ def minimise_convex(derivatives, start, bounds, tolerance=1e-6):
 
 
 def line_search(evaluate, coef, step, current, lower=-np.inf, loss_of=float):
-    """Return the first of the points a full, a half, a quarter ... step down that
-    lowers the loss, and its evaluation.
+    """Return the first of the points ``coef - step``, ``coef - step / 2``, ... whose
+    loss is below `current`, and what `evaluate` returns there.
 
-    That is what `evaluate` returns there, of which `loss_of` is the loss; None where no
-    point does. Points beyond a lower bound are moved onto it (the projected Newton
-    method of Bertsekas).
+    `loss_of` takes the loss from what `evaluate` returns. Points beyond a lower bound
+    are moved onto it (Bertsekas's projected Newton method). Where no point lowers the
+    loss, the result is ``(coef, None)``.
     """
     for halving in range(_MAX_HALVINGS):
         proposal = np.maximum(coef - step * 0.5**halving, lower)
@@ -93,15 +96,19 @@ def damped_solution(hessian, right):
 
     Directions that change no probability have no curvature. A little is added for them,
     in units of the diagonal, and more where rounding made a curvature negative. `right`
-    is a vector or a matrix; the Hessian is overwritten.
+    is a vector (d,) or a matrix (d, m), and so is the result; the Hessian (d, d) is
+    overwritten.
     """
     diagonal = hessian.diagonal()
     scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1))
-    hessian *= scale[:, None] * scale
+    hessian *= scale[:, None] * scale  # now with a diagonal of ones
+    # Transposed, vectors and matrices broadcast alike against `scale` (d,).
+    scaled_right = (scale * right.T).T
     for damping in _DAMPING * 100.0 ** np.arange(10):
         np.fill_diagonal(hessian, 1 + damping)
         with suppress(LinAlgError):
-            return (scale * cho_solve(cho_factor(hessian), (scale * right.T).T).T).T
+            solution = cho_solve(cho_factor(hessian), scaled_right)
+            return (scale * solution.T).T
     raise AssertionError(
         "a matrix of numbers up to 1 with 1e10 on its diagonal is positive definite"
     )

@@ -124,33 +124,41 @@ def _state(state, ridge):
 
 
 def _corrected(log_odds, clip, state):
+    """Return log-odds (n,) with a learner's change of slope and intercept."""
     slope, intercept = state[:2]
     return log_odds + (slope - 1) * np.clip(log_odds, -clip, clip) + intercept
 
 
 def _expit(x):
+    """Return 1 / (1 + exp(-x)) of a float, without overflow."""
     if x >= 0:
         return 1 / (1 + exp(-x))
-    grown = exp(max(x, -700.0))
-    return grown / (1 + grown)
+    odds = exp(max(x, -700.0))
+    return odds / (1 + odds)
 
 
 def _projected(slope, intercept, a11, a12, a22, radius):
-    """Return the point of the ball that is nearest in the norm of A: it solves
-    ``(A + mu I) u = A v`` for the mu at which u lies on the sphere.
+    """Return the point (slope, intercept) of the ball of a radius around 0 that is
+    nearest to v = (slope, intercept) in the norm of the matrix A.
+
+    It solves ``(A + mu I) u = A v`` for the mu at which u lies on the sphere: the norm
+    of u falls as mu grows.
     """
     right1 = a11 * slope + a12 * intercept
     right2 = a12 * slope + a22 * intercept
 
     def solve(mu):
+        """Return u, by Cramer's rule."""
         determinant = (a11 + mu) * (a22 + mu) - a12 * a12
         u1 = ((a22 + mu) * right1 - a12 * right2) / determinant
         u2 = ((a11 + mu) * right2 - a12 * right1) / determinant
         return u1, u2
 
-    low, high = 0.0, 1.0
+    low = 0.0
+    high = 1.0
     while np.hypot(*solve(high)) > radius:
-        low, high = high, 2 * high
+        low = high
+        high = 2 * high
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
         if np.hypot(*solve(middle)) > radius:

@@ -32,24 +32,31 @@ class Pooled(NamedTuple):
 
 
 def pooled(estimates, variances, level):
-    """Return the mean over clusters by REML, with Hartung and Knapp's interval.
+    """Return the mean over clusters by REML, with Hartung and Knapp's (2001) interval.
 
-    The standard error is never below that of clusters without a difference, which
-    Hartung and Knapp's formula alone may fall below by chance.
+    `estimates` (n_clusters,) have the known `variances` (n_clusters,); `level` is the
+    confidence level. The standard error is never below that of clusters without a
+    difference, which Hartung and Knapp's formula alone may fall below by chance.
     """
     tau2 = reml_variance(estimates, variances)
     weight = 1 / (variances + tau2)
     mean = _weighted_mean(estimates, weight)
+    # Hartung and Knapp: the error of the mean is scaled by the observed scatter, and
+    # the quantile is Student's.
     n_clusters = len(estimates)
     scale = weight @ (estimates - mean) ** 2 / (n_clusters - 1)
     error = np.sqrt(max(scale, 1.0) / weight.sum())
-    width = stdtrit(n_clusters - 1, (1 + level) / 2) * error
-    return Pooled(mean, mean - width, mean + width, float(np.sqrt(tau2)))
+    half_width = stdtrit(n_clusters - 1, (1 + level) / 2) * error
+    return Pooled(mean, mean - half_width, mean + half_width, float(np.sqrt(tau2)))
 
 
 def reml_variance(estimates, variances):
-    """Return tau^2 of the largest restricted likelihood, at least 0."""
-    # The fixed point of the score equation.
+    """Return tau^2 of the largest restricted likelihood, at least 0, for estimates
+    (n_clusters,) of known variances.
+    """
+    # The fixed point of the REML score equation, with w = 1 / (v + tau^2):
+    # tau^2 = sum w^2 ((x - mean)^2 - v) / sum w^2 + 1 / sum w. It starts at the
+    # estimate of moments.
     tau2 = max(float(np.var(estimates, ddof=1) - variances.mean()), 0.0)
     for _ in range(_ITERATIONS):
         weight = 1 / (variances + tau2)
@@ -64,8 +71,8 @@ def reml_variance(estimates, variances):
 
 
 def prediction_limits(estimates, variances, level):
-    """Return limits for the true value of a new cluster, by the confidence distribution
-    of tau^2 (Nagashima, Noma and Furukawa, 2019).
+    """Return the lower and upper limit for the true value of a new cluster, by the
+    confidence distribution of tau^2 (Nagashima, Noma and Furukawa, 2019).
 
     The usual limits, mean -+ t sqrt(tau^2 + error^2), take tau^2 for known and cover
     too little where it is small beside the variances.
@@ -76,24 +83,29 @@ def prediction_limits(estimates, variances, level):
     share = (np.arange(_N_QUANTILES) + 0.5) / _N_QUANTILES
     quantiles = chi2.ppf(share, n_clusters - 1)
     tau2 = _tau2_of(quantiles, estimates, variances)
-    weight = 1 / (variances + tau2[:, None])
+    # For each tau^2, the mean over clusters and its standard error (Hartung and Knapp).
+    weight = 1 / (variances + tau2[:, None])  # (_N_QUANTILES, n_clusters)
     total = weight.sum(axis=1)
     mean = weight @ estimates / total
     scatter = np.sum(weight * (estimates - mean[:, None]) ** 2, axis=1)
     error = np.sqrt(scatter / ((n_clusters - 1) * total))
+    # A new cluster: a tau^2 at random, a deviation from the mean, the mean's own error.
     rng = np.random.default_rng(_SEED)
     drawn = rng.integers(_N_QUANTILES, size=_N_DRAWS)
-    between = np.sqrt(tau2[drawn]) * rng.standard_normal(_N_DRAWS)
-    of_mean = error[drawn] * rng.standard_t(n_clusters - 1, _N_DRAWS)
-    new = mean[drawn] + between - of_mean
-    return np.quantile(new, [(1 - level) / 2, (1 + level) / 2])
+    deviation = np.sqrt(tau2[drawn]) * rng.standard_normal(_N_DRAWS)
+    error_of_mean = error[drawn] * rng.standard_t(n_clusters - 1, _N_DRAWS)
+    new_clusters = mean[drawn] + deviation - error_of_mean
+    return np.quantile(new_clusters, [(1 - level) / 2, (1 + level) / 2])
 
 
 def _tau2_of(quantiles, estimates, variances):
-    """Return for each value of Q the tau^2 that has it, 0 where Q(0) is smaller."""
+    """Return for each value of Q in `quantiles` the tau^2 at which Q(tau^2) has it, by
+    bisection; 0 where Q(0) is smaller.
+    """
 
     def scatter(tau2):
-        weight = 1 / (variances + tau2[:, None])
+        """Return Q(tau^2) for each of several tau^2."""
+        weight = 1 / (variances + tau2[:, None])  # (number of tau^2, n_clusters)
         mean = weight @ estimates / weight.sum(axis=1)
         return np.sum(weight * (estimates - mean[:, None]) ** 2, axis=1)
 
@@ -110,5 +122,5 @@ def _tau2_of(quantiles, estimates, variances):
     return np.where(at_zero, 0.0, (low + high) / 2)
 
 
-def _weighted_mean(values, weight):
-    return float(weight @ values / weight.sum())
+def _weighted_mean(estimates, weight):
+    return float(weight @ estimates / weight.sum())

@@ -14,38 +14,45 @@ from skcalib._solvers.newton import damped_solution, line_search
 
 _MAX_STEPS = 60
 _MAX_PRODUCTS = 500  # of the Hessian with a vector, in one step
-TOLERANCE = 1e-16  # of twice the loss still to be gained, in nats a row
+TOLERANCE = 1e-16  # of twice the loss still to be gained, in nats per row
 _WARM_TOLERANCE = 1e-7  # of the fit in single precision that gives the start
-_WORTH_A_WARNING = 1e-9
-_DAMPING = 1e-8
+_WORTH_A_WARNING = 1e-9  # twice the loss that a fit leaves, in nats per row
+_DAMPING = 1e-8  # of the Hessian's diagonal, for directions without curvature
 _LEAST_SPREAD = 1e-3  # of a feature about its mean, relative to its square
 _LEAST_WEIGHT = 1e-30  # relative to the sum: single precision has little below
 _LARGEST_DENSE_HESSIAN = 500  # parameters, or twice as many where rows are no fewer
 _RIDGE_FOR_SINGLE_PRECISION = 1e-6  # of the curvature
-# numbers: of more logits the probabilities are computed again where they are needed
+# Probabilities, one per row and class: more are not kept between the loss and the
+# Hessian, but computed again.
 MOST_KEPT = 1 << 27
 
 
 class DiagonalMap:
-    """The linear map from a slope and an intercept a class to logits, and its adjoint.
+    """The linear map from a slope and an intercept per class to logits, and its
+    adjoint.
 
-    Features are (K + 1, n), the last of them 1; logits are (K, n).
+    Features are (K + 1, n), one row of the data in each column, and the last feature is
+    1; logits are (K, n). Parameters are a vector (2 K,): slopes, then intercepts.
     """
 
     @classmethod
     def identity(cls, n_classes):
+        """Return the parameters whose logits are the features."""
         return cls.packed(np.ones(n_classes), np.zeros(n_classes))
 
     @staticmethod
     def packed(coef, intercept):
+        """Return the parameters of slopes (K,) and intercepts (K,)."""
         return np.concatenate((coef, intercept))
 
     @staticmethod
     def unpacked(parameters):
+        """Return the slopes (K,) and intercepts (K,) of parameters."""
         return np.split(parameters, 2)
 
     @staticmethod
     def apply(parameters, features):
+        """Return the logits (K, n)."""
         coef, intercept = parameters.reshape(2, -1, 1)
         logits = coef * features[:-1]
         logits += intercept
@@ -53,40 +60,48 @@ class DiagonalMap:
 
     @staticmethod
     def adjoint(residual, features):
-        return np.concatenate(
-            (np.vecdot(residual, features[:-1]), residual @ features[-1])
-        )
+        """Return the gradient by the parameters of a sum of losses, from its
+        derivatives by the logits, `residual` (K, n).
+        """
+        gradient_of_coef = np.vecdot(residual, features[:-1])
+        gradient_of_intercept = residual @ features[-1]
+        return np.concatenate((gradient_of_coef, gradient_of_intercept))
 
     @staticmethod
     def hessian(variance, root, features):
-        """Return the sum over the columns of the derivatives of
-        ``diag(variance) - outer(root, root)``, K by K each.
+        """Return the Hessian (2 K, 2 K) by the parameters of a sum of losses.
 
-        The diagonal of that matrix is given by `variance` alone: it is the difference
-        of nearly equal numbers.
+        The loss of column i has the Hessian (K, K) by its logits
+        ``diag(variance_i) - outer(root_i, root_i)`` outside of the diagonal, and
+        `variance_i` itself on it: the difference of nearly equal numbers would lose
+        digits. Both arrays are (K, n).
         """
+        n_classes = len(root)
+        # derivatives of the logits by slopes and intercepts, each times `root`
         both = np.concatenate((root * features[:-1], root))
         hessian = both @ both.T
         np.negative(hessian, out=hessian)
-        quadrants = hessian.reshape(2, len(root), 2, len(root))
-        diagonal = np.arange(len(root))
+        # four quadrants: slopes or intercepts by slopes or intercepts
+        quadrants = hessian.reshape(2, n_classes, 2, n_classes)
+        diagonal = np.arange(n_classes)
         weighted = variance * features[:-1]
+        mixed = weighted.sum(axis=1)
         quadrants[0, diagonal, 0, diagonal] = np.vecdot(weighted, features[:-1])
-        quadrants[0, diagonal, 1, diagonal] = quadrants[1, diagonal, 0, diagonal] = (
-            weighted.sum(axis=1)
-        )
+        quadrants[0, diagonal, 1, diagonal] = mixed
+        quadrants[1, diagonal, 0, diagonal] = mixed
         quadrants[1, diagonal, 1, diagonal] = variance.sum(axis=1)
         return hessian
 
     @staticmethod
     def moves(inverse, residual, features):
-        """Return how the logits of each column move by a matrix times the adjoint of
-        its own residual, (K, n).
+        """Return how much the logits of each column change if the parameters change by
+        ``inverse @ gradient``, with the gradient of that column's own loss; (K, n).
+
+        `residual` (K, n) holds the derivatives of the losses by the logits.
         """
         x = features[:-1]
-        coef, intercept = np.split(
-            inverse @ np.concatenate((residual * x, residual)), 2
-        )
+        gradients = np.concatenate((residual * x, residual))  # (2 K, n)
+        coef, intercept = np.split(inverse @ gradients, 2)
         return coef * x + intercept
 
 
@@ -94,69 +109,85 @@ class MatrixMap:
     """The linear map from a matrix, with a column of intercepts, to logits, and its
     adjoint.
 
-    Features are (K + 1, n), the last of them 1; logits are (K, n).
+    Features are (K + 1, n), one row of the data in each column, and the last feature is
+    1; logits are (K, n). Parameters are a vector (K (K + 1),): the rows of the matrix
+    one after the other, each with its intercept last.
     """
 
     @classmethod
     def identity(cls, n_classes):
+        """Return the parameters whose logits are the features."""
         return cls.packed(np.eye(n_classes), np.zeros(n_classes))
 
     @staticmethod
     def packed(coef, intercept):
+        """Return the parameters of a matrix (K, K) and intercepts (K,)."""
         return np.column_stack((coef, intercept)).ravel()
 
     @staticmethod
     def unpacked(parameters):
-        # of K (K + 1) numbers
-        matrix = parameters.reshape(math.isqrt(len(parameters)), -1)
+        """Return the matrix (K, K) and the intercepts (K,) of parameters."""
+        n_classes = math.isqrt(len(parameters))  # of K (K + 1) numbers
+        matrix = parameters.reshape(n_classes, -1)
         return matrix[:, :-1], matrix[:, -1]
 
     @staticmethod
     def apply(parameters, features):
+        """Return the logits (K, n)."""
         return parameters.reshape(-1, len(features)) @ features
 
     @staticmethod
     def adjoint(residual, features):
+        """Return the gradient by the parameters of a sum of losses, from its
+        derivatives by the logits, `residual` (K, n).
+        """
         return (residual @ features.T).ravel()
 
     @staticmethod
     def hessian(variance, root, features):
-        """Return the sum over the columns of the derivatives of
-        ``diag(variance) - outer(root, root)``, K by K each.
+        """Return the Hessian (n_parameters, n_parameters) of a sum of losses; see
+        `DiagonalMap.hessian`.
         """
-        classes = np.triu_indices(len(root))
-        columns = np.triu_indices(len(features))
-        # one for each pair of classes and pair of features: .7 of the time of a product
-        # of all with all
-        sums = 0
-        for rows in row_blocks(root.shape[1], 2 * len(columns[0])):
-            covariance = -root[classes[0], rows] * root[classes[1], rows]
-            covariance[classes[0] == classes[1]] = variance[:, rows]
-            sums += (
-                covariance @ (features[columns[0], rows] * features[columns[1], rows]).T
-            )
-        hessian = sums[_square(classes)[:, None, :, None], _square(columns)[:, None, :]]
+        # The entry for class k and feature i, class l and feature j, is the sum over
+        # the columns of W_kl x_i x_j, with W the Hessian by the logits. It is symmetric
+        # in k, l and in i, j: only the upper triangles are summed, which takes .7 of
+        # the time of all products.
+        class_k, class_l = np.triu_indices(len(root))
+        feature_i, feature_j = np.triu_indices(len(features))
+        sums = 0  # (pairs of classes, pairs of features)
+        for rows in row_blocks(root.shape[1], 2 * len(feature_i)):
+            covariance = -root[class_k, rows] * root[class_l, rows]
+            covariance[class_k == class_l] = variance[:, rows]
+            products = features[feature_i, rows] * features[feature_j, rows]
+            sums += covariance @ products.T
+        # axes k, i, l, j
+        pair_of_classes = _pair_numbers(class_k, class_l)[:, None, :, None]
+        pair_of_features = _pair_numbers(feature_i, feature_j)[:, None, :]
+        hessian = sums[pair_of_classes, pair_of_features]
         return hessian.reshape(root.shape[0] * features.shape[0], -1)
 
     @staticmethod
     def moves(inverse, residual, features):
-        """Return how the logits of each column move by a matrix times the adjoint of
-        its own residual, (K, n).
+        """Return how much the logits of each column change if the parameters change by
+        ``inverse @ gradient``, with the gradient of that column's own loss; (K, n).
+
+        `residual` (K, n) holds the derivatives of the losses by the logits.
         """
+        # (K, K + 1, n), with the first two axes flattened to the parameters
         gradients = (residual[:, None] * features).reshape(len(inverse), -1)
-        return np.einsum(
-            "kjn,jn->kn",
-            (inverse @ gradients).reshape(len(residual), *features.shape),
-            features,
-        )
+        changes = (inverse @ gradients).reshape(len(residual), *features.shape)
+        return np.einsum("kjn,jn->kn", changes, features)
 
 
-def _square(pairs):
-    """Return the symmetric table that names for two indices their place among the pairs
-    of an upper triangle.
+def _pair_numbers(first, second):
+    """Return the symmetric table (m, m) of the number of each pair of indices in the
+    lists `first` and `second`, which are those of an upper triangle.
     """
-    table = np.empty((pairs[0][-1] + 1,) * 2, dtype=np.intp)
-    table[pairs] = table[pairs[::-1]] = np.arange(len(pairs[0]))
+    size = first[-1] + 1
+    numbers = np.arange(len(first))
+    table = np.empty((size, size), dtype=np.intp)
+    table[first, second] = numbers
+    table[second, first] = numbers
     return table
 
 
@@ -202,10 +233,10 @@ def fit_softmax_regression(
     start : ndarray of shape (n_parameters,), default=None
         Where to start; None means the centre.
     preconditioner : ndarray of shape (n_parameters, n_parameters), default=None
-        About the inverse Hessian of the penalised log-loss a row. It changes the number
-        of steps and not what is found.
+        About the inverse Hessian of the penalised log-loss per row. It changes the
+        number of steps and not what is found.
     tolerance : float, default=1e-16
-        Of twice the loss still to be gained, in nats a row.
+        Of twice the loss still to be gained, in nats per row.
     is_impossible : ndarray of bool, shape (n, K), default=None
         Classes that are impossible in their rows, and have no part in the softmax.
 
@@ -229,6 +260,8 @@ def fit_softmax_regression(
     if start is None:
         parameters = centre
     if loss.dtype == np.float32:
+        # The ridge keeps the Hessian well conditioned: most steps are in single
+        # precision, and double precision makes the last ones.
         loss.preconditioner = preconditioner
         parameters, _ = _minimised(loss, parameters, _WARM_TOLERANCE)
         loss.dtype = np.float64
@@ -247,8 +280,8 @@ def fit_softmax_regression(
 
 
 def _minimised(loss, parameters, tolerance):
-    """Return the parameters of least loss, by Newton steps, and about twice the loss
-    that they leave.
+    """Return the parameters of least loss, by Newton steps from `parameters`, and about
+    twice the loss that they leave, in nats per row.
     """
     current = loss.evaluate(parameters)
     for _ in range(_MAX_STEPS):
@@ -262,7 +295,7 @@ def _minimised(loss, parameters, tolerance):
             left = decrement * (residual + reach) ** 2
             if reach < 0.1 and left <= tolerance:
                 return parameters - step, left
-        # less than the loss can show
+        # The loss cannot show a gain below its own rounding.
         if decrement <= max(tolerance, np.finfo(loss.dtype).eps * current):
             break
         parameters, proposed = line_search(loss.evaluate, parameters, step, current)
@@ -292,7 +325,12 @@ class _PenalisedLogLoss:
         At the parameters of the last `evaluate`.
     is_dense : bool
         Whether the Hessian is factorised; else its products with vectors are enough.
-    near : _Preconditioner or None
+    norm : float
+        Of the gradient at the last step by conjugate gradients, in the norm of the
+        preconditioner.
+    preconditioner : ndarray of shape (n_parameters, n_parameters) or None
+        About the inverse of the Hessian, if the caller knows one.
+    own_preconditioner : _Preconditioner or None
         About the inverse of the Hessian at an earlier step.
     """
 
@@ -315,7 +353,8 @@ class _PenalisedLogLoss:
         self.penalty = 2 * penalty / weight.sum()
         weight = np.maximum(weight / weight.sum(), _LEAST_WEIGHT)
         self.affine_map = affine_map
-        n_classes = len(affine_map.unpacked(centre)[1])
+        _, intercept = affine_map.unpacked(centre)
+        n_classes = len(intercept)
         keeps_probabilities = n_rows * n_classes <= MOST_KEPT
         # Blocks of half a megabyte in single precision.
         self.blocks = []
@@ -343,27 +382,27 @@ class _PenalisedLogLoss:
         if n_rows >= _LARGEST_DENSE_HESSIAN:
             largest *= 2
         self.is_dense = self.dtype == np.float64 and len(penalty) <= largest
-        self.norm = 1.0  # of the gradient at the last step by conjugate gradients
-        self.preconditioner = None  # the one that was given
-        self.near = None  # and that of the last step
+        self.norm = 1.0
+        self.preconditioner = None
+        self.own_preconditioner = None
 
     def _can_be_single(self):
         """Return whether the ridge is large enough beside the curvature for single
         precision.
         """
-        least = self.penalty.min()
-        if least == 0:
+        least_ridge = self.penalty.min()
+        if least_ridge == 0:
             return False
-        # at most
-        curvature = 0
+        # p (1 - p) is at most 1/4, and so is the curvature over the mean square of the
+        # largest feature.
+        mean_square = 0
         for block in self.blocks:
-            curvature += np.max(np.square(block.features()) @ block.weight)
-        curvature = curvature / 4
-        return least > _RIDGE_FOR_SINGLE_PRECISION * curvature
+            mean_square += np.max(np.square(block.features()) @ block.weight)
+        return least_ridge > _RIDGE_FOR_SINGLE_PRECISION * (mean_square / 4)
 
     def evaluate(self, parameters):
-        """Return the loss, and keep its gradient, and the probabilities for the
-        Hessian.
+        """Return the loss at parameters; keep its gradient, and the probabilities,
+        which `newton_step` needs.
         """
         deviation = parameters - self.centre
         rounded = parameters.astype(self.dtype)
@@ -376,19 +415,22 @@ class _PenalisedLogLoss:
         return value
 
     def newton_step(self):
-        """Return Newton's step, twice the loss that it promises to gain, and the
-        relative residual.
+        """Return Newton's step (n_parameters,), to be subtracted, twice the loss that
+        it promises to gain, and the relative residual of the step.
         """
-        step, residual = (
-            self._dense_step() if self.is_dense else self._conjugate_gradient_step()
-        )
-        return step, self.gradient @ step, residual
+        if self.is_dense:
+            step, residual = self._dense_step()
+        else:
+            step, residual = self._conjugate_gradient_step()
+        decrement = self.gradient @ step
+        return step, decrement, residual
 
     def reach(self, direction):
         """Return how far a direction moves a logit, at most."""
         return max(block.reach(direction) for block in self.blocks)
 
     def _dense_step(self):
+        """Return Newton's step by a factorised Hessian, and its residual, 0."""
         hessian = sum(block.hessian() for block in self.blocks)
         hessian[np.diag_indices_from(hessian)] += self.penalty
         return damped_solution(hessian, self.gradient), 0.0
@@ -397,17 +439,21 @@ class _PenalisedLogLoss:
         """Return a step towards the minimum, solved for by conjugate gradients, and the
         relative residual of the solution.
         """
-        # in the last steps it hardly changes
-        if self.near is None or self.dtype == self.blocks[0].dtype:
-            second = first = 0
+        # In the last steps, in double precision, it hardly changes: the one of the
+        # steps in single precision is used.
+        if self.own_preconditioner is None or self.dtype == self.blocks[0].dtype:
+            second_moments = 0
+            first_moments = 0
             for block in self.blocks:
-                second_of_block, first_of_block = block.moments()
-                second = second + second_of_block
-                first = first + first_of_block
-            self.near = _Preconditioner(self.affine_map, second, first, self.penalty)
-        ridge = self.penalty + _DAMPING * self.near.diagonal
+                second, first = block.moments()
+                second_moments = second_moments + second
+                first_moments = first_moments + first
+            self.own_preconditioner = _Preconditioner(
+                self.affine_map, second_moments, first_moments, self.penalty
+            )
+        ridge = self.penalty + _DAMPING * self.own_preconditioner.diagonal
         if self.preconditioner is None:
-            solve = self.near.solve
+            solve = self.own_preconditioner.solve
         else:
             solve = self.preconditioner.__matmul__
         norm = np.sqrt(self.gradient @ solve(self.gradient))
@@ -419,84 +465,115 @@ class _PenalisedLogLoss:
             return product + ridge * direction
 
         # Eisenstat and Walker (1996): solve only as accurately as the outer iteration
-        # can use. The squared residual is the gain that is left over, so a hundredth of
-        # the tolerance is small enough.
-        shrunk = (norm / self.norm) ** 2
-        enough = 0.1 * self.tolerance**0.5 / norm
-        residual = min(0.1, max(shrunk, enough))
+        # can use, by how much the gradient has shrunk since the last step. The squared
+        # residual is the gain that is left over, so a hundredth of the tolerance is
+        # small enough.
+        squared_shrinkage = (norm / self.norm) ** 2
+        small_enough = 0.1 * self.tolerance**0.5 / norm
+        residual = min(0.1, max(squared_shrinkage, small_enough))
         self.norm = norm
         return _conjugate_gradients(hessian_product, solve, self.gradient, residual)
 
 
 class _Preconditioner:
-    """About the inverse of the Hessian, for conjugate gradients: a block a class, from
-    sums over the rows.
+    """About the inverse of the Hessian, for conjugate gradients: one block per class,
+    from sums over the rows.
 
-    The block of a class is the covariance of its features, of which the diagonal is
-    kept, plus their mean times itself, which is kept whole: where rows are alike the
-    mean is nearly all, and it also tells the slope of a class from its intercept.
-    Without the mean such rows take several times as many products.
+    The block of a class is a diagonal matrix plus one of rank 1,
+    ``diag(spread) + outer(mean, mean)``: of the covariance of the features only the
+    diagonal, of their mean all products. Where rows are alike the mean is nearly all,
+    and it also tells the slope of a class from its intercept. Without the mean such
+    rows take several times as many products.
 
     Parameters
     ----------
     affine_map : type
         `DiagonalMap` or `MatrixMap`.
     second, first : ndarray of shape (n_parameters,)
-        The diagonal of the Hessian, and the sums that belong to each feature and the
-        intercept of its class.
+        Sums over the rows of ``w p (1 - p) x**2`` (the diagonal of the Hessian) and of
+        ``w p (1 - p) x``, with x the feature of a parameter and p the probability of
+        its class.
     penalty : ndarray of shape (n_parameters,)
         The curvature of the ridge.
+
+    Attributes
+    ----------
+    diagonal : ndarray of shape (n_parameters,)
+        The diagonal of the Hessian, 1 where it is 0.
+    class_of : ndarray of int, shape (n_parameters,)
+        The class that each parameter belongs to.
     """
 
     def __init__(self, affine_map, second, first, penalty):
-        self.diagonal = np.where(second + penalty > 0, second + penalty, 1)
-        coef, total = affine_map.unpacked(second)  # the feature of the intercept is 1
+        diagonal = second + penalty
+        self.diagonal = np.where(diagonal > 0, diagonal, 1)
+        # The feature of an intercept is 1: its second moment is the class's total
+        # weight, the sum of w p (1 - p).
+        coef, total = affine_map.unpacked(second)
         classes = np.arange(len(total))
-        # The class that each parameter belongs to.
-        self.owner = affine_map.packed(
-            (np.zeros_like(coef, dtype=np.intp).T + classes).T, classes
-        )
-        total = np.where(total > 0, total, 1)[self.owner]
-        self.spread = (
-            np.maximum(second - first**2 / total, _LEAST_SPREAD * second) + penalty
-        )
+        class_of_coef = (np.zeros_like(coef, dtype=np.intp).T + classes).T
+        self.class_of = affine_map.packed(class_of_coef, classes)
+        total = np.where(total > 0, total, 1)[self.class_of]
+        # the total weight times the variance of each feature
+        spread = np.maximum(second - first**2 / total, _LEAST_SPREAD * second)
+        self.spread = spread + penalty
         self.spread[self.spread == 0] = 1
+        # For the inverse of diag(spread) + outer(mean, mean): mean / spread, and the
+        # denominator of Sherman and Morrison's formula for each class (K,).
         mean = first / np.sqrt(total)
-        self.scaled = mean / self.spread
-        self.size = 1 + np.bincount(self.owner, mean * self.scaled)
+        self.scaled_mean = mean / self.spread
+        self.denominator = 1 + np.bincount(self.class_of, mean * self.scaled_mean)
 
     def solve(self, direction):
-        """Return the inverse times a direction (Sherman and Morrison, 1950)."""
-        along = np.bincount(self.owner, self.scaled * direction) / self.size
-        return direction / self.spread - self.scaled * along[self.owner]
+        """Return the inverse times a direction (n_parameters,), by the formula of
+        Sherman and Morrison (1950) for each class.
+        """
+        along_mean = np.bincount(self.class_of, self.scaled_mean * direction)
+        along_mean /= self.denominator
+        return direction / self.spread - self.scaled_mean * along_mean[self.class_of]
 
 
 def _conjugate_gradients(product, solve, target, residual):
-    """Return the vector whose product with a matrix is the target, and the relative
-    residual, in the norm of `solve`.
+    """Solve ``matrix @ solution = target`` by preconditioned conjugate gradients
+    (Hestenes and Stiefel, 1952).
 
-    `solve` is nearly the inverse of the matrix. The residual is 1 where the products
-    that may be taken do not do.
+    Parameters
+    ----------
+    product : callable
+        ``product(vector)`` returns ``matrix @ vector``; the matrix is positive
+        definite.
+    solve : callable
+        ``solve(vector)`` returns about ``inv(matrix) @ vector``: the preconditioner.
+    target : ndarray of shape (d,)
+        The right side.
+    residual : float
+        The relative residual, in the norm of `solve`, at which to stop.
+
+    Returns
+    -------
+    solution : ndarray of shape (d,)
+    residual : float
+        The one given, or 1 where the most products were not enough.
     """
-    found = np.zeros_like(target)
-    left = target.copy()
-    solved = solve(left)
+    solution = np.zeros_like(target)
+    remainder = target.copy()  # target - matrix @ solution
+    solved = solve(remainder)
     direction = solved.copy()
-    square = left @ solved
-    enough = residual**2 * square
+    square = remainder @ solved  # squared norm of the remainder
+    small_enough = residual**2 * square
     for _ in range(_MAX_PRODUCTS):
         change = product(direction)
         length = square / (direction @ change)
-        found += length * direction
-        left -= length * change
-        solved = solve(left)
-        before = square
-        square = left @ solved
-        if square <= enough:
-            return found, residual
-        direction *= square / before
+        solution += length * direction
+        remainder -= length * change
+        solved = solve(remainder)
+        previous_square = square
+        square = remainder @ solved
+        if square <= small_enough:
+            return solution, residual
+        direction *= square / previous_square
         direction += solved
-    return found, 1.0
+    return solution, 1.0
 
 
 class _BlockLoss:
@@ -522,6 +599,17 @@ class _BlockLoss:
         Hessian needs them.
     is_impossible : ndarray of bool, shape (K, n_rows), default=None
         Classes that have no part in the softmax of their row.
+
+    Attributes
+    ----------
+    label : tuple
+        Index of each row's own class in an array (K, n_rows).
+    dtype : type
+        Precision of the Hessian; set by `_PenalisedLogLoss`.
+    parameters : ndarray of shape (n_parameters,)
+        Those of the last `evaluate`, at which the Hessian is taken.
+    others : ndarray of shape (n_rows,)
+        1 minus the probability of the row's own class there.
     """
 
     def __init__(
@@ -538,9 +626,8 @@ class _BlockLoss:
         self.features = features
         self.weight = weight
         self.keeps_probabilities = keeps_probabilities
-        # The index of each row's own class in an array (K, n_rows).
-        self.label = codes, np.arange(len(codes))
-        self.dtype = np.float64  # of the Hessian; set from outside
+        self.label = (codes, np.arange(len(codes)))
+        self.dtype = np.float64
 
     @cached_property
     def single(self):
@@ -550,29 +637,36 @@ class _BlockLoss:
         return self.features().astype(np.float32)
 
     def evaluate(self, parameters):
-        """Return the loss and its gradient, and keep the weighted probabilities, or the
-        parameters that make them.
+        """Return the loss and its gradient (n_parameters,); keep the parameters, and
+        the weighted probabilities unless they are too many.
         """
         value, gradient, weighted = self._evaluated(parameters)
-        self.at = parameters
-        self.kept = weighted if self.keeps_probabilities else None
+        self.parameters = parameters
+        self._kept_weighted = None
+        if self.keeps_probabilities:
+            self._kept_weighted = weighted
         return value, gradient
 
     @property
     def weighted(self):
-        """The weighted probabilities at the parameters of the last `evaluate`."""
-        if self.kept is None:
-            return self._evaluated(self.at.astype(self.dtype))[2]
-        return self.kept
+        """Weight times probability (K, n_rows), at the parameters of the last
+        `evaluate`.
+        """
+        if self._kept_weighted is not None:
+            return self._kept_weighted
+        _, _, weighted = self._evaluated(self.parameters.astype(self.dtype))
+        return weighted
 
     def _evaluated(self, parameters):
-        """Return the loss of the block, its gradient, and the weighted probabilities
-        (K, n) at some parameters.
+        """Return the loss of the block at some parameters, its gradient, and weight
+        times probability (K, n_rows).
 
-        One array holds the log-likelihoods, then their exponentials, then the
-        residuals: memory is what takes time here.
+        One array, `likelihood`, holds the logits, then their exponentials, then the
+        weighted residuals, then the weighted probabilities: memory is what takes time
+        here.
         """
         features = self._features(parameters.dtype)
+        # logits, less the largest of each row
         likelihood = self.affine_map.apply(parameters, features)
         if self.is_impossible is not None:
             likelihood[self.is_impossible] = -np.inf
@@ -581,27 +675,31 @@ class _BlockLoss:
         true -= top
         likelihood -= top
         np.exp(likelihood, out=likelihood)
-        # subnormal numbers are slow
+        # Subnormal numbers are slow.
         np.maximum(likelihood, 1e8 * np.finfo(self.dtype).tiny, out=likelihood)
         if self.is_impossible is not None:
             likelihood[self.is_impossible] = 0
         likelihood[self.label] = 0
+        # the sum over the other classes of the row
         others = np.ones(len(likelihood), parameters.dtype) @ likelihood
-        # log(exp(true) + the others) as log1p, since of a sure and right row only the
-        # others count
+        # log(exp(true) + others) as log1p: where the true class has nearly all the
+        # probability, the small sum of the others decides
         value = self.weight @ (np.log1p(others + np.expm1(true)) - true)
         true = np.exp(true)
         scale = self.weight.astype(parameters.dtype) / (true + others)
         likelihood *= scale
-        likelihood[self.label] = -others * scale  # weight times (probability - [label])
+        # weight times (probability - [true class]), which for the true class is minus
+        # the probability of the others
+        likelihood[self.label] = -others * scale
         gradient = self.affine_map.adjoint(likelihood, features)
         likelihood[self.label] = true * scale
         self.others = others / (true + others)
         return value, gradient, likelihood.astype(self.dtype, copy=False)
 
     def moments(self):
-        """Return the diagonal of the Hessian at the last parameters, and its part for
-        the features themselves.
+        """Return the sums over the rows of ``w p (1 - p) x**2`` and of
+        ``w p (1 - p) x`` for each parameter, (n_parameters,) each; see
+        `_Preconditioner`.
         """
         features = self._features(self.dtype)
         variance = self._variance(self.weighted)
@@ -610,16 +708,17 @@ class _BlockLoss:
         return second.astype(np.float64), first.astype(np.float64)
 
     def hessian(self):
-        """Return the Hessian, at the parameters of the last `evaluate`."""
+        """Return the Hessian (n_parameters, n_parameters) at the parameters of the last
+        `evaluate`.
+        """
         weighted = self.weighted
-        root = weighted / np.sqrt(self.weight)
-        return self.affine_map.hessian(
-            self._variance(weighted), root, self._features(self.dtype)
-        )
+        root = weighted / np.sqrt(self.weight)  # sqrt(w) p
+        features = self._features(self.dtype)
+        return self.affine_map.hessian(self._variance(weighted), root, features)
 
     def hessian_product(self, direction):
         """Return the Hessian, at the parameters of the last `evaluate`, times a
-        direction.
+        direction (n_parameters,).
 
         A direction changes the logits of a row by some z (K,), and its gradient by
         w p (z - mean of z under p).
@@ -636,19 +735,22 @@ class _BlockLoss:
     def reach(self, direction):
         """Return how far a direction moves a logit, at most."""
         features = self._features(self.dtype)
-        return np.abs(
-            self.affine_map.apply(direction.astype(self.dtype), features)
-        ).max()
+        change = self.affine_map.apply(direction.astype(self.dtype), features)
+        return np.abs(change).max()
 
     def _features(self, dtype):
+        """Return the features (K + 1, n_rows) in a precision."""
         if dtype == np.float32 and self.keeps_probabilities:
             return self.single
         return self.features().astype(dtype, copy=False)
 
     def _variance(self, weighted):
-        """Return weight * probability * (1 - probability)."""
+        """Return weight * probability * (1 - probability), (K, n_rows), from weight *
+        probability.
+        """
         variance = weighted / -self.weight.astype(self.dtype)
         variance += 1
+        # 1 - probability of the true class, without the rounding of the subtraction
         variance[self.label] = self.others
         variance *= weighted
         return variance
