@@ -149,8 +149,8 @@ MUTATIONS = [
     ),
     (
         "recalibrators/_uniform_mass.py",
-        "* (n_rows + 1) // n_bins) - 1",
-        "* n_rows // n_bins) - 1",
+        "* (n_rows + 1) // n_bins)",
+        "* n_rows // n_bins)",
         "uniform_mass",
     ),
     (
@@ -365,8 +365,8 @@ MUTATIONS = [
     ),
     (
         "recalibrators/_quadratic.py",
-        "np.array([-np.inf, 0, 0]) if self.monotone else None",
-        "None",
+        "return np.array([-np.inf, 0, 0])",
+        "return None",
         "quadratic",
     ),
     (
@@ -600,8 +600,8 @@ MUTATIONS = [
     ),
     (
         "recalibrators/_stacked.py",
-        "return _TEMPERED_SHARE * weights + (1 - _TEMPERED_SHARE) * best",
-        "return best",
+        "return _TEMPERED_SHARE * weights + (1 - _TEMPERED_SHARE) * most_likely",
+        "return most_likely",
         "stacked",
     ),
     (

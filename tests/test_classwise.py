@@ -362,12 +362,12 @@ def test_classes_without_errors_cost_no_more_passes(monkeypatch, max_deviation):
     predicted = logits.argmax(axis=1)
     y = np.where(predicted < 5, predicted, y)
     passes = []
-    derivatives = _classwise._PredictedClassSlices.derivatives
+    derivatives = _classwise._PredictedClassLosses.derivatives
 
     def counted(self, inverse):
         passes.append(1)
         return derivatives(self, inverse)
 
-    monkeypatch.setattr(_classwise._PredictedClassSlices, "derivatives", counted)
+    monkeypatch.setattr(_classwise._PredictedClassLosses, "derivatives", counted)
     _fit(logits, y, max_deviation)
     assert len(passes) < 60

@@ -44,7 +44,7 @@ from skcalib.maps import clipped_probability, two_logits
 from skcalib.maps._forms import with_cuts
 from skcalib.recalibrators._transformer import ProbabilityTransformer
 
-_MOST_MASKS = 2  # numbers that stand for an impossible class
+_MOST_MASKS = 2  # distinct logits that stand for impossible classes, at most
 # What the strength of a ridge may be: as large as logits and weights.
 RIDGE = Interval(Real, 0, MAX_MAGNITUDE, closed="both")
 
@@ -141,23 +141,25 @@ class BaseRecalibrator(ProbabilityTransformer):
         vars(self).pop("_has_wide_logits_", None)  # of an earlier fit
         scores, is_impossible = self._possible_scores(X, reset=True)
         codes = self._encoded(y, scores)
-        if is_impossible is not None and _are_no_masks(
-            check_scores(X, name="X", input=self.input), is_impossible, codes
-        ):
-            self._has_wide_logits_ = True
-            scores, is_impossible = self._possible_scores(X, reset=True)
+        if is_impossible is not None:
+            # `scores` has -inf in place of the logits of impossible classes
+            logits = check_scores(X, name="X", input=self.input)
+            if _are_no_masks(logits, is_impossible, codes):
+                self._has_wide_logits_ = True
+                scores, is_impossible = self._possible_scores(X, reset=True)
         refuse_impossible_labels(is_impossible, codes)
         if scores.shape[1] == 1 and self.classes is None:
             hint = "give both columns, sorted."
             hint_at_alphabet(scores[:, 0], codes, self.classes_, hint)
         weight = check_sample_weight(sample_weight, len(scores))
         if is_impossible is not None:
-            # A row with one possible class is certain, and shows nothing.
-            open_rows = np.count_nonzero(~is_impossible, axis=1) > 1
+            # A row with one possible class is certain, and shows nothing: it gets the
+            # weight 0, unless that would leave no row.
+            is_open = np.count_nonzero(~is_impossible, axis=1) > 1
             if weight is None:
                 weight = np.ones(len(scores))
-            if (weight * open_rows).any():
-                weight = weight * open_rows
+            if (weight * is_open).any():
+                weight = weight * is_open
         scores, codes, weight = drop_zero_weight(weight, scores, codes)
         if sample_weight is None:
             weight = None
@@ -197,7 +199,12 @@ class BaseRecalibrator(ProbabilityTransformer):
         return self._restricted(probabilities, is_impossible)
 
     def _fit_encoded(self, scores, codes, sample_weight, floor=None):
-        """Fit to validated rows, above a floor that is known or learned."""
+        """Fit to validated rows; return self.
+
+        `scores` are (n, C), `codes` (n,) column indices of the labels, weights positive
+        or None. `floor` is that of a stack (see `ClippedRecalibrator`); None means that
+        the method learns its own.
+        """
         # Two classes that are found in `y` both have rows, unless weights of 0 take
         # them away: no need to count.
         both_have_rows = (
@@ -210,7 +217,7 @@ class BaseRecalibrator(ProbabilityTransformer):
         return self
 
     def _predict_encoded(self, scores):
-        """Return the probabilities of validated scores."""
+        """Return the probabilities (n, K) of validated scores (n, C)."""
         probabilities = self._predict_scores(self._bounded(scores))
         return self._restricted(probabilities, self._impossible_classes(scores))
 
@@ -235,8 +242,9 @@ class BaseRecalibrator(ProbabilityTransformer):
     def _fit_bounded(self, scores, codes, sample_weight, floor):
         """Return the scores that the method is fitted to, of the same shape.
 
-        Here they are as given. Methods with a `clip` keep probabilities away from 0 and
-        1, by a floor or a clipping constant that is set here (`ClippedRecalibrator`).
+        Here they are unchanged. Methods with a `clip` keep probabilities away from 0
+        and 1, by a floor or a clipping constant that is set here
+        (`ClippedRecalibrator`).
         """
         return scores
 
@@ -327,8 +335,8 @@ class BaseRecalibrator(ProbabilityTransformer):
 
     @property
     def _has_wide_logits(self):
-        """Whether the samples of the fit showed that logits far below others are no
-        masks: -inf alone is.
+        """Whether the samples of the fit showed that finite logits far below others do
+        not mark impossible classes: only -inf does.
         """
         return getattr(self, "_has_wide_logits_", False)
 
@@ -336,12 +344,14 @@ class BaseRecalibrator(ProbabilityTransformer):
         """Return the validated scores (n, C), and which classes are impossible in their
         rows: booleans (n, C), None if none is.
 
-        The logits of these are -inf, and of two classes 700 below the other.
+        The scores have -inf for these; of two classes, a logit 700 below the other.
         """
         scores = check_estimator_scores(self, X, input=self.input, reset=reset)
         is_impossible = None
         if self.input == "logit":
-            gap = np.inf if self._has_wide_logits else LARGEST_GAP
+            gap = LARGEST_GAP
+            if self._has_wide_logits:
+                gap = np.inf
             is_impossible = impossible(scores, gap)
         if is_impossible is None:
             return scores, None
@@ -358,13 +368,14 @@ class BaseRecalibrator(ProbabilityTransformer):
             return
         if self._needs_classes == "two" and np.count_nonzero(is_present) > 1:
             return
-        rows = "every class"
+        needed = "every class"
         if self._needs_classes == "two":
-            rows = f"two classes, found {self.classes_[is_present].tolist()[0]!r} only"
-        missing = self.classes_[~is_present].tolist()[0]
+            present, *_ = self.classes_[is_present].tolist()
+            needed = f"two classes, found {present!r} only"
+        first_missing, *_ = self.classes_[~is_present].tolist()
         raise ValueError(
-            f"{type(self).__name__} needs rows of {rows}: there are none (of positive"
-            f" weight) of the class {missing!r}."
+            f"{type(self).__name__} needs rows of {needed}: there are none (of positive"
+            f" weight) of the class {first_missing!r}."
         )
 
 
@@ -447,6 +458,8 @@ class BinaryRecalibrator(BaseRecalibrator):
 
     @property
     def _keeps_decisions(self):
+        # The other classes share what the predicted class leaves, so that one of them
+        # may have a larger probability: `predict` goes by the scores.
         return len(self.classes_) > 2 and self.multiclass == "top_label"
 
     def _fit_scores(self, scores, codes, sample_weight):
@@ -463,7 +476,10 @@ class BinaryRecalibrator(BaseRecalibrator):
         self._collect_attributes()
 
     def _fit_parts(self, probabilities, codes, sample_weight):
-        """Return a recalibrator fitted to each binary problem."""
+        """Return a list of recalibrators fitted to the binary problems of probabilities
+        (n, K): each class against the rest or, for top-label, one problem for whether
+        the predicted class is right.
+        """
         on_scale = self._scale_of_classes(probabilities)
         if self.multiclass == "top_label":
             predicted, confidence = top_label(probabilities)
@@ -475,18 +491,21 @@ class BinaryRecalibrator(BaseRecalibrator):
         has_impossible = self.input == "logit" and probabilities.min() == 0
         parts = []
         for column, labels in problems:
-            rows = (self._problem_scores(on_scale(column)), labels, sample_weight)
+            scores = self._problem_scores(on_scale(column))
+            weight = sample_weight
             if has_impossible:
-                is_open = column > 0
-                rows = tuple(taken(values, is_open) for values in rows)
+                is_possible = column > 0
+                scores = scores[is_possible]
+                labels = labels[is_possible]
+                weight = taken(weight, is_possible)
             part = self._part()
-            part._fit_binary(*rows)
+            part._fit_binary(scores, labels, weight)
             parts.append(part)
         return parts
 
     def _problem_scores(self, scores):
-        """Return scores of one of K classes, of which those that differ by rounding
-        alone tie: logits and their softmax then have the same fit.
+        """Return scores (n,) of one of K classes, made equal where they differ by
+        rounding alone: logits and their softmax then have the same fit.
         """
         if self._scale == "log_odds" or self._rounds_class_scores:
             return scores
@@ -536,21 +555,26 @@ class BinaryRecalibrator(BaseRecalibrator):
         """Return the scores of the positive class (n,) on the method's scale."""
         if self.input == "probability" and self._scale != "log_odds":
             return scores[:, -1]
-        z = two_class_log_odds(scores, self.input)
-        return expit(z) if self._scale == "probability" else z
+        log_odds = two_class_log_odds(scores, self.input)
+        if self._scale == "probability":
+            return expit(log_odds)
+        return log_odds
 
     def _class_probabilities(self, scores):
+        """Return the probabilities (n, K) that scores (n, K) stand for."""
         if self.input == "logit":
             return softmax(scores.astype(np.float64), axis=1)
         return scores
 
     def _scale_of_classes(self, probabilities):
-        """Return the function that brings columns of the probabilities, or one of each
-        sample, to the method's scale.
+        """Return a function from probabilities (n,), one of each row of `probabilities`
+        (n, K), to the method's scale.
         """
         if self._scale == "log_odds":
             return log_odds_against_rest(probabilities)
-        return rounded if self._rounds_class_scores else np.asarray
+        if self._rounds_class_scores:
+            return rounded
+        return np.asarray
 
     @property
     def _rounds_class_scores(self):
@@ -560,10 +584,11 @@ class BinaryRecalibrator(BaseRecalibrator):
         return self._is_step_function and len(self.classes_) > 2
 
     def _part(self):
-        """Return an unfitted recalibrator for one binary problem on probabilities."""
+        """Return an unfitted copy for one binary problem, on probabilities."""
         part = copy.copy(self)
-        for name in [name for name in vars(part) if name.endswith("_")]:
-            delattr(part, name)
+        for name in list(vars(part)):
+            if name.endswith("_"):
+                delattr(part, name)
         part.input = "probability"
         return part
 
@@ -571,13 +596,14 @@ class BinaryRecalibrator(BaseRecalibrator):
         """Set each fitted attribute of the parts on self: a list with one entry per
         class.
         """
-        first = self.estimators_[0]
-        names = [name for name in vars(first) if name.endswith("_")]
-        for name in names:
-            setattr(self, name, [getattr(part, name) for part in self.estimators_])
+        for name in vars(self.estimators_[0]):
+            if name.endswith("_"):
+                setattr(self, name, [getattr(part, name) for part in self.estimators_])
 
     def _map_of(self, scores):
-        """Return the same as a map."""
+        """Return the node of the probabilities, from the node of the scores: what
+        `_predict_scores` does, as a map.
+        """
         scores = self._bounded_node(scores)
         if len(self.classes_) == 2:
             return self._map(self._score_node(scores))
@@ -602,15 +628,19 @@ class BinaryRecalibrator(BaseRecalibrator):
         return calibrated
 
     def _map_of_part(self, part, score):
-        """Return the map of a binary problem. That of rounded scores becomes one of the
-        scores themselves.
+        """Return the node of a binary problem's probability, from that of its score.
+
+        A map of rounded scores becomes one of the scores themselves: its cuts move to
+        the largest scores that round to them.
         """
         node = part._map(score)
-        return with_cuts(node, rounded_up_to) if self._rounds_class_scores else node
+        if self._rounds_class_scores:
+            return with_cuts(node, rounded_up_to)
+        return node
 
     def _score_node(self, scores):
-        """Return the score of the positive class of two: of two probabilities the
-        second, which alone is looked at.
+        """Return the node of the positive class's score on the method's scale, from
+        that of the scores of two classes: what `_binary_scores` does, as a map.
         """
         score = scores
         if self.input == "probability":
@@ -626,9 +656,14 @@ class BinaryRecalibrator(BaseRecalibrator):
         return score
 
     def _predict_binary(self, scores):
-        # What the map says. Methods with a form of their own take .4 to .9 of its time,
-        # and tests hold both together.
-        return nodes.Rows(scores[:, None])(self._map(nodes.Scores(1)))[:, 0]
+        """Return the event's probabilities (n,) by evaluating the map.
+
+        Methods with a form of their own take .4 to .9 of its time, and tests hold both
+        together.
+        """
+        node = self._map(nodes.Scores(1))
+        rows = nodes.Rows(scores[:, None])
+        return rows(node)[:, 0]
 
 
 class LogitRecalibrator(BaseRecalibrator):
@@ -695,14 +730,12 @@ class LogitRecalibrator(BaseRecalibrator):
         """
         return as_given(super().predict_proba(X), X)
 
-    # Whether the two hooks leave out classes whose logit is -inf. Others see the
-    # logarithm of the clipping constant there.
+    # Whether `_fit_logits` and `_predict_logits` leave out classes whose logit is -inf.
+    # Other methods get the logarithm of the clipping constant in place of -inf.
     _leaves_impossible_out = False
 
     def _fit_scores(self, scores, codes, sample_weight):
-        """Fit to logits. Unless the method leaves impossible classes out, theirs are
-        those of the clipping constant in place of -inf.
-        """
+        """Fit to the logits of the scores."""
         codes = codes.astype(np.intp, copy=False)
         logits = self._logits(scores)
         if not self._leaves_impossible_out:
@@ -733,13 +766,16 @@ class LogitRecalibrator(BaseRecalibrator):
     def _logits(self, scores):
         """Return scores (n, C) as logits (n, K); log-odds z as (0, z)."""
         if scores.shape[1] == 1:
-            return np.column_stack(
-                (np.zeros(len(scores)), two_class_log_odds(scores, self.input))
-            )
-        return scores if self.input == "logit" else log_probability(scores)
+            log_odds = two_class_log_odds(scores, self.input)
+            return np.column_stack((np.zeros(len(scores)), log_odds))
+        if self.input == "logit":
+            return scores
+        return log_probability(scores)
 
     def _map_of(self, scores):
-        """Return the map of scores: the method's own one of their logits."""
+        """Return the node of the probabilities, from the node of the scores: `_map` of
+        their logits.
+        """
         scores = self._bounded_node(scores)
         logits = scores
         if self.input == "probability":
@@ -759,15 +795,17 @@ class LogitRecalibrator(BaseRecalibrator):
 
 
 def _are_no_masks(logits, is_impossible, codes):
-    """Return whether classes far below others are possible after all: labels name them,
-    and their logits are no masks, which repeat one number.
+    """Return whether classes whose logits are far below others are possible after all:
+    some labels name them, and their logits take many values, where masks repeat one
+    number. The margins of a linear model of large features are such logits.
 
-    The margins of a linear model of large features are such logits.
+    `logits` and `is_impossible` are (n, K), `codes` (n,) the class of each row.
     """
-    if is_impossible is None or not is_impossible[np.arange(len(codes)), codes].any():
+    has_impossible_label = is_impossible[np.arange(len(codes)), codes]
+    if not has_impossible_label.any():
         return False
-    lowest = logits[is_impossible & (logits > -np.inf)]
-    return len(np.unique(lowest)) > _MOST_MASKS
+    finite_masks = logits[is_impossible & (logits > -np.inf)]
+    return len(np.unique(finite_masks)) > _MOST_MASKS
 
 
 def refuse_impossible_labels(is_impossible, codes):
@@ -786,9 +824,12 @@ def refuse_impossible_labels(is_impossible, codes):
 
 
 def decisions(scores, input):
-    """Return the column of the class that the scores decide for, the first where
-    several tie.
+    """Return the index (n,) of the class with the largest score, the first where
+    several tie, of scores (n, 1) or (n, K) on the scale `input`.
     """
     if scores.shape[1] > 1:
         return scores.argmax(axis=1)
-    return (scores[:, 0] > (0 if input == "logit" else 0.5)).astype(np.intp)
+    tie = 0.5
+    if input == "logit":
+        tie = 0
+    return (scores[:, 0] > tie).astype(np.intp)

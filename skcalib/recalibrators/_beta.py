@@ -155,7 +155,9 @@ class BetaCalibration(PartiallyPooledRecalibrator):
 
     @property
     def _needs_classes(self):
-        return "any" if self.smooth_targets else super()._needs_classes
+        if self.smooth_targets:
+            return "any"
+        return super()._needs_classes
 
     def _fit_binary(self, log_odds, labels, sample_weight):
         """Fit a logistic regression on log(s) and -log(1 - s)."""
@@ -171,7 +173,7 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         self._set_map(coef)
 
     def _fit_pooled(self, problems):
-        """Fit one map for all classes, near which each class's is held."""
+        """Return the `PooledMap` of all classes, near which each class's is held."""
         coef = problems.fit_pooled(self._features, self.smooth_targets, **self._ridge)
         # Deviations of slopes are measured against their mean.
         is_slope = self._lower == 0
@@ -183,42 +185,60 @@ class BetaCalibration(PartiallyPooledRecalibrator):
 
     @property
     def _lower(self):
-        # A slope that would be negative is 0 (Kull et al., Section 4): the optimum
-        # under that constraint.
-        n_slopes = 1 if self.parameters == "am" else 2
-        n_intercepts = 0 if self.parameters == "ab" else 1
-        return np.array([0.0] * n_slopes + [-np.inf] * n_intercepts)
+        """Lower bounds of the coefficients (d,): one or two slopes, then the intercept
+        unless it is fixed.
+
+        A slope that would be negative is 0 (Kull et al., Section 4): the optimum under
+        that constraint.
+        """
+        slope = 0.0
+        intercept = -np.inf
+        bounds = {
+            "abm": [slope, slope, intercept],
+            "am": [slope, intercept],
+            "ab": [slope, slope],
+        }
+        return np.array(bounds[self.parameters])
 
     @property
     def _ridge(self):
-        """Where a fit starts and is held, and the bounds of the coefficients.
+        """Arguments of `fit_logistic`: slopes start at 1 and are pulled to 1, the
+        midpoint is free, and the coefficients have bounds.
 
-        The midpoint is free. A swap of the labels exchanges a and b, which leaves the
-        ridge as it is.
+        A swap of the labels exchanges a and b, which leaves the ridge as it is.
         """
-        start = np.where(self._lower == 0, 1.0, 0.0)
+        is_slope = self._lower == 0
+        start = np.where(is_slope, 1.0, 0.0)
         strength = self.alpha
-        if strength is None:
-            strength = 1.0 if self.smooth_targets else 0.0
+        if strength is None and self.smooth_targets:
+            strength = 1.0
+        elif strength is None:
+            strength = 0.0
         if self.parameters == "am":
             strength = 2 * strength  # one slope stands for both
-        return {"start": start, "penalty": strength * start, "lower": self._lower}
+        return {
+            "start": start,
+            "penalty": strength * is_slope,
+            "lower": self._lower,
+        }
 
     def _features(self, log_odds):
-        """Return log(2 s) and -log(2 (1 - s)), which are 0 at s = 1/2, or their sum;
-        and ones unless 1/2 is held.
+        """Return the features (d, n) of log-odds (n,) of scores s.
+
+        They are log(2 s) and -log(2 (1 - s)), which are 0 at s = 1/2 ("am": their sum,
+        the log-odds), and ones for the intercept ("ab": without).
         """
         if self.parameters == "am":
-            slopes = log_odds[None]
+            slope_features = log_odds[None]
         else:
-            slopes = _log_features(log_odds) + np.log([[2], [0.5]])
+            slope_features = _log_features(log_odds) + np.log([[2], [0.5]])
         if self.parameters == "ab":
-            return slopes
-        return np.vstack((slopes, np.ones(len(log_odds))))
+            return slope_features
+        return np.vstack((slope_features, np.ones(len(log_odds))))
 
     def _set_map(self, coef):
-        """Set a, b and c: the coefficients are one or both slopes, and the log-odds at
-        a score of 1/2.
+        """Set a, b and c from the coefficients (d,): one or both slopes, and the
+        log-odds at a score of 1/2 unless they are fixed at 0.
         """
         self.a_ = float(coef[0])
         self.b_ = self.a_
@@ -227,14 +247,15 @@ class BetaCalibration(PartiallyPooledRecalibrator):
         at_half = 0.0
         if self.parameters != "ab":
             at_half = float(coef[-1])
+        # a log(2 s) - b log(2 (1 - s)) = a log(s) - b log(1 - s) + (a - b) log(2)
         self.c_ = at_half + (self.a_ - self.b_) * float(np.log(2))
 
     def _predict_binary(self, log_odds):
+        """Return the event's probabilities (n,) for log-odds (n,)."""
         # not a matrix product: that rounds by the number of rows
         log_score, minus_log_rest = _log_features(log_odds)
-        return clip_probability(
-            expit(self.a_ * log_score + self.b_ * minus_log_rest + self.c_)
-        )
+        calibrated = self.a_ * log_score + self.b_ * minus_log_rest + self.c_
+        return clip_probability(expit(calibrated))
 
     def _map(self, log_odds):
         slopes = np.array([[self.a_, self.b_]])
@@ -242,8 +263,11 @@ class BetaCalibration(PartiallyPooledRecalibrator):
 
 
 def _log_features(log_odds):
-    """Return log(s) and -log(1 - s), shape (2, n)."""
+    """Return log(s) and -log(1 - s), shape (2, n), for the log-odds (n,) of scores s.
+
+    Both are made of log(1 + exp(-|z|)), which cannot overflow.
+    """
     softplus = np.log1p(np.exp(-np.abs(log_odds)))
-    return np.stack(
-        (np.minimum(log_odds, 0) - softplus, np.maximum(log_odds, 0) + softplus)
-    )
+    log_score = np.minimum(log_odds, 0) - softplus
+    minus_log_rest = np.maximum(log_odds, 0) + softplus
+    return np.stack((log_score, minus_log_rest))

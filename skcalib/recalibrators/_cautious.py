@@ -159,15 +159,17 @@ class CautiousRecalibrator(BaseRecalibrator):
             self.gain_ = self._out_of_fold_gain(
                 recalibrator, unchanged, scores, codes, sample_weight
             )
-        pays = self._pays(unchanged, scores, codes, sample_weight)
-        self.chosen_ = self.recalibrator_ if pays else unchanged
+        self.chosen_ = unchanged
+        if self._pays(unchanged, scores, codes, sample_weight):
+            self.chosen_ = self.recalibrator_
 
     def _pays(self, unchanged, scores, codes, sample_weight):
-        """Return whether the gain is proven.
+        """Return whether the gain exceeds 0 by enough standard errors.
 
-        A probability below 1 / n^2 is one that n rows cannot support. Where there is
-        one, the gain counts one more row: of the event that the scores hold for least
-        likely. Votes of 0 that no row has contradicted yet are such.
+        A probability below 1 / n^2, such as votes of 0 that no row has contradicted
+        yet, is one that n rows cannot support. Where there is one, and the scores are
+        wrong somewhere, the gain counts one more row, in which the event of this least
+        probability happens. `unchanged` is the fitted `Uncalibrated`.
         """
         before = unchanged.predict_proba(scores)
         n_rows = total_weight(sample_weight, len(scores))
@@ -175,9 +177,8 @@ class CautiousRecalibrator(BaseRecalibrator):
         least = before[row, column]
         is_supported = least * n_rows**2 >= 1
         all_right = (before.argmax(axis=1) == codes).all()
-        if is_supported or all_right:
-            surprise = 0.0
-        else:
+        surprise = 0.0  # what the additional row gains, in nats
+        if not is_supported and not all_right:
             after = self.recalibrator_.predict_proba(scores[[row]])[0, column]
             surprise = log_probability(after) - log_probability(least)
         # Sums over the rows: the gain and its standard error, each with the one row.
@@ -186,21 +187,26 @@ class CautiousRecalibrator(BaseRecalibrator):
         return gain > self.n_standard_errors * error
 
     def _out_of_fold_gain(self, recalibrator, unchanged, scores, codes, sample_weight):
-        """Return the log-loss that recalibrating saves on rows left out."""
+        """Return the log-loss that recalibrating saves on held-out rows, in nats per
+        row, as an `IntervalEstimate`.
+
+        `recalibrator` is unfitted, `unchanged` the fitted `Uncalibrated`.
+        """
         folds = cross_validation_folds(
             self.cv, scores, codes, sample_weight, self.input, stratified=False
         )
-        before = LOSSES["log"](unchanged.predict_proba(scores), codes)
-        # of each fold's fit, for all rows: 0 where nothing is learned
+        loss_before = LOSSES["log"](unchanged.predict_proba(scores), codes)
+        # What each fold's fit gains in every row; 0 if it has rows of one class only,
+        # from which nothing is learned.
         gains = np.zeros((len(folds), len(codes)))
         for gain, fold in zip(gains, folds, strict=True):
             if len(np.unique(codes[fold.train])) == 1:
                 continue
             y = self.classes_[codes[fold.train]]
-            of_fold = fitted_clone(
+            fitted = fitted_clone(
                 recalibrator, scores[fold.train], y, fold.train_weight
             )
-            gain[:] = before - LOSSES["log"](of_fold.predict_proba(scores), codes)
+            gain[:] = loss_before - LOSSES["log"](fitted.predict_proba(scores), codes)
         return gain_interval(gains, folds, sample_weight, _LEVEL)
 
     def _predict_scores(self, scores):

@@ -27,9 +27,10 @@ class CertifiedMixin:
     problems.
     """
 
-    # why an estimator around this one rules it out
+    # Why an estimator around this one rules a certificate out, as a sentence; None if
+    # none does.
     _no_certificate = None
-    # what `set_params` has set
+    # Names of the parameters that `set_params` has set, joined by commas.
     _tuned = ""
 
     def certificate(
@@ -148,8 +149,11 @@ class CertifiedMixin:
 
 
 def certify_independent_bins(problems, edges, *, interval, **promise):
-    """Return the certificate of bins that do not depend on the samples counted in them;
-    `edges` says why.
+    """Return the certificate of bins that do not depend on the samples counted in them.
+
+    `problems` are the fitted recalibrators of the binary problems; `edges`, "split" or
+    "fixed", says why their bins are independent; `interval` is that of `certificate`,
+    and `promise` its other arguments.
     """
     # which a fit does without
     from skcalib.guarantees import independent_bins_certificate
@@ -167,10 +171,13 @@ def certify_independent_bins(problems, edges, *, interval, **promise):
 
 
 def certify_groups(recalibrators, level, kind, **promise):
-    """Return the certificate of recalibrators of groups that were fixed beforehand.
+    """Return one certificate for the fitted recalibrators of groups that were fixed
+    beforehand, at the confidence level `level`; `promise` are the other arguments of
+    their `certificate`.
 
-    The promise about all predicted probabilities is the union bound over groups. A
-    random future sample is in one group only: each group's own promise is enough there.
+    The guarantee for all predicted probabilities ("conditional") is the union bound
+    over groups. A random future sample is in one group only: each group's own guarantee
+    is enough there.
     """
     from skcalib.guarantees._uniform_mass import union_level
 
@@ -180,7 +187,7 @@ def certify_groups(recalibrators, level, kind, **promise):
     certificates = []
     for recalibrator in recalibrators:
         certificates.append(recalibrator.certificate(level_of_each, kind, **promise))
-    together = (
+    assumptions_of_groups = (
         (
             "The groups were fixed before these rows were seen, and a future row"
             " belongs to one of them."
@@ -189,7 +196,9 @@ def certify_groups(recalibrators, level, kind, **promise):
     )
 
     def of_all(name):
-        """Return a field of the problems of all certificates, one after the other."""
+        """Return the entries of a field for the problems of all certificates, one after
+        the other. With one problem the field is the entry itself.
+        """
         entries = []
         for certificate in certificates:
             if certificate.n_problems == 1:
@@ -202,7 +211,7 @@ def certify_groups(recalibrators, level, kind, **promise):
         max(certificates, key=lambda certificate: certificate.epsilon),
         confidence_level=level,
         n_samples=sum(certificate.n_samples for certificate in certificates),
-        assumptions=(*certificates[0].assumptions, *together),
+        assumptions=(*certificates[0].assumptions, *assumptions_of_groups),
         n_bins=of_all("n_bins"),
         low=of_all("low"),
         high=of_all("high"),
@@ -210,27 +219,33 @@ def certify_groups(recalibrators, level, kind, **promise):
 
 
 def forbid_certificates(recalibrator, reason):
-    """Let the certified recalibrators in a fitted one refuse their certificates."""
+    """Let a fitted recalibrator, and those inside it, refuse their certificates for a
+    reason, given as a sentence.
+    """
     if isinstance(recalibrator, CertifiedMixin):
         recalibrator._no_certificate = reason
-    for part in _inside(recalibrator):
-        forbid_certificates(part, reason)
+    for inner in _inner_recalibrators(recalibrator):
+        forbid_certificates(inner, reason)
 
 
-def _inside(recalibrator):
+def _inner_recalibrators(recalibrator):
     """Yield the fitted recalibrators that another one holds."""
     if isinstance(recalibrator, Pipeline):
         yield from recalibrator.named_steps.values()
     for name in ("recalibrator_", "pooled_recalibrator_"):
         if hasattr(recalibrator, name):
             yield getattr(recalibrator, name)
-    several = getattr(recalibrator, "recalibrators_", [])
-    yield from several.values() if isinstance(several, dict) else several
+    members = getattr(recalibrator, "recalibrators_", [])
+    if isinstance(members, dict):
+        members = members.values()
+    yield from members
 
 
 def forbid_certificates_of_pairs(pairs, estimator):
-    """Do so for the pairs of a classifier and its recalibrator, unless one classifier
-    gave all scores.
+    """Forbid certificates for pairs of a classifier and its recalibrator, unless one
+    frozen classifier gave all scores.
+
+    `estimator` is the unfitted classifier of the pairs.
     """
     if len(pairs) > 1:
         reason = (

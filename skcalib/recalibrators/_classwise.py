@@ -177,35 +177,49 @@ class ClasswiseTemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         a shared one.
         """
         bounds = _check_bounds(self.bounds)
+        # 1. One inverse temperature for all rows.
         pooled = fit_inverse_temperature(logits, codes, sample_weight, bounds)
-        slices = _PredictedClassSlices(logits, codes, sample_weight)
+        # 2. That of each predicted class alone, NaN where no row depends on it.
+        losses = _PredictedClassLosses(logits, codes, sample_weight)
         start = np.full(logits.shape[1], pooled)
-        # each class alone, where its rows tell anything
-        best = _minimise(slices.derivatives, start, bounds)
-        best = np.where(slices.tell, best, np.nan)
+        best = _minimise(losses.derivatives, start, bounds)
+        best = np.where(losses.has_optimum, best, np.nan)
+        # 3. The deviation that is allowed, and the best centre with it.
         if self.max_deviation == "auto":
-            self.max_deviation_ = _warranted_deviation(*slices.moments(start))
+            slope, curvature, squared_slope = losses.moments(start)
+            self.max_deviation_ = _warranted_deviation(slope, curvature, squared_slope)
         else:
             self.max_deviation_ = float(self.max_deviation)
-        shared = _shared_optimum(slices, best, pooled, self.max_deviation_, bounds)
+        shared = _shared_optimum(losses, best, pooled, self.max_deviation_, bounds)
         self.shared_inverse_temperature_ = float(shared)
         self.inverse_temperature_ = _clipped(best, shared, self.max_deviation_)
 
     def _predict_logits(self, logits):
-        return logits * self.inverse_temperature_[logits.argmax(axis=1)][:, None]
+        predicted = logits.argmax(axis=1)
+        inverse_of_rows = self.inverse_temperature_[predicted]
+        return logits * inverse_of_rows[:, None]
 
     def _map(self, logits):
+        """Return the node that chooses between the scaled logits of each predicted
+        class.
+        """
         check_lengths(self, len(self.classes_), "inverse_temperature_")
-        maps = [
-            class_probabilities(Scaled(logits, inverse))
-            for inverse in self.inverse_temperature_.tolist()
-        ]
+        maps = []
+        for inverse in self.inverse_temperature_.tolist():
+            maps.append(class_probabilities(Scaled(logits, inverse)))
         return Choice(predicted_class(logits), tuple(maps))
 
 
-class _PredictedClassSlices:
+class _PredictedClassLosses:
     """The log-loss of the samples of each predicted class as a function of its inverse
     temperature.
+
+    Attributes
+    ----------
+    predicted : ndarray of int, shape (n,)
+        Predicted class of each row.
+    has_optimum : ndarray of bool, shape (n_classes,)
+        Whether some row that is predicted as the class depends on its temperature.
     """
 
     def __init__(self, logits, codes, sample_weight):
@@ -217,58 +231,63 @@ class _PredictedClassSlices:
         # such rows has no optimum.
         is_decided = logits.max(axis=1) > logits.min(axis=1)
         n_decided = np.bincount(self.predicted[is_decided], minlength=logits.shape[1])
-        self.tell = n_decided > 0
+        self.has_optimum = n_decided > 0
 
     def derivatives(self, inverse):
         """Return the first two derivatives of each class's loss at the inverse
-        temperatures (n_classes,).
+        temperatures (n_classes,), as an array (2, n_classes).
         """
         return self.moments(inverse)[:2]
 
     def moments(self, inverse):
-        """Return by class the sums of the samples' slopes, curvatures and squared
-        slopes.
+        """Return the weighted sums, by predicted class, of the rows' first derivatives,
+        second derivatives and squared first derivatives, (3, n_classes).
         """
         sums = np.zeros((3, len(inverse)))
-        for rows, slope, curvature in row_derivatives(
-            inverse[self.predicted], self.logits, self.codes
-        ):
-            for total, values in zip(sums, (slope, curvature, slope**2), strict=True):
-                total += np.bincount(
-                    self.predicted[rows],
-                    self.weight[rows] * values,
-                    minlength=len(inverse),
-                )
+        inverse_of_rows = inverse[self.predicted]
+        blocks = row_derivatives(inverse_of_rows, self.logits, self.codes)
+        for rows, slope, curvature in blocks:
+            predicted = self.predicted[rows]
+            weight = self.weight[rows]
+            for total, moment in zip(sums, (slope, curvature, slope**2), strict=True):
+                total += np.bincount(predicted, weight * moment, minlength=len(inverse))
         return sums
 
 
-def _warranted_deviation(slope, curvature, scatter):
-    """Return the deviation that the samples of the classes, looked at with the shared
-    inverse temperature, warrant.
+def _warranted_deviation(slope, curvature, squared_slope):
+    """Return the largest deviation from the shared inverse temperature that the rows
+    warrant; see the Notes of `ClasswiseTemperatureScaling`.
 
-    A class is off by about slope / curvature, with the variance scatter / curvature^2;
-    it counts by its curvature.
+    The arguments are the sums of each class (n_classes,) that `moments` returns, at the
+    shared inverse temperature. A class's own optimum is off by about slope / curvature,
+    with the variance squared_slope / curvature^2; classes are weighted by their
+    curvature, the method of moments of DerSimonian and Laird.
     """
-    tell = curvature > 0
-    slope = slope[tell]
-    curvature = curvature[tell]
-    scatter = scatter[tell]
+    is_informative = curvature > 0
+    slope = slope[is_informative]
+    curvature = curvature[is_informative]
+    squared_slope = squared_slope[is_informative]
     total = curvature.sum()
     share = curvature / total
     independent = 1 - np.sum(share**2)  # 0 for a single class
-    if independent <= 0 or scatter.sum() == 0:
+    if independent <= 0 or squared_slope.sum() == 0:
         return 0.0
-    excess = np.sum(slope**2 / curvature) - np.sum((1 - share) * scatter / curvature)
-    variance = max(excess, 0.0) / (total * independent)
-    standard_error = np.sqrt(np.sum(scatter / curvature) / total)
+    # Cochran's Q, and what it would be on average for equal classes
+    scatter = np.sum(slope**2 / curvature)
+    expected_scatter = np.sum((1 - share) * squared_slope / curvature)
+    variance = max(scatter - expected_scatter, 0.0) / (total * independent)
+    standard_error = np.sqrt(np.sum(squared_slope / curvature) / total)
     return float(variance / (2 * standard_error))
 
 
-def _shared_optimum(slices, best, pooled, max_deviation, bounds):
-    """Return the centre whose best inverse temperatures have the least loss; nearest to
-    `pooled` where many do.
+def _shared_optimum(losses, best, pooled, max_deviation, bounds):
+    """Return the shared inverse temperature for which the classes' best ones within the
+    deviation have the least loss; the one nearest to `pooled` where many do.
+
+    `losses` is a `_PredictedClassLosses`; `best` (n_classes,) are the classes' own
+    optima, NaN without one.
     """
-    if not slices.tell.any():
+    if not losses.has_optimum.any():
         return pooled
     first = np.nanmax(best) - max_deviation
     last = np.nanmin(best) + max_deviation
@@ -276,48 +295,54 @@ def _shared_optimum(slices, best, pooled, max_deviation, bounds):
         return np.clip(pooled, first, last)
 
     def derivatives(centre):
+        """Return the first two derivatives of the summed loss by the centre (1,)."""
         inverse = _clipped(best, centre[0], max_deviation)
         # a class at its own optimum does not move with the centre
         moves = inverse != best
-        return (slices.derivatives(inverse) * moves).sum(axis=1, keepdims=True)
+        derivatives_of_classes = losses.derivatives(inverse) * moves
+        return derivatives_of_classes.sum(axis=1, keepdims=True)
 
-    return _minimise(derivatives, np.array([pooled]), bounds)[0]
+    (centre,) = _minimise(derivatives, np.array([pooled]), bounds)
+    return centre
 
 
 def _clipped(best, centre, max_deviation):
-    """Return each class's optimum within the deviation from the centre; the centre for
-    a class without an optimum.
+    """Return each class's optimum (n_classes,) within the deviation from the centre;
+    the centre for a class without an optimum (NaN).
     """
-    return np.where(
-        np.isnan(best),
-        centre,
-        np.clip(best, centre - max_deviation, centre + max_deviation),
-    )
+    within = np.clip(best, centre - max_deviation, centre + max_deviation)
+    return np.where(np.isnan(best), centre, within)
 
 
 def _minimise(derivatives, start, bounds):
-    """Return the minima of separate convex functions within `bounds`.
+    """Return the minima within `bounds` of separate convex functions, of which
+    ``derivatives(at)`` returns the first two derivatives, (n_functions,) each.
 
-    A class without errors falls all the way, by Newton steps of one length: the bounds
-    are looked at first. Both derivatives are 0 where every sample is right and sure
-    beyond rounding, and the loss still falls.
+    The loss of a class without errors falls for ever, and Newton's steps would go to
+    the upper bound one small step after the other. So the bounds are tried first.
     """
 
     def falling(at):
+        """Return the derivatives, with a negative slope where both are 0: there every
+        sample is right and sure beyond rounding, and the loss still falls.
+        """
         slope, curvature = derivatives(at)
         is_flat = (slope == 0) & (curvature == 0)
         return np.where(is_flat, -np.finfo(np.float64).tiny, slope), curvature
 
     low = np.full_like(start, bounds[0])
     high = np.full_like(start, bounds[1])
-    start = np.where(falling(low)[0] > 0, low, np.clip(start, low, high))
-    start = np.where(falling(high)[0] < 0, high, start)
+    slope_at_low, _ = falling(low)
+    slope_at_high, _ = falling(high)
+    start = np.where(slope_at_low > 0, low, np.clip(start, low, high))
+    start = np.where(slope_at_high < 0, high, start)
     return minimise_convex(falling, start, bounds, _TOLERANCE)
 
 
 def _check_bounds(bounds):
-    numbers = len(bounds) == 2 and all(isinstance(bound, Real) for bound in bounds)
-    if not numbers or not 0 < bounds[0] <= bounds[1] < np.inf:
+    """Return the bounds as two floats; raise a ValueError unless 0 < low <= high."""
+    are_numbers = len(bounds) == 2 and all(isinstance(bound, Real) for bound in bounds)
+    if not are_numbers or not 0 < bounds[0] <= bounds[1] < np.inf:
         raise ValueError(
             f"bounds must be two finite numbers with 0 < low <= high, found {bounds!r}."
         )

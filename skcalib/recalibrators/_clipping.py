@@ -59,7 +59,10 @@ class ClippedRecalibrator(BaseRecalibrator):
         self.classes = classes
 
     def _fit_bounded(self, scores, codes, sample_weight, floor):
-        """Decide what keeps the scores away from 0 and 1, and return them inside it."""
+        """Set `floor_` and `clip_`; return the scores, kept away from 0 and 1 by them.
+
+        `floor` is that of a stack, None where the method learns its own.
+        """
         self.floor_ = 0.0
         if self.clip is None:
             self.clip_ = PROBABILITY_CLIP
@@ -72,33 +75,39 @@ class ClippedRecalibrator(BaseRecalibrator):
             self.clip_ = floor
         # Logits in single precision stay so in a fit, which they make twice as fast, as
         # without a floor.
-        dtype = scores.dtype if self.input == "logit" else np.float64
+        dtype = np.float64
+        if self.input == "logit":
+            dtype = scores.dtype
         return self._bounded(scores, dtype)
 
     def _bounded(self, scores, dtype=np.float64):
-        """Return scores within the floor or the clipping constant; impossible classes
-        stay at -inf.
+        """Return scores (n, C) within the floor or the clipping constant; impossible
+        classes stay at -inf.
         """
-        # Log-odds are kept inside the clipping constant by themselves.
+        # The smallest clipping constant is applied by whatever makes log-odds.
         if self.floor_ == 0 and self.clip_ in (0, PROBABILITY_CLIP):
             return scores
         if self.floor_ > 0:
-            inside = floored(scores, self.floor_, self.input, dtype)
+            bounded = floored(scores, self.floor_, self.input, dtype)
         else:
-            inside = Rows(scores)(self._bounded_node(Scores(scores.shape[1])))
+            node = self._bounded_node(Scores(scores.shape[1]))
+            bounded = Rows(scores)(node)
         is_impossible = self._impossible_classes(scores)
         if is_impossible is None:
-            return inside
-        return np.where(is_impossible, -np.inf, inside)
+            return bounded
+        return np.where(is_impossible, -np.inf, bounded)
 
     def _bounded_node(self, scores):
-        """Return the same as a map."""
+        """Return the node of the bounded scores, from the node of the scores: what
+        `_bounded` does, as a map.
+        """
         if self.floor_ > 0:
             return self._floored_node(scores)
         if self.clip_ in (0, PROBABILITY_CLIP):
             return scores
         if self.input == "probability":
             return Clip(scores, self.clip_, 1 - self.clip_)
+        # logarithms of the clipping constant and of 1 minus it
         low = float(np.log(self.clip_))
         high = float(np.log1p(-self.clip_))
         if scores.width == 1:
@@ -106,8 +115,8 @@ class ClippedRecalibrator(BaseRecalibrator):
         return Clip(LogNormalized(scores), low, high)
 
     def _floored_node(self, scores):
-        """Return probabilities p as ``(1 - K * floor) * p + floor``, on the scale of
-        `input`.
+        """Return the node of scores whose probabilities are ``(1 - K * floor) * p +
+        floor``, on the scale of `input`: see `floored`.
         """
         slope = 1 - len(self.classes_) * self.floor_
         if self.input == "probability":

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 _PREDICTED_CLASS = "predicted_class"
 
-
 _NO_CERTIFICATE = (
     "the fit serves several groups, or is mixed with that to all rows, and no promise"
     " about its own rows holds for them. Groups of at least min_group_size rows with"
@@ -245,17 +244,21 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
 
         # 2. The parts of the rows that have a fit of their own: large groups, and small
         # groups that were merged.
-        residuals = self._residuals(scores, codes) if self.merge_small_groups else None
+        residuals = None
+        if self.merge_small_groups:
+            residuals = self._residuals(scores, codes)
         part_of_group = self._parts(group, residuals, weight)
         rows_of_part = dict(rows_by_code(part_of_group[group]))
 
         # 3. These fits.
         def fit_part(number):
+            """Return the recalibrator fitted to the part of this number."""
             rows = rows_of_part[number]
             weight_of_part = taken(weight, rows)
             return fitted_clone(recalibrator, scores[rows], y[rows], weight_of_part)
 
         def lacks_class(number):
+            """Return whether the part has no row of some class."""
             return len(np.unique(y[rows_of_part[number]])) < len(self.classes_)
 
         self._fit_parts(part_of_group, fit_part, lacks_class)
@@ -337,6 +340,7 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
             ids = check_ids(ids, len(scores))
 
         def predicted(recalibrator, rows=slice(None)):
+            """Return the probabilities (n_rows, K) of some rows by one recalibrator."""
             if ids is None:
                 return recalibrator.predict_proba(scores[rows])
             return recalibrator.predict_proba(scores[rows], ids=ids[rows])
@@ -344,12 +348,12 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         probabilities = predicted(self.pooled_recalibrator_)
         recalibrators = list(self.recalibrators_.values())
         for code, rows in rows_by_code(group):
+            # the code of a group that was not seen in fit is -1
             if code >= 0 and recalibrators[code] is not self.pooled_recalibrator_:
-                of_group = predicted(recalibrators[code], rows)
+                by_group = predicted(recalibrators[code], rows)
+                by_all = probabilities[rows]
                 share = self._own_share[code]
-                probabilities[rows] = (
-                    share * of_group + (1 - share) * probabilities[rows]
-                )
+                probabilities[rows] = share * by_group + (1 - share) * by_all
         return probabilities
 
     def transform(
@@ -402,12 +406,10 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         """
         check_fitted(self)
         if getattr(self.pooled_recalibrator_, "_keeps_decisions", False):
-            return self.classes_[
-                decisions(
-                    self._scores_and_values(X, groups, reset=False)[0], self.input
-                )
-            ]
-        return self.classes_[self.predict_proba(X, groups, ids).argmax(axis=1)]
+            scores, _ = self._scores_and_values(X, groups, reset=False)
+            return self.classes_[decisions(scores, self.input)]
+        probabilities = self.predict_proba(X, groups, ids)
+        return self.classes_[probabilities.argmax(axis=1)]
 
     def certificate(
         self,
@@ -473,14 +475,13 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         )
 
     def _without_certificate(self):
-        """Return the recalibrators of groups that have none of their own, or a mixture:
-        promises are not for these.
+        """Return the groups that no certificate covers, as a dict with their
+        recalibrators: those without a fit of their own, or with a mixture of two.
         """
         n_users = Counter(map(id, self.recalibrators_.values()))
         without = {}
-        for (group, recalibrator), share in zip(
-            self.recalibrators_.items(), self._own_share, strict=True
-        ):
+        shares = zip(self.recalibrators_.items(), self._own_share, strict=True)
+        for (group, recalibrator), share in shares:
             is_pooled = recalibrator is self.pooled_recalibrator_
             is_merged = n_users[id(recalibrator)] > 1
             if is_pooled or is_merged or share < 1:
@@ -488,8 +489,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         return without
 
     def _map(self, scores):
-        """Return the map that chooses the one of the row's group, and else the pooled
-        one.
+        """Return the node that chooses the map of the row's group, or the pooled map if
+        the group was not seen in fit.
         """
         cases, pooled = self._maps_of_groups(scores)
         # 1. Groups from a column, or given as an array.
@@ -500,7 +501,9 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
                 # A fit to a table knows the name of its column.
                 column = getattr(self, "_group_column", None)
             numbers = {group: k for k, group in enumerate(self.groups_.tolist())}
-            return Choice(GroupOf(column, numbers, len(cases)), (*cases, pooled))
+            # The pooled map is the last case, for all other groups.
+            key = GroupOf(column, numbers, len(cases))
+            return Choice(key, (*cases, pooled))
         if self.groups != _PREDICTED_CLASS:
             raise ValueError(
                 f"GroupwiseRecalibrator(groups={self.groups!r}) cannot be written"
@@ -514,17 +517,21 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         return Choice(Place(scores, tie), cases)
 
     def _maps_of_groups(self, scores):
-        """Return the map of each group and the pooled one; groups may share one."""
-        maps = {}
+        """Return a tuple with the node of each group, in the order of `groups_`, and
+        the pooled node.
+        """
+        # Groups may share a recalibrator, and then share its node.
+        node_of = {}
         for recalibrator in (self.pooled_recalibrator_, *self.recalibrators_.values()):
-            if id(recalibrator) not in maps:
-                maps[id(recalibrator)] = map_of(recalibrator, scores)
-        pooled = maps[id(self.pooled_recalibrator_)]
+            if id(recalibrator) not in node_of:
+                node_of[id(recalibrator)] = map_of(recalibrator, scores)
+        pooled = node_of[id(self.pooled_recalibrator_)]
         cases = []
+        shares = self._own_share.tolist()
         for recalibrator, share in zip(
-            self.recalibrators_.values(), self._own_share.tolist(), strict=True
+            self.recalibrators_.values(), shares, strict=True
         ):
-            case = maps[id(recalibrator)]
+            case = node_of[id(recalibrator)]
             if case is not pooled and share < 1:
                 case = Mixture((share, 1 - share), (case, pooled))
             cases.append(case)
@@ -540,10 +547,9 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         checks.check_same_classes(
             self, self.pooled_recalibrator_, *self.recalibrators_.values()
         )
-        takes_column = not self._given_groups and self.groups not in (
-            None,
-            _PREDICTED_CLASS,
-        )
+        # The column of the groups is one more than the scores.
+        has_source = self.groups not in (None, _PREDICTED_CLASS)
+        takes_column = has_source and not self._given_groups
         width = self.pooled_recalibrator_.n_features_in_ + takes_column
         if self.n_features_in_ != width:
             raise ValueError(
@@ -573,8 +579,8 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         self._given_groups = groups is not None
 
     def _scores_and_values(self, X, groups, *, reset):
-        """Return the validated scores and the group of each sample; None for groups
-        that the scores decide.
+        """Return the validated scores (n, C), and the group of each sample (n,) as it
+        was given; None if the predicted class is the group.
         """
         if self._given_groups and groups is None:
             raise ValueError(
@@ -599,39 +605,55 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         return scores, groups
 
     def _known_groups(self, values, n_rows):
-        """Return the code of each sample's group, -1 where it was not seen in `fit`."""
+        """Return the index in `groups_` of each sample's group (n,), -1 where it was
+        not seen in `fit`; warn of those.
+        """
         distinct, inverse = check_groups(values, n_rows, scores_name="X")
         codes = {name: code for code, name in enumerate(self.recalibrators_)}
-        known = np.array([codes.get(name, -1) for name in distinct.tolist()])
-        if (known < 0).any():
-            unseen = _first_six(distinct[known < 0].tolist())
-            n_unseen = np.count_nonzero(known[inverse] < 0)
-            rows = "1 row uses" if n_unseen == 1 else f"{n_unseen} rows use"
+        code_of_distinct = np.array([codes.get(name, -1) for name in distinct.tolist()])
+        code_of_row = code_of_distinct[inverse]
+        is_unseen = code_of_distinct < 0
+        if is_unseen.any():
+            unseen = _first_six(distinct[is_unseen].tolist())
+            n_unseen = np.count_nonzero(code_of_row < 0)
+            rows_use = f"{n_unseen} rows use"
+            if n_unseen == 1:
+                rows_use = "1 row uses"
             warn(
-                f"{rows} the pooled fit because of groups that were not seen in fit:"
-                f" {unseen}."
+                f"{rows_use} the pooled fit because of groups that were not seen in"
+                f" fit: {unseen}."
             )
-        return known[inverse]
+        return code_of_row
 
     def _residuals(self, scores, codes):
-        """Return the event frequency minus the pooled fit's probability: of class 1, or
-        of the class it predicts.
+        """Return the outcome minus the pooled fit's probability for each row (n,): of
+        the second of two classes, or of whether the predicted class is right.
         """
         probabilities = self.pooled_recalibrator_.predict_proba(scores)
         if len(self.classes_) == 2:
             return (codes == 1) - probabilities[:, 1]
-        return (codes == probabilities.argmax(axis=1)) - probabilities.max(axis=1)
+        is_right = codes == probabilities.argmax(axis=1)
+        return is_right - probabilities.max(axis=1)
 
     def _parts(self, group, residuals, weight):
         """Return for each group the number of the part of the samples that it is fitted
-        with, -1 for all samples.
+        with (n_groups,), -1 for the pooled fit.
+
+        Parameters
+        ----------
+        group : ndarray of int, shape (n,)
+            Index of each row's group.
+        residuals : ndarray of shape (n,) or None
+            Residuals by which small groups are merged; None merges none.
+        weight : ndarray of shape (n,) or None
+            Weights of the rows.
         """
         sizes = self.group_sizes_
         is_large = (sizes >= self.min_group_size) & (sizes > 0)
-        part = np.where(is_large, np.cumsum(is_large) - 1, -1)
+        part_of_group = np.where(is_large, np.cumsum(is_large) - 1, -1)
         small = np.flatnonzero(~is_large & (sizes > 0))
         if residuals is None or sizes[small].sum() < self.min_group_size:
-            return part
+            return part_of_group
         # Small groups are merged in the order of their mean residuals, which are
         # shrunken toward 0 as if `min_group_size` more rows had none.
         if weight is not None:
@@ -639,19 +661,24 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
         total = np.bincount(group, residuals, minlength=len(sizes))
         shrunken = total[small] / (sizes[small] + self.min_group_size)
         small = small[np.argsort(shrunken, kind="stable")]
-        part[small] = is_large.sum() + _merged(sizes[small], self.min_group_size)
-        return part
+        merged_part = _merged(sizes[small], self.min_group_size)
+        part_of_group[small] = is_large.sum() + merged_part
+        return part_of_group
 
-    def _fit_parts(self, part, fit_part, lacks_class):
-        """Fit each part of the samples; both functions take its number. Rows that lack
-        a class may need the pooled fit.
+    def _fit_parts(self, part_of_group, fit_part, lacks_class):
+        """Fit each part of the samples; set `recalibrators_`, and `_own_share`, the
+        weight of each group's own fit in the mean with the pooled one.
+
+        ``fit_part(number)`` returns the recalibrator fitted to a part, and
+        ``lacks_class(number)`` whether the part has no row of some class; its groups
+        then keep the pooled fit, if the method needs that class.
         """
         self.recalibrators_ = dict.fromkeys(
             self.groups_.tolist(), self.pooled_recalibrator_
         )
         self._own_share = np.zeros(len(self.groups_))
-        for number in np.unique(part[part >= 0]).tolist():
-            members = np.flatnonzero(part == number)
+        for number in np.unique(part_of_group[part_of_group >= 0]).tolist():
+            members = np.flatnonzero(part_of_group == number)
             names = self.groups_[members].tolist()
             try:
                 fitted = fit_part(number)
@@ -672,8 +699,11 @@ class GroupwiseRecalibrator(RecalibratorOfColumns):
 
 
 def _merged(sizes, least):
-    """Return the number of the merged part of each group, taken in order: a part closes
-    when it has the least size.
+    """Return the number of the merged part of each group (n_groups,), from the sizes of
+    the groups in order.
+
+    A part is closed when it has at least the size `least`; what is left over at the end
+    joins the last part.
     """
     number = 0
     size_of_part = 0.0
@@ -684,11 +714,12 @@ def _merged(sizes, least):
         if size_of_part >= least:
             number += 1
             size_of_part = 0.0
-    # What is left over at the end joins the last part.
     return np.minimum(numbers, number - 1)
 
 
 def _first_six(names):
     """Return names as text, no more than six of them."""
     shown = ", ".join(map(repr, names[:6]))
-    return f"{shown}, ..." if len(names) > 6 else shown
+    if len(names) > 6:
+        shown += ", ..."
+    return shown

@@ -37,13 +37,18 @@ BINNING = [HasMethods("bin_edges"), Interval(Real, 1, None, closed="left"), None
 # A difference between the parts' event frequencies beyond this many standard errors
 # means rows that are sorted.
 _SORTED_Z = 5.0
-
-# log-odds whose probability is 0 or 1; steps from there to neighbours in float64
-_SURE, _HALVINGS = 750.0, 80
+# The probability at these log-odds is 0 or 1 in float64, and so many halvings of
+# [-750, 750] lead to neighbours in float64.
+_CERTAIN_LOG_ODDS = 750.0
+_HALVINGS = 80
 
 
 class BinnedRecalibrator(ParameterHints, BinaryRecalibrator):
-    """Base of the methods that predict one value per bin."""
+    """Base of the methods that predict one value per bin.
+
+    `_fit_binary` of a subclass sets `bin_edges_` (n_bins + 1,) and `bin_values_`
+    (n_bins,).
+    """
 
     _default_objects = {"binning": lambda: EqualMass(10)}
     _hints = {
@@ -59,14 +64,17 @@ class BinnedRecalibrator(ParameterHints, BinaryRecalibrator):
     _is_step_function = True
 
     def _strategy(self):
+        """Return the binning strategy that the parameter `binning` stands for."""
         return check_binning(self.binning, self._default_objects["binning"]())
 
     def _predict_binary(self, scores):
-        return self.bin_values_[BinLookup(self.bin_edges_, scores)(scores)]
+        bin_of = BinLookup(self.bin_edges_, scores)
+        return self.bin_values_[bin_of(scores)]
 
     def _split(self, fractions, n_steps, scores, labels, weight):
-        """Return (scores, labels, weights) of the rows of each step of a fit: the same
-        for all without fractions.
+        """Return a list with the rows of each of `n_steps` steps of a fit, as triples
+        (scores, labels, weights): all rows if `fractions` is None, otherwise
+        consecutive parts with these shares of the rows.
         """
         if fractions is None:
             return [(scores, labels, weight)] * n_steps
@@ -79,9 +87,10 @@ class BinnedRecalibrator(ParameterHints, BinaryRecalibrator):
         check_bins(self)
 
     def _map(self, score):
-        """Return the step function of the bins."""
+        """Return the step function of the bins, from the node of the score."""
         cuts = self.bin_edges_[1:-1]
-        # cuts of the log-odds themselves: engines round EXP in other ways
+        # Probabilities that are made of log-odds get cuts of the log-odds: databases
+        # and other engines round EXP differently.
         if isinstance(score, nodes.Expit):
             score = score.of
             cuts = _log_odds_up_to(cuts)
@@ -89,16 +98,16 @@ class BinnedRecalibrator(ParameterHints, BinaryRecalibrator):
 
 
 def _log_odds_up_to(probabilities):
-    """Return the greatest log-odds whose probability, as `expit` rounds it, is at most
-    each given one.
+    """Return, for each of the probabilities (n,), the greatest log-odds whose
+    probability, as `expit` rounds it, does not exceed it.
     """
-    low = np.full(len(probabilities), -_SURE)
-    high = np.full(len(probabilities), _SURE)
+    low = np.full(len(probabilities), -_CERTAIN_LOG_ODDS)
+    high = np.full(len(probabilities), _CERTAIN_LOG_ODDS)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        is_up_to = expit(middle) <= probabilities
-        low = np.where(is_up_to, middle, low)
-        high = np.where(is_up_to, high, middle)
+        does_not_exceed = expit(middle) <= probabilities
+        low = np.where(does_not_exceed, middle, low)
+        high = np.where(does_not_exceed, high, middle)
     return low
 
 
@@ -138,13 +147,13 @@ def _split_rows(labels, fractions, random_state=None):
             f"A split into {len(fractions)} parts needs at least as many rows, found"
             f" {n_rows}."
         )
-    # each part gets a row at least
+    # The ends of all parts but the last. Each part gets a row at least, and so leaves
+    # one to each part before and after it.
+    n_parts = len(fractions)
     ends = np.rint(np.cumsum(fractions)[:-1] * n_rows).astype(int)
-    ends = np.clip(
-        ends,
-        np.arange(1, len(fractions)),
-        n_rows - np.arange(len(fractions) - 1, 0, -1),
-    )
+    n_before = np.arange(1, n_parts)
+    n_after = np.arange(n_parts - 1, 0, -1)
+    ends = np.clip(ends, n_before, n_rows - n_after)
     if random_state is None:
         _warn_if_sorted(labels, ends[0])
         order = np.arange(n_rows)
@@ -154,8 +163,8 @@ def _split_rows(labels, fractions, random_state=None):
 
 
 def _warn_if_sorted(labels, end):
-    """Warn where the first part of the rows has another event frequency than the rest,
-    beyond chance.
+    """Warn if the first `end` rows have another event frequency than the rest, beyond
+    chance.
     """
     first = labels[:end].mean()
     rest = labels[end:].mean()
@@ -291,20 +300,26 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
 
     @property
     def _scale(self):
-        return "probability" if self._strategy().needs_unit_interval else "given"
+        if self._strategy().needs_unit_interval:
+            return "probability"
+        return "given"
 
     def _fit_binary(self, scores, labels, sample_weight):
-        """Find the edges, and the event frequency in each bin: of the same rows, or of
-        both parts of a split.
+        """Find the edges of the bins, and the event frequency in each: from the same
+        rows, or from the two parts of a split.
         """
         on_log_odds = self._scale == "given" and self.input == "logit"
         fractions = None
         if self.sample_split is not None:
             fractions = (self.sample_split, 1 - self.sample_split)
         edge_rows, value_rows = self._split(fractions, 2, scores, labels, sample_weight)
-        support = (-np.inf, np.inf) if on_log_odds else (0.0, 1.0)
+        support = (0.0, 1.0)
+        if on_log_odds:
+            support = (-np.inf, np.inf)
         if self.sample_split is None and not on_log_odds:
-            edge_rows = value_rows = BinaryTask(*edge_rows).sorted_for(self._strategy())
+            # One sort serves both steps.
+            edge_rows = BinaryTask(*edge_rows).sorted_for(self._strategy())
+            value_rows = edge_rows
         edges = self._strategy()._edges_of(*edge_rows, support=support)
         scores, labels, weight = value_rows
         statistics = bin_statistics(scores, labels, edges, weight, moments=0)
@@ -313,7 +328,12 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
         )
 
     def _set_bins(self, statistics, *, weighted, on_log_odds=False):
-        """Set the bins and their values: smoothed event frequencies."""
+        """Set the bins and their values, smoothed event frequencies, from the
+        `BinStatistics` of the rows.
+
+        `weighted` says whether the rows had weights, `on_log_odds` that edges are
+        log-odds.
+        """
         self.bin_edges_ = statistics.edges
         self.n_bins_ = statistics.n_bins
         self.bin_counts_ = statistics.count
@@ -324,13 +344,15 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
         weight = statistics.weight + self.smoothing
         events = statistics.weighted_label + self.smoothing * base_rate
         # A bin without rows predicts its middle.
-        edges = expit(statistics.edges) if on_log_odds else statistics.edges
+        edges = statistics.edges
+        if on_log_odds:
+            edges = expit(edges)
         middle = (edges[:-1] + edges[1:]) / 2
         self.bin_values_ = np.divide(events, weight, out=middle, where=weight > 0)
 
     def _issue_certificate(self, problems, **promise):
-        """Return a certificate where the edges do not depend on the rows that give the
-        values; else raise.
+        """Return the certificate of fitted binary problems, if their edges do not
+        depend on the rows that give the values; otherwise raise a ValueError.
         """
         strategy = self._strategy()
         if any(part._weighted_ for part in problems):
@@ -345,12 +367,13 @@ class HistogramBinning(CertifiedMixin, BinnedRecalibrator):
             )
         if self.sample_split is not None:
             return certify_independent_bins(problems, "split", **promise)
-        # a class of one's own may look at the rows
+        # Not isinstance: a subclass may look at the rows.
         if type(strategy) not in (EqualWidth, FixedEdges):
-            even = ", even on their labels" if strategy.needs_labels else ""
+            source = "the rows that give the values"
+            if strategy.needs_labels:
+                source += ", even on their labels"
             raise ValueError(
-                f"No certificate: the edges of {strategy} depend on the rows that give"
-                f" the values{even}. Use sample_split=0.5, fixed edges, or"
-                " UniformMassBinning."
+                f"No certificate: the edges of {strategy} depend on {source}. Use"
+                " sample_split=0.5, fixed edges, or UniformMassBinning."
             )
         return certify_independent_bins(problems, "fixed", **promise)

@@ -12,7 +12,7 @@ from skcalib.maps import piecewise_polynomial
 from skcalib.maps.checks import knots, shares
 from skcalib.recalibrators._base import BinaryRecalibrator
 
-_ROUNDING = 1e-14  # of the mean of a block
+_ROUNDING = 1e-14  # means of two blocks that differ by less are equal
 
 
 class IsotonicCalibration(BinaryRecalibrator):
@@ -119,15 +119,18 @@ class IsotonicCalibration(BinaryRecalibrator):
         """
         distinct, weight, events = _pooled(scores, labels, sample_weight)
         solution = isotonic_regression(events / weight, weights=weight)
+        # Indices of the first and the last distinct score of each block of one value.
         first = solution.blocks[:-1]
         last = solution.blocks[1:] - 1
         if self.centered:
-            # equal values are one block
-            first = first[np.append(True, np.diff(solution.x[first]) > _ROUNDING)]
-            of_blocks = np.add.reduceat(weight * distinct, first)
-            self.score_knots_ = of_blocks / np.add.reduceat(weight, first)
+            # Neighbouring blocks of equal values are one block.
+            is_new_value = np.diff(solution.x[first]) > _ROUNDING
+            first = first[np.append(True, is_new_value)]
+            sum_of_scores = np.add.reduceat(weight * distinct, first)
+            self.score_knots_ = sum_of_scores / np.add.reduceat(weight, first)
             self.probability_knots_ = solution.x[first]
         else:
+            # increasing, and once each: a block of one score has one end
             ends = np.flatnonzero(np.bincount(np.append(first, last)))
             self.score_knots_ = distinct[ends]
             self.probability_knots_ = solution.x[ends]
@@ -136,59 +139,67 @@ class IsotonicCalibration(BinaryRecalibrator):
         return _interpolated(scores, self.score_knots_, self.probability_knots_)
 
     def _map(self, score):
-        """Return the map that interpolates between the knots."""
+        """Return the node that interpolates between the knots."""
         # The line through each two neighbouring knots, from its right end; constant
         # beyond the outer ones.
         knots = self.score_knots_.astype(np.float64)
         values = self.probability_knots_
         with np.errstate(over="ignore"):
             slopes = np.diff(values) / np.diff(knots)
-        # knots as near as the smallest floats: hardly a score lies between them
+        # Between knots as near as the smallest floats the slope overflows, and hardly a
+        # score lies there.
         slopes[~np.isfinite(slopes)] = 0
         lines = np.column_stack((values[1:], slopes))
-        return piecewise_polynomial(
-            score,
-            knots,
-            [knots[0], *knots[1:], knots[-1]],
-            [values[:1], *lines, values[-1:]],
-        )
+        origins = [knots[0], *knots[1:], knots[-1]]
+        coefficients = [values[:1], *lines, values[-1:]]
+        return piecewise_polynomial(score, knots, origins, coefficients)
 
 
 def _interpolated(scores, knots, values):
-    """Return what `np.interp` does, exact at the knots and never falling: scores are
-    looked up, not searched for.
+    """Return ``np.interp(scores, knots, values)``, but exact at the knots and never
+    falling.
+
+    `scores` are (n,), increasing `knots` and their `values` (n_knots,). Scores are
+    looked up as bins are, which is faster than a search.
     """
-    outer = (0.0, 1.0) if knots[0] >= 0 and knots[-1] <= 1 else (-np.inf, np.inf)
-    segment = BinLookup(np.concatenate((outer[:1], knots, outer[1:])), scores)(scores)
-    # The right end of each segment; the first and the last are flat. (`np.append` and
-    # `np.pad` would take half of the time of one score.)
-    knot = np.concatenate((knots, knots[-1:]))
-    value = np.concatenate((values, values[-1:]))
+    lowest = -np.inf
+    highest = np.inf
+    if knots[0] >= 0 and knots[-1] <= 1:
+        lowest = 0.0
+        highest = 1.0
+    edges = np.concatenate(([lowest], knots, [highest]))
+    segment_of = BinLookup(edges, scores)
+    segment = segment_of(scores)
+    # For each of the n_knots + 1 segments, its right end and the value there; the first
+    # and the last segment are flat. (`np.append` and `np.pad` would take half of the
+    # time of one score.)
+    right_knot = np.concatenate((knots, knots[-1:]))
+    right_value = np.concatenate((values, values[-1:]))
     rise = np.zeros(len(knots) + 1)
     rise[1:-1] = np.diff(values)
     width = np.ones(len(knots) + 1)
     width[1:-1] = np.diff(knots)
-    # no slope, which next to 0 could be infinite
-    position = (knot[segment] - scores) / width[segment]
-    probability = value[segment] - rise[segment] * position
+    # The share of the segment's width, not a slope, which could be infinite for knots
+    # next to 0.
+    share = (right_knot[segment] - scores) / width[segment]
+    probability = right_value[segment] - rise[segment] * share
     # By rounding it could be less than at the knot before.
-    before = np.concatenate((values[:1], values))
-    return np.maximum(probability, before[segment], out=probability)
+    left_value = np.concatenate((values[:1], values))
+    return np.maximum(probability, left_value[segment], out=probability)
 
 
 def _pooled(scores, labels, sample_weight):
-    """Return the distinct scores in order as float64, and the weight and the events at
-    each.
+    """Return the distinct scores in order as float64, the weight at each, and the
+    weight of the events at each, all (n_distinct,).
     """
     if sample_weight is None:
         table = DistinctScores.from_rows(scores, labels)
-        return (
-            table.scores.astype(np.float64),
-            np.diff(table.weight),
-            np.diff(table.positives),
-        )
-    # Not that table of weighted rows, whose exact sums take 1.2 to 1.3 times as long
-    # here.
+        # the table holds cumulative sums
+        weight = np.diff(table.weight)
+        events = np.diff(table.positives)
+        return table.scores.astype(np.float64), weight, events
+    # `DistinctScores` of weighted rows makes exact sums, which take 1.2 to 1.3 times as
+    # long here.
     distinct, inverse = np.unique(scores, return_inverse=True)
     weight = np.bincount(inverse, weights=sample_weight)
     events = np.bincount(inverse, weights=labels * sample_weight)

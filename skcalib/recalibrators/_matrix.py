@@ -29,8 +29,9 @@ _LARGEST_FEATURE = 1e150  # whose square is a number
 class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
     """Base of the methods that fit ``softmax(coef @ features + intercept)``.
 
-    A subclass defines ``_affine_map``, the linear operator that its parameters stand
-    for, and ``_penalty(n_classes, alpha)``, the ridge on each.
+    A subclass defines ``_affine_map``, `DiagonalMap` or `MatrixMap`, which says what
+    its parameters stand for, and ``_penalty(n_classes, alpha)``, the ridge on each
+    parameter (n_parameters,). The features are the logits minus ``_reference(logits)``.
     """
 
     _parameter_constraints = {
@@ -49,9 +50,11 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
     }
     _auto_alphas = (1.0, 0.3, 0.1, 0.02)
     _leaves_impossible_out = True
-    # Of a stack's member, fitted recalibrators: one that a fit starts from, and one of
-    # the same rows. It keeps the inverse curvature for the fits that start from it.
-    _start = _sibling = None
+    # Of a stack's member, during a fit: the fitted recalibrator that the steps start
+    # from, and one that was fitted to the same rows (or None).
+    _start = None
+    _sibling = None
+    # A stack's member keeps its inverse curvature for the fits that start from it.
     _is_member = False
 
     alpha_: float
@@ -76,20 +79,27 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
 
     @property
     def _needs_classes(self):
-        # The log-loss alone would send the intercept of a class without rows to minus
-        # infinity.
-        return "two" if np.all(self._penalty(2, self._alphas[-1]) > 0) else "all"
+        # Without a ridge, the log-loss would send the intercept of a class without rows
+        # to minus infinity.
+        weakest_ridge = self._penalty(2, self._alphas[-1])
+        if np.all(weakest_ridge > 0):
+            return "two"
+        return "all"
 
     @property
     def _alphas(self):
         """The alphas that a fit goes through, the strongest first."""
-        return self._auto_alphas if isinstance(self.alpha, str) else [self.alpha]
+        if isinstance(self.alpha, str):
+            return self._auto_alphas
+        return [self.alpha]
 
     def _fit_from(self, start, sibling, scores, codes, sample_weight, floor=None):
-        """Fit to validated rows, from the parameters of a fitted recalibrator on.
+        """Fit to validated rows, as `_fit_encoded` does, from the parameters of another
+        fit on; return self.
 
-        They change the number of steps and not what is found. `sibling` was fitted to
-        the same rows with another ridge. Either may be None.
+        `start` is a recalibrator fitted to similar rows: it changes the number of steps
+        and not what is found. `sibling` was fitted to the same rows with another ridge,
+        and has the same inverse temperature. Either may be None.
         """
         self._start = start
         self._sibling = sibling
@@ -104,6 +114,7 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
         predicts best.
         """
         n_classes = logits.shape[1]
+        # 1. Temperature scaling, from which the fit starts.
         if self._sibling is not None:
             inverse_temperature = self._sibling.inverse_temperature_
         else:
@@ -112,9 +123,9 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
                 logits, codes, sample_weight, start=start
             )
         self.inverse_temperature_ = float(inverse_temperature)
-        reference = np.concatenate(
-            [self._reference(logits[rows]) for rows in row_blocks(*logits.shape)]
-        )
+        reference = np.empty(len(logits))
+        for rows in row_blocks(*logits.shape):
+            reference[rows] = self._reference(logits[rows])
         largest = self.inverse_temperature_ * np.abs(reference).max()
         if largest > _LARGEST_FEATURE:
             raise ValueError(
@@ -122,6 +133,7 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
                 f" {1 / self.inverse_temperature_:.0e}, at which their"
                 " log-probabilities are out of range: rescale the logits."
             )
+        # 2. The affine map, with the best ridge or the only one.
         problem = AffineProblem(
             self._affine_map,
             logits,
@@ -134,7 +146,8 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
         if len(penalties) > 1:
             best, parameters = fit_path(problem, penalties)
         else:
-            best, parameters = 0, self._fit_ridge(problem, penalties[0])
+            best = 0
+            parameters = self._fit_ridge(problem, penalties[0])
         self.alpha_ = float(self._alphas[best])
         # The features are temperature-scaled logits; the map is one of the logits.
         coef, intercept = self._affine_map.unpacked(parameters)
@@ -142,12 +155,14 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
         self.intercept_ = intercept.copy()
 
     def _fit_ridge(self, problem, penalty):
-        """Return the parameters of a single ridge, from those of `_start` on."""
+        """Return the parameters (n_parameters,) fitted to an `AffineProblem` with a
+        single ridge, from those of `_start` on.
+        """
         start = None
         if self._start is not None:
-            start = self._affine_map.packed(
-                self._start.coef_ / problem.inverse_temperature, self._start.intercept_
-            )
+            # its coefficients are of logits, those of the problem of scaled logits
+            coef = self._start.coef_ / problem.inverse_temperature
+            start = self._affine_map.packed(coef, self._start.intercept_)
         curvature = getattr(self._start, "_curvature", None)
         parameters, curvature = fit_ridge(problem, penalty, start, curvature)
         if self._is_member:
@@ -163,16 +178,20 @@ class AffineScaling(ClippedRecalibrator, LogitRecalibrator):
         return class_probabilities(Affine(Centred(logits), self.coef_, self.intercept_))
 
     def _reference(self, logits):
-        """Return what is taken off each sample of logits, so that a constant added to
-        the row changes nothing.
+        """Return what is subtracted from the logits (n, K) of each row, as (n,): their
+        mean over the possible classes, so that a constant added to the row changes
+        nothing.
         """
         if logits.min() > -np.inf:
             return logits.mean(axis=1, dtype=np.float64)
         return logits.mean(axis=1, dtype=np.float64, where=logits > -np.inf)
 
-    def _alpha(self, part, alpha):
-        value = getattr(self, f"alpha_{part}")
-        return float(alpha if value is None else value)
+
+def _first_set(ridge, alpha):
+    """Return the ridge of one part of the parameters: `alpha` unless it has its own."""
+    if ridge is None:
+        return float(alpha)
+    return float(ridge)
 
 
 class VectorScaling(AffineScaling):
@@ -293,22 +312,26 @@ class VectorScaling(AffineScaling):
         self.classes = classes
 
     def _penalty(self, n_classes, alpha):
-        return n_classes * np.repeat(
-            [float(alpha), self._alpha("intercept", alpha)], n_classes
-        )
+        """Return the ridge on the slopes and the intercepts, (2 n_classes,)."""
+        ridge_of_intercepts = _first_set(self.alpha_intercept, alpha)
+        return n_classes * np.repeat([float(alpha), ridge_of_intercepts], n_classes)
 
     def _reference(self, logits):
-        return super()._reference(logits) if self.center else np.zeros(len(logits))
+        if self.center:
+            return super()._reference(logits)
+        return np.zeros(len(logits))
 
     def _map(self, logits):
-        return class_probabilities(
-            Scaled(
-                Centred(logits) if self.center else logits, self.coef_, self.intercept_
-            )
-        )
+        if self.center:
+            logits = Centred(logits)
+        return class_probabilities(Scaled(logits, self.coef_, self.intercept_))
 
     def _logits_of(self, log_odds):
-        """Return the map of two logits that log-odds stand for."""
+        """Return the node of the two logits that log-odds stand for.
+
+        Without centring, what is added to both logits matters: probabilities have their
+        logarithms as logits.
+        """
         if self.center or self.n_features_in_ == 1:
             return super()._logits_of(log_odds)
         if self.input == "logit":
@@ -447,13 +470,14 @@ class MatrixScaling(AffineScaling):
         self.classes = classes
 
     def _penalty(self, n_classes, alpha):
-        ridge = np.full(
-            (n_classes, n_classes),
-            n_classes * (n_classes - 1) * self._alpha("off_diagonal", alpha),
-        )
-        np.fill_diagonal(ridge, n_classes * self._alpha("diagonal", alpha))
-        intercept = np.full(n_classes, n_classes * self._alpha("intercept", alpha))
-        return self._affine_map.packed(ridge, intercept)
+        """Return the ridge on each parameter, (n_classes * (n_classes + 1),)."""
+        diagonal = n_classes * _first_set(self.alpha_diagonal, alpha)
+        intercept = n_classes * _first_set(self.alpha_intercept, alpha)
+        n_off_diagonal = n_classes * (n_classes - 1)
+        off_diagonal = n_off_diagonal * _first_set(self.alpha_off_diagonal, alpha)
+        ridge = np.full((n_classes, n_classes), off_diagonal)
+        np.fill_diagonal(ridge, diagonal)
+        return self._affine_map.packed(ridge, np.full(n_classes, intercept))
 
 
 class DirichletCalibration(MatrixScaling):
@@ -536,9 +560,9 @@ class DirichletCalibration(MatrixScaling):
     _auto_alphas = (1.0, 0.1, 0.03)
 
     def _reference(self, logits):
+        # Logits minus their log-sum-exp are log-probabilities.
         return row_log_sum_exp(logits)
 
     def _map(self, logits):
-        return class_probabilities(
-            Affine(log_probabilities(logits), self.coef_, self.intercept_)
-        )
+        features = log_probabilities(logits)
+        return class_probabilities(Affine(features, self.coef_, self.intercept_))

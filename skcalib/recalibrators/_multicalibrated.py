@@ -176,7 +176,8 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         "recalibrator_": fitted,
         "_seed": count,
     }
-    # of no use without rounds
+    # Made anew where a state is read: states are written only without rounds, which
+    # alone need the columns.
     _derived = {"_columns": lambda self: FeatureColumns(), "_rounds": lambda self: []}
 
     recalibrator_: BaseRecalibrator
@@ -243,9 +244,10 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         rows = _Rows(scores, features, codes, weight)
         with _threads(len(scores)):
             self.gains_, self.gain_errors_ = self._cross_validated_gains(rows)
-            # the round of the largest gain that is proven, or none
-            proven = self.gains_ - _STANDARD_ERRORS * self.gain_errors_
-            self.n_rounds_ = int(np.argmax(np.append(0.0, proven)))
+            # As many rounds as have the largest lower limit of the gain, none if no
+            # limit is above 0.
+            lower_limits = self.gains_ - _STANDARD_ERRORS * self.gain_errors_
+            self.n_rounds_ = int(np.argmax(np.append(0.0, lower_limits)))
             self._fit_rounds(rows)
         forbid_certificates(
             self, "rounds of corrections were made, or judged, on the same rows."
@@ -294,8 +296,10 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
     def _check_attributes(self):
         """Raise unless attributes that were read fit together."""
         check_same_classes(self, self.recalibrator_)
-        width = self.recalibrator_.n_features_in_
-        width += 1 if isinstance(self.features, str | int) else len(self.features)
+        n_columns = 1
+        if not isinstance(self.features, str | int):
+            n_columns = len(self.features)
+        width = self.recalibrator_.n_features_in_ + n_columns
         if self.n_rounds_ != 0 or self.n_features_in_ != width:
             raise ValueError(f"n_rounds_ must be 0 and n_features_in_ {width}")
 
@@ -326,8 +330,8 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         return self._scores_and_columns(X, keys, "features", reset=reset)
 
     def _fit_rounds(self, rows):
-        """Fit the global recalibrator and then, round by round, trees to what is still
-        off.
+        """Fit the global recalibrator to a `_Rows` and then, round by round, trees to
+        its residuals; set `recalibrator_` and `_rounds`.
         """
         self.recalibrator_ = self._fit_global(rows)
         self._rounds = []
@@ -338,6 +342,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
             logits = self._after_round(models, rows.features, logits)
 
     def _fit_global(self, rows):
+        """Return the global recalibrator fitted to a `_Rows`."""
         recalibrator = self._resolved("recalibrator")
         recalibrator.set_params(**class_parameters(recalibrator, self.classes_))
         return fitted_clone(
@@ -354,8 +359,11 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         return np.column_stack((np.zeros(len(scores)), log_odds(probabilities[:, 1])))
 
     def _fit_round(self, rows, logits):
-        """Return the boosted trees of a Newton step: for each class, the second alone
-        of two, cells and a regressor.
+        """Return the boosted trees of one Newton step from logits (n, K).
+
+        They are a list of triples for each class, or for the second of two classes
+        alone: the index of the class, the cuts between the cells of its logits, and the
+        regressor, whose columns are the features and the cell of the logit.
         """
         from sklearn.ensemble import HistGradientBoostingRegressor  # dear to import
 
@@ -365,8 +373,11 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         # Newton's step for the log-odds of each class: the residual over the curvature.
         probabilities = np.clip(row_softmax(logits)[:, classes], _CLIP, 1 - _CLIP)
         curvature = probabilities * (1 - probabilities)
-        step = ((rows.codes[:, None] == classes) - probabilities) / curvature
-        weight = curvature if rows.weight is None else rows.weight[:, None] * curvature
+        is_class = rows.codes[:, None] == classes  # (n, number of classes)
+        step = (is_class - probabilities) / curvature
+        weight = curvature
+        if rows.weight is not None:
+            weight = rows.weight[:, None] * curvature
         regressor = HistGradientBoostingRegressor(
             learning_rate=self.learning_rate,
             max_iter=_TREES_PER_ROUND,
@@ -381,7 +392,7 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         for number, k in enumerate(classes.tolist()):
             cuts = cuts_between_cells(logits[:, k])
             columns = np.column_stack((rows.features, cells(logits[:, k], cuts)))
-            # scikit-learn refuses a column without any value
+            # scikit-learn refuses a column without any value.
             columns[:, np.isnan(columns).all(axis=0)] = 0
             fitted = clone(regressor).fit(
                 columns, step[:, number], sample_weight=weight[:, number]
@@ -390,7 +401,9 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         return models
 
     def _after_round(self, models, features, logits):
-        """Return the logits (n, K) after the corrections of one round."""
+        """Return the logits (n, K) after the corrections of one round, the `models` of
+        `_fit_round`, for rows with these features (n, m) and logits (n, K).
+        """
         moved = logits.copy()
         for k, cuts, model in models:
             columns = np.column_stack((features, cells(logits[:, k], cuts)))
@@ -398,18 +411,17 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         return moved
 
     def _cross_validated_gains(self, rows):
-        """Return the mean gain of each round tried, and its standard error."""
+        """Return the mean out-of-fold gain in log-loss after each round tried, in nats
+        per row, and its standard error, (n_tried,) each.
+        """
         if self.max_rounds == 0:
             return np.zeros(0), np.zeros(0)
         table = np.hstack((rows.scores, rows.features))
-        folds = [
-            _FoldRounds(
-                self,
-                rows.at(fold.train, fold.train_weight),
-                rows.at(fold.test, fold.test_weight),
-            )
-            for fold in cross_validation_folds(self.cv, table, rows.codes, rows.weight)
-        ]
+        folds = []
+        for fold in cross_validation_folds(self.cv, table, rows.codes, rows.weight):
+            train = rows.at(fold.train, fold.train_weight)
+            test = rows.at(fold.test, fold.test_weight)
+            folds.append(_FoldRounds(self, train, test))
         weight = None
         if rows.weight is not None:
             weight = np.concatenate([fold.test.weight for fold in folds])
@@ -417,11 +429,12 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
         means = []
         errors = []
         progress = Progress("MulticalibratedRecalibrator", self.verbose)
-        # The search ends where the mean gain has not risen for some rounds.
-        while (
-            len(means) < self.max_rounds
-            and len(means) - 1 - np.argmax([0.0, *means]) < _PATIENCE
-        ):
+        while len(means) < self.max_rounds:
+            # The search ends where the mean gain has not risen for some rounds: 0 is
+            # that of no round.
+            best_round = np.argmax([0.0, *means])
+            if len(means) - 1 - best_round >= _PATIENCE:
+                break
             gains = []
             for fold in folds:
                 gains.append(fold.next_gains())
@@ -438,8 +451,9 @@ class MulticalibratedRecalibrator(RecalibratorOfColumns):
 
 
 class _FoldRounds:
-    """The rounds of one fold: fitted to its training samples, judged on its test
-    rows.
+    """The rounds of one fold: fitted to its training rows, judged on its test rows.
+
+    `recalibrator` is the `MulticalibratedRecalibrator`; `train` and `test` are `_Rows`.
     """
 
     def __init__(self, recalibrator, train, test):
@@ -452,7 +466,9 @@ class _FoldRounds:
         self.losses_of_global_map = test.losses(self.test_logits)
 
     def next_gains(self):
-        """Fit one more round; return what the rounds so far save in each test row."""
+        """Fit one more round; return the log-loss that the rounds so far save in each
+        test row (n_test,).
+        """
         after_round = self.recalibrator._after_round
         models = self.recalibrator._fit_round(self.train, self.train_logits)
         self.train_logits = after_round(models, self.train.features, self.train_logits)
@@ -471,14 +487,15 @@ class _Rows(NamedTuple):
     weight: np.ndarray | None
 
     def at(self, index, weight):
-        """Return some of the samples, with other weights."""
+        """Return the rows of an index, with other weights."""
         return _Rows(
             self.scores[index], self.features[index], self.codes[index], weight
         )
 
     def losses(self, logits):
-        """Return the log-loss of each sample."""
-        return -np.log(row_softmax(logits)[np.arange(len(self.codes)), self.codes])
+        """Return the log-loss of each row (n,) at logits (n, K)."""
+        probabilities = row_softmax(logits)
+        return -np.log(probabilities[np.arange(len(self.codes)), self.codes])
 
 
 def _threads(n_rows):

@@ -241,11 +241,11 @@ class OnlineRecalibrator(ProbabilityTransformer):
         scores = check_estimator_scores(self, X, input=self.input, reset=False)
         probabilities, log_odds, predicted = self._event(scores)
         forecasts = self._member_forecasts(X, log_odds, predicted)
-        mixture = clip_probability(self.weights_ @ forecasts)
+        event_probability = clip_probability(self.weights_ @ forecasts)
         if predicted is None:
-            result = np.column_stack((1 - mixture, mixture))
+            result = np.column_stack((1 - event_probability, event_probability))
         else:
-            result = spread_top_label(probabilities, mixture)
+            result = spread_top_label(probabilities, event_probability)
         return without_impossible(result, self._impossible_classes(scores))
 
     def predict(self, X: ArrayLike) -> np.ndarray:
@@ -269,15 +269,16 @@ class OnlineRecalibrator(ProbabilityTransformer):
 
     @property
     def _has_learned(self):
+        """Whether a batch has been processed."""
         return hasattr(self, "n_rows_")
 
     def _learn(self, X, y, classes, sample_weight, *, reset):
-        """Score the forecasts of the members on a batch, update their weights, then the
-        members.
+        """Update the weights of the members by their forecasts of a batch, then the
+        members themselves; return self. `reset` forgets what was learned before.
         """
         self._check_parameters()
         if not reset:
-            check_fitted(self)  # parameters that changed on the way would mix
+            check_fitted(self)  # raises if a parameter has changed since
         scores = check_estimator_scores(self, X, input=self.input, reset=reset)
         codes = self._codes(y, scores, classes, reset)
         refuse_impossible_labels(self._impossible_classes(scores), codes)
@@ -285,13 +286,17 @@ class OnlineRecalibrator(ProbabilityTransformer):
         if reset:
             self._start()
         _, log_odds, predicted = self._event(scores)
-        events = codes == (1 if predicted is None else predicted)
+        if predicted is None:
+            events = codes == 1
+        else:
+            events = codes == predicted
         forecasts = self._member_forecasts(X, log_odds, predicted)
-        log_odds, events, by_sample, weight = drop_zero_weight(
+        # rows first, as the others are
+        log_odds, events, forecasts, weight = drop_zero_weight(
             weight, log_odds, events, forecasts.T
         )
         weight = weights_or_ones(weight, len(events))
-        self._update_weights(by_sample.T, events, weight)
+        self._update_weights(forecasts.T, events, weight)
         batch = (log_odds.tolist(), events.tolist(), weight.tolist())
         self._learning.learn(*batch)
         self._forgetting.learn(*batch)
@@ -299,12 +304,12 @@ class OnlineRecalibrator(ProbabilityTransformer):
         return self
 
     def _remember_states(self):
-        """Hold the states of both learners as arrays, which JSON can hold."""
+        """Set the states of both learners as arrays (5,), which JSON can hold."""
         self._learned = np.array(self._learning.state)
         self._faded = np.array(self._forgetting.state)
 
     def _check_parameters(self):
-        """Raise for a parameter that has no meaning."""
+        """Raise a ValueError for a parameter that is out of range."""
         check_option(self.input, "input", ("probability", "logit"))
         check_number(self.half_life, "half_life", above=0)
         if self.switching_rate != "auto":
@@ -326,7 +331,9 @@ class OnlineRecalibrator(ProbabilityTransformer):
             )
 
     def _codes(self, y, scores, classes, reset):
-        """Return the column of each label; set `classes_` in the first batch."""
+        """Return the column index of each label (n,); set `classes_` in the first
+        batch.
+        """
         y = check_targets(y, len(scores))
         if not reset:
             if classes is not None and not np.array_equal(classes, self.classes_):
@@ -343,7 +350,7 @@ class OnlineRecalibrator(ProbabilityTransformer):
         return codes
 
     def _start(self):
-        """Set the state of an object that has seen nothing."""
+        """Set the state of an object that has processed no sample."""
         self._remember_parameters()
         self._learning = OnlineNewton()
         self._forgetting = ForgettingNewton(self.half_life)
@@ -369,8 +376,19 @@ class OnlineRecalibrator(ProbabilityTransformer):
                 raise ValueError("_learned and _faded must hold a curvature")
 
     def _event(self, scores):
-        """Return the probabilities, the log-odds of the event (n,) and, for K > 2
-        classes, the predicted column, that this is right being the event.
+        """Return what the forecasts are made of.
+
+        The event is the positive class of two; for K > 2, that the predicted class is
+        right.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n, K) or None
+            None for two classes.
+        log_odds : ndarray of shape (n,)
+            Of the event.
+        predicted : ndarray of int, shape (n,), or None
+            Index of the predicted class; None for two classes.
         """
         if len(self.classes_) == 2:
             return None, two_class_log_odds(scores, self.input), None
@@ -380,30 +398,39 @@ class OnlineRecalibrator(ProbabilityTransformer):
         # The class of the largest logit, also where probabilities round to 1.
         predicted = scores.argmax(axis=1)
         _, confidence = top_label(probabilities)
-        return (
-            probabilities,
-            log_odds_against_rest(probabilities)(confidence),
-            predicted,
-        )
+        log_odds_of = log_odds_against_rest(probabilities)
+        return probabilities, log_odds_of(confidence), predicted
 
     def _impossible_classes(self, scores):
-        """Return which classes their logits say are impossible (n, K), or None."""
-        return impossible(scores) if self.input == "logit" else None
+        """Return which classes are impossible in their rows by their logits, booleans
+        (n, K); None if none is.
+        """
+        if self.input == "logit":
+            return impossible(scores)
+        return None
 
     def _member_forecasts(self, X, log_odds, predicted):
-        """Return the forecasts (n_members, n) of the members, clipped."""
+        """Return the probabilities (n_members, n) that the members give the event,
+        clipped; the last two arguments are those of `_event`.
+        """
         forecasts = [expit(log_odds)]
         if self.recalibrator is not None:
-            fixed = self.recalibrator.predict_proba(X)
-            column = np.ones(len(fixed), dtype=int) if predicted is None else predicted
-            forecasts.append(np.take_along_axis(fixed, column[:, None], axis=1)[:, 0])
+            probabilities = self.recalibrator.predict_proba(X)
+            column = predicted
+            if column is None:
+                column = np.ones(len(probabilities), dtype=int)
+            forecasts.append(probabilities[np.arange(len(column)), column])
         forecasts.append(expit(self._learning.log_odds(log_odds)))
         forecasts.append(expit(self._forgetting.log_odds(log_odds)))
         return clip_probability(np.array(forecasts))
 
     def _update_weights(self, forecasts, events, weight):
-        """Update the weights with the losses of the forecasts that were issued: the
-        fixed-share rule, sample by sample.
+        """Update the weights of the members, sample by sample, by the fixed-share rule
+        of Herbster and Warmuth (1998).
+
+        Each weight is multiplied by the likelihood of the sample, the weights are
+        normalised, and a share of them, the switching rate, is divided evenly.
+        `forecasts` are (n_members, n), boolean `events` and `weight` (n,).
         """
         log_likelihood = weight * np.log(np.where(events, forecasts, 1 - forecasts))
         # Only ratios between members matter: with the best at 1 nothing underflows.
@@ -413,16 +440,16 @@ class OnlineRecalibrator(ProbabilityTransformer):
         n_rows = self.n_rows_
         is_auto = self.switching_rate == "auto"
         rate = self.switching_rate
-        for of_sample in likelihood.T.tolist():
+        for sample_likelihood in likelihood.T.tolist():
             n_rows += 1
             if is_auto:
                 rate = 1 / (n_rows + 1)
-            products = [w * p for w, p in zip(weights, of_sample, strict=True)]
+            products = [w * p for w, p in zip(weights, sample_likelihood, strict=True)]
             total = sum(products)
             if total == 0:
                 continue  # a weight that has underflowed at switching rate 0
-            keep = (1 - rate) / total
-            even = rate / n_members
-            weights = [keep * product + even for product in products]
+            normaliser = (1 - rate) / total
+            even_share = rate / n_members
+            weights = [normaliser * product + even_share for product in products]
         self.weights_ = np.array(weights)
         self.n_rows_ = n_rows

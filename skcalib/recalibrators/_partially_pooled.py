@@ -12,23 +12,15 @@ from skcalib.maps.checks import number
 from skcalib.recalibrators._base import RIDGE, BinaryRecalibrator
 from skcalib.recalibrators._clipping import ClippedRecalibrator
 
-# Slopes are measured against those of the pooled map. For a model that ranks the wrong
-# way round this is their lower limit, relative to 1 / (typical log-odds).
-_SMALLEST_RELATIVE = 1e-3
-# What ``class_pooling="auto"`` tries, the strongest first. More classes keep the first:
-# what sets their few rows apart in the calibration set may be nothing elsewhere.
-_AUTO_POOLINGS = (1.0, 0.3, 0.1, 0.03)
-_MOST_CLASSES = 50
-_LEAST_BLOCK = 500  # rows of all classes that are left out at a time
-
 
 class PartiallyPooledRecalibrator(ClippedRecalibrator, BinaryRecalibrator):
     """Base of the one-vs-rest methods that are logistic regressions on features of the
     log-odds.
 
-    A subclass defines ``_fit_pooled(problems)``, which returns the `PooledMap`, and
-    ``_set_map(coef, *ends)``, which sets the fitted attributes from a class's
-    coefficients; beside the two functions for one event.
+    Beside the hooks of `BinaryRecalibrator`, a subclass defines
+    ``_fit_pooled(problems)``, which returns the `PooledMap` of a `ClassProblems`, and
+    ``_set_map(coef, *ends)``, which sets the fitted attributes from the coefficients
+    (d,) of one class.
     """
 
     _parameter_constraints = {
@@ -61,22 +53,25 @@ class PartiallyPooledRecalibrator(ClippedRecalibrator, BinaryRecalibrator):
 
     @property
     def _pools_classes(self):
-        held = isinstance(self.class_pooling, str) or self.class_pooling > 0
-        return held and self.multiclass == "ovr" and len(self.classes_) > 2
+        """Whether the maps of several classes are held near a common one."""
+        has_ridge = isinstance(self.class_pooling, str) or self.class_pooling > 0
+        return has_ridge and self.multiclass == "ovr" and len(self.classes_) > 2
 
     @property
     def _needs_classes(self):
         # A class without rows uses the common map. A fit to rows of one class alone
         # would predict only 0 and 1.
-        return "two" if self._pools_classes else "all"
+        if self._pools_classes:
+            return "two"
+        return "all"
 
     def _fit_scores(self, scores, codes, sample_weight):
         self.class_pooling_ = 0.0
         super()._fit_scores(scores, codes, sample_weight)
 
     def _fit_parts(self, probabilities, codes, sample_weight):
-        """Return a recalibrator for each class, whose coefficients are held near those
-        of one map for all.
+        """Return a list of recalibrators, one for each class, whose coefficients are
+        held near those of one map for all.
         """
         if not self._pools_classes:
             return super()._fit_parts(probabilities, codes, sample_weight)

@@ -18,8 +18,13 @@ from skcalib.maps import Scaled, class_probabilities
 from skcalib.maps.checks import weights
 from skcalib.recalibrators._base import LogitRecalibrator
 
-_ROUNDING = 1e-6
-_MOST_STEPS, _SETTLED, _NO_CURVATURE, _FALLS = 100, 1e-18, 1e-12, 0.25
+_ROUNDING = 1e-6  # frequencies sum to 1 up to it
+_MOST_STEPS = 100
+_SETTLED = 1e-18  # twice the gain in log-likelihood per row of a last step
+_NO_CURVATURE = 1e-12  # added to the curvature, so that it can be inverted
+# A step is short enough if the slope at its end is above this share of minus the slope
+# at its start.
+_FALLS = 0.25
 
 
 class PriorShift(LogitRecalibrator):
@@ -129,16 +134,20 @@ class PriorShift(LogitRecalibrator):
     def _needs_classes(self):
         # One prior alone is compared with the frequencies of the labels.
         is_counted = (self.train_prior is None) != (self.target_prior is None)
-        return "all" if is_counted else "any"
+        if is_counted:
+            return "all"
+        return "any"
 
     def _fit_logits(self, logits, codes, sample_weight):
-        """Set the class frequencies before and after the shift. Without either, those
-        after it are the observed ones, and those before it make the mean probabilities
-        agree with them.
+        """Set the class frequencies in training and in the target population.
+
+        If neither is given, the target frequencies are the observed ones, and the
+        training frequencies make the mean probabilities agree with them.
         """
         counts = np.bincount(codes, sample_weight, minlength=len(self.classes_))
         if self.train_prior is None and self.target_prior is None:
             self.target_prior_, intercepts = _matched(logits, counts, sample_weight)
+            # the intercepts are log(target / train), up to a constant
             train = self.target_prior_ * np.exp(-intercepts)
             self.train_prior_ = train / train.sum()
             return
@@ -158,38 +167,45 @@ class PriorShift(LogitRecalibrator):
 
     @property
     def _log_ratios(self):
+        """Logarithms of target over training frequency (n_classes,)."""
         target = np.maximum(self.target_prior_, np.finfo(np.float64).tiny)
         return np.log(target) - np.log(self.train_prior_)
 
 
 def _matched(logits, counts, sample_weight):
-    """Return class frequencies, and what logits get so that the mean probabilities are
-    these (Newton's method).
+    """Return class frequencies (K,), and the intercepts (K,) with which the mean
+    probabilities of logits (n, K) are these frequencies, by Newton's method.
 
-    One more row whose label is as uncertain as the mean forecast keeps both finite.
+    `counts` (K,) are the rows, or their weights, of each class. The frequencies are
+    those with one more row, whose label is as uncertain as the mean forecast: it keeps
+    the intercepts finite.
     """
     weight = weights_or_ones(sample_weight, len(logits))
     share = weight / weight.sum()
     n_classes = logits.shape[1]
-    intercepts = np.zeros(logits.shape[1])
+    intercepts = np.zeros(n_classes)
     probability = row_softmax(logits)
     target = (counts + share @ probability) / (1 + counts.sum())
+    # The mean log-likelihood of a multinomial regression with intercepts alone is
+    # concave. Its gradient is the target less the mean probability, and its curvature
+    # the mean of diag(p) - p p'.
     for _ in range(_MOST_STEPS):
-        gradient = target - share @ probability
-        flat = 1 / n_classes  # the same number added to all logits changes nothing
-        curvature = (
-            np.diag(share @ probability + _NO_CURVATURE)
-            - (probability.T * share) @ probability
-            + flat
-        )
+        mean = share @ probability
+        gradient = target - mean
+        curvature = np.diag(mean + _NO_CURVATURE)
+        curvature -= (probability.T * share) @ probability
+        # A constant added to all intercepts changes nothing: curvature is added in that
+        # direction, and the step has none of it.
+        curvature += 1 / n_classes
         step = np.linalg.solve(curvature, gradient)
-        if gradient @ step < _SETTLED:
+        slope = gradient @ step
+        if slope < _SETTLED:
             break
-        # shorter steps, until the log-likelihood no longer falls by much along them: it
-        # is concave
+        # The step is halved until the log-likelihood does not fall by much at its end.
         while True:
             probability = row_softmax(logits + (intercepts + step))
-            if (target - share @ probability) @ step >= -_FALLS * (gradient @ step):
+            slope_at_end = (target - share @ probability) @ step
+            if slope_at_end >= -_FALLS * (gradient @ step):
                 break
             step = step / 2
         intercepts = intercepts + step
@@ -276,8 +292,10 @@ def estimate_target_prior(
 
 
 def _prior(prior, classes, counts, name):
-    """Return class frequencies (n_classes,) from any form in which they may be given;
-    None means the counts.
+    """Return class frequencies (n_classes,) from any form in which they may be given.
+
+    None means the frequencies of the `counts` (n_classes,); `name` is that of the
+    parameter, for messages.
     """
     if prior is None:
         return counts / counts.sum()

@@ -171,20 +171,34 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
 
     @property
     def _needs_classes(self):
-        return "any" if self.alpha > 0 else super()._needs_classes
+        if self.alpha > 0:
+            return "any"
+        return super()._needs_classes
 
     def _fit_binary(self, log_odds, labels, sample_weight):
+        """Fit the parabola by a penalised logistic regression."""
         coef, _, ends = self._fitted(log_odds, labels, sample_weight)
         self._set_map(coef, *ends)
 
     def _fit_pooled(self, problems):
-        coef, distance, ends = self._fitted(*problems.flat)
-        features = partial(_features, low=ends[0], width=_width(*ends))
-        return PooledMap(features, coef, distance, self._lower, ends=ends)
+        """Return the `PooledMap` of all classes, near which each class's is held."""
+        coef, to_ridge, ends = self._fitted(*problems.flat)
+        low, high = ends
+        features = partial(_features, low=low, width=_width(low, high))
+        return PooledMap(features, coef, to_ridge, self._lower, ends=ends)
 
     def _fitted(self, log_odds, labels, sample_weight):
-        """Return the coordinates of the best parabola, their matrix to those of the
-        ridge, and the outer log-odds.
+        """Return the best parabola of log-odds (n,).
+
+        Returns
+        -------
+        coef : ndarray of shape (3,)
+            Its coordinates: see `_features`.
+        to_ridge : ndarray of shape (3, 3)
+            The matrix from these to the coordinates of the ridge: see
+            `_ridge_coordinates`.
+        ends : tuple of two floats
+            The lowest and the highest log-odds.
         """
         low = float(log_odds.min())
         high = float(log_odds.max())
@@ -192,14 +206,16 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
         inverse_temperature = smoothed_inverse_temperature(
             log_odds, labels, sample_weight
         )
-        to_ridge = _ridge_coordinates(
-            low, width, inverse_temperature, root_mean_square(log_odds, sample_weight)
-        )
+        typical_log_odds = root_mean_square(log_odds, sample_weight)
+        to_ridge = _ridge_coordinates(low, width, inverse_temperature, typical_log_odds)
+        # Temperature scaling is the straight line with this value at the low end and
+        # this slope at both ends.
+        start = inverse_temperature * np.array([low, width, width])
         coef = fit_logistic(
             lambda rows: _features(log_odds[rows], low, width),
             labels,
             sample_weight,
-            start=inverse_temperature * np.array([low, width, width]),
+            start=start,
             penalty=self.alpha * to_ridge.T @ to_ridge,
             lower=self._lower,
         )
@@ -207,76 +223,92 @@ class QuadraticScaling(PartiallyPooledRecalibrator):
 
     @property
     def _lower(self):
-        return np.array([-np.inf, 0, 0]) if self.monotone else None
+        """Lower bounds of the coordinates (3,); None for none."""
+        if self.monotone:
+            return np.array([-np.inf, 0, 0])
+        return None
 
     def _set_map(self, coef, low, high):
-        """Set the parabola of coefficients: its value at the low end of the log-odds,
-        and its slopes at both ends.
+        """Set the parabola from its coordinates (3,), its value at the low end of the
+        log-odds and its slopes at both ends: see `_features`.
         """
         width = _width(low, high)
         at_low, slope_low, slope_high = coef / [1, width, width]
         self.curvature_ = float((slope_high - slope_low) / (2 * width))
         self.slope_ = float(slope_low - 2 * self.curvature_ * low)
         self.intercept_ = float(at_low - self.slope_ * low - self.curvature_ * low**2)
-        self.log_odds_range_ = low, high
+        self.log_odds_range_ = (low, high)
 
     def _predict_binary(self, log_odds):
+        # Beyond the range of the fit the map follows the tangent there.
         inside = np.clip(log_odds, *self.log_odds_range_)
         parabola = self.intercept_ + self.slope_ * inside + self.curvature_ * inside**2
-        tangent = (self.slope_ + 2 * self.curvature_ * inside) * (log_odds - inside)
-        return clip_probability(expit(parabola + tangent))
+        slope = self.slope_ + 2 * self.curvature_ * inside
+        calibrated = parabola + slope * (log_odds - inside)
+        return clip_probability(expit(calibrated))
 
     def _map(self, log_odds):
-        """Return the parabola between the ends of the fitted range, and its tangents
-        beyond them.
+        """Return the node of the parabola between the ends of the fitted range, and its
+        tangents beyond them.
         """
-        # A parabola between the ends of the fitted range, and its tangents beyond them.
         low, high = self.log_odds_range_
         parabola = np.polynomial.Polynomial(
             [self.intercept_, self.slope_, self.curvature_]
         )
-        tangents = [(parabola(end), parabola.deriv()(end)) for end in (low, high)]
+        derivative = parabola.deriv()
+        tangent_at_low = (parabola(low), derivative(low))
         if low == high:
-            return Expit(piecewise_polynomial(log_odds, [], [low], tangents[:1]))
-        return Expit(
-            piecewise_polynomial(
-                log_odds,
-                [low, high],
-                [low, 0, high],
-                [tangents[0], parabola.coef, tangents[1]],
-            )
+            pieces = piecewise_polynomial(log_odds, [], [low], [tangent_at_low])
+            return Expit(pieces)
+        tangent_at_high = (parabola(high), derivative(high))
+        pieces = piecewise_polynomial(
+            log_odds,
+            cuts=[low, high],
+            origins=[low, 0, high],
+            coefficients=[tangent_at_low, parabola.coef, tangent_at_high],
         )
+        return Expit(pieces)
 
 
 def _width(low, high):
-    return high - low if high > low else 1.0
+    """Return the width of a range, 1 if it is a point."""
+    if high > low:
+        return high - low
+    return 1.0
 
 
 def _features(log_odds, low, width):
-    """Return the parabola's coordinates (3, n): its value at the low end and its
-    slopes, times the width, at both ends.
+    """Return the features (3, n) of log-odds (n,) in a range that starts at `low`.
 
-    The slope in between is the mixture of those at the ends: none is negative if they
-    are not.
+    Their coefficients are the parabola's value at the low end, and its slopes, times
+    the width, at both ends. The slope in between is the mixture of those at the ends:
+    none is negative if they are not.
     """
-    position = (log_odds - low) / width
-    return np.stack(
-        (np.ones(len(position)), position - position**2 / 2, position**2 / 2)
-    )
+    position = (log_odds - low) / width  # 0 at the low end, 1 at the high end
+    # integrals of the weights 1 - position and position of the two slopes
+    weight_of_low = position - position**2 / 2
+    weight_of_high = position**2 / 2
+    return np.stack((np.ones(len(position)), weight_of_low, weight_of_high))
 
 
 def _ridge_coordinates(low, width, inverse_temperature, root_mean_square):
-    """Return the matrix from the parabola's coordinates to the coefficients of (1, z,
-    z^2 / s).
+    """Return the matrix (3, 3) from the coordinates of `_features` to those in which
+    the ridge measures deviations: the coefficients of (1, z, z^2 / s).
+
+    z are temperature-scaled log-odds, and s is their root mean square. Written in plain
+    log-odds, the coefficients are a + b z + c z^2, and each is divided by its unit.
     """
     spread = max(inverse_temperature * root_mean_square, _SMALLEST_SPREAD)
+    # rows: a, b and c from the value at the low end and the slopes at both ends
     bend = low**2 / (2 * width)
-    in_log_odds = np.array(
+    to_coefficients = np.array(
         [
             [1, -(low + bend), bend],
             [0, 1 + low / width, -low / width],
             [0, -1 / (2 * width), 1 / (2 * width)],
         ]
-    ) / [1, width, width]
-    of_identity = [1, inverse_temperature, inverse_temperature**2 / spread]
-    return in_log_odds / np.array(of_identity)[:, None]
+    )
+    # the coordinates are slopes times the width
+    to_coefficients = to_coefficients / [1, width, width]
+    units = np.array([1, inverse_temperature, inverse_temperature**2 / spread])
+    return to_coefficients / units[:, None]

@@ -151,7 +151,9 @@ class PlattScaling(PartiallyPooledRecalibrator):
 
     @property
     def _needs_classes(self):
-        return "any" if self._smooths_targets else super()._needs_classes
+        if self._smooths_targets:
+            return "any"
+        return super()._needs_classes
 
     @property
     def _pools_classes(self):
@@ -161,6 +163,7 @@ class PlattScaling(PartiallyPooledRecalibrator):
 
     @property
     def _smooths_targets(self):
+        """Whether Platt's targets take the place of the labels."""
         return self.loss == "log" and self.smooth_targets
 
     def _fit_binary(self, log_odds, labels, sample_weight):
@@ -181,22 +184,22 @@ class PlattScaling(PartiallyPooledRecalibrator):
         self.intercept_ = float(at_centre - slope * centre / scale)
 
     def _fit_pooled(self, problems):
-        """Fit one map for all classes, near which each class's is held."""
+        """Return the `PooledMap` of all classes, near which each class's is held."""
         if self.loss == "squared":
             raise ValueError(
                 "class_pooling > 0 holds classes together by their log-loss: with"
                 f" loss='squared' use class_pooling=0, found {self.class_pooling!r}."
             )
         coef = problems.fit_pooled(_affine_features, self.smooth_targets)
-        distance = [1 / slope_unit(coef[0], problems), 1.0]
+        slope, _ = coef
+        # the ridge measures slopes in units of the pooled one
+        distance = np.diag([1 / slope_unit(slope, problems), 1.0])
         return PooledMap(
-            _affine_features,
-            coef,
-            np.diag(distance),
-            smooth_targets=self.smooth_targets,
+            _affine_features, coef, distance, smooth_targets=self.smooth_targets
         )
 
     def _set_map(self, coef):
+        """Set slope and intercept from coefficients (2,)."""
         self.slope_, self.intercept_ = coef.tolist()
 
     def _predict_binary(self, log_odds):
@@ -207,4 +210,5 @@ class PlattScaling(PartiallyPooledRecalibrator):
 
 
 def _affine_features(log_odds):
+    """Return the features of a slope and an intercept, (2, n)."""
     return np.stack((log_odds, np.ones(len(log_odds))))

@@ -284,7 +284,8 @@ class ScalingBinning(BinnedRecalibrator):
         # Step 2: uniform-mass bins of its output on T2.
         edge_scores, edge_labels, edge_weight = edge_rows
         scaled = self._scaled(edge_scores)
-        self.bin_edges_ = self._strategy()._edges_of(
+        strategy = self._strategy()
+        self.bin_edges_ = strategy._edges_of(
             _without_last_digits(scaled), edge_labels, edge_weight
         )
         # Step 3: the value of a bin is the mean of its output, not of the labels, on
@@ -306,10 +307,13 @@ class ScalingBinning(BinnedRecalibrator):
         return super()._map(map_of(self.recalibrator_, score))
 
     def _scaled(self, scores):
+        """Return the event's probabilities (n,) by the smooth map."""
         return self.recalibrator_.predict_proba(scores)[:, 1]
 
     def _verifiable(self, scores, y):
-        """Return the labels and the binned probabilities, as arguments of a metric."""
+        """Return the labels and the binned probabilities, as a dict of arguments of
+        `calibration_error_interval`; raise a ValueError if they are not binned.
+        """
         probabilities = self.predict_proba(scores)
         y = check_targets(y, len(probabilities))
         _, codes = encode_labels(
@@ -343,8 +347,11 @@ class ScalingBinning(BinnedRecalibrator):
 
 
 def _without_last_digits(scaled):
-    """Return forecasts to 12 digits: no edge then lies between two that differ by
-    rounding, which an engine may do.
+    """Return forecasts (n,) rounded to 40 binary digits.
+
+    No edge then lies between two forecasts that differ by rounding alone, such as those
+    of Python and of a database.
     """
     mantissa, exponent = np.frexp(scaled)
-    return np.ldexp(np.rint(mantissa * 2.0**_BITS), exponent - _BITS)
+    digits = np.rint(mantissa * 2.0**_BITS)
+    return np.ldexp(digits, exponent - _BITS)

@@ -183,6 +183,7 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
         # 1. Knots at quantiles, and the natural splines with these knots.
         knots = _quantile_knots(log_odds, labels, sample_weight, self.n_knots)
         basis = _NaturalSplines(knots)
+        # (n_knots, n_knots): from coefficients to log-odds at the knots
         at_knots = basis.features(knots).T
 
         # 2. Temperature scaling, which the fits start from: its log-odds are a straight
@@ -197,11 +198,14 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
 
         # 3. The fit with the roughness penalty of the least leave-one-out loss. Cells
         # of nearly equal log-odds decide: they are fewer than the rows.
+        lower = None
+        if self.monotone:
+            lower = _lower_bounds(len(knots))
         fit = _PenalisedSpline(
             start=start,
             ridge=_IDENTITY_RIDGE * at_knots.T @ at_knots,
             roughness=basis.roughness(inverse_temperature),
-            lower=_lower_bounds(len(knots)) if self.monotone else None,
+            lower=lower,
         )
         self.roughness_penalty_, coef = self._best_penalty(fit, basis, *cells)
 
@@ -217,12 +221,16 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
             )
         self.knots_ = knots
         self.knot_log_odds_ = at_knots @ coef
-        self.spline_coefficients_ = _cubic_pieces(
-            knots, self.knot_log_odds_, basis.bends @ coef / basis.width**2
-        )
+        # second derivatives by the log-odds, of which the position is a 1 / width
+        bends = basis.bends @ coef / basis.width**2
+        self.spline_coefficients_ = _cubic_pieces(knots, self.knot_log_odds_, bends)
 
     def _best_penalty(self, fit, basis, log_odds, labels, sample_weight):
-        """Return the roughness penalty that predicts best, and the coefficients."""
+        """Return the roughness penalty that predicts best, and the coefficients (d,) of
+        its fit.
+
+        `fit` is a `_PenalisedSpline`, `basis` the `_NaturalSplines`.
+        """
         features = basis.features(log_odds)
 
         def features_of(rows):
@@ -230,7 +238,8 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
 
         if self.roughness_penalty is not None:
             penalty = float(self.roughness_penalty)
-            return penalty, fit(features_of, labels, sample_weight, penalty, near=None)
+            coef = fit(features_of, labels, sample_weight, penalty, near=None)
+            return penalty, coef
         coef = None
         least_loss = np.inf
         for penalty in _PENALTIES:
@@ -252,21 +261,29 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
         return clip_probability(expit(calibrated))
 
     def _map(self, log_odds):
-        """Return the cubic pieces, and the tangents beyond the outer knots."""
-        # The cubic pieces, and the tangents at the outer knots.
+        """Return the node of the cubic pieces, and of the tangents beyond the outer
+        knots.
+        """
         spline = self._spline
         knots = self.knots_
         ends = knots[[0, -1]]
-        tangents = np.column_stack((spline(ends), spline(ends, 1)))
-        coefficients = [tangents[0], *self.spline_coefficients_[::-1].T, tangents[1]]
-        return Expit(
-            piecewise_polynomial(
-                log_odds, knots, [ends[0], *knots[:-1], ends[1]], coefficients
-            )
+        # value and slope at each end
+        tangent_at_first, tangent_at_last = np.column_stack(
+            (spline(ends), spline(ends, 1))
         )
+        # nodes start with the constant, SciPy with the highest power
+        cubics = self.spline_coefficients_[::-1].T
+        pieces = piecewise_polynomial(
+            log_odds,
+            cuts=knots,
+            origins=[knots[0], *knots[:-1], knots[-1]],
+            coefficients=[tangent_at_first, *cubics, tangent_at_last],
+        )
+        return Expit(pieces)
 
     @property
     def _spline(self):
+        """The spline between the outer knots, as SciPy evaluates it."""
         return PPoly.construct_fast(self.spline_coefficients_, self.knots_)
 
     def _check_attributes(self):
@@ -278,12 +295,22 @@ class SplineCalibration(ClippedRecalibrator, BinaryRecalibrator):
 
 
 class _NaturalSplines:
-    """Natural cubic splines by their value at the first knot and nonnegative slopes,
-    for which they never fall.
+    """Natural cubic splines with given knots (n_knots,), as a linear function of
+    n_knots coefficients: the value at the first knot, and those of the slope. If the
+    latter are not negative, the spline never falls.
 
-    The slopes are quadratic B-splines of the position: 0 at the first knot, 1 at the
-    last. The first two of them are tied, and the last two, so that the second
-    derivative vanishes at the outer knots.
+    The slope is a sum of quadratic B-splines of the position, which is 0 at the first
+    knot and 1 at the last. The first two B-splines have one coefficient together, and
+    so have the last two, so that the second derivative vanishes at the outer knots.
+
+    Attributes
+    ----------
+    first, width : float
+        The first knot, and the range of the knots.
+    position : ndarray of shape (n_knots,)
+        Positions of the knots.
+    slopes, integrals : BSpline
+        The n_knots - 1 parts of the slope by the position, and their integrals.
     """
 
     def __init__(self, knots):
@@ -291,22 +318,25 @@ class _NaturalSplines:
         self.width = knots[-1] - knots[0]
         self.position = self._positions(knots)
         n_slopes = len(knots) - 1
-        tied = np.clip(np.arange(n_slopes + 2) - 1, 0, n_slopes - 1)
+        # the coefficient of each of the n_slopes + 2 B-splines: 0, 0, 1, ..., last,
+        # last
+        coefficient_of = np.clip(np.arange(n_slopes + 2) - 1, 0, n_slopes - 1)
         self.slopes = BSpline(
-            np.pad(self.position, 2, mode="edge"), np.eye(n_slopes)[tied], 2
+            np.pad(self.position, 2, mode="edge"), np.eye(n_slopes)[coefficient_of], 2
         )
         self.integrals = self.slopes.antiderivative()
 
     @cached_property
     def bends(self):
-        """Second derivatives of the features at the knots, in the position."""
-        return np.column_stack(
-            (np.zeros(len(self.position)), self.slopes.derivative()(self.position))
-        )
+        """Second derivatives of the features by the position, at the knots (n_knots,
+        n_knots).
+        """
+        bends_of_slopes = self.slopes.derivative()(self.position)
+        return np.column_stack((np.zeros(len(self.position)), bends_of_slopes))
 
     def features(self, log_odds):
-        """Return ones and the integrals of the slopes up to each of the log-odds (d,
-        n), straight beyond the knots.
+        """Return the features (n_knots, n) of log-odds (n,): ones, and the integrals of
+        the slopes up to each position; straight beyond the knots.
         """
         position = self._positions(log_odds)  # 0 at the first knot, 1 at the last
         inside = np.clip(position, 0, 1)
@@ -318,8 +348,8 @@ class _NaturalSplines:
         return features
 
     def roughness(self, inverse_temperature):
-        """Return the matrix of the integral of the second derivative squared, in
-        temperature-scaled log-odds.
+        """Return the matrix R for which ``coef @ R @ coef`` is the integral of the
+        squared second derivative, by temperature-scaled log-odds.
 
         That derivative is linear between knots, where the integral of a product is
         ``step / 6 * (l l' + r r' + (l + r) (l' + r'))`` for the values l, l' on the
@@ -339,9 +369,9 @@ class _NaturalSplines:
         step = np.diff(self.position)[:, None]
         left = self.bends[:-1]
         right = self.bends[1:]
-        integral = sum(
-            values.T @ (step / 6 * values) for values in (left, right, left + right)
-        )
+        integral = 0
+        for bends in (left, right, left + right):
+            integral = integral + bends.T @ (step / 6 * bends)
         # In x = scale * position, a second derivative is divided by scale^2, and its
         # square by scale^4; the integral over x instead of the position brings one
         # factor back: 1 / scale^3.
@@ -349,12 +379,16 @@ class _NaturalSplines:
         return integral / scale**3
 
     def _positions(self, log_odds):
+        """Return the positions of log-odds: 0 at the first knot, 1 at the last."""
         return (log_odds - self.first) / self.width
 
 
 class _PenalisedSpline(NamedTuple):
     """A logistic regression on the features of splines, with a ridge and a roughness
     penalty.
+
+    `start` (d,) are the coefficients that the ridge pulls to; `ridge` and `roughness`
+    are matrices (d, d); `lower` (d,) are bounds of the coefficients, or None.
     """
 
     start: np.ndarray
@@ -363,16 +397,22 @@ class _PenalisedSpline(NamedTuple):
     lower: np.ndarray | None
 
     def matrix(self, penalty):
-        """Return the matrix of the whole penalty."""
+        """Return the matrix (d, d) of the ridge and a roughness penalty."""
         return self.ridge + penalty * self.roughness
 
     def __call__(self, features, targets, sample_weight, penalty, near):
-        """Return the coefficients; Newton's steps begin at `near`, if it is given."""
+        """Return the coefficients (d,) fitted with a roughness penalty.
+
+        ``features(rows)`` are those of a slice of the rows (d, m). Newton's steps begin
+        at the coefficients `near`, or at `start` if that is None.
+        """
+        if near is None:
+            near = self.start
         return fit_logistic(
             features,
             targets,
             sample_weight,
-            near=self.start if near is None else near,
+            near=near,
             start=self.start,
             penalty=self.matrix(penalty),
             lower=self.lower,
@@ -388,34 +428,38 @@ def _cubic_pieces(knots, values, bends):
     """Return the coefficients (4, n_knots - 1) of the cubic between each two knots, the
     highest power first.
 
-    It follows from the values and the second derivatives `bends` at both ends. This
-    takes a twelfth of the time of `CubicSpline`.
+    It follows from the `values` (n_knots,) and the second derivatives `bends`
+    (n_knots,) at both ends. This takes a twelfth of the time of `CubicSpline`.
     """
     step = np.diff(knots)
+    cubic = np.diff(bends) / (6 * step)
+    quadratic = bends[:-1] / 2
     slope = np.diff(values) / step - step * (2 * bends[:-1] + bends[1:]) / 6
-    return np.stack((np.diff(bends) / (6 * step), bends[:-1] / 2, slope, values[:-1]))
+    constant = values[:-1]
+    return np.stack((cubic, quadratic, slope, constant))
 
 
 def _quantile_knots(log_odds, labels, sample_weight, n_knots):
-    """Return those of `n_knots` quantiles that are apart, at least two: the cuts of
-    equal-mass bins and both ends.
+    """Return increasing knots, at least two: `n_knots` quantiles of the log-odds (n,),
+    from the lowest to the highest, of which those that are nearly equal are one.
     """
-    steps = np.arange(n_knots)
+    # The k-th quantile is where the cumulative weight is k / (n_knots - 1) of the
+    # total. Both are multiplied by n_knots - 1, so that counts stay integers.
     if sample_weight is None:
         scores = sorted_scores(log_odds)
-        below = (n_knots - 1) * np.arange(1, len(scores) + 1)
+        cumulative = (n_knots - 1) * np.arange(1, len(scores) + 1)
     else:
         table = DistinctScores.from_rows(log_odds, labels, sample_weight)
         scores = table.scores
-        below = (n_knots - 1) * table.weight[1:]
+        cumulative = (n_knots - 1) * table.weight[1:]
+    total = cumulative[-1] / (n_knots - 1)
+    wanted = np.arange(n_knots) * total
     # Where a quantile falls between two scores it is their mean: that is the same if
     # the labels are swapped, which turns the scores round.
-    total = below[-1] / (n_knots - 1)
-    at_most, above = (
-        scores[np.minimum(np.searchsorted(below, steps * total, side), len(scores) - 1)]
-        for side in ("left", "right")
-    )
-    knots = np.unique((at_most + above) / 2)
+    last = len(scores) - 1
+    at_most = np.minimum(np.searchsorted(cumulative, wanted, "left"), last)
+    above = np.minimum(np.searchsorted(cumulative, wanted, "right"), last)
+    knots = np.unique((scores[at_most] + scores[above]) / 2)
     # Knots next to each other would make cubics with huge coefficients.
     gap = _SMALLEST_GAP * max(knots[-1] - knots[0], _SMALLEST_WIDTH)
     knots = knots[np.append(np.diff(knots) > gap, True)]
@@ -425,10 +469,10 @@ def _quantile_knots(log_odds, labels, sample_weight, n_knots):
 
 
 def _leave_one_out_loss(features, targets, sample_weight, coef, penalty):
-    """Return the log-loss, summed over the samples, of the fits without them: each one
-    Newton step from `coef` [2].
+    """Return the log-loss, summed over the samples, of each sample by the fit without
+    it: one Newton step from `coef` (d,), the fit to all.
 
-    The features are those of a row in each column (d, n).
+    The features are those of a row in each column (d, n); `penalty` is a matrix (d, d).
     """
     weight = weights_or_ones(sample_weight, len(targets))
     inverse = inverse_hessian(

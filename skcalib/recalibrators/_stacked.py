@@ -60,10 +60,13 @@ _LAST_STEP = 1e-3
 # predicts best.
 _MOST_TRAIN_ROWS = 20_000
 # A default member is fitted to the first fold alone where its forecasts lose there to
-# those of the best member by so many standard errors, its tempered weight is below this
-# share of that of the best, and, for K > 2 classes, its weight in the mixture of the
-# greatest likelihood is below the last number.
-_HOPELESS_STANDARD_ERRORS, _HOPELESS_WEIGHT, _HOPELESS_SHARE = 3.0, 1e-3, 0.03
+# those of the best member by so many standard errors,
+_HOPELESS_STANDARD_ERRORS = 3.0
+# its tempered weight is below this share of that of the best,
+_HOPELESS_WEIGHT = 1e-3
+# and, for K > 2 classes, its weight in the mixture of the greatest likelihood is below
+# this one.
+_HOPELESS_SHARE = 0.03
 
 
 class StackedRecalibrator(BaseRecalibrator):
@@ -271,14 +274,16 @@ class StackedRecalibrator(BaseRecalibrator):
             vars(member).pop("_curvature", None)  # served the folds alone
         contenders = [k for k in range(len(members)) if predicted[k] is not None]
         predicted = [predicted[k] for k in contenders]
+        # The rows as they were predicted: one fold after the other.
         rows = np.concatenate([fold.test for fold in folds])
         codes_of_rows = codes[rows].astype(np.intp)
         weight = None
         if sample_weight is not None:
             weight = np.concatenate([fold.test_weight for fold in folds])
-        losses = np.column_stack([_losses(p, codes_of_rows) for p in predicted])
+        losses = _loss_columns(predicted, codes_of_rows)
         log_loss = np.average(losses, axis=0, weights=weight)
-        # Of the others the first fold tells how much worse they are.
+        # For members that were fitted to the first fold alone, their distance from the
+        # best one there stands for that in all folds.
         best = contenders[log_loss.argmin()]
         self.cv_log_loss_ = log_loss.min() + in_first_fold - in_first_fold[best]
         self.cv_log_loss_[contenders] = log_loss
@@ -291,7 +296,7 @@ class StackedRecalibrator(BaseRecalibrator):
         self.weights_[contenders] = weights
         # 4. What the mixture gains, on rows that had no say in the mixing either.
         if self.uncalibrated_weight > 0:
-            unchanged = predicted[0]
+            unchanged = predicted[0]  # by the first member, `Uncalibrated`
         else:
             uncalibrated = Uncalibrated(input=self.input, classes=self.classes_)
             uncalibrated.fit(scores, self.classes_[codes])
@@ -311,22 +316,28 @@ class StackedRecalibrator(BaseRecalibrator):
         return learned_floor(scores, codes, sample_weight, self.input)
 
     def _out_of_fold(self, fits, members, folds, scores, codes):
-        """Return the probabilities of each member for the rows of all folds, one fold
-        after the other, and each member's log-loss in the first fold.
+        """Return the members' forecasts of held-out rows.
 
-        The former are None for members that the first fold shows to be hopeless.
+        Returns
+        -------
+        predicted : list of n_members ndarrays of shape (n, K), or None
+            Probabilities for the held-out rows of all folds, one fold after the other;
+            None for members that the first fold shows to be hopeless.
+        in_first_fold : ndarray of shape (n_members,)
+            Mean log-loss in the first fold.
         """
 
-        def of_fold(number, fold, numbers):
-            """Return the forecasts of the members with these numbers for the held-out
-            rows of a fold.
+        def forecasts_of_fold(number, fold, member_numbers):
+            """Return the forecasts of some members for the held-out rows of a fold, a
+            list of arrays (n_test, K).
             """
             if np.ptp(codes[fold.train]) == 0:  # of one class alone nothing is learned
                 unchanged = Uncalibrated(input=self.input, classes=self.classes_)
-                unfitted = [clone(unchanged) for _ in numbers]
+                unfitted = [clone(unchanged) for _ in member_numbers]
             else:
                 unfitted = [
-                    with_choices(members[k], self.recalibrators_[k]) for k in numbers
+                    with_choices(members[k], self.recalibrators_[k])
+                    for k in member_numbers
                 ]
             fitted, seconds = fits.fit(
                 unfitted,
@@ -334,42 +345,42 @@ class StackedRecalibrator(BaseRecalibrator):
                 codes[fold.train],
                 fold.train_weight,
                 f"fold {number} of {len(folds)}",
-                near=[self.recalibrators_[k] for k in numbers],
+                near=[self.recalibrators_[k] for k in member_numbers],
             )
-            self.seconds_[numbers] += seconds
+            self.seconds_[member_numbers] += seconds
             test_scores = scores[fold.test]
             return [forecast(member, test_scores) for member in fitted]
 
         first = folds[0]
-        in_first_fold = of_fold(1, first, np.arange(len(members)))
-        codes_of_first = codes[first.test].astype(np.intp)
-        losses = np.column_stack([_losses(p, codes_of_first) for p in in_first_fold])
+        first_forecasts = forecasts_of_fold(1, first, np.arange(len(members)))
+        losses = _loss_columns(first_forecasts, codes[first.test].astype(np.intp))
         if self.recalibrators is None:
             is_hopeless = self._is_hopeless(losses, first.test_weight)
         else:
             is_hopeless = np.zeros(len(members), dtype=bool)
         contenders = np.flatnonzero(~is_hopeless)
         parallel = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        in_other_folds = parallel(
-            delayed(of_fold)(number, fold, contenders)
+        # a list for each other fold, of the forecasts of each contender
+        other_forecasts = parallel(
+            delayed(forecasts_of_fold)(number, fold, contenders)
             for number, fold in enumerate(folds[1:], start=2)
         )
         predicted = [None] * len(members)
         for place, k in enumerate(contenders):
-            of_member = [forecasts[place] for forecasts in in_other_folds]
-            predicted[k] = np.concatenate([in_first_fold[k], *of_member])
+            in_folds = [first_forecasts[k]]
+            in_folds += [forecasts[place] for forecasts in other_forecasts]
+            predicted[k] = np.concatenate(in_folds)
         return predicted, np.average(losses, axis=0, weights=first.test_weight)
 
     def _is_hopeless(self, losses, sample_weight):
-        """Return which members would have next to no weight, from their losses
-        (n, n_members) in one fold; never the uncalibrated scores.
+        """Return which members would have next to no weight, booleans (n_members,),
+        from their losses (n, n_members) in one fold; never the uncalibrated scores.
         """
-        total = losses.sum(axis=0) if sample_weight is None else sample_weight @ losses
+        total = _column_sums(losses, sample_weight)
         excess = losses - losses[:, [total.argmin()]]
         is_hopeless = _exceeds_zero(excess, sample_weight)
-        is_hopeless &= self.likelihood_power * (total - total.min()) > -np.log(
-            _HOPELESS_WEIGHT
-        )
+        log_weight_of_best = self.likelihood_power * (total - total.min())
+        is_hopeless &= log_weight_of_best > -np.log(_HOPELESS_WEIGHT)
         if len(self.classes_) > 2:
             weights = fit_mixture_weights(np.exp(-losses), sample_weight)
             is_hopeless &= weights < _HOPELESS_SHARE
@@ -380,8 +391,10 @@ class StackedRecalibrator(BaseRecalibrator):
     def _left_out_losses(
         self, predicted, losses, codes, sample_weight, fold_of_row, prior
     ):
-        """Return the log-loss of each row under the mixture that the rows of the other
-        folds ask for.
+        """Return the log-loss of each row (n,) under a mixture whose weights and
+        temperature come from the rows of the other folds.
+
+        The arguments are those of `_mixing`; `fold_of_row` (n,) are fold numbers.
         """
         left_out = np.empty(len(codes))
         for fold in np.unique(fold_of_row):
@@ -398,36 +411,51 @@ class StackedRecalibrator(BaseRecalibrator):
         return left_out
 
     def _prior(self, n_members):
-        """Return the weights of the members before any row is seen."""
+        """Return the weights of the members (n_members,) before any row is seen."""
         if self.uncalibrated_weight == 0:
             return np.full(n_members, 1 / n_members)
-        # the scores as they are come first
+        # the first member is `Uncalibrated`
         prior = np.full(n_members, (1 - self.uncalibrated_weight) / (n_members - 1))
         prior[0] = self.uncalibrated_weight
         return prior
 
     def _mixing(self, predicted, losses, codes, sample_weight, prior):
-        """Return the weights, and for K > 2 classes the temperature, from probabilities
-        of samples that were left out.
+        """Return the weights of the members (n_members,), and the temperature of their
+        mixture (1 for two classes), from forecasts of held-out rows.
 
-        `losses` (n, n_members) are those of the rows, `prior` (n_members,) the weights
-        of members whose losses are the same.
+        Parameters
+        ----------
+        predicted : list of n_members ndarrays of shape (n, K)
+            Probabilities by each member.
+        losses : ndarray of shape (n, n_members)
+            Their log-losses.
+        codes : ndarray of int, shape (n,)
+            Class of each row.
+        sample_weight : ndarray of shape (n,) or None
+            Weights of the rows.
+        prior : ndarray of shape (n_members,)
+            Weights of the members before any row is seen.
         """
         weights = self._mixture_weights(losses, sample_weight, prior)
         mixture = _weighted_sum(weights, predicted)
         return weights, self._mixture_temperature(mixture, codes, sample_weight)
 
     def _mixture_weights(self, losses, sample_weight, prior):
-        total = losses.sum(axis=0) if sample_weight is None else sample_weight @ losses
+        """Return the weights of the members (n_members,); see `_mixing`."""
+        total = _column_sums(losses, sample_weight)
+        # the posterior with the likelihood to a power below 1 (tempered)
         weights = softmax(np.log(prior) - self.likelihood_power * total)
         if len(self.classes_) == 2:
             return weights
         # With more classes, the weights of the greatest likelihood have most of the
         # say, and the mixture a temperature of its own.
-        best = fit_mixture_weights(np.exp(-losses), sample_weight)
-        return _TEMPERED_SHARE * weights + (1 - _TEMPERED_SHARE) * best
+        most_likely = fit_mixture_weights(np.exp(-losses), sample_weight)
+        return _TEMPERED_SHARE * weights + (1 - _TEMPERED_SHARE) * most_likely
 
     def _mixture_temperature(self, mixture, codes, sample_weight, start=None):
+        """Return the temperature of a mixture (n, K) of held-out forecasts; `start` is
+        an inverse temperature to start from, or None.
+        """
         if len(self.classes_) == 2:
             return 1.0
         logits = log_probability(mixture)
@@ -435,24 +463,27 @@ class StackedRecalibrator(BaseRecalibrator):
 
     def _predict_scores(self, scores):
         used = np.flatnonzero(self.weights_)
+        # one at a time in memory
         predicted = (forecast(self.recalibrators_[k], scores) for k in used)
         mixture = _weighted_sum(self.weights_[used], predicted)
         return self._tempered(mixture, self.temperature_)
 
     def _tempered(self, mixture, temperature):
+        """Return a mixture's probabilities (n, K), tempered for more than two
+        classes.
+        """
         if len(self.classes_) == 2:
             return mixture
         return row_softmax(log_probability(mixture) / temperature)
 
     def _map(self, scores):
-        """Return the mixture of the members with a weight, tempered for more than two
-        classes.
+        """Return the node of the mixture of the members with a weight, tempered for
+        more than two classes.
         """
         used = np.flatnonzero(self.weights_ > 0)
-        mixture = Mixture(
-            tuple(self.weights_[used].tolist()),
-            tuple(map_of(self.recalibrators_[k], scores) for k in used),
-        )
+        weights = tuple(self.weights_[used].tolist())
+        maps = tuple(map_of(self.recalibrators_[k], scores) for k in used)
+        mixture = Mixture(weights, maps)
         if len(self.classes_) == 2:
             return mixture
         return Softmax(Scaled(Log(mixture), 1 / self.temperature_))
@@ -461,8 +492,8 @@ class StackedRecalibrator(BaseRecalibrator):
         check_same_classes(self, *self.recalibrators_)
 
     def _members(self):
-        """Return the unfitted members, which take the scores and labels that the stack
-        was given.
+        """Return the list of unfitted members, with the `input` and `classes` of the
+        stack; `Uncalibrated` is the first if it has a weight.
         """
         if self.recalibrators is not None:
             members = self._given_members()
@@ -475,11 +506,8 @@ class StackedRecalibrator(BaseRecalibrator):
         elif self.rank_preserving:
             members = [TemperatureScaling(), EnsembleTemperatureScaling()]
         else:
-            members = [
-                TemperatureScaling(),
-                VennAbers(),
-                *map(DirichletCalibration, _DIRICHLET_ALPHAS),
-            ]
+            members = [TemperatureScaling(), VennAbers()]
+            members += [DirichletCalibration(alpha) for alpha in _DIRICHLET_ALPHAS]
         if self.uncalibrated_weight > 0:
             members = [Uncalibrated(), *members]
         for member in members:
@@ -507,29 +535,49 @@ class StackedRecalibrator(BaseRecalibrator):
 
 
 def _weighted_sum(weights, predicted):
-    """Return the mean of probabilities that may come one by one."""
+    """Return the mixture (n, K) of probabilities (n, K), given as an iterable of one
+    array for each weight.
+    """
     return sum(weight * p for weight, p in zip(weights, predicted, strict=True))
 
 
+def _column_sums(losses, sample_weight):
+    """Return the weighted sum of each column of losses (n, n_members)."""
+    if sample_weight is None:
+        return losses.sum(axis=0)
+    return sample_weight @ losses
+
+
 def _exceeds_zero(columns, sample_weight):
-    """Return whether the mean of each column is above 0 by some standard errors."""
+    """Return whether the weighted mean of each column (n, n_columns) is above 0 by more
+    than three standard errors, booleans (n_columns,).
+    """
     mean = np.average(columns, axis=0, weights=sample_weight)
-    weight = np.ones(len(columns)) if sample_weight is None else sample_weight
+    weight = weights_or_ones(sample_weight, len(columns))
     variance = weight**2 @ (columns - mean) ** 2 / weight.sum() ** 2
     return mean > _HOPELESS_STANDARD_ERRORS * np.sqrt(variance)
 
 
 def _losses(probabilities, codes):
-    """Return the log-loss of each sample."""
+    """Return the log-loss of each row (n,), from probabilities (n, K) and the class of
+    each row (n,).
+    """
     return -log_probability(probabilities[np.arange(len(codes)), codes])
 
 
-def _last_inverse_temperature(logits, codes, sample_weight, start=None):
-    """Return the inverse temperature of a mixture: that of greatest likelihood, drawn
-    to 1 where it is uncertain.
+def _loss_columns(predicted, codes):
+    """Return the log-losses (n, n_members) of a list of probabilities (n, K)."""
+    return np.column_stack([_losses(p, codes) for p in predicted])
 
-    Its logarithm is known with information I, the sum of ``b^2 Var_p(log q)`` over the
-    rows, and a prior around 0 has as much as `_PRIOR_INFORMATION`.
+
+def _last_inverse_temperature(logits, codes, sample_weight, start=None):
+    """Return the inverse temperature b of a mixture, from its log-probabilities
+    `logits` (n, K): that of greatest likelihood, drawn to 1 where it is uncertain.
+
+    The Fisher information on log(b) is the sum over the rows of b^2 times the variance
+    of the logits under the row's probabilities. A normal prior around log(b) = 0 has
+    the information `_PRIOR_INFORMATION`; the mean of both counts each by its
+    information.
     """
     inverse = fit_inverse_temperature(
         logits, codes, sample_weight, start=start, tolerance=_LAST_STEP

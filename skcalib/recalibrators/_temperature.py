@@ -171,7 +171,11 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         return inverse
 
     def _fit_from(self, start, sibling, scores, codes, sample_weight, floor=None):
-        """Fit to validated rows, from the temperature of a fitted recalibrator on."""
+        """Fit to validated rows, as `_fit_encoded` does, from the temperature of the
+        fitted recalibrator `start` on; return self.
+
+        `sibling`, a fit to the same rows, is of no use here.
+        """
         self._start = getattr(start, "inverse_temperature_", None)
         try:
             return self._fit_encoded(scores, codes, sample_weight, floor)
@@ -183,7 +187,8 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         super()._fit_encoded(scores, codes, sample_weight, floor)
         self.plain_temperature_ = self.temperature_
         if self.clip_ not in (0, PROBABILITY_CLIP):
-            # What divides logits above a floor is no temperature of the logits.
+            # What divides the logits above a floor is no temperature of the logits
+            # themselves.
             codes = codes.astype(np.intp, copy=False)
             logits = self._logits(scores)
             inverse = self._inverse_temperature(logits, codes, sample_weight)
@@ -202,22 +207,24 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
             raise ValueError("inverse_temperature_ must be 1 / temperature_")
 
     def _searched(self, logits, codes, sample_weight, around):
-        """Return the inverse temperature at which the callable is least, within a
-        factor of 30 of `around`.
+        """Return the inverse temperature at which the user's loss is least, within a
+        factor of 30 of the inverse temperature `around`.
 
-        Of many rows a sample finds the best point of a grid; all rows decide between
-        its neighbours.
+        The best point of a grid is found first, on a sample if there are many rows; all
+        rows then decide between its neighbours.
         """
         step = max(len(codes) // _GRID_ROWS, 1)
         sample = slice(None, None, step)
         on_sample = self._objective(
             logits[sample], codes[sample], taken(sample_weight, sample)
         )
+        # logarithms of inverse temperatures, with that of `around` in the middle
         grid = np.log(around) + np.linspace(-np.log(30), np.log(30), 61)
+        middle = len(grid) // 2
         values = [on_sample(point) for point in grid]
         lowest = np.flatnonzero(values == np.min(values))
-        # of ties the nearest
-        best = min(lowest, key=lambda index: abs(index - len(grid) // 2))
+        # of ties the one nearest to `around`
+        best = lowest[np.argmin(np.abs(lowest - middle))]
         bounds = (grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)])
         if step == 1:
             objective = on_sample
@@ -233,11 +240,14 @@ class TemperatureScaling(ClippedRecalibrator, LogitRecalibrator):
         return np.exp(grid[best])
 
     def _objective(self, logits, codes, sample_weight):
-        """Return the callable as a function of the logarithm of the inverse
-        temperature.
+        """Return the user's loss on these rows as a function of the logarithm of the
+        inverse temperature.
         """
         y_true = self.classes_[codes]
-        options = {} if sample_weight is None else {"sample_weight": sample_weight}
+        # Weights are passed only if there are some: the loss may not take any.
+        options = {}
+        if sample_weight is not None:
+            options["sample_weight"] = sample_weight
 
         def objective(log_inverse):
             """Return the user's loss at the logarithm of an inverse temperature."""
@@ -350,9 +360,10 @@ class EnsembleTemperatureScaling(TemperatureScaling):
 
     def _fit_logits(self, logits, codes, sample_weight):
         super()._fit_logits(logits, codes, sample_weight)
+        # (n, K, 3), and of these the probabilities of the labels (n, 3)
         forecasts = np.stack(self._forecasts(logits.astype(np.float64)), axis=2)
-        of_class = forecasts[np.arange(len(codes)), codes]
-        self.weights_ = fit_mixture_weights(of_class, sample_weight)
+        likelihoods = forecasts[np.arange(len(codes)), codes]
+        self.weights_ = fit_mixture_weights(likelihoods, sample_weight)
 
     def _predict_logits(self, logits):
         """Return the logarithm of the mixture of tempered, unchanged and uniform
@@ -365,22 +376,25 @@ class EnsembleTemperatureScaling(TemperatureScaling):
         return log_probability(mixture)
 
     def _map(self, logits):
-        """Return the mixture of tempered, unchanged and uniform forecasts."""
-        tempered = class_probabilities(
-            Scaled(logits, self.inverse_temperature_), clip=False
-        )
+        """Return the node of the mixture of tempered, unchanged and uniform
+        forecasts.
+        """
+        scaled_logits = Scaled(logits, self.inverse_temperature_)
+        tempered = class_probabilities(scaled_logits, clip=False)
         unchanged = class_probabilities(logits, clip=False)
-        of_tempered, of_unchanged, of_uniform = self.weights_.tolist()
+        tempered_weight, unchanged_weight, uniform_weight = self.weights_.tolist()
         mixture = Mixture(
-            (of_tempered, of_unchanged),
+            (tempered_weight, unchanged_weight),
             (tempered, unchanged),
-            of_uniform / len(self.classes_),
+            constant=uniform_weight / len(self.classes_),
         )
         # clipped before and after, as logits and their softmax are
         return clipped_probability(normalized_rows(clipped_probability(mixture)))
 
     def _forecasts(self, logits):
-        """Return the tempered, the given and the uniform forecast."""
+        """Return the tempered, the unchanged and the uniform probabilities, a tuple of
+        arrays (n, K).
+        """
         tempered = softmax(super()._predict_logits(logits), axis=1)
         uniform = np.full_like(tempered, 1 / logits.shape[1])
         return tempered, softmax(logits, axis=1), uniform

@@ -75,11 +75,11 @@ class ProbabilityTransformer(
         return self.n_features_in_
 
     def _map_of(self, scores):
-        """Return the calibration map as nodes, from scores to probabilities: of the
-        positive class alone of two.
+        """Return the node of the probabilities, from the node of the scores; for two
+        classes, that of the positive class's probability.
 
-        A method writes ``_map``. Some of its bases bring the scores to its scale here,
-        and join classes after it.
+        A method writes ``_map``. Some bases bring the scores to its scale here, before
+        they call it, and put the classes together after it.
         """
         return self._map(scores)
 
@@ -165,8 +165,10 @@ class RecalibratorOfColumns(ProbabilityTransformer):
         return inner.n_features_in_
 
     def _scores_and_columns(self, X, keys, name, *, reset):
-        """Return the validated scores of X and its columns `keys`, the parameter
-        `name`; `reset` in `fit`.
+        """Return the validated scores (n, C) of X, and its other columns.
+
+        `keys` are the names or positions of the other columns, `name` the parameter
+        that holds them, for messages; `reset` is true in `fit`.
         """
         if sparse.issparse(X):
             raise TypeError(
@@ -177,13 +179,14 @@ class RecalibratorOfColumns(ProbabilityTransformer):
         positions = column_positions(X, keys, name=name)
         if not reset:
             validate_data(self, X, skip_check_array=True, reset=False)
-        others = [column for column in range(X.shape[1]) if column not in positions]
-        if not others:
+        score_positions = [k for k in range(X.shape[1]) if k not in positions]
+        if not score_positions:
             raise ValueError(
                 f"{name} takes all {X.shape[1]} columns out of X, and no scores are"
                 " left."
             )
-        scores = check_scores(select_columns(X, others), name="X", input=self.input)
+        score_columns = select_columns(X, score_positions)
+        scores = check_scores(score_columns, name="X", input=self.input)
         if reset:
             validate_data(self, X, skip_check_array=True, reset=True)
         return scores, select_columns(X, positions)

@@ -1,11 +1,11 @@
-"""The scores as they are: what a model is compared with."""
+"""The scores unchanged, as a recalibrator: what others are compared with."""
 
 from skcalib.maps import class_probabilities
 from skcalib.recalibrators._base import LogitRecalibrator
 
 
 class Uncalibrated(LogitRecalibrator):
-    """The scores as they are, as probabilities.
+    """The scores unchanged, as probabilities.
 
     Parameters
     ----------

@@ -243,27 +243,32 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         return self
 
     def _fit_scores(self, scores, codes, sample_weight):
-        """Fit, and remember what the guarantee depends on: the numbers of rows and of
+        """Fit, and set what the guarantee depends on: the numbers of rows and of
         problems.
         """
-        one_vs_rest = len(self.classes_) > 2 and self.multiclass == "ovr"
-        self._n_problems = len(self.classes_) if one_vs_rest else 1
+        self._n_problems = 1
+        if len(self.classes_) > 2 and self.multiclass == "ovr":
+            self._n_problems = len(self.classes_)
         self._n_rows = len(scores)
         super()._fit_scores(scores, codes, sample_weight)
         self._randomised_map = self._built_map()
 
     def _built_map(self):
-        """Return the map that `predict_proba` evaluates, None without `randomize`."""
-        return self._map_of(Scores(self.n_features_in_)) if self.randomize else None
+        """Return the node that `predict_proba` evaluates, None without `randomize`."""
+        if not self.randomize:
+            return None
+        return self._map_of(Scores(self.n_features_in_))
 
     def _fit_binary(self, scores, labels, sample_weight):
         """Fit by Algorithm 1 of Gupta and Ramdas (2021)."""
         n_rows = len(scores)
         n_bins = self._choose_n_bins(n_rows)
         ordered, ordered_labels = sorted_rows(scores, labels)
-        # Algorithm 1: A_b = ceil(b (n + 1) / B); S_(A_b) cuts, and the rows strictly
-        # between two cuts give the value.
-        cuts = -(-np.arange(1, n_bins) * (n_rows + 1) // n_bins) - 1
+        # Algorithm 1, for b = 1 ... B - 1: A_b = ceil(b (n + 1) / B). The order
+        # statistic S_(A_b) is a cut, and the rows strictly between two cuts give the
+        # value. `cuts` are places among the ordered rows, which are counted from 0.
+        ranks = -(-np.arange(1, n_bins) * (n_rows + 1) // n_bins)  # rounded up
+        cuts = ranks - 1
         self._has_ties_ = bool((ordered[1:] == ordered[:-1]).any())
         self.salt_ = ""
         if self.randomize:
@@ -278,9 +283,13 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
                 ordered_labels, cuts = _share_ties(ordered, ordered_labels, cuts)
             self._cut_key_ = np.zeros(len(cuts))
         self._count_rows(ordered_labels, cuts, n_rows)
-        support = (-np.inf, np.inf) if self.input == "logit" else (0.0, 1.0)
+        lowest = 0.0
+        highest = 1.0
+        if self.input == "logit":
+            lowest = -np.inf
+            highest = np.inf
         self.bin_edges_ = np.concatenate(
-            (support[:1], ordered[cuts], support[1:]), dtype=np.float64
+            ([lowest], ordered[cuts], [highest]), dtype=np.float64
         )
         self.n_bins_ = len(cuts) + 1
 
@@ -308,21 +317,28 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
         )
 
     def _count_rows(self, labels, cuts, n_rows):
-        """Set the values; and the events and rows strictly inside each bin, which a
-        certificate counts.
+        """Set the values of the bins; and the events and rows strictly inside each bin,
+        which a certificate counts.
+
+        `labels` (n_rows,) are in the order of the scores, or the shares of events of
+        tied rows; `cuts` (n_bins - 1,) are places in this order.
         """
         events_before = np.concatenate(([0.0], np.cumsum(labels)))
-        # Rows strictly inside a bin: from one cut to the next, without both.
-        starts = np.append(0, cuts + 1)
-        ends = np.append(cuts, n_rows)
-        self._inside_ = (events_before[ends] - events_before[starts], ends - starts)
-        # With the boundary, a cut counts in the bin below it.
-        last = np.append(cuts + 1, n_rows) if self.keep_boundary else ends
+        # Rows strictly inside a bin, from `first` to before `end`: those between one
+        # cut and the next, without both.
+        first = np.append(0, cuts + 1)
+        end = np.append(cuts, n_rows)
+        events_inside = events_before[end] - events_before[first]
+        self._inside_ = (events_inside, end - first)
+        # The rows that give the value. With the boundary, a cut counts in the bin below
+        # it.
+        if self.keep_boundary:
+            end = np.append(cuts + 1, n_rows)
         # Only ties leave a bin without rows inside. Its value is then the label at the
         # cut where it starts.
-        first = np.where(starts < last, starts, np.append(0, cuts))
-        self.bin_positives_ = events_before[last] - events_before[first]
-        self.bin_counts_ = last - first
+        first = np.where(first < end, first, np.append(0, cuts))
+        self.bin_positives_ = events_before[end] - events_before[first]
+        self.bin_counts_ = end - first
         # shares of ties sum up to rounding
         self.bin_values_ = np.clip(self.bin_positives_ / self.bin_counts_, 0, 1)
 
@@ -421,36 +437,39 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
             raise ValueError(f"_inside_ must have {self.n_bins_} entries")
 
     def _map(self, score):
-        """Return the step function of the bins; with `randomize` the key of the row
-        decides on a cut.
+        """Return the step function of the bins, from the node of the score.
+
+        With `randomize`, the bin of a score that is a cut depends on the key of its
+        row: the pairs (score, key) are compared.
         """
         cuts = self.bin_edges_[1:-1]
         values = self.bin_values_
         if not self.randomize:
             return step_function(score, just_below(cuts), values)
-        # A score on a cut: the pair (score, key) decides the bin. Between the cuts the
-        # bin is that of the score.
         key = RowKey(self.salt_)
+        # Several cuts may have the same score: those from `first` to before `end`.
         distinct, first = np.unique(cuts, return_index=True)
-        ends = np.append(first[1:], len(cuts))
-        # The cases in the order of the scores: below the first cut, on it, between it
-        # and the next one, and so on.
+        end = np.append(first[1:], len(cuts))
+        # The cases in the order of the scores: below the first distinct cut, on it,
+        # between it and the next one, and so on.
         cases = [step_function(score, [], values[:1])]
-        for start, end in zip(first, ends, strict=True):
-            on_cut = step_function(
-                key, just_below(self._cut_key_[start:end]), values[start : end + 1]
-            )
-            cases += [on_cut, step_function(score, [], values[end : end + 1])]
+        for k, stop in zip(first, end, strict=True):
+            cut_keys = just_below(self._cut_key_[k:stop])
+            on_cut = step_function(key, cut_keys, values[k : stop + 1])
+            above_cut = step_function(score, [], values[stop : stop + 1])
+            cases += [on_cut, above_cut]
         places = np.column_stack((just_below(distinct), distinct)).ravel()
-        # no float lies between two cuts
+        # Cases between two cuts that no float lies between are left out.
         empty = np.flatnonzero(np.diff(places) <= 0) + 1
         cases = [case for number, case in enumerate(cases) if number not in empty]
         return Choice(Place(score, np.delete(places, empty)), tuple(cases))
 
     def _ties_forbid_a_certificate(self):
-        return not self.randomize and any(
-            part._has_ties_ for part in getattr(self, "estimators_", [self])
-        )
+        """Whether a binary problem has tied scores that were not broken at random."""
+        if self.randomize:
+            return False
+        problems = getattr(self, "estimators_", [self])
+        return any(problem._has_ties_ for problem in problems)
 
     def _issue_certificate(self, problems, *, interval, **promise):
         """Return the certificate of Gupta and Ramdas (2021), or raise where their
@@ -473,10 +492,18 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
                 f"No certificate: {self._n_rows} rows are fewer than two for each of"
                 f" {n_bins} bins."
             )
+        events = []
+        counts = []
+        values = []
+        for problem in problems:
+            events_inside, rows_inside = problem._inside_
+            events.append(events_inside)
+            counts.append(rows_inside)
+            values.append(problem.bin_values_)
         return uniform_mass_certificate(
-            [part._inside_[0] for part in problems],
-            [part._inside_[1] for part in problems],
-            [part.bin_values_ for part in problems],
+            events,
+            counts,
+            values,
             n_samples=self._n_rows,
             keep_boundary=self.keep_boundary,
             interval=interval,
@@ -485,34 +512,45 @@ class UniformMassBinning(CertifiedMixin, ParameterHints, BinaryRecalibrator):
 
 
 def _order_ties(ordered, ordered_labels, cuts, rows):
-    """Put the labels of the samples whose score is a cut in the order of their keys;
-    return the keys at the cuts.
+    """Put the labels of the rows whose score is a cut into the order of their keys, in
+    place; return the keys at the cuts (n_cuts,).
 
-    `ordered` and `ordered_labels` are all samples in the order of their scores, `rows`
-    scores, labels and keys as given. Rows elsewhere need no order among equal scores:
-    they all lie between the same cuts.
+    Rows elsewhere need no order among equal scores: they all lie between the same cuts.
+
+    Parameters
+    ----------
+    ordered, ordered_labels : ndarray of shape (n,)
+        All scores in order, and the labels of their rows.
+    cuts : ndarray of int, shape (n_cuts,)
+        Places of the cuts among the ordered scores.
+    rows : tuple
+        Scores, labels and keys in [0, 1), (n,) each, in the order of the data.
     """
     scores, labels, key = rows
-    values = np.unique(ordered[cuts])
-    if not len(values):
+    cut_scores = np.unique(ordered[cuts])
+    if not len(cut_scores):
         return np.zeros(0)
-    value = np.minimum(np.searchsorted(values, scores), len(values) - 1)
-    tied = np.flatnonzero(values[value] == scores)
-    # One sort of value + key, in place of two: keys are in [0, 1), and told apart by
-    # some 40 binary digits.
-    tied = tied[np.argsort(value[tied] + key[tied])]
-    # the places of these rows among all rows
-    first = np.searchsorted(ordered, values, side="left")
-    last = np.searchsorted(ordered, values, side="right")
+    # rows whose score is a cut, and the number of that cut
+    number = np.minimum(np.searchsorted(cut_scores, scores), len(cut_scores) - 1)
+    tied = np.flatnonzero(cut_scores[number] == scores)
+    # Sorted by the cut, then by the key. One sort of number + key does both: keys are
+    # in [0, 1), and compared to some 40 binary digits.
+    tied = tied[np.argsort(number[tied] + key[tied])]
+    # the places of these rows among the ordered ones
+    first = np.searchsorted(ordered, cut_scores, side="left")
+    last = np.searchsorted(ordered, cut_scores, side="right")
     places = [np.arange(start, end) for start, end in zip(first, last, strict=True)]
     place = np.concatenate(places)
     ordered_labels[place] = labels[tied]
-    return key[tied[np.searchsorted(place, cuts)]]
+    row_of_cut = tied[np.searchsorted(place, cuts)]
+    return key[row_of_cut]
 
 
 def _share_ties(ordered, labels, cuts):
-    """Return labels that tied rows share, and cuts below whole groups of ties: the
-    answer ignores the samples' order.
+    """Return labels (n,) and cuts that do not depend on the order of tied rows.
+
+    Each of the tied rows gets their mean label, and a cut inside a group of ties moves
+    below the group. Cuts that become equal, or 0, are dropped.
     """
     _, first, inverse, counts = np.unique(
         ordered, return_index=True, return_inverse=True, return_counts=True

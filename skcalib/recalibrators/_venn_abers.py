@@ -175,7 +175,8 @@ class VennAbers(BinaryRecalibrator):
         scores = self._class_probabilities(scores)
         on_scale = self._scale_of_classes(scores)
         if self.multiclass == "top_label":
-            return self.estimators_[0]._interval(on_scale(top_label(scores)[1]))
+            _, confidence = top_label(scores)
+            return self.estimators_[0]._interval(on_scale(confidence))
         lows = []
         highs = []
         for k, part in enumerate(self.estimators_):
@@ -187,33 +188,37 @@ class VennAbers(BinaryRecalibrator):
     def _fit_binary(self, scores, labels, sample_weight):
         """Compute at once what isotonic regression would give each score with one row
         more, an event or a non-event (Vovk, Petej and Fedorova 2015).
+
+        Between the fitted scores, the upper probability is that at the next score
+        above, and the lower one that at the next score below.
         """
         if self.max_n_knots is not None:
             scores = _upper_edges(scores, sample_weight, self.max_n_knots)
         table = DistinctScores.from_rows(scores, labels, sample_weight)
+        # m distinct scores; above the last one an event alone gives 1
         upper = np.append(_isotonic_with_event(table.weight, table.positives), 1.0)
-        # A non-event at a score is an event where the labels and the order are turned
-        # round.
+        # A non-event at a score is an event where the labels and the order are
+        # reversed; below the first score a non-event alone gives 0.
         negatives = table.weight - table.positives
-        mirrored = _isotonic_with_event(
-            table.weight[-1] - table.weight[::-1], negatives[-1] - negatives[::-1]
-        )
+        reversed_weight = table.weight[-1] - table.weight[::-1]
+        reversed_negatives = negatives[-1] - negatives[::-1]
+        mirrored = _isotonic_with_event(reversed_weight, reversed_negatives)
         lower = np.append(0.0, 1 - mirrored[::-1])
-        # Other scores do not change the result. Groups are kept, because a new score
-        # must be tied with its own group.
-        jumps = (np.diff(lower) != 0) | (np.diff(upper) != 0)
+        # Knots are the scores at which one of the two changes. Groups are all kept,
+        # because a new score must be tied with its own group.
+        is_knot = (np.diff(lower) != 0) | (np.diff(upper) != 0)
         if self.max_n_knots is not None:
-            jumps[:] = True
-        self.score_knots_ = table.scores[jumps]
-        self.lower_probability_ = lower[np.append(True, jumps)]
-        self.upper_probability_ = upper[np.append(jumps, True)]
+            is_knot[:] = True
+        self.score_knots_ = table.scores[is_knot]
+        self.lower_probability_ = lower[np.append(True, is_knot)]
+        self.upper_probability_ = upper[np.append(is_knot, True)]
 
     def _predict_binary(self, scores):
         return _probability(*self._interval(scores))
 
     def _map(self, score):
-        """Build a step at each knot and one between each two; with groups a score is
-        tied with the knot above it.
+        """Return the node of a step at each knot and one between each two; with groups
+        a score is tied with the knot above it.
         """
         lower = self.lower_probability_
         upper = self.upper_probability_
@@ -224,12 +229,10 @@ class VennAbers(BinaryRecalibrator):
             # the last knot is infinite
             return step_function(score, knots[:-1], at_knots)
         between = _probability(lower, upper)
+        # below the first knot, at it, between it and the next one, and so on
         cuts = np.column_stack((just_below(knots), knots)).ravel()
-        return step_function(
-            score,
-            cuts,
-            np.append(np.column_stack((between[:-1], at_knots)).ravel(), between[-1]),
-        )
+        values = np.column_stack((between[:-1], at_knots)).ravel()
+        return step_function(score, cuts, np.append(values, between[-1]))
 
     def _check_attributes(self):
         has_groups = self.max_n_knots is not None
@@ -241,32 +244,36 @@ class VennAbers(BinaryRecalibrator):
             )
 
     def _interval(self, scores):
-        """Return both probabilities of scores, with a non-event and with an event
-        added.
+        """Return the probabilities (n,) of scores (n,) with a non-event added, and
+        those with an event added.
         """
-        first = np.searchsorted(self.score_knots_, scores, side="left")
-        # From a knot on; a group of scores is tied with its knot, the group's upper
-        # edge.
+        # the number of knots below each score, and whether the next knot is reached
+        n_below = np.searchsorted(self.score_knots_, scores, side="left")
         if self.max_n_knots is not None:
-            reached = 1
+            # A group of scores is tied with its knot, the group's upper edge.
+            is_reached = 1
         else:
-            reached = np.append(self.score_knots_, np.inf)[first] == scores
-        return self.lower_probability_[first + reached], self.upper_probability_[first]
+            is_reached = np.append(self.score_knots_, np.inf)[n_below] == scores
+        lower = self.lower_probability_[n_below + is_reached]
+        return lower, self.upper_probability_[n_below]
 
 
 def _probability(lower, upper):
-    """Return the one probability between two that has the least regret in log-loss."""
+    """Return the one probability between two that has the least regret in log-loss
+    (Vovk, Petej and Fedorova 2015).
+    """
     return upper / (1 - lower + upper)
 
 
 def _upper_edges(scores, sample_weight, n_groups):
-    """Return for each score the upper edge of its equal-mass group, infinite for the
-    last.
+    """Return for each score (n,) the upper edge of its equal-mass group, infinite for
+    the last group.
     """
     edges = EqualMass(n_groups)._edges_of(
         scores, None, sample_weight, support=(-np.inf, np.inf)
     )
-    return edges[1:][assign_bins(scores, edges)]
+    upper_edges = edges[1:]
+    return upper_edges[assign_bins(scores, edges)]
 
 
 def _isotonic_with_event(weight, positives):
@@ -292,34 +299,52 @@ def _isotonic_with_event(weight, positives):
     blocks = isotonic_regression(frequency, weights=np.diff(weight)).blocks
     start = blocks[:-1]
     end = blocks[1:]
-    from_start = _tangent_slopes(start, np.arange(len(start)), weight, positives, end)
-    steepest = np.repeat(from_start, end - start)
-    # Inside a block a steeper tangent needs a point below the line through the block's
-    # start.
-    block = np.repeat(np.arange(len(start)), end - start)
-    rise = positives[:-1] - positives[start][block]
-    inside = np.flatnonzero(rise < steepest * (weight[:-1] - weight[start][block]))
+    size = end - start
+    # steepest(a) of the starts of the blocks, and first the same for all their points
+    numbers = np.arange(len(start))
+    from_start = _tangent_slopes(start, numbers, weight, positives, end)
+    steepest = np.repeat(from_start, size)
+    # Inside a block a steeper tangent needs a point below the line of that slope
+    # through the block's start.
+    block = np.repeat(numbers, size)  # of each point
+    start_of_point = start[block]
+    rise = positives[:-1] - positives[start_of_point]
+    run = weight[:-1] - weight[start_of_point]
+    inside = np.flatnonzero(rise < steepest * run)
     steepest[inside] = _tangent_slopes(inside, block[inside], weight, positives, end)
     return np.maximum.accumulate(steepest)
 
 
 def _tangent_slopes(points, block, weight, positives, end):
     """Return the least slope from each point to the shifted ends of its block and of
-    those to the right of it.
+    those to the right of it, (n_points,).
 
     Along the ends, which are convex, that slope falls and then rises: it rises as soon
     as the next block is steeper.
+
+    Parameters
+    ----------
+    points : ndarray of int, shape (n_points,)
+        Indices of points of the cumulative sum diagram.
+    block : ndarray of int, shape (n_points,)
+        Number of the block of each point.
+    weight, positives : ndarray of shape (m + 1,)
+        The diagram: see `_isotonic_with_event`.
+    end : ndarray of int, shape (n_blocks,)
+        Indices of the points where the blocks end.
     """
     end_weight = weight[end]
     end_positives = positives[end]
     weight = weight[points]
     positives = positives[points]
+    # the slope of the next block, none after the last
     slope_after = np.append(np.diff(end_positives) / np.diff(end_weight), np.inf)
 
     def slope(ends):
+        """Return the slope from each point to one end, shifted by (1, 1), of each."""
         return (end_positives[ends] - positives + 1) / (end_weight[ends] - weight + 1)
 
-    # bisection for the first end from which on the slope rises
+    # Bisection for the first end from which on the slope rises.
     low = block
     high = np.full(len(points), len(end) - 1)
     for _ in range(len(end).bit_length()):
