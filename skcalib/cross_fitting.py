@@ -357,10 +357,10 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
             Scores, then the columns of `passthrough`.
         """
         check_is_fitted(self)
-        return self._joined(
-            classifier_scores(self.estimator_, X, self.classes_, self.response_method_),
-            X,
+        scores = classifier_scores(
+            self.estimator_, X, self.classes_, self.response_method_
         )
+        return self._joined(scores, X)
 
     def get_feature_names_out(
         self, input_features: ArrayLike | None = None
@@ -401,21 +401,20 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         return tags
 
     def _fit(self, X, y, caller, params):
-        """Fit on all samples; return the out-of-fold scores if `caller` is
-        "fit_transform".
+        """Fit to all samples; return the out-of-fold scores (n, n_scores) if `caller`
+        is "fit_transform", None if it is "fit". `params` are metadata.
         """
         keys = self._passthrough_keys()
         methods = ("predict_proba", "decision_function")
-        if (
-            check_option(self.response_method, "response_method", ("auto", *methods))
-            != "auto"
-        ):
+        check_option(self.response_method, "response_method", ("auto", *methods))
+        if self.response_method != "auto":
             methods = (self.response_method,)
         fits = self._fits(X, y, methods, params, caller)
         validate_data(self, fits.X, skip_check_array=True)
-        column_positions(fits.X, keys, name="passthrough")
-        if "sample_weight" in fits.routed.estimator.fit:
-            check_sample_weight(fits.routed.estimator.fit["sample_weight"], len(fits.y))
+        column_positions(fits.X, keys, name="passthrough")  # raises for an unknown one
+        fit_params = fits.routed.estimator.fit
+        if "sample_weight" in fit_params:
+            check_sample_weight(fit_params["sample_weight"], len(fits.y))
         if caller == "fit":
             scores = None
             self.estimator_ = fits.on_all_rows()
@@ -439,24 +438,29 @@ class CrossFittedClassifier(TransformerMixin, ClassifierWrapper):
         return keys
 
     def _joined(self, scores, X):
-        """Return the scores with the passed columns of `X` after them."""
+        """Return the scores (n, n_scores) with the passed columns of `X` after them: a
+        DataFrame if `X` is one.
+        """
         keys = self._passthrough_keys()
         if not keys:
             return scores
-        X = indexable(X)[0]
+        (X,) = indexable(X)
         columns = select_columns(X, column_positions(X, keys, name="passthrough"))
         if hasattr(columns, "columns"):
-            return _before_columns(
-                scores, columns, self.get_feature_names_out().tolist()
-            )
+            names = self.get_feature_names_out().tolist()
+            return _before_columns(scores, columns, names)
         if columns.dtype.kind not in "biuf":
+            # Texts and numbers go together in an array of objects only.
             scores = scores.astype(object)
             columns = columns.astype(object)
         return np.hstack([scores, columns])
 
 
 def _check_split(train, test, fold, name, n_samples):
-    """Raise where a side of a split is empty, or both sides share a row."""
+    """Raise a ValueError if a side of a split is empty, or both sides share a row.
+
+    `train` and `test` are row indices; `fold` and `name` are for messages.
+    """
     if not (len(train) and len(test)):
         raise ValueError(
             f"{name} trains fold {fold} on {len(train)} rows and tests it on"
@@ -473,8 +477,8 @@ def _check_split(train, test, fold, name, n_samples):
 
 
 class ClassifierFits(NamedTuple):
-    """A classifier, the samples that clones of it are fitted to, and the method that
-    they are asked for scores by.
+    """A classifier, the samples that clones of it are fitted to, and the name of the
+    method that gives their scores. `routed` is the metadata, by their consumer.
     """
 
     estimator: object
@@ -485,12 +489,12 @@ class ClassifierFits(NamedTuple):
     routed: Bunch
 
     def on_all_rows(self):
-        """Return the classifier fitted on all samples, a frozen one as it is."""
+        """Return the classifier fitted to all samples; a frozen one stays as it is."""
         return clone(self.estimator).fit(self.X, self.y, **self.routed.estimator.fit)
 
     def on_fold(self, train, test):
-        """Return the classifier fitted on the samples `train`, and the samples `test`
-        of `X`.
+        """Return the classifier fitted to the samples with the indices `train`, and the
+        samples of `X` with the indices `test`.
         """
         X_train, y_train = safe_split(self.estimator, self.X, self.y, train)
         X_test, _ = safe_split(self.estimator, self.X, None, test, train)
@@ -498,7 +502,8 @@ class ClassifierFits(NamedTuple):
         return clone(self.estimator).fit(X_train, y_train, **fit_params), X_test
 
     def splits(self, cv, *, tested="any"):
-        """Return the splits as index arrays, and how often each sample is tested.
+        """Return the splits, a list of pairs (train, test) of index arrays, and how
+        often each sample is tested (n_samples,).
 
         No fold may test what it trains on. `tested` says how often rows may be tested:
         "once" each, "at most once" (the others only train), or "any" number of times.
@@ -547,18 +552,21 @@ class ClassifierFits(NamedTuple):
         return splits, times_tested
 
     def of_folds_and_all(self, splits, run):
-        """Return the models of the folds, the score of each sample from the one that
-        was not fitted to it, and the model fitted to all samples.
+        """Return the models of the folds, the scores (n_samples, n_scores) of each
+        sample from the one that was not fitted to it, and the model fitted to all
+        samples. ``run(tasks)`` runs delayed calls.
         """
         tasks = [delayed(self.on_all_rows)()]
-        tasks += [delayed(self._fold)(*split) for split in splits]
-        model_of_all, *of_folds = run(tasks)
-        models, scores = zip(*of_folds, strict=True)
+        tasks += [delayed(self._fold)(train, test) for train, test in splits]
+        model_of_all, *models_and_scores = run(tasks)
+        models, scores = zip(*models_and_scores, strict=True)
         return models, _gathered(scores, splits), model_of_all
 
     def cross_fitted(self, cv, run, *, tested="once"):
-        """Return out-of-fold scores, the samples that have one, in order, and the model
-        fitted on all samples; a frozen model is only asked. See `splits` for `tested`.
+        """Return out-of-fold scores (n_tested, n_scores), the sorted indices of the
+        samples that have one (n_tested,), and the model fitted to all samples.
+
+        A frozen model is not fitted: it scores all samples. See `splits` for `tested`.
         """
         if isinstance(self.estimator, FrozenEstimator):
             scores = classifier_scores(
@@ -570,14 +578,13 @@ class ClassifierFits(NamedTuple):
             )
             return scores, np.arange(len(self.y)), self.estimator
         splits, times_tested = self.splits(cv, tested=tested)
-        tasks = [
-            delayed(self.on_all_rows)(),
-            *(delayed(self._fold_scores)(*split) for split in splits),
-        ]
+        tasks = [delayed(self.on_all_rows)()]
+        tasks += [delayed(self._fold_scores)(train, test) for train, test in splits]
         model, *scores = run(tasks)
         return _gathered(scores, splits), np.flatnonzero(times_tested), model
 
     def _fold(self, train, test):
+        """Return the model of a fold and its scores (n_test, n_scores)."""
         model, X_test = self.on_fold(train, test)
         scores = classifier_scores(
             model, X_test, self.classes, self.response_method, check_columns=True
@@ -585,18 +592,24 @@ class ClassifierFits(NamedTuple):
         return model, scores
 
     def _fold_scores(self, train, test):
-        return self._fold(train, test)[1]
+        """Return the scores of a fold alone: its model need not be sent back from
+        another process.
+        """
+        _, scores = self._fold(train, test)
+        return scores
 
 
-def _gathered(folds, splits):
-    """Return the scores of the tested rows, in their order, from those of the folds."""
-    return np.concatenate(folds)[
-        np.argsort(np.concatenate([test for _, test in splits]))
-    ]
+def _gathered(scores_of_folds, splits):
+    """Return the scores of the tested rows in the order of the rows, from a list with
+    those of each fold.
+    """
+    tested_rows = np.concatenate([test for _, test in splits])
+    scores = np.concatenate(scores_of_folds)
+    return scores[np.argsort(tested_rows)]
 
 
 def _response_method(estimator, methods):
-    """Return the first of `methods` that the classifier has."""
+    """Return the name of the first of `methods` that the classifier has."""
     if not hasattr(estimator, "fit") or isinstance(estimator, type):
         raise TypeError(f"estimator must be a classifier, found {estimator!r}.")
     for method in methods:
@@ -634,17 +647,19 @@ def _known_classes(estimator, y):
 
 
 def _before_columns(scores, columns, names):
-    """Return a DataFrame of the kind of `columns` that holds the scores before them."""
+    """Return a DataFrame, of polars or pandas as `columns` is, with the scores before
+    the columns; `names` are those of all its columns.
+    """
     if len(set(names)) < len(names):
         raise ValueError(
             f"passthrough gives columns of the same name: {names}. Rename a column"
             " of X."
         )
     n_scores = scores.shape[1]
-    if hasattr(columns, "hstack"):
-        return type(columns)(scores, schema=names[:n_scores], orient="row").hstack(
-            columns
-        )
-    joined = type(columns)(scores, index=columns.index, columns=names[:n_scores])
-    joined[names[n_scores:]] = columns
-    return joined
+    kind = type(columns)
+    if hasattr(columns, "hstack"):  # polars
+        frame = kind(scores, schema=names[:n_scores], orient="row")
+        return frame.hstack(columns)
+    frame = kind(scores, index=columns.index, columns=names[:n_scores])
+    frame[names[n_scores:]] = columns
+    return frame

@@ -48,12 +48,11 @@ _SCALE = {"decision_function": "logit", "predict_proba": "probability"}
 
 
 def _linear_svc():
+    """Return the default classifier; with metadata routing it requests weights."""
     classifier = LinearSVC(random_state=0)
-    return (
+    if get_config()["enable_metadata_routing"]:
         classifier.set_fit_request(sample_weight=True)
-        if get_config()["enable_metadata_routing"]
-        else classifier
-    )
+    return classifier
 
 
 class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrapper):
@@ -376,45 +375,50 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        of_estimator = get_tags(self._unfitted_classifier()).classifier_tags
-        tags.classifier_tags.multi_class = (
-            of_estimator is None or of_estimator.multi_class
-        )
+        # A regressor has no such tags; it is refused in `fit`.
+        classifier_tags = get_tags(self._unfitted_classifier()).classifier_tags
+        if classifier_tags is not None:
+            tags.classifier_tags.multi_class = classifier_tags.multi_class
         return tags
 
     def _classifier(self):
+        """Return a clone of the classifier, or the default one."""
         return self._resolved("estimator")
 
     def _unfitted_classifier(self):
+        """Return the classifier itself, or the default one, to read its tags."""
         if self.estimator is None:
             return _linear_svc()
         return self.estimator
 
     def _check_fitted(self):
+        """Raise a NotFittedError if this is not fitted."""
         # scikit-learn's check collects tags first, a tenth of a prediction of one row.
         if not hasattr(self, "calibrated_classifiers_"):
             check_is_fitted(self)
 
     def _resolved_ensemble(self, estimator):
+        """Return the parameter `ensemble`, with False in place of "auto" where the rows
+        cannot be split: for a frozen classifier or a precomputed kernel.
+        """
         if self.ensemble != "auto" and not isinstance(self.ensemble, bool | np.bool_):
             raise ValueError(
                 f"ensemble must be True, False or 'auto', found {self.ensemble!r}."
             )
-        whole = (
-            isinstance(self.estimator, FrozenEstimator)
-            or get_tags(estimator).input_tags.pairwise
-        )
-        return False if self.ensemble == "auto" and whole else self.ensemble
+        is_frozen = isinstance(self.estimator, FrozenEstimator)
+        is_unsplit = is_frozen or get_tags(estimator).input_tags.pairwise
+        if self.ensemble == "auto" and is_unsplit:
+            return False
+        return self.ensemble
 
     def _metadata(self, estimator, sample_weight, fit_params):
-        """Return the metadata of the classifier and the splitter: without routing with
-        the weights if `fit` takes them.
+        """Return the metadata for the classifier and the splitter, as a dict.
 
-        With routing it is for the requests to say who gets them.
+        Without metadata routing, the weights are among them if the classifier's `fit`
+        takes them. With routing, the requests say who gets them.
         """
-        if get_config()["enable_metadata_routing"] or has_fit_parameter(
-            estimator, "sample_weight"
-        ):
+        takes_weight = has_fit_parameter(estimator, "sample_weight")
+        if get_config()["enable_metadata_routing"] or takes_weight:
             return {"sample_weight": sample_weight, **fit_params}
         if sample_weight is not None and not isinstance(estimator, FrozenEstimator):
             warn(
@@ -425,7 +429,11 @@ class RecalibratedClassifierCV(ClassifierMixin, ParameterHints, ClassifierWrappe
 
 
 class _PairFits(NamedTuple):
-    """The fits of a classifier and of recalibrators of its scores to the same rows."""
+    """The fits of a classifier and of recalibrators of its scores to the same rows.
+
+    `recalibrator` is that of a single pair or of the pair of one fold,
+    `recalibrator_of_pool` that of all folds together; both are unfitted.
+    """
 
     fits: ClassifierFits
     recalibrator: object
@@ -433,8 +441,10 @@ class _PairFits(NamedTuple):
     sample_weight: np.ndarray | None
 
     def pairs(self, cv, run, ensemble):
-        """Return the fitted pairs of classifier and recalibrator, for a resolved
-        `ensemble`.
+        """Return the list of fitted `RecalibratedModel`s.
+
+        `cv` is the parameter of that name, ``run(tasks)`` runs delayed calls, and
+        `ensemble` is what `_resolved_ensemble` returns.
         """
         fits = self.fits
         if not ensemble:
@@ -447,8 +457,8 @@ class _PairFits(NamedTuple):
             )
         splits, times_tested = fits.splits(cv)
         if ensemble == "auto" and times_tested.min() == 0 and times_tested.max() == 1:
-            # Rows in the order of time: models of the first folds have seen little, and
-            # the one of all rows predicts.
+            # Rows in the order of time, as in TimeSeriesSplit: the models of the first
+            # folds were fitted to few rows, so only the model of all rows predicts.
             return self.pairs(splits, run, ensemble=False)
         if ensemble != "auto" or times_tested.max() > 1:
             if any(len(test) < 2 for _, test in splits):
@@ -456,22 +466,24 @@ class _PairFits(NamedTuple):
                     "cv tests a fold on one row alone, too little for a recalibrator:"
                     " use ensemble=False."
                 )
-            calls = []
+            tasks = []
             for fold, (train, test) in enumerate(splits):
-                calls.append(delayed(self._of_fold)(fold, train, test))
-            return run(calls)
+                tasks.append(delayed(self._pair_of_fold)(fold, train, test))
+            return run(tasks)
+        # One recalibrator of the out-of-fold scores serves the models of all folds.
         models, scores, model_of_all = fits.of_folds_and_all(splits, run)
         for fold, model in enumerate(models):
-            _known_classes(model, fold)
-        of_pool = self._replace(recalibrator=self.recalibrator_of_pool)
-        recalibrator = of_pool._recalibrator(scores)
+            _known_classes(model, fold)  # raises if a fold has a single class
+        pool_fits = self._replace(recalibrator=self.recalibrator_of_pool)
+        recalibrator = pool_fits._recalibrator(scores)
         if isinstance(getattr(recalibrator, "chosen_", None), Uncalibrated):
+            # The original model is kept: a pool of uncalibrated models is no better.
             models = []
         return [self._pair(model, recalibrator) for model in (*models, model_of_all)]
 
-    def _of_fold(self, fold, train, test):
-        """Fit the classifier on the samples `train` and its recalibrator on those of
-        `test` whose class it knows.
+    def _pair_of_fold(self, fold, train, test):
+        """Return the pair of a fold: the classifier fitted to the rows `train`, and its
+        recalibrator fitted to those of the rows `test` whose class it knows.
         """
         model, X_test = self.fits.on_fold(train, test)
         known = _known_classes(model, fold)
@@ -483,23 +495,24 @@ class _PairFits(NamedTuple):
             )
         scores = classifier_scores(
             model, X_test, known, self.fits.response_method, check_columns=True
-        )[is_known]
-        return self._pair(model, self._recalibrator(scores, test[is_known], known))
+        )
+        recalibrator = self._recalibrator(scores[is_known], test[is_known], known)
+        return self._pair(model, recalibrator)
 
     def _recalibrator(self, scores, rows=slice(None), classes=None):
-        """Return the recalibrator fitted to the scores of samples, with a column for
+        """Return the recalibrator fitted to the scores of some rows, with a column for
         each of `classes`: all by default.
         """
+        if classes is None:
+            classes = self.fits.classes
         recalibrator = clone(self.recalibrator)
-        method = self.fits.response_method
-        classes = self.fits.classes if classes is None else classes
-        _describe_scores(recalibrator, {"input": _SCALE[method], "classes": classes})
-        weight = taken(self.sample_weight, rows)
-        return recalibrator.fit(
-            rounded(scores), self.fits.y[rows], **_weight_params(recalibrator, weight)
-        )
+        scale = _SCALE[self.fits.response_method]
+        _describe_scores(recalibrator, {"input": scale, "classes": classes})
+        weight_params = _weight_params(recalibrator, taken(self.sample_weight, rows))
+        return recalibrator.fit(rounded(scores), self.fits.y[rows], **weight_params)
 
     def _pair(self, model, recalibrator):
+        """Return a fitted classifier and its recalibrator as a `RecalibratedModel`."""
         return RecalibratedModel(
             model, recalibrator, self.fits.classes, self.fits.response_method
         )
@@ -518,7 +531,7 @@ class RecalibratedModel(NamedTuple):
         return self.recalibrated(self.scores(X))
 
     def recalibrated(self, scores):
-        """Return the same from the scores of the classifier."""
+        """Return the probabilities (n, n_classes) of scores of the classifier."""
         probabilities = classifier_scores(
             self.recalibrator,
             scores,
@@ -537,26 +550,33 @@ class RecalibratedModel(NamedTuple):
         # A recalibrator of all folds knows classes that a fold's classifier may not
         # know.
         classes = np.unique(self.recalibrator.classes_)
-        return rounded(
-            classifier_scores(self.estimator, X, classes, self.response_method)
-        )
+        scores = classifier_scores(self.estimator, X, classes, self.response_method)
+        return rounded(scores)
 
 
 def _recalibrated(pairs, X):
-    """Return the probabilities of each pair for rows: of few samples a recalibrator
-    that serves all pairs is asked once.
+    """Return a list of the probabilities (n, n_classes) of each `RecalibratedModel` for
+    rows.
+
+    For few rows, a recalibrator that serves all pairs is called once with the scores of
+    all classifiers.
     """
-    scores = [pair.scores(X) for pair in pairs]
+    scores_of_pairs = [pair.scores(X) for pair in pairs]
     first = pairs[0]
     is_shared = all(pair.recalibrator is first.recalibrator for pair in pairs)
-    if is_shared and scores[0].size <= _FEW_SCORES:
-        return np.split(first.recalibrated(np.concatenate(scores)), len(pairs))
-    return [
-        pair.recalibrated(of_pair) for pair, of_pair in zip(pairs, scores, strict=True)
-    ]
+    if is_shared and scores_of_pairs[0].size <= _FEW_SCORES:
+        probabilities = first.recalibrated(np.concatenate(scores_of_pairs))
+        return np.split(probabilities, len(pairs))
+    probabilities_of_pairs = []
+    for pair, scores in zip(pairs, scores_of_pairs, strict=True):
+        probabilities_of_pairs.append(pair.recalibrated(scores))
+    return probabilities_of_pairs
 
 
 def _known_classes(model, fold):
+    """Return the sorted classes of the model of a fold; raise a ValueError if it has
+    only one.
+    """
     known = np.unique(model.classes_)
     if len(known) < 2:
         raise ValueError(
@@ -568,11 +588,11 @@ def _known_classes(model, fold):
 
 
 def _describe_scores(recalibrator, description):
-    """Set those parameters of `description` that the recalibrator, or else one inside
-    it, has.
+    """Set the parameters `input` and `classes` of the dict `description`, on the
+    recalibrator if it has them, otherwise on the one inside it.
 
-    The first step of a pipeline gets the classifier's scores, a later one what the step
-    before makes of them.
+    The first step of a pipeline gets the classifier's scores, a later one the
+    probabilities of the step before: its `input` stays.
     """
     if isinstance(recalibrator, Pipeline):
         for step in _steps(recalibrator).values():
@@ -580,35 +600,33 @@ def _describe_scores(recalibrator, description):
             # for the steps after the first one
             description = {"classes": description["classes"]}
         return
-    # What the recalibrator takes itself, and what is for the one inside it.
     params = recalibrator.get_params(deep=False)
-    outer = {}
-    inner = {}
+    own_params = {}
+    inner_params = {}
     for name, setting in description.items():
         if name in params:
-            outer[name] = setting
+            own_params[name] = setting
         else:
-            inner[name] = setting
-    recalibrator.set_params(**outer)
-    if inner and "recalibrator" in params:
+            inner_params[name] = setting
+    recalibrator.set_params(**own_params)
+    if inner_params and "recalibrator" in params:
         if params["recalibrator"] is None:
             recalibrator.set_params(recalibrator=recalibrator._resolved("recalibrator"))
-        _describe_scores(recalibrator.recalibrator, inner)
+        _describe_scores(recalibrator.recalibrator, inner_params)
 
 
 def _refuse_columns(recalibrator):
-    """Raise where a recalibrator needs columns of X beside the scores, which it would
-    not get.
+    """Raise a ValueError if a recalibrator needs columns of X beside the scores, which
+    it would not get.
     """
     for step in _steps(recalibrator).values():
         for name in ("features", "groups"):
             columns = getattr(step, name, None)
-            is_known = (
-                callable(columns)
-                or isinstance(columns, str)
-                and columns == "predicted_class"
+            is_predicted_class = (
+                isinstance(columns, str) and columns == "predicted_class"
             )
-            if columns is not None and not is_known:
+            needs_no_column = callable(columns) or is_predicted_class
+            if columns is not None and not needs_no_column:
                 kind = type(step).__name__
                 raise ValueError(
                     f"recalibrator is a {kind} with {name}={columns!r}, columns of X,"
@@ -620,30 +638,35 @@ def _refuse_columns(recalibrator):
 
 
 def _weight_params(recalibrator, sample_weight):
-    """Return the weights under the names that the recalibrator's `fit` takes them
-    by.
+    """Return the weights as a dict of arguments of the recalibrator's `fit`, empty
+    without weights.
+
+    In a pipeline each step that takes weights has an argument of its own; with metadata
+    routing, these steps request them instead.
     """
     if sample_weight is None:
         return {}
-    takers = {}
+    weighted_steps = {}
     for name, step in _steps(recalibrator).items():
         if has_fit_parameter(step, "sample_weight"):
-            takers[name] = step
-    if not takers:
+            weighted_steps[name] = step
+    if not weighted_steps:
         raise ValueError(
             f"sample_weight was given, but fit of {recalibrator!r} does not take it:"
             " use one that does."
         )
     if isinstance(recalibrator, Pipeline):
         if not get_config()["enable_metadata_routing"]:
-            return {f"{name}__sample_weight": sample_weight for name in takers}
-        for step in takers.values():
+            return {f"{name}__sample_weight": sample_weight for name in weighted_steps}
+        for step in weighted_steps.values():
             step.set_fit_request(sample_weight=True)
     return {"sample_weight": sample_weight}
 
 
 def _steps(recalibrator):
-    """Return the steps of a pipeline by their names, or the recalibrator alone."""
+    """Return the steps of a pipeline as a dict by their names; a recalibrator that is
+    no pipeline is one step with the name "".
+    """
     if not isinstance(recalibrator, Pipeline):
         return {"": recalibrator}
     steps = {}

@@ -17,7 +17,8 @@ from skcalib.export._writers import FunctionWriter, split_decision
 from skcalib.maps import calibration_map
 
 _LARGEST_INTEGER = 2**53  # beyond it numbers of JavaScript are not exact
-_LOW, _HIGH = repr(PROBABILITY_CLIP), repr(1 - PROBABILITY_CLIP)
+_LOW = repr(PROBABILITY_CLIP)
+_HIGH = repr(1 - PROBABILITY_CLIP)
 # Functions of arrays that the texts of nodes call; those that are called are written.
 _HELPERS = {
     "lazy": "f => { let v; return () => v === undefined ? (v = f()) : v; }",
@@ -170,18 +171,20 @@ def to_javascript(
     # What is returned for a row, and for one that is no score.
     if as_map.scores.width == 1:
         result = f"{output}[0]"
-        of_classes = f"[1 - {result}, {result}]"
+        probabilities = f"[1 - {result}, {result}]"
         invalid = "NaN"
     else:
         result = output
-        of_classes = output
+        probabilities = output
         invalid = f"Array({len(as_map.classes)}).fill(NaN)"
     if decision is not None:
-        result = _decided(decision, of_classes, writer)
+        result = _decided(decision, probabilities, writer)
         invalid = "null"
     body = [*writer.front(as_map), *writer.steps, f"return {result};"]
     body = [line.replace("INVALID", invalid) for line in body]
-    arguments = "score, group" if as_map.group_key is not None else "score"
+    arguments = "score"
+    if as_map.group_key is not None:
+        arguments = "score, group"
     lines = [f"const {name} = (() => {{", f"  // {provenance_text(recalibrator)}"]
     for line in [*_used_helpers("\n".join(body)), *writer.constants.values()]:
         lines.append(f"  {line}")
@@ -193,7 +196,9 @@ def to_javascript(
 
 
 def _by_segment(maps, name):
-    """Return a function of a score and a segment, of a dict of maps."""
+    """Return the text of a function of a score and a segment, for a dict from segment
+    to recalibrator.
+    """
     _check_name(name)
     pairs = segment_items(maps)
     n_classes = one_number_of_classes(pairs)
@@ -201,9 +206,10 @@ def _by_segment(maps, name):
     for number, (segment, recalibrator) in enumerate(pairs):
         text = to_javascript(recalibrator, name=f"map{number}")
         lines += [f"  {line}" for line in text.splitlines()]
-        label = json.dumps(segment).replace("</", "<" + chr(92) + "/")
-        lines.append(f"  maps.set({label}, map{number});")
-    otherwise = "NaN" if n_classes == 2 else f"Array({n_classes}).fill(NaN)"
+        lines.append(f"  maps.set({_safe_json(segment)}, map{number});")
+    otherwise = "NaN"
+    if n_classes > 2:
+        otherwise = f"Array({n_classes}).fill(NaN)"
     lines.append(
         "  return (score, group) => maps.has(group) ? maps.get(group)(score) :"
         f" {otherwise};"
@@ -213,26 +219,40 @@ def _by_segment(maps, name):
 
 
 def _check_name(name):
+    """Raise a ValueError unless a name can be that of a function."""
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_$][A-Za-z0-9_$]*", name):
         raise ValueError(f"name must be a name of JavaScript, found {name!r}.")
 
 
 def _decided(decision, probabilities, writer):
-    """Return the text of the label of a decision by an array of probabilities."""
-    labels = writer.constant(
-        json.dumps(decision.labels).replace("</", "<" + chr(92) + "/")
-    )
-    score, accepted = ("p[1]", "1") if decision.is_event else ("max(p)", "largest(p)")
+    """Return the text of the label that a `Decision` gives; `probabilities` is the text
+    of an array of those of all classes.
+    """
+    labels = writer.constant(_safe_json(decision.labels))
+    score = "max(p)"
+    accepted = "largest(p)"
+    if decision.is_event:
+        score = "p[1]"
+        accepted = "1"
     return (
         f"{labels}[(p => {score} >= {decision.threshold!r} ? {accepted} :"
         f" {decision.otherwise})({probabilities})]"
     )
 
 
+def _safe_json(value):
+    """Return a value as JSON that may stand in a script of an HTML page: "</", which
+    could end it, is escaped.
+    """
+    return json.dumps(value).replace("</", "<\\/")
+
+
 def _used_helpers(text):
-    """Return the definitions of the helpers that a text calls, in an order in which
+    """Return the definitions of the helpers that a text calls, a list of str in which
     each stands after those that it calls itself.
     """
+    # A helper of `_HELPERS` only calls those before it, so that all callers of one have
+    # been looked at when its turn comes.
     used = []
     for name, code in reversed(_HELPERS.items()):
         if re.search(rf"(?<![.\w]){name}\(", text):
@@ -242,10 +262,10 @@ def _used_helpers(text):
 
 
 def _json(value):
-    return json.dumps(
-        np.asarray(value).tolist() if isinstance(value, np.ndarray | tuple) else value,
-        allow_nan=False,
-    )
+    """Return a value, or an array as lists, as JSON."""
+    if isinstance(value, np.ndarray | tuple):
+        value = np.asarray(value).tolist()
+    return json.dumps(value, allow_nan=False)
 
 
 class _Writer(FunctionWriter):
@@ -261,8 +281,8 @@ class _Writer(FunctionWriter):
         return _json(value)
 
     def front(self, as_map):
-        """Return the statements that refuse what is no score, and make `x` of the
-        scores.
+        """Yield the statements that return INVALID for what is no score, and define
+        `x`, the scores of a row as an array.
         """
         low = -MAX_MAGNITUDE
         high = MAX_MAGNITUDE
@@ -295,10 +315,12 @@ class _Writer(FunctionWriter):
             yield "if (off > 1e-12) x = x.map(v => v / total);"
 
     def _write_Columns(self, node):
-        return f"[{', '.join(f'...{self.write(part)}' for part in node.parts)}]"
+        columns = ", ".join(f"...{self.write(part)}" for part in node.parts)
+        return f"[{columns}]"
 
     def _write_Choice(self, node):
-        return f"[{', '.join(f'() => {self.write(case)}' for case in node.cases)}][{self._key(node.key)}]()"  # noqa: E501
+        cases = ", ".join(f"() => {self.write(case)}" for case in node.cases)
+        return f"[{cases}][{self._key(node.key)}]()"
 
     def _write_Mixture(self, node):
         terms = []
@@ -315,7 +337,5 @@ class _Writer(FunctionWriter):
                     f"The group {group} is no exact number in JavaScript: name groups"
                     " by strings."
                 )
-        pairs = self.constant(
-            f"new Map({json.dumps(list(key.cases.items())).replace('</', '<' + chr(92) + '/')})"  # noqa: E501
-        )
-        return f"{pairs}.has(group) ? {pairs}.get(group) : {key.otherwise}"
+        numbers = self.constant(f"new Map({_safe_json(list(key.cases.items()))})")
+        return f"{numbers}.has(group) ? {numbers}.get(group) : {key.otherwise}"

@@ -40,9 +40,9 @@ SCHEMA = 2
 _PARTS = "estimators_"  # the fitted binary problems of K > 2 classes
 _TOLERANCE = 1e-9  # of probabilities and their sums
 
-
-# The temperature without a floor only informs. The last two say why there is no
-# certificate, and what a search may have chosen.
+# The checks of attributes that not every fit has. The temperature without a floor only
+# informs. The last two say why there is no certificate, and what a search may have
+# chosen.
 _OPTIONAL = {
     "feature_names_in_": names,
     "provenance_": check_provenance,
@@ -53,7 +53,8 @@ _OPTIONAL = {
     "_tuned": text,
 }
 _COMMON = {"n_features_in_": count, "classes_": labels, **_OPTIONAL}
-_MOST_WORK = 20  # objects that may be asked for each object in the document
+# Objects that probes may ask for predictions, for each object in the document.
+_MOST_WORK = 20
 
 
 def _public(module):
@@ -66,12 +67,13 @@ def _public(module):
     return classes
 
 
-_RECALIBRATORS = {
-    name: one
-    for name, one in {**_public(recalibrators), "Uncalibrated": Uncalibrated}.items()
-    if issubclass(one, ProbabilityTransformer)
-}
-_WHOLE = {**_RECALIBRATORS, **{one.__name__: one for one in CHECKS}}
+# Classes by their names: recalibrators, what a document may hold as a whole, and what
+# may stand anywhere in it.
+_RECALIBRATORS = {"Uncalibrated": Uncalibrated}
+for _name, _kind in _public(recalibrators).items():
+    if issubclass(_kind, ProbabilityTransformer):
+        _RECALIBRATORS[_name] = _kind
+_WHOLE = {**_RECALIBRATORS, **{kind.__name__: kind for kind in CHECKS}}
 _CLASSES = {**_public(binning), **_WHOLE}
 
 
@@ -127,8 +129,8 @@ def to_dict(
     """  # noqa: E501
     if isinstance(recalibrator, Mapping):
         segments = []
-        for segment, one in segment_items(recalibrator):
-            document = to_dict(one)
+        for segment, segment_recalibrator in segment_items(recalibrator):
+            document = to_dict(segment_recalibrator)
             document.pop("schema")
             segments.append({"segment": segment, "map": document})
         return {"schema": SCHEMA, "segments": segments}
@@ -234,7 +236,9 @@ def from_dict(mapping: Mapping[str, Any]) -> Any:
 
 
 def _segments(written, schema):
-    """Return a dict of maps by segment."""
+    """Return a dict from segment to recalibrator, from the list that `to_dict` wrote;
+    raise a ValueError if it is not valid.
+    """
     if not isinstance(written, list) or not written:
         raise ValueError("The document is not valid. segments must be a list.")
     maps = {}
@@ -260,7 +264,9 @@ def _segments(written, schema):
 
 class _Encoder:
     """Writes recalibrators; one that occurs twice is written once and then referred to
-    by its id.
+    by a number, its id.
+
+    `written` holds the dict of each object that was written, by Python's `id`.
     """
 
     def __init__(self):
@@ -293,8 +299,10 @@ class _Encoder:
         return written
 
     def _fitted(self, estimator, attributes, where):
-        """Return the fitted attributes of a recalibrator, all by name, as JSON: without
-        those that follow from others.
+        """Return the fitted attributes of a recalibrator by name, as JSON, without
+        those that are derived from others.
+
+        `attributes` are all of them; `where` is how errors name the recalibrator.
         """
         check_fitted(estimator)
         if getattr(estimator, "n_rounds_", 0) > 0:
@@ -302,14 +310,14 @@ class _Encoder:
                 f"{where} cannot be written as JSON: it made {estimator.n_rounds_}"
                 " rounds of corrections."
             )
-        of_part = estimator._part_attributes
+        part_names = estimator._part_attributes.keys()
         parts = attributes.pop(_PARTS, None)
-        follow = estimator._derived.keys() | {"_fitted_with_"}
+        derived = estimator._derived.keys() | {"_fitted_with_"}
         if parts is not None:
-            follow |= of_part.keys()
+            derived |= part_names  # lists of what the parts hold
         stored = {}
         for name, value in attributes.items():
-            if name not in follow:
+            if name not in derived:
                 stored[name] = value
         unknown = stored.keys() - _checks(estimator).keys()
         if unknown:
@@ -321,15 +329,16 @@ class _Encoder:
         if parts is not None:
             written[_PARTS] = []
             for part in parts:
-                stored = {name: vars(part)[name] for name in of_part}
+                stored = {name: vars(part)[name] for name in part_names}
                 written[_PARTS].append(self._values(stored, where))
         return written
 
     def _values(self, values, where):
+        """Return a dict of parameters or attributes as JSON."""
         return {name: self._value(value, where, name) for name, value in values.items()}
 
     def _value(self, value, where, name):
-        """Return one parameter or attribute as JSON."""
+        """Return one parameter or attribute of this name as JSON."""
 
         def nested(inner):
             """Return an object inside the value as JSON, if it is of this package."""
@@ -352,9 +361,24 @@ class _Decoder:
     """Reads recalibrators of schema 2. An object with an id is made where it, or a
     reference to it, is met first.
 
-    Each object is probed once. A probe asks the objects inside, each as often as it is
-    referred to: references to objects with references would cost exponentially much, so
-    that the work is counted and limited.
+    Each object is probed once. A probe asks the objects inside for predictions, each as
+    often as it is referred to: references to objects with references would cost
+    exponentially much, so that the work is counted and limited.
+
+    Attributes
+    ----------
+    written : dict
+        From the id of an object to what the document holds of it.
+    made : dict
+        From the id of an object to the object itself; None while it is being made.
+    n_objects : int
+        Number of objects in the document.
+    cost : dict
+        From Python's `id` of an object to the number of objects that a probe asks.
+    inner_costs : list of int
+        For each object that is being made, the outermost first, the cost so far.
+    work : int
+        Sum of the costs of all probes so far.
     """
 
     def __init__(self, document):
@@ -362,25 +386,24 @@ class _Decoder:
         self.made = {}
         self.n_objects = 0
         self.cost = {}
-        self.inner = [0]
+        self.inner_costs = [0]
         self.work = 0
         self._find_objects(document)
 
     def whole(self, document):
-        """Return what a whole document stands for."""
+        """Return the fitted object that a document stands for."""
         made = self.object(document, str(document.get("class", "document")))
         name = type(made).__name__
-        is_done = (
-            isinstance(made, CertifiedThreshold)
-            or hasattr(made, "classes_")
-            or hasattr(made, "n_rows_")
-        )
-        if name not in _WHOLE or not is_done:
+        is_fitted = hasattr(made, "classes_") or hasattr(made, "n_rows_")
+        is_threshold = isinstance(made, CertifiedThreshold)  # needs no fit
+        if name not in _WHOLE or not (is_fitted or is_threshold):
             raise Defect(name, "must be a fitted recalibrator")
         return made
 
     def object(self, data, where):
-        """Return the estimator that a dict stands for."""
+        """Return the estimator that a dict stands for; `where` is its place in the
+        document, for messages.
+        """
         if isinstance(data, dict) and data.keys() == {"frozen"}:
             return FrozenEstimator(self.object(data["frozen"], where))
         if isinstance(data, dict) and data.keys() == {"same"}:
@@ -391,20 +414,17 @@ class _Decoder:
                 estimator = self._same(data["id"], where)
             else:
                 estimator = self._object(data, where)
-        self.inner[-1] += self.cost[id(estimator)]
+        self.inner_costs[-1] += self.cost[id(estimator)]
         return estimator
 
     def _object(self, data, where):
-        """Return the estimator of a dict, and remember how many objects it took to make
-        it.
-        """
-        self.inner.append(1)
-        estimator = self._unfitted(
-            self._class(data["class"], where), data["parameters"], where
-        )
+        """Return the estimator of a dict with a class, and set its cost."""
+        self.inner_costs.append(1)
+        kind = self._class(data["class"], where)
+        estimator = self._unfitted(kind, data["parameters"], where)
         if "fitted" in data:
             self._restore(estimator, data["fitted"], where)
-        self.cost[id(estimator)] = self.inner.pop()
+        self.cost[id(estimator)] = self.inner_costs.pop()
         return estimator
 
     def _same(self, number, where):
@@ -430,20 +450,19 @@ class _Decoder:
             self.n_objects += "class" in data
             if "id" in data:
                 number = data["id"]
-                if (
-                    isinstance(number, bool)
-                    or not isinstance(number, int)
-                    or number in self.written
-                ):
+                is_integer = isinstance(number, int) and not isinstance(number, bool)
+                if not is_integer or number in self.written:
                     raise Defect(
                         "id", f"must be a number of its own, found {number!r:.60}"
                     )
                 self.written[number] = data
             data = list(data.values())
-        for item in data if isinstance(data, list) else ():
-            self._find_objects(item)
+        if isinstance(data, list):
+            for item in data:
+                self._find_objects(item)
 
     def _class(self, name, where):
+        """Return the class of this package with a name."""
         if not isinstance(name, str) or name not in _CLASSES:
             raise Defect(
                 f"{where}.class", f"must be a class of this package, found {name!r:.80}"
@@ -451,7 +470,8 @@ class _Decoder:
         return _CLASSES[name]
 
     def _unfitted(self, cls, parameters, where):
-        """Return an object of a class with the parameters that are written."""
+        """Return an unfitted object of a class with the parameters that are written."""
+        # A `RecalibratedClassifierCV` is written without parameters.
         wanted = set()
         if cls is not RecalibratedClassifierCV:
             wanted = set(inspect.signature(cls).parameters)
@@ -466,8 +486,9 @@ class _Decoder:
         return made
 
     def _restore(self, estimator, written, where):
-        """Set the fitted attributes, each checked by itself, then all together, then by
-        what they predict.
+        """Set the fitted attributes of an estimator from what is written of them.
+
+        Each is checked by itself, then all together, then by what they predict.
         """
         if type(estimator) in CHECKS:
             checks = CHECKS[type(estimator)]
@@ -501,14 +522,16 @@ class _Decoder:
         for name, derive in estimator._derived.items():
             setattr(estimator, name, derive(estimator))
         estimator._remember_parameters()
-        self.work += self.inner[-1]
+        self.work += self.inner_costs[-1]
         if self.work > _MOST_WORK * self.n_objects:
             raise Defect(where, "refers to other objects too often")
         _probe(estimator, where)
 
     def _restore_parts(self, estimator, written, n_classes, where):
-        """Set the attributes of the maps of single classes, or of the predicted one."""
-        n_parts = 1 if estimator.multiclass == "top_label" else n_classes
+        """Set the fitted binary problems: one for each class, or one for top-label."""
+        n_parts = n_classes
+        if estimator.multiclass == "top_label":
+            n_parts = 1
         if n_classes < 3 or not isinstance(written, list) or len(written) != n_parts:
             raise Defect(
                 f"{where}.{_PARTS}",
@@ -524,19 +547,20 @@ class _Decoder:
         estimator._collect_attributes()
 
     def _set(self, estimator, written, checks, where):
+        """Set attributes from a dict of what is written of them, after their checks."""
         for name, data in written.items():
-            setattr(
-                estimator, name, self._checked(data, checks[name], f"{where}.{name}")
-            )
+            value = self._checked(data, checks[name], f"{where}.{name}")
+            setattr(estimator, name, value)
 
     def _checked(self, data, check, where):
+        """Return the value of a piece of JSON as its check returns it."""
         value = from_json(data, where, self.object)
         return tried(lambda: check(value), where)
 
 
 def _shape_of(name):
-    """Return the defaults of a class's parameters as JSON, and the names of the
-    attributes that a fit of it has.
+    """Return a dict of the plain defaults of the parameters of the class with a name,
+    and the set of the names of the attributes that a fit of it has.
     """
     kind = _CLASSES.get(name)
     if kind is None or kind in CHECKS:
@@ -547,24 +571,26 @@ def _shape_of(name):
         default = parameter.default
         if default is None or isinstance(default, bool | int | float | str):
             defaults[parameter.name] = default
-    attributes = {
-        *getattr(kind, "_attributes", {}),
-        *getattr(kind, "_part_attributes", {}),
-    }
+    attributes = set()
+    if issubclass(kind, ProbabilityTransformer):
+        attributes = {*kind._attributes, *kind._part_attributes}
     return defaults, attributes
 
 
 def _checks(estimator):
-    """Return the check of each attribute that a fitted recalibrator has, but for those
-    that are derived.
+    """Return a dict of the checks of all attributes that a fitted recalibrator may
+    have, without those that are derived.
     """
     return {**_COMMON, **estimator._attributes, **estimator._part_attributes}
 
 
 def _check_same_labels(estimator):
-    if estimator.classes is not None and not np.array_equal(
-        np.asarray(estimator.classes), estimator.classes_
-    ):
+    """Raise a ValueError if the parameter `classes` names other labels than
+    `classes_`.
+    """
+    if estimator.classes is None:
+        return
+    if not np.array_equal(np.asarray(estimator.classes), estimator.classes_):
         raise ValueError(
             f"classes and classes_ differ: {estimator.classes!r} and"
             f" {estimator.classes_.tolist()}"
@@ -572,16 +598,19 @@ def _check_same_labels(estimator):
 
 
 def _probe(fitted, where):
-    """Build the calibration map, and predict scores of all sizes: probabilities must
-    come out.
+    """Raise a `Defect` unless a recalibrator has a calibration map and predicts
+    probabilities, for scores of all sizes.
     """
     n_classes = len(fitted.classes_)
-    if isinstance(
-        fitted,
-        recalibrators.GroupwiseRecalibrator | recalibrators.MulticalibratedRecalibrator,
-    ):
+    takes_columns = (
+        recalibrators.GroupwiseRecalibrator,
+        recalibrators.MulticalibratedRecalibrator,
+    )
+    if isinstance(fitted, takes_columns):
         return  # their members were probed, and take the scores as they are
-    widths = (1, 2) if n_classes == 2 else (n_classes,)
+    widths = (n_classes,)
+    if n_classes == 2:
+        widths = (1, 2)
     if n_classes < 2 or fitted.n_features_in_ not in widths:
         raise Defect(
             where,
@@ -590,34 +619,33 @@ def _probe(fitted, where):
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         if not isinstance(fitted, recalibrators.OnlineRecalibrator):
-            # whose nodes check their numbers; what still learns is no map
+            # Nodes check their numbers. What goes on learning has no map.
             tried(lambda: map_of(fitted, Scores(fitted.n_features_in_)), where)
-        probabilities = tried(
-            lambda: fitted.predict_proba(_probe_scores(fitted)), where
-        )
+        scores = _probe_scores(fitted)
+        probabilities = tried(lambda: fitted.predict_proba(scores), where)
     if probabilities.shape[1] != n_classes or not np.isfinite(probabilities).all():
         raise Defect(where, "predicts what is no number, or not one for each class")
     if probabilities.min() < -_TOLERANCE or probabilities.max() > 1 + _TOLERANCE:
         raise Defect(where, "predicts probabilities outside [0, 1]")
     is_normalized = n_classes == 2 or getattr(fitted, "normalize", True)
-    if (
-        is_normalized
-        and np.abs(probabilities.sum(axis=1) - 1).max() > _TOLERANCE * n_classes
-    ):
+    error_of_sums = np.abs(probabilities.sum(axis=1) - 1).max()
+    if is_normalized and error_of_sums > _TOLERANCE * n_classes:
         raise Defect(where, "predicts probabilities that do not sum to 1")
 
 
 def _probe_scores(fitted):
-    """Return scores that a recalibrator is tried with: the middle, both ends, and each
-    class in turn.
+    """Return scores (n,) or (n, C) that a recalibrator is tried with: the middle, both
+    ends, and each class in turn.
     """
     logits = np.concatenate(([-800, -40, 40, 800], np.linspace(-9, 9, 91)))
     if fitted.n_features_in_ == 1:
-        return expit(logits) if fitted.input == "probability" else logits
+        if fitted.input == "probability":
+            return expit(logits)
+        return logits
+    # one column of each row has the logit, the others 0
+    rows = np.arange(len(logits))
     columns = np.zeros((len(logits), fitted.n_features_in_))
-    columns[np.arange(len(logits)), np.arange(len(logits)) % fitted.n_features_in_] = (
-        logits
-    )
+    columns[rows, rows % fitted.n_features_in_] = logits
     if fitted.input == "logit":
         return columns
     odds = np.exp(columns - columns.max(axis=1, keepdims=True))

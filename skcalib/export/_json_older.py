@@ -94,17 +94,24 @@ def with_late_parameters(name, parameters):
 
 
 def _common(defaults):
+    """Return the values, before they existed, of those parameters in `defaults` that
+    came later.
+    """
     return {name: value for name, value in _BEFORE.items() if name in defaults}
 
 
 def _completed(values, renamed, defaults):
-    """Return values under their names of today, and the defaults that they lack."""
+    """Return a dict with the values under their names of today, and the defaults of
+    those that it lacks. `renamed` is a dict from old names to new ones.
+    """
     values = {renamed.get(name, name): value for name, value in values.items()}
     return defaults | values
 
 
 def _like(array):
-    """Return an array of zeros as long as one in a document."""
+    """Return the JSON of an array of zeros as long as one in a document, None if there
+    is no array.
+    """
     if not isinstance(array, dict) or not isinstance(array.get("array"), list):
         return None
     return {**array, "array": [0.0] * len(array["array"])}
@@ -129,9 +136,12 @@ def _number_or(value, default):
 
 
 def _completed_fit(name, data, attributes):
-    """Return fitted attributes with those that came later."""
+    """Return the fitted attributes of a document of the class `name`, with those that
+    came later; `attributes` are the names of those that a fit must have.
+    """
     fitted = _without_dropped(data["fitted"])
     parameters = data.get("parameters", {})
+    # the values, before they existed, of attributes that came later
     before = {key: value for key, value in _FITTED_BEFORE.items() if key in attributes}
     if name == "VectorScaling" or "alpha_" in attributes:
         before["alpha_"] = _number_or(parameters.get("alpha"), 1.0)
@@ -139,11 +149,11 @@ def _completed_fit(name, data, attributes):
         before["class_pooling_"] = _number_or(parameters.get("class_pooling"), 0.0)
     if "gain_errors_" in attributes:
         before["gain_errors_"] = _like(fitted.get("gains_"))
-    # What the maps of single classes hold, the recalibrator does not.
+    # An attribute that the binary problems hold is not one of the recalibrator.
     if isinstance(fitted.get("estimators_"), list):
-        of_parts = [_without_dropped(part) for part in fitted["estimators_"]]
-        fitted["estimators_"] = of_parts
-        if of_parts and isinstance(of_parts[0], dict):
-            for key in of_parts[0]:
+        problems = [_without_dropped(problem) for problem in fitted["estimators_"]]
+        fitted["estimators_"] = problems
+        if problems and isinstance(problems[0], dict):
+            for key in problems[0]:
                 before.pop(key, None)
     return _completed(fitted, _RENAMED_ATTRIBUTES.get(name, {}), before)

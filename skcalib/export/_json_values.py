@@ -38,8 +38,8 @@ class NotWritable(Exception):
 
 
 def as_json(value, nested):
-    """Return a value as JSON; `nested` is asked for what this function does not
-    know.
+    """Return a value as JSON; ``nested(value)`` returns that of a value which this
+    function does not know.
     """
     if isinstance(value, np.generic):
         value = value.item()
@@ -60,7 +60,9 @@ def as_json(value, nested):
 
 
 def _scalar_as_json(value):
-    """Return a value that JSON has itself, with another form for what it has not."""
+    """Return a plain value as JSON, which has no infinities: they get a form of their
+    own.
+    """
     if isinstance(value, float) and not math.isfinite(value):
         return {"number": _infinity(value)}
     return value
@@ -76,8 +78,10 @@ def described(value):
 
 
 def from_json(data, where, nested):
-    """Return the value of a piece of JSON; `nested` is asked for objects that this
-    function does not know.
+    """Return the value of a piece of JSON; raise a `Defect` if it is not valid.
+
+    `where` is its place in the document, for messages. ``nested(data, where)`` returns
+    the value of an object that this function does not know.
     """
     if isinstance(data, float) and not math.isfinite(data):
         raise Defect(where, f"must be a finite number, found {data!r}")
@@ -111,19 +115,25 @@ def _object_from_json(data, where, nested):
 
 
 def _infinity(value):
+    """Return the text of an infinite number; raise a `NotWritable` for NaN."""
     if math.isnan(value):
         raise NotWritable("NaN")
-    return "inf" if value > 0 else "-inf"
+    if value > 0:
+        return "inf"
+    return "-inf"
 
 
 def _array_as_json(values):
     """Return an array as lists with the name of its type; floats that JSON lacks are
     texts.
     """
-    name = "str" if values.dtype.kind == "U" else values.dtype.name
-    if name not in _DTYPES or (
-        name == "object" and not all(isinstance(item, str) for item in values.flat)
-    ):
+    name = values.dtype.name
+    if values.dtype.kind == "U":
+        name = "str"
+    is_known = name in _DTYPES
+    if name == "object":
+        is_known = all(isinstance(item, str) for item in values.flat)
+    if not is_known:
         raise NotWritable(f"an array of the type {values.dtype}")
     items = values.astype(object)
     if values.dtype.kind == "f":
@@ -133,37 +143,36 @@ def _array_as_json(values):
 
 
 def _array_from_json(items, dtype, where):
-    """Return the array of lists, whose every entry must be of the type."""
-    if (
-        not isinstance(dtype, str)
-        or dtype not in _DTYPES
-        or not isinstance(items, list)
-    ):
+    """Return the array of lists, whose every entry must be of the type `dtype`."""
+    is_known = isinstance(dtype, str) and dtype in _DTYPES
+    if not is_known or not isinstance(items, list):
         raise Defect(
             where,
             f"must be a list and one of the types {', '.join(_DTYPES)}, found the type"
             f" {dtype!r}",
         )
-    # where rows differ in length, an array of lists
-    found = np.array(items, dtype=object)
-    if found.ndim > 2:
+    # Where rows differ in length, this is an array of lists, whose items are refused.
+    entries = np.array(items, dtype=object)
+    if entries.ndim > 2:
         raise Defect(where, "is nested too deeply")
     checked = []
-    for i, item in enumerate(found.flat):
+    for i, item in enumerate(entries.flat):
         checked.append(_item(item, _DTYPES[dtype], f"{where}[{i}]"))
     try:
-        values = np.array(checked, dtype=dtype).reshape(found.shape)
+        values = np.array(checked, dtype=dtype).reshape(entries.shape)
     except (OverflowError, ValueError, TypeError) as error:
         raise Defect(where, f"is no array of the type {dtype}: {error}") from None
-    if dtype in ("float32", "float16") and not np.array_equal(
-        values.ravel().astype(np.float64), checked
-    ):
-        raise Defect(where, f"holds numbers that the type {dtype} cannot hold")
+    if dtype in ("float32", "float16"):
+        is_exact = np.array_equal(values.ravel().astype(np.float64), checked)
+        if not is_exact:
+            raise Defect(where, f"holds numbers that the type {dtype} cannot hold")
     return values
 
 
 def _item(item, kind, where):
-    """Return one item of an array, of the right kind."""
+    """Return one item of an array; raise a `Defect` unless it is of the kind "number",
+    "integer", "boolean" or "string".
+    """
     if kind == "number" and isinstance(item, str) and item in _INFINITIES:
         return _INFINITIES[item]
     fits = isinstance(item, _KINDS[kind])
@@ -175,24 +184,24 @@ def _item(item, kind, where):
 
 
 def _dict_from_json(items, where, nested):
-    """Return the dict of a list of pairs: keys of JSON itself are texts."""
+    """Return the dict of a list of pairs: JSON's own objects have text keys only."""
     mapping = {}
     for i, item in enumerate(items):
-        if (
-            not isinstance(item, list)
-            or len(item) != 2
-            or not isinstance(item[0], str | bool | int | float)
-        ):
+        is_pair = isinstance(item, list) and len(item) == 2
+        if not is_pair or not isinstance(item[0], str | bool | int | float):
             raise Defect(f"{where}[{i}]", "must be a pair of a label and a value")
-        key = from_json(item[0], f"{where}[{i}]", nested)
+        key_data, value_data = item
+        key = from_json(key_data, f"{where}[{i}]", nested)
         if key in mapping:
             raise Defect(f"{where}[{i}]", f"repeats the key {key!r}")
-        mapping[key] = from_json(item[1], f"{where}[{key!r}]", nested)
+        mapping[key] = from_json(value_data, f"{where}[{key!r}]", nested)
     return mapping
 
 
 def check_keys(data, wanted, optional, where):
-    """Raise if a dict lacks a key or has an unknown one."""
+    """Raise a `Defect` if a dict lacks one of the keys `wanted`, or has one that is
+    neither wanted nor `optional` (sets).
+    """
     if not isinstance(data, dict):
         raise Defect(where, f"must be a dict, found {described(data)}")
     missing = wanted - data.keys()

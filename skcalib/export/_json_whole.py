@@ -19,6 +19,7 @@ _METHODS = ("predict_proba", "decision_function")
 
 
 def _a(kind):
+    """Return the check of a value of exactly this class."""
     return must_be(f"a {kind.__name__}", lambda value: type(value) is kind)
 
 
@@ -30,7 +31,7 @@ _EXPONENT = must_be(
 )
 # Attributes that documents of this schema may lack.
 ADDED_LATER = {"pooling_exponent_"}
-_ROUNDED_UP = 1 + 1e-9
+_ROUNDED_UP = 1 + 1e-9  # times a limit: an evidence at the limit may be above it
 _NUMBERS = {
     "n_rows_": count,
     "e_value_": within(0, np.inf),
@@ -54,7 +55,9 @@ CHECKS = {
 
 
 def state(estimator):
-    """Return the parameters and the fitted attributes as they are written."""
+    """Return the parameters and the fitted attributes of an object as they are written,
+    two dicts by name.
+    """
     if isinstance(estimator, CertifiedThreshold):
         return vars(estimator), {}
     if isinstance(estimator, RecalibratedClassifierCV):
@@ -72,21 +75,23 @@ def state(estimator):
             attributes[name] = vars(estimator)[name]
     if isinstance(estimator, GroupMonitors):
         times = {}
-        for group, of_group in attributes["_times"].items():
-            times[group] = [(row, _time(label)) for row, label in of_group]
+        for group, times_of_group in attributes["_times"].items():
+            times[group] = [(row, _time(label)) for row, label in times_of_group]
         attributes["_times"] = times
     return estimator.get_params(deep=False), attributes
 
 
 def _time(label):
-    """Return a time as text, or as the plain value that it is: dates come back as
-    texts.
-    """
-    return label if isinstance(label, str | int | float | bool) else str(label)
+    """Return a time as a plain value: others, such as dates, become texts."""
+    if isinstance(label, str | int | float | bool):
+        return label
+    return str(label)
 
 
 def restore(estimator, written):
-    """Set attributes of which each was checked by itself."""
+    """Set attributes from a dict by name, of which each was checked by itself; raise a
+    ValueError if they are inconsistent.
+    """
     if isinstance(estimator, RecalibratedClassifierCV):
         written.setdefault("pooling_exponent_", None)
         written["calibrated_classifiers_"] = list(
@@ -95,23 +100,25 @@ def restore(estimator, written):
     else:
         estimator._reset()
         if isinstance(estimator, GroupMonitors):
-            _check_groups(estimator, written)
+            _check_groups(written)
         else:
             _check_monitor(estimator, written)
     vars(estimator).update(written)
 
 
 def _check_monitor(monitor, seen):
-    """Check what one monitor has seen against one that has seen nothing."""
+    """Raise a ValueError unless the attributes `seen`, a dict by name, can be those of
+    a monitor; turn its batches into arrays. `monitor` is one that has seen nothing.
+    """
     for name in _BY_BET:
-        new = seen[name]
-        fresh = getattr(monitor, name)
-        if (
-            new.dtype != fresh.dtype
-            or new.shape != fresh.shape
-            or not (new < np.inf).all()
-        ):
-            raise ValueError(f"{name} must hold {len(fresh)} numbers")
+        array_seen = seen[name]
+        array_of_new = getattr(monitor, name)
+        has_same_form = (
+            array_seen.dtype == array_of_new.dtype
+            and array_seen.shape == array_of_new.shape
+        )
+        if not has_same_form or not (array_seen < np.inf).all():
+            raise ValueError(f"{name} must hold {len(array_of_new)} numbers")
     n_rows = seen["n_rows_"]
     rows = (seen["alarm_row_"], seen["change_row_"])
     if any((row is None) == seen["alarm_"] for row in rows):
@@ -126,19 +133,21 @@ def _check_monitor(monitor, seen):
         check_classes(classes, max(classes.size, 2), "classes")
     if seen["alarm_"] and max(rows) > n_rows:
         raise ValueError(f"alarm_row_ must be a row from 0 to {n_rows}")
-    columns = tuple(
-        array(old.typecode, new)
-        for old, new in zip(monitor._batches, seen["_batches"], strict=True)
-    )
+    # The batches are columns, of which the second holds their numbers of rows.
+    columns = []
+    for empty, column in zip(monitor._batches, seen["_batches"], strict=True):
+        columns.append(array(empty.typecode, column))
     if len(set(map(len, columns))) > 1 or sum(columns[1]) != n_rows:
         raise ValueError(
             f"_batches must be columns of one length, of {n_rows} rows together"
         )
-    seen["_batches"] = columns
+    seen["_batches"] = tuple(columns)
 
 
-def _check_groups(_, seen):
-    """Raise unless there are monitors that have seen rows, and the times of each."""
+def _check_groups(seen):
+    """Raise a ValueError unless the attributes `seen` hold monitors that have seen
+    rows, and the times of each.
+    """
     monitors = seen["monitors_"]
     times = seen["_times"]
     for group, monitor in monitors.items():
@@ -147,9 +156,10 @@ def _check_groups(_, seen):
                 "monitors_ must hold a CalibrationMonitor that has seen rows for"
                 f" {group!r:.60}"
             )
+    check_list = _a(list)
     pairs = []
-    for of_group in times.values():
-        pairs += _a(list)(of_group)
+    for times_of_group in times.values():
+        pairs += check_list(times_of_group)
     are_pairs = all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs)
     if times.keys() != monitors.keys() or not are_pairs:
         raise ValueError("_times must hold pairs of a row and a time for each group")
@@ -158,8 +168,8 @@ def _check_groups(_, seen):
 
 
 def _pairs(written, classes):
-    """Yield a fitted pair of each method and recalibrator, with the classifier left
-    out.
+    """Yield a `RecalibratedModel` for each pair of a method and a recalibrator that is
+    written, with `GivenScores` in place of its classifier.
     """
     for number, pair in enumerate(written):
         if not isinstance(pair, tuple) or len(pair) != 2 or pair[0] not in _METHODS:
@@ -199,7 +209,9 @@ class GivenScores:
     def predict_proba(self, X):
         """Return the classifier's probabilities (n, n_classes)."""
         columns = self._columns(X)
-        return np.hstack((1 - columns, columns)) if columns.shape[1] == 1 else columns
+        if columns.shape[1] == 1:
+            return np.hstack((1 - columns, columns))
+        return columns
 
     def decision_function(self, X):
         """Return the classifier's decisions, (n,) for two classes."""
@@ -208,18 +220,22 @@ class GivenScores:
             raise ValueError(
                 "X must hold one column of decisions for two classes, found 2."
             )
-        return columns[:, 0] if columns.shape[1] == 1 else columns
+        if columns.shape[1] == 1:
+            return columns[:, 0]
+        return columns
 
     def _columns(self, X):
-        """Return this classifier's columns: the same rows of scores for all
-        classifiers, or one array for each.
+        """Return this classifier's scores (n, C): `X` itself, which is the same for all
+        classifiers, or its entry of an array (n_pairs, n, C).
         """
         X = np.asarray(X, dtype=np.float64)
         if X.ndim == 3 and len(X) == self.n_pairs:
             X = X[self.pair]
         if X.ndim == 1:
             X = X.reshape(-1, 1)
-        widths = (1, 2) if len(self.classes_) == 2 else (len(self.classes_),)
+        widths = (len(self.classes_),)
+        if len(self.classes_) == 2:
+            widths = (1, 2)
         if X.ndim != 2 or X.shape[1] not in widths:
             raise ValueError(
                 f"X must hold scores in place of rows: (n, {widths[-1]}) for all"

@@ -18,7 +18,7 @@ from skcalib.export._segments import map_of_segments, segment_items
 from skcalib.export._writers import NodeWriter, split_decision
 from skcalib.maps import calibration_map
 
-_NO_OVERFLOW = 700.0
+_NO_OVERFLOW = 700.0  # Exp of it is still a float64
 _LOWEST = -1e300  # below every logit
 _ML = "ai.onnx.ml"  # the domain of ONNX's operators on texts
 # ONNX's numbers of types (TensorProto.FLOAT, INT64 and DOUBLE), which have never
@@ -116,8 +116,10 @@ def to_onnx(
             as_map, dtype, opset, "scores", "calibrated", "group", otherwise_nan=True
         )
         provenance = {}
-        for segment, of_segment in segment_items(recalibrator):
-            provenance[str(segment)] = getattr(of_segment, "provenance_", None)
+        for segment, segment_recalibrator in segment_items(recalibrator):
+            provenance[str(segment)] = getattr(
+                segment_recalibrator, "provenance_", None
+            )
     else:
         recalibrator, decision = split_decision(recalibrator)
         graph = graph_of(recalibrator, dtype, opset, group="group", decision=decision)
@@ -148,8 +150,22 @@ def graph_of(
     group=None,
     decision=None,
 ):
-    """Return the `Graph` of a fitted recalibrator between inputs and an output of these
-    names, and of a decision.
+    """Return the `Graph` of a fitted recalibrator.
+
+    Parameters
+    ----------
+    recalibrator : recalibrator
+        A fitted recalibrator.
+    dtype : {"float32", "float64"}
+        Type of the input and of the output.
+    opset : int
+        Version of the ONNX operator set.
+    scores, calibrated : str
+        Names of the input and of the output.
+    group : str, default=None
+        Name of the input of groups; None means that there can be none.
+    decision : Decision, default=None
+        Adds the output ``decision``.
     """
     check_fitted(recalibrator)
     as_map = calibration_map(
@@ -175,16 +191,19 @@ def _graph_of_map(
     *,
     otherwise_nan=False,
 ):
-    """Return the `Graph` of a map; groups that it does not name have the pooled fit, or
-    give NaN.
+    """Return the `Graph` of a `CalibrationMap`; see `graph_of`.
+
+    Groups that the map does not name have the pooled fit or, with `otherwise_nan`, give
+    NaN.
     """
     graph = Graph(opset, scores, calibrated, as_map, group)
-    valid, graph.scores, graph.is_impossible = _front(graph, as_map, *_ROUNDING[dtype])
+    refused, untouched = _ROUNDING[dtype]
+    valid, graph.scores, graph.is_impossible = _front(graph, as_map, refused, untouched)
     output = graph.write(as_map.output)
     if otherwise_nan:
-        is_known = graph.add(
-            "Less", graph._key(as_map.group_key), as_map.group_key.otherwise
-        )
+        # The number of all other groups is the largest.
+        key = as_map.group_key
+        is_known = graph.add("Less", graph._key(key), key.otherwise)
         valid = graph.add("And", valid, is_known)
     if len(as_map.classes) == 2:
         output = graph.add("Concat", graph.add("Sub", 1.0, output), output, axis=1)
@@ -196,28 +215,43 @@ def _graph_of_map(
 
 
 def _add_decision(graph, decision, probabilities, valid):
-    """Add the output ``decision``, labels (n,)."""
+    """Add the output ``decision``, labels (n,), to a graph.
+
+    `probabilities` is the name of the values (n, K), `valid` of the booleans (n, 1)
+    that say which rows are valid.
+    """
     labels = np.array(decision.labels)
-    graph.decision = graph.constant(
-        labels, object if labels.dtype.kind == "U" else labels.dtype
-    )
+    if labels.dtype.kind == "U":
+        labels = labels.astype(object)  # ONNX takes texts as objects
+    graph.decision = graph.constant(labels)
+    # the score that is compared, and the index of the label if it is reached
     if decision.is_event:
         score = graph.add("Gather", probabilities, [1], axis=1)
         accepted = 1
     else:
         score = graph.row_extreme("ReduceMax", probabilities)
         accepted = graph._largest(probabilities)
-    is_reached = graph.add(
-        "And", valid, graph.add("GreaterOrEqual", score, decision.threshold)
-    )
-    place = graph.add(
-        "Reshape", graph.add("Where", is_reached, accepted, decision.otherwise), [-1]
-    )
-    graph.add("Gather", graph.decision, place, axis=0, output="decision")
+    reaches_threshold = graph.add("GreaterOrEqual", score, decision.threshold)
+    is_accepted = graph.add("And", valid, reaches_threshold)
+    index = graph.add("Where", is_accepted, accepted, decision.otherwise)
+    index = graph.add("Reshape", index, [-1])
+    graph.add("Gather", graph.decision, index, axis=0, output="decision")
 
 
 class Graph(NodeWriter):
-    """The nodes and constants of a graph.
+    """The nodes and constants of an ONNX graph; `write` returns the name of the output
+    (n, width) that holds the values of a node of the map.
+
+    Parameters
+    ----------
+    opset : int
+        Version of the ONNX operator set.
+    name_in, name_out : str
+        Names of the input of scores and of the output of probabilities.
+    as_map : CalibrationMap
+        The map.
+    group : str or None
+        Name of the input of groups.
 
     Attributes
     ----------
@@ -225,6 +259,14 @@ class Graph(NodeWriter):
         In the order in which they run.
     constants : dict
         From name to array.
+    names : dict
+        From the content of a constant to its name.
+    scores : str
+        Name of the scores as `predict_proba` takes them, float64.
+    is_impossible : str or None
+        Name of the booleans (n, K) that say which classes are impossible.
+    decision : str or None
+        Name of the labels of a decision.
     """
 
     format = "ONNX"
@@ -243,10 +285,13 @@ class Graph(NodeWriter):
         self.decision = None
 
     def add(self, operator, *inputs, output=None, **attributes):
-        """Add a node and return the name of its output. Inputs are names, or numbers
-        and arrays: constants.
+        """Add an ONNX node and return the name of its output.
+
+        Inputs are names, or numbers and arrays, which become constants; `attributes`
+        are those of the operator.
         """
-        output = output or f"{self.name_out}_{operator.lower()}_{len(self.nodes)}"
+        if output is None:
+            output = f"{self.name_out}_{operator.lower()}_{len(self.nodes)}"
         names = []
         for name in inputs:
             if not isinstance(name, str):
@@ -260,34 +305,39 @@ class Graph(NodeWriter):
         written once.
         """
         array = np.asarray(value, dtype=dtype)
-        key = array.dtype.str, array.shape, array.tobytes()
+        key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self.names:
             self.names[key] = f"{self.name_out}_constant_{len(self.names)}"
             self.constants[self.names[key]] = array
         return self.names[key]
 
     def inside(self, probability):
-        """Keep probabilities in [2^-52, 1 - 2^-52]."""
+        """Return probabilities clipped to [2^-52, 1 - 2^-52]."""
         return self.add("Clip", probability, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)
 
     def row_sum(self, x):
-        """Add up each row."""
+        """Return the sum of each row, (n, 1)."""
         return self.add("ReduceSum", x, [1], keepdims=1)
 
     def row_extreme(self, operator, x):
-        """Apply ReduceMax or ReduceMin to each row."""
-        inputs, attributes = ([x], {"axes": [1]}) if self.opset < 18 else ([x, [1]], {})
-        return self.add(operator, *inputs, keepdims=1, **attributes)
+        """Return the largest or smallest value of each row, (n, 1), by the operator
+        ReduceMax or ReduceMin.
+        """
+        # Since version 18, axes are an input and no longer an attribute.
+        if self.opset < 18:
+            return self.add(operator, x, keepdims=1, axes=[1])
+        return self.add(operator, x, [1], keepdims=1)
 
     def all_of(self, condition):
-        """Return whether a condition holds in all columns of each row."""
+        """Return whether a condition (n, C) holds in all columns of a row, (n, 1)."""
         if self.as_map.scores.width == 1:
             return condition
-        numbers = self.add("Cast", condition, to=_TYPES["float64"])
-        return self.add("Greater", self.row_extreme("ReduceMin", numbers), 0.5)
+        zeros_and_ones = self.add("Cast", condition, to=_TYPES["float64"])
+        smallest = self.row_extreme("ReduceMin", zeros_and_ones)
+        return self.add("Greater", smallest, 0.5)
 
     def shares(self, x, total, otherwise):
-        """Return x / total, and a number where the total is 0."""
+        """Return x / total, and `otherwise` where the total (n, 1) is 0."""
         positive = self.add("Greater", total, 0.0)
         divisor = self.add("Where", positive, total, 1.0)
         return self.add("Where", positive, self.add("Div", x, divisor), otherwise)
@@ -314,33 +364,28 @@ class Graph(NodeWriter):
             return self.write(
                 nodes.Affine(inner.of, node.slope * inner.coef, intercept)
             )
-        product = self.add(
-            "Mul", self.write(node.of), np.broadcast_to(node.slope, node.width)
-        )
+        slopes = np.broadcast_to(node.slope, node.width)
+        product = self.add("Mul", self.write(node.of), slopes)
         if np.any(node.intercept):
             return self.add("Add", product, node.intercept)
         return product
 
     def _write_Affine(self, node):
-        return self.add(
-            "Add", self.add("MatMul", self.write(node.of), node.coef.T), node.intercept
-        )
+        product = self.add("MatMul", self.write(node.of), node.coef.T)
+        return self.add("Add", product, node.intercept)
 
     def _write_Exp(self, node):
-        return self.add(
-            "Exp", self.add("Clip", self.write(node.of), -_NO_OVERFLOW, _NO_OVERFLOW)
-        )
+        clipped = self.add("Clip", self.write(node.of), -_NO_OVERFLOW, _NO_OVERFLOW)
+        return self.add("Exp", clipped)
 
     def _write_Log(self, node):
         return self.add("Log", self.inside(self.write(node.of)))
 
     def _write_LogOdds(self, node):
         inside = self.inside(self.write(node.of))
-        return self.add(
-            "Sub",
-            self.add("Log", inside),
-            self.add("Log", self.add("Sub", 1.0, inside)),
-        )
+        log_probability = self.add("Log", inside)
+        log_complement = self.add("Log", self.add("Sub", 1.0, inside))
+        return self.add("Sub", log_probability, log_complement)
 
     def _write_LogOddsAgainstRest(self, node):
         """Write ``log(p) - log(sum of the others)`` of each class: the others are
@@ -349,32 +394,28 @@ class Graph(NodeWriter):
         inside = self.inside(self.write(node.of))
         is_large = self.add("Greater", inside, 0.5)
         small = self.row_sum(self.add("Where", is_large, 0.0, inside))
-        rest = self.add(
-            "Where", is_large, small, self.add("Sub", self.row_sum(inside), inside)
-        )
+        total_of_others = self.add("Sub", self.row_sum(inside), inside)
+        rest = self.add("Where", is_large, small, total_of_others)
         rest = self.inside(rest)
         return self.add("Sub", self.add("Log", inside), self.add("Log", rest))
 
     def _write_LogSides(self, node):
-        """Write ``log(sigmoid(-z))`` and ``log(sigmoid(z))``, with exponentials of
-        negative numbers only.
+        """Write ``min(z, 0) - softplus`` and ``max(z, 0) + softplus``, with softplus =
+        log(1 + exp(-|z|)), which does not overflow.
         """
         z = self.write(node.of)
         decay = self.add("Exp", self.add("Neg", self.add("Abs", z)))
         softplus = self.add("Log", self.add("Add", decay, 1.0))
-        below, above = self.add("Min", z, 0.0), self.add("Max", z, 0.0)
-        return self.add(
-            "Concat",
-            self.add("Sub", below, softplus),
-            self.add("Add", above, softplus),
-            axis=1,
-        )
+        below = self.add("Min", z, 0.0)
+        above = self.add("Max", z, 0.0)
+        log_probability = self.add("Sub", below, softplus)
+        minus_log_complement = self.add("Add", above, softplus)
+        return self.add("Concat", log_probability, minus_log_complement, axis=1)
 
     def _write_Expit(self, node):
-        odds = self.add("Exp", self.add("Neg", self.write(node.of)))
-        return self._clipped(
-            self.add("Div", 1.0, self.add("Add", odds, 1.0)), node.clip
-        )
+        odds_against = self.add("Exp", self.add("Neg", self.write(node.of)))
+        probability = self.add("Div", 1.0, self.add("Add", odds_against, 1.0))
+        return self._clipped(probability, node.clip)
 
     def _write_Softmax(self, node):
         """Write the softmax; of the possible classes alone where the node says so.
@@ -399,11 +440,11 @@ class Graph(NodeWriter):
         return self.add("Where", self.is_impossible, 0.0, values)
 
     def _impossible_far_below(self, values):
-        """Return logits of which those of impossible classes are 1,400 below the row's
-        largest of the others: they have no share in a softmax.
+        """Return logits (n, K) with those of impossible classes 1,400 below the largest
+        of the possible ones in their row: they have no share in a softmax.
         """
-        possible = self.add("Where", self.is_impossible, _LOWEST, values)
-        largest = self.row_extreme("ReduceMax", possible)
+        possible_values = self.add("Where", self.is_impossible, _LOWEST, values)
+        largest = self.row_extreme("ReduceMax", possible_values)
         lowest = self.add("Sub", largest, 2 * LARGEST_GAP)
         return self.add("Where", self.is_impossible, lowest, values)
 
@@ -414,7 +455,10 @@ class Graph(NodeWriter):
         return _without_impossible(self, probabilities, self.is_impossible)
 
     def _clipped(self, probability, clip):
-        return self.inside(probability) if clip else probability
+        """Return probabilities, clipped if a node's option `clip` says so."""
+        if clip:
+            return self.inside(probability)
+        return probability
 
     def _write_LogNormalized(self, node):
         if not node.possible:
@@ -429,8 +473,11 @@ class Graph(NodeWriter):
         if node.possible:
             x = self._zero_if_impossible(x)
             n_values = self.row_sum(self.add("Where", self.is_impossible, 0.0, 1.0))
-        centred = self.add("Sub", x, self.add("Div", self.row_sum(x), n_values))
-        return self._zero_if_impossible(centred) if node.possible else centred
+        mean = self.add("Div", self.row_sum(x), n_values)
+        centred = self.add("Sub", x, mean)
+        if node.possible:
+            return self._zero_if_impossible(centred)
+        return centred
 
     def _write_Pieces(self, node):
         """Write a piecewise polynomial by Horner's rule, up to the highest power that
@@ -438,27 +485,32 @@ class Graph(NodeWriter):
         """
         x = self.write(node.of)
         piece = self._piece(x, node.cuts)
-        degree = int(np.flatnonzero(node.coefficients.any(axis=0)).max(initial=0))
+        occurring_powers = np.flatnonzero(node.coefficients.any(axis=0))
+        degree = int(occurring_powers.max(initial=0))
         value = self.add("Gather", node.coefficients[:, degree], piece)
         if degree == 0:
             return value
         step = self.add("Sub", x, self.add("Gather", node.origins, piece))
         for power in reversed(range(degree)):
             product = self.add("Mul", value, step)
-            value = self.add(
-                "Add", product, self.add("Gather", node.coefficients[:, power], piece)
-            )
+            coefficient = self.add("Gather", node.coefficients[:, power], piece)
+            value = self.add("Add", product, coefficient)
         return value
 
     def _piece(self, x, cuts):
-        """Return the number of cuts below each value, by bisection."""
+        """Return the number of cuts below each value (n, 1), int64, by bisection.
+
+        Infinite cuts make their number 2^m - 1, so that m steps, of 2^(m - 1) ... 4, 2
+        and 1 cuts, find the place.
+        """
         n_steps = len(cuts).bit_length()
-        padded = self.constant(
-            np.append(cuts, np.full(2**n_steps - 1 - len(cuts), np.inf))
-        )
-        # zeros
+        n_infinite = 2**n_steps - 1 - len(cuts)
+        padded = self.constant(np.append(cuts, np.full(n_infinite, np.inf)))
+        # no value is above infinity: zeros
         piece = self.add("Cast", self.add("Greater", x, np.inf), to=_TYPES["int64"])
-        for step in (2**k for k in reversed(range(n_steps))):
+        for k in reversed(range(n_steps)):
+            step = 2**k
+            # the last of the next `step` cuts: if x is above it, all of them are below
             probe = self.add("Gather", padded, self.add("Add", piece, step - 1))
             above = self.add("Cast", self.add("Greater", x, probe), to=_TYPES["int64"])
             piece = self.add("Add", piece, self.add("Mul", above, step))
@@ -467,7 +519,9 @@ class Graph(NodeWriter):
     def _write_Normalized(self, node):
         x = self.write(node.of)
         shares = self.shares(x, self.row_sum(x), 1 / node.width)
-        return self._rescaled(shares) if node.possible else shares
+        if node.possible:
+            return self._rescaled(shares)
+        return shares
 
     def _write_RowMax(self, node):
         return self.row_extreme("ReduceMax", self.write(node.of))
@@ -483,36 +537,39 @@ class Graph(NodeWriter):
         shares = self.shares(rest, self.row_sum(rest), 1 / (node.width - 1))
         others = self.add("Mul", shares, self.add("Sub", 1.0, confidence))
         spread = self.add("Where", is_largest, confidence, others)
-        return self._rescaled(spread) if node.possible else spread
+        if node.possible:
+            return self._rescaled(spread)
+        return spread
 
     def _largest(self, x):
+        """Return the column of the first of the largest values, (n, 1)."""
         return self.add("ArgMax", x, axis=1, keepdims=1)
 
     def _write_Mixture(self, node):
-        terms = zip(node.weights, node.parts, strict=True)
-        return self.add(
-            "Sum",
-            *(self.add("Mul", self.write(part), weight) for weight, part in terms),
-            node.constant,
-        )
+        terms = []
+        for weight, part in zip(node.weights, node.parts, strict=True):
+            terms.append(self.add("Mul", self.write(part), weight))
+        return self.add("Sum", *terms, node.constant)
 
     def _write_Choice(self, node):
-        """Write the case of each row's key. Softmaxes that differ in a factor only are
-        one softmax.
+        """Write the case of each row's key.
+
+        Cases that are softmaxes of the same logits, each with a factor of its own (as
+        of class-wise temperature scaling), become one softmax with the row's factor.
         """
         key = self._key(node.key)
         slopes = _slopes_of_cases(node)
         if slopes is not None:
-            scaled = self.add(
-                "Mul", self.write(node.cases[0].of.of), self.add("Gather", slopes, key)
-            )
-            possible = node.cases[0].possible
-            if possible:
+            softmax = node.cases[0]
+            logits = self.write(softmax.of.of)
+            scaled = self.add("Mul", logits, self.add("Gather", slopes, key))
+            if softmax.possible:
                 scaled = self._impossible_far_below(scaled)
-            chosen = self._clipped(
-                self.add("Softmax", scaled, axis=1), node.cases[0].clip
-            )
-            return self._rescaled(chosen) if possible else chosen
+            probabilities = self.add("Softmax", scaled, axis=1)
+            chosen = self._clipped(probabilities, softmax.clip)
+            if softmax.possible:
+                return self._rescaled(chosen)
+            return chosen
         chosen = self.write(node.cases[0])
         for number, case in enumerate(node.cases[1:], start=1):
             is_case = self.add("Equal", key, number)
@@ -520,7 +577,7 @@ class Graph(NodeWriter):
         return chosen
 
     def _key(self, key):
-        """Write the number of each row's case."""
+        """Write the number of each row's case (n, 1), from the key of a `Choice`."""
         if isinstance(key, nodes.Largest):
             return self._largest(self.write(key.of))
         if isinstance(key, nodes.GroupOf):
@@ -528,7 +585,9 @@ class Graph(NodeWriter):
         return self._piece(self.write(key.of), key.cuts)
 
     def _group_number(self, key):
-        """Write the number of each row's group, which is given as a text."""
+        """Write the number of each row's group (n, 1), which is given as a text, from a
+        `GroupOf`.
+        """
         texts = [str(group) for group in key.cases]
         if len(set(texts)) < len(texts):
             raise ValueError(
@@ -544,8 +603,8 @@ class Graph(NodeWriter):
 
 
 def _slopes_of_cases(choice):
-    """Return the slope of each case where the cases are the softmax of one node, scaled
-    by different numbers.
+    """Return the slopes (n_cases,) of a `Choice` whose cases are the softmax of one
+    node, scaled by different numbers; None for other choices.
     """
     first = choice.cases[0]
     slopes = []
@@ -561,10 +620,29 @@ def _slopes_of_cases(choice):
 
 
 def _front(graph, as_map, refused, untouched):
-    """Return which rows are valid, the scores as `predict_proba` takes them, and which
-    classes are impossible (None: one column, or probabilities).
+    """Check the input of a graph, and make of it what the map takes.
 
-    Probabilities are put into [0, 1], in rows that sum to 1.
+    Parameters
+    ----------
+    graph : Graph
+        The graph.
+    as_map : CalibrationMap
+        The map.
+    refused : float
+        How far a probability or a row's sum may be off.
+    untouched : float
+        A row whose sum is off by at most this is not divided by its sum.
+
+    Returns
+    -------
+    valid : str
+        Name of the booleans (n, 1) that say which rows are valid.
+    scores : str
+        Name of the scores (n, C): probabilities in [0, 1] in rows that sum to 1, or
+        logits.
+    is_impossible : str or None
+        Name of the booleans (n, K) that say which classes are impossible; None for
+        probabilities, and for one column.
     """
     raw = graph.add("Cast", graph.name_in, to=_TYPES["float64"])
     if as_map.input == "logit":
@@ -596,16 +674,18 @@ def _front(graph, as_map, refused, untouched):
 
 def _without_impossible(graph, output, is_impossible):
     """Return probabilities with 0 for impossible classes, the rest in proportion, as
-    `predict_proba` makes them.
+    `predict_proba` makes them; `output` and `is_impossible` are names (n, K).
     """
-    left = graph.add("Where", is_impossible, 0.0, output)
-    equal = graph.add("Where", is_impossible, 0.0, 1.0)
-    spread = graph.add("Div", equal, graph.row_sum(equal))
-    return graph.shares(left, graph.row_sum(left), spread)
+    remaining = graph.add("Where", is_impossible, 0.0, output)
+    is_possible = graph.add("Where", is_impossible, 0.0, 1.0)
+    equal_shares = graph.add("Div", is_possible, graph.row_sum(is_possible))
+    return graph.shares(remaining, graph.row_sum(remaining), equal_shares)
 
 
 def _model(onnx, graph, dtype, opset, properties):
-    """Return a graph as a model of the package onnx, which has checked it."""
+    """Return a graph as a model of the package `onnx`, which has checked it; the values
+    of the dict `properties` are written as JSON.
+    """
     helper = onnx.helper
     n_classes = len(graph.as_map.classes)
     protos = []
@@ -616,18 +696,18 @@ def _model(onnx, graph, dtype, opset, properties):
     constants = {}
     for name, array in graph.constants.items():
         constants[name] = onnx.numpy_helper.from_array(array, name)
-    number = _TYPES[dtype]
-    texts = onnx.TensorProto.STRING
+    tensor = helper.make_tensor_value_info
+    float_type = _TYPES[dtype]
     width = graph.as_map.scores.width
-    inputs = [helper.make_tensor_value_info(graph.name_in, number, ["n", width])]
+    inputs = [tensor(graph.name_in, float_type, ["n", width])]
     imports = [helper.make_opsetid("", opset)]
     if graph.as_map.group_key is not None:
-        inputs.append(helper.make_tensor_value_info(graph.group, texts, ["n", 1]))
+        inputs.append(tensor(graph.group, onnx.TensorProto.STRING, ["n", 1]))
         imports.append(helper.make_opsetid(_ML, 2))
-    outputs = [helper.make_tensor_value_info(graph.name_out, number, ["n", n_classes])]
+    outputs = [tensor(graph.name_out, float_type, ["n", n_classes])]
     if graph.decision is not None:
-        kind = constants[graph.decision].data_type
-        outputs.append(helper.make_tensor_value_info("decision", kind, ["n"]))
+        label_type = constants[graph.decision].data_type
+        outputs.append(tensor("decision", label_type, ["n"]))
     proto = helper.make_graph(
         protos, "calibration", inputs, outputs, list(constants.values())
     )

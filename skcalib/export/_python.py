@@ -18,7 +18,8 @@ from skcalib.export._segments import one_number_of_classes, segment_items
 from skcalib.export._writers import FunctionWriter, split_decision
 from skcalib.maps import calibration_map
 
-_LOW, _HIGH = repr(PROBABILITY_CLIP), repr(1 - PROBABILITY_CLIP)
+_LOW = repr(PROBABILITY_CLIP)
+_HIGH = repr(1 - PROBABILITY_CLIP)
 # Functions of lists that the texts of nodes call; those that are called are written.
 _HELPERS = {
     "lazy": """
@@ -214,8 +215,10 @@ def to_python(
     """
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
         raise ValueError(f"name must be a name of Python, found {name!r}.")
-    is_by_segment = isinstance(recalibrator, Mapping)
-    body = _by_segment(recalibrator) if is_by_segment else _of_one(recalibrator)
+    if isinstance(recalibrator, Mapping):
+        body = _by_segment(recalibrator)
+    else:
+        body = _of_one(recalibrator)
     return (
         "import math\nfrom bisect import bisect_left\n\n\n"
         f"def _make():\n{indent(body, '    ')}\n\n{name} = _make()\n"
@@ -223,7 +226,9 @@ def to_python(
 
 
 def _of_one(recalibrator):
-    """Return the statements of a function that makes the function of one map."""
+    """Return the text of the body of a function that defines the function of a fitted
+    recalibrator and returns it.
+    """
     recalibrator, decision = split_decision(recalibrator)
     as_map = calibration_map(recalibrator)
     writer = _Writer()
@@ -231,18 +236,20 @@ def _of_one(recalibrator):
     # What is returned for a row, and for one that is no score.
     if as_map.scores.width == 1:
         result = f"{output}[0]"
-        of_classes = f"[1 - {result}, {result}]"
+        probabilities = f"[1 - {result}, {result}]"
         invalid = "math.nan"
     else:
         result = output
-        of_classes = output
+        probabilities = output
         invalid = f"[math.nan] * {len(as_map.classes)}"
     if decision is not None:
-        result = _decided(decision, of_classes, writer)
+        result = _decided(decision, probabilities, writer)
         invalid = "None"
     body = [*writer.front(as_map), *writer.steps, f"return {result}"]
     body = "\n".join(body).replace("INVALID", invalid)
-    arguments = "score, group" if as_map.group_key is not None else "score"
+    arguments = "score"
+    if as_map.group_key is not None:
+        arguments = "score, group"
     lines = [
         f"# {provenance_text(recalibrator)}",
         *_used_helpers(body),
@@ -257,14 +264,18 @@ def _of_one(recalibrator):
 
 
 def _by_segment(maps):
-    """Return the same for a dict of maps, of a score and a segment."""
+    """Return what `_of_one` does, for a dict from segment to recalibrator; the function
+    takes a score and a segment.
+    """
     pairs = segment_items(maps)
     n_classes = one_number_of_classes(pairs)
     lines = ["maps = {}"]
     for segment, recalibrator in pairs:
         lines.append(f"def make():\n{indent(_of_one(recalibrator), '    ')}")
         lines.append(f"maps[{_literal(segment)}] = make()")
-    otherwise = "math.nan" if n_classes == 2 else f"[math.nan] * {n_classes}"
+    otherwise = "math.nan"
+    if n_classes > 2:
+        otherwise = f"[math.nan] * {n_classes}"
     lines += [
         "",
         "def calibrate(score, group):",
@@ -276,16 +287,26 @@ def _by_segment(maps):
 
 
 def _decided(decision, probabilities, writer):
-    """Return the text of the label of a decision by a list of probabilities."""
+    """Return the text of the label that a `Decision` gives; `probabilities` is the text
+    of a list of those of all classes.
+    """
     labels = writer.constant(_literal(decision.labels))
-    score, accepted = ("p[1]", "1") if decision.is_event else ("max(p)", "largest(p)")
+    score = "max(p)"
+    accepted = "largest(p)"
+    if decision.is_event:
+        score = "p[1]"
+        accepted = "1"
     writer.steps.append(f"p = {probabilities}")
     is_accepted = f"{score} >= {decision.threshold!r}"
     return f"{labels}[{accepted} if {is_accepted} else {decision.otherwise}]"
 
 
 def _used_helpers(text):
-    """Return the helpers that a text calls, and those that these call."""
+    """Return the definitions of the helpers that a text calls, and of those that these
+    call, a list of str.
+    """
+    # A helper of `_HELPERS` only calls those before it, so that all callers of one have
+    # been looked at when its turn comes.
     used = []
     for name, code in reversed(_HELPERS.items()):
         if re.search(rf"(?<![.\w]){name}\(", text):
@@ -311,16 +332,19 @@ class _Writer(FunctionWriter):
     opened = "open_"
 
     def literal(self, value):
-        is_list = isinstance(value, np.ndarray | tuple)
-        return repr(np.asarray(value).tolist() if is_list else value)
+        if isinstance(value, np.ndarray | tuple):
+            value = np.asarray(value).tolist()
+        return repr(value)
 
     def front(self, as_map):
-        """Return the statements that refuse what is no score, and make `x` of the
-        scores.
+        """Yield the statements that return INVALID for what is no score, and define
+        `x`, the scores of a row as a list.
         """
-        low, high = 0.0, 1.0
+        low = 0.0
+        high = 1.0
         if as_map.input == "logit":
-            low, high = -MAX_MAGNITUDE, MAX_MAGNITUDE
+            low = -MAX_MAGNITUDE
+            high = MAX_MAGNITUDE
         n = as_map.scores.width
         if n == 1:
             yield "x = [score]"
@@ -355,7 +379,8 @@ class _Writer(FunctionWriter):
             yield "    x = [v / total for v in x]"
 
     def _write_Columns(self, node):
-        return f"[{', '.join(f'*{self.write(part)}' for part in node.parts)}]"
+        columns = ", ".join(f"*{self.write(part)}" for part in node.parts)
+        return f"[{columns}]"
 
     def _write_Choice(self, node):
         cases = ", ".join(f"lambda: {self.write(case)}" for case in node.cases)
@@ -368,5 +393,5 @@ class _Writer(FunctionWriter):
         return f"[dot({weights}, p) + {constant!r} for p in zip({parts})]"
 
     def _group_key(self, key):
-        pairs = self.constant(repr(dict(key.cases)))
-        return f"{pairs}.get(group, {key.otherwise})"
+        numbers = self.constant(repr(dict(key.cases)))
+        return f"{numbers}.get(group, {key.otherwise})"

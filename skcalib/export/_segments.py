@@ -6,9 +6,11 @@ from skcalib.maps import CalibrationMap, Choice, GroupOf, calibration_map
 
 
 def segment_items(maps):
-    """Return the pairs of a segment and its recalibrator, or raise for other dicts.
+    """Return a list of pairs (segment, recalibrator) from a dict; raise a ValueError if
+    it is empty or has other keys.
 
-    A segment is a text, a number, a boolean or None. Of a tuple of one the value.
+    A segment is a text, a number, a boolean or None; a tuple of one stands for its
+    entry.
     """
     if not maps:
         raise ValueError("A dict of maps by segment must hold at least one.")
@@ -28,7 +30,9 @@ def segment_items(maps):
 
 
 def one_number_of_classes(pairs):
-    """Return the number of classes of all the maps."""
+    """Return the number of classes of the recalibrators in pairs (segment,
+    recalibrator); raise a ValueError if they differ.
+    """
     numbers = {len(recalibrator.classes_) for _, recalibrator in pairs}
     if len(numbers) > 1:
         raise ValueError(
@@ -39,14 +43,15 @@ def one_number_of_classes(pairs):
 
 
 def map_of_segments(maps):
-    """Return the map that chooses the one of the row's segment.
+    """Return a `CalibrationMap` that chooses between the maps of a dict by the row's
+    segment.
 
-    The number of a segment that is in none of them is that of the segments. All must
-    take the same scores of the same classes.
+    All must take the same scores of the same classes. A segment that is not in the dict
+    takes one case more, whose number is that of the segments.
     """
     pairs = segment_items(maps)
     one_number_of_classes(pairs)
-    parts = []
+    segment_maps = []
     for segment, recalibrator in pairs:
         if segment is None:
             raise ValueError(
@@ -54,17 +59,17 @@ def map_of_segments(maps):
                 " map of None out."
             )
         n_columns = getattr(recalibrator, "_score_width", None)
-        part = calibration_map(recalibrator, n_columns=n_columns)
-        if part.group_key is not None:
+        segment_map = calibration_map(recalibrator, n_columns=n_columns)
+        if segment_map.group_key is not None:
             raise ValueError("The maps of a dict cannot have groups of their own.")
-        parts.append(part)
-    first = parts[0]
-    for part in parts[1:]:
+        segment_maps.append(segment_map)
+    first = segment_maps[0]
+    for other in segment_maps[1:]:
         is_alike = (
-            part.input == first.input
-            and part.scores.width == first.scores.width
-            and part._leaves_impossible_out == first._leaves_impossible_out
-            and np.array_equal(part.classes, first.classes)
+            other.input == first.input
+            and other.scores.width == first.scores.width
+            and other._leaves_impossible_out == first._leaves_impossible_out
+            and np.array_equal(other.classes, first.classes)
         )
         if not is_alike:
             raise ValueError(
@@ -72,9 +77,11 @@ def map_of_segments(maps):
                 " one graph."
             )
     numbers = {segment: k for k, (segment, _) in enumerate(pairs)}
-    key = GroupOf(None, numbers, len(parts))
-    unmasked = Choice(key, (*(part.unmasked for part in parts), first.unmasked))
+    key = GroupOf(None, numbers, len(segment_maps))
+    # The case of unknown segments needs some map; writers put NaN in its place.
+    cases = [*segment_maps, first]
+    unmasked = Choice(key, tuple(case.unmasked for case in cases))
     output = unmasked
     if first._leaves_impossible_out:
-        output = Choice(key, (*(part.output for part in parts), first.output))
+        output = Choice(key, tuple(case.output for case in cases))
     return CalibrationMap(first.scores, output, first.input, first.classes, unmasked)

@@ -93,7 +93,11 @@ def _float_type(variable):
 
 
 def _convert_recalibrator(scope, operator, container):
-    """Add the nodes of a recalibrator to the graph that skl2onnx builds."""
+    """Add the nodes of a recalibrator to the graph that skl2onnx builds.
+
+    skl2onnx calls this with its scope (which gives unique names), the operator (which
+    holds the recalibrator, inputs and outputs) and the container of nodes.
+    """
     from onnx import TensorProto
 
     recalibrator = operator.raw_operator
@@ -123,36 +127,38 @@ def _convert_recalibrator(scope, operator, container):
 
 
 def _column(graph, recalibrator, probabilities):
-    """Return the column of the class that `predict` returns: of methods that keep
-    decisions that of the scores.
+    """Add nodes for the column (n,) of the class that `predict` returns; return their
+    name.
+
+    For methods that keep decisions it is the column of the largest score, otherwise of
+    the largest probability, whose output has the name `probabilities`.
     """
     inner = getattr(recalibrator, "pooled_recalibrator_", recalibrator)
     if not inner._keeps_decisions:
         return graph.add("ArgMax", probabilities, axis=1, keepdims=0)
     if graph.as_map.scores.width > 1:
         return graph.add("ArgMax", graph.scores, axis=1, keepdims=0)
-    tie = 0.0 if graph.as_map.input == "logit" else 0.5
+    tie = 0.5
+    if graph.as_map.input == "logit":
+        tie = 0.0
     column = graph.add("Cast", graph.add("Greater", graph.scores, tie), to=7)
     return graph.add("Reshape", column, [-1])
 
 
 def _add_labels(scope, container, classes, column, output):
-    """Look up the label of each row's column."""
+    """Add the nodes that give the label of each row's class, as the output of this
+    name; `column` is the name of the index of that class (n,).
+    """
     from onnx import TensorProto
 
-    are_strings = classes.dtype.kind in "UO"
     name = scope.get_unique_variable_name("classes")
-    if are_strings:
-        container.add_initializer(
-            name,
-            TensorProto.STRING,
-            [len(classes)],
-            [str(one).encode() for one in classes],
-        )
+    if classes.dtype.kind in "UO":
+        kind = TensorProto.STRING
+        labels = [str(label).encode() for label in classes]
     else:
-        container.add_initializer(
-            name, TensorProto.INT64, [len(classes)], classes.astype(np.int64).tolist()
-        )
+        kind = TensorProto.INT64
+        labels = classes.astype(np.int64).tolist()
+    container.add_initializer(name, kind, [len(classes)], labels)
     node = scope.get_unique_operator_name("Gather")
     container.add_node(
         "Gather",
@@ -165,6 +171,9 @@ def _add_labels(scope, container, classes, column, output):
 
 
 def _shape_of_scores(operator):
+    """Set the type of the output of a `CrossFittedClassifier`: that of the input, with
+    one column per class.
+    """
     variable = operator.inputs[0]
     operator.outputs[0].type = type(variable.type)(
         [variable.type.shape[0], len(operator.raw_operator.classes_)]
@@ -172,7 +181,9 @@ def _shape_of_scores(operator):
 
 
 def _convert_cross_fitted(scope, operator, container):
-    """Convert the classifier inside by its own converter."""
+    """Add the nodes of the classifier inside a `CrossFittedClassifier`, by its own
+    converter; the arguments are those of `_convert_recalibrator`.
+    """
     from skl2onnx.algebra.onnx_operator import OnnxSubEstimator
     from skl2onnx.algebra.onnx_ops import OnnxIdentity
 
@@ -185,6 +196,8 @@ def _convert_cross_fitted(scope, operator, container):
             f" {fitted.response_method_!r} and passthrough={fitted.passthrough!r}."
         )
     model = OnnxSubEstimator(fitted.estimator_, operator.inputs[0], op_version=opset)
-    OnnxIdentity(model[1], op_version=opset, output_names=operator.outputs[:1]).add_to(
-        scope, container
+    probabilities = model[1]  # after the labels
+    output = OnnxIdentity(
+        probabilities, op_version=opset, output_names=operator.outputs[:1]
     )
+    output.add_to(scope, container)

@@ -176,6 +176,7 @@ def to_sql(
 
 
 def _refuse_ids(ids, dialect):
+    """Raise a ValueError if a column of ids is given for a dialect without md5."""
     if ids is not None:
         raise ValueError(
             f"ids={ids!r} needs the md5 of a text as a number, which is written for"
@@ -184,7 +185,9 @@ def _refuse_ids(ids, dialect):
 
 
 def _by_segment(maps, group, *, score, dialect, ids):
-    """Return the CASE of a column of segments over their expressions."""
+    """Return the expression of a dict from segment to recalibrator, or a list of one
+    per class: a CASE of the column `group`. The options are those of `to_sql`.
+    """
     if not isinstance(group, str) or not group:
         raise ValueError(
             f"group must name the column of the segments of a dict, found {group!r}."
@@ -193,7 +196,8 @@ def _by_segment(maps, group, *, score, dialect, ids):
     column = named.identifier(group)
     pairs = segment_items(maps)
     one_number_of_classes(pairs)
-    by_class = []
+    # for each segment a list with (condition, expression) for each class
+    branches_of_segments = []
     for segment, recalibrator in pairs:
         condition = f"{column} IS NULL"
         if segment is not None:
@@ -201,51 +205,59 @@ def _by_segment(maps, group, *, score, dialect, ids):
         texts = to_sql(recalibrator, score=score, dialect=dialect, ids=ids)
         if not isinstance(texts, list):
             texts = [texts]
-        by_class.append([(condition, f"({text})") for text in texts])
-    expressions = [case(branches) for branches in zip(*by_class, strict=True)]
+        branches_of_segments.append([(condition, f"({text})") for text in texts])
+    expressions = []
+    for branches_of_class in zip(*branches_of_segments, strict=True):
+        expressions.append(case(branches_of_class))
     longest = max(map(len, expressions))
     if longest > _LONGEST:
         raise ValueError(
             f"The {len(pairs)} maps take an expression of {longest:,} characters, and"
             f" engines refuse texts beyond {_LONGEST:,}: write fewer segments at once."
         )
-    return expressions if isinstance(score, list | tuple) else expressions[0]
+    if isinstance(score, list | tuple):
+        return expressions
+    return expressions[0]
 
 
 def _decided(decision, texts, dialect):
-    """Return the label of a decision by probabilities (one for each class, or of the
-    positive one), NULL for NULL.
+    """Return the expression of the label that a `Decision` gives, NULL for NULL.
+
+    `texts` are the probabilities of all classes, or that of the positive class alone.
     """
     labels = [dialect.label(label) for label in decision.labels]
-    reached = f">={number(decision.threshold)}"
-    otherwise = f"{texts[-1]} IS NOT NULL", labels[decision.otherwise]
+    reaches_threshold = f">={number(decision.threshold)}"
+    positive = texts[-1]
+    otherwise = (f"{positive} IS NOT NULL", labels[decision.otherwise])
     if decision.is_event:
-        return case([(texts[-1] + reached, labels[1]), otherwise])
+        return case([(positive + reaches_threshold, labels[1]), otherwise])
     if len(texts) <= 2:
-        p = texts[-1]
-        return case(
-            [
-                (f"{p}>0.5e0 AND {p}{reached}", labels[1]),
-                (f"{p}<=0.5e0 AND 1e0-{p}{reached}", labels[0]),
-                otherwise,
-            ]
-        )
-    top = f"GREATEST({','.join(texts)}){reached}"
-    largest = zip([*largest_conditions(texts), "1=1"], labels[:-1], strict=True)
-    return case(
-        [*((f"{top} AND {is_it}", label) for is_it, label in largest), otherwise]
-    )
+        second = f"{positive}>0.5e0 AND {positive}{reaches_threshold}"
+        first = f"{positive}<=0.5e0 AND 1e0-{positive}{reaches_threshold}"
+        return case([(second, labels[1]), (first, labels[0]), otherwise])
+    is_accepted = f"GREATEST({','.join(texts)}){reaches_threshold}"
+    # The conditions are asked one after the other; the last class is what is left.
+    is_largest = [*largest_conditions(texts), "1=1"]
+    *class_labels, _ = labels
+    branches = []
+    for condition, label in zip(is_largest, class_labels, strict=True):
+        branches.append((f"{is_accepted} AND {condition}", label))
+    return case([*branches, otherwise])
 
 
 def provenance_comment(recalibrator):
-    """Return where a recalibrator comes from, as a comment of SQL."""
+    """Return the provenance of a recalibrator as a comment of SQL, "" without one."""
     text = provenance_text(recalibrator)
-    return f" /* {text} */" if text else ""
+    if not text:
+        return ""
+    return f" /* {text} */"
 
 
 def check_score_names(score):
     """Return the names of the columns of scores as a list."""
-    columns = list(score) if isinstance(score, list | tuple) else [score]
+    columns = [score]
+    if isinstance(score, list | tuple):
+        columns = list(score)
     if not columns or not all(isinstance(name, str) and name for name in columns):
         raise ValueError(
             f"score must be the name of a column or a list of names, found {score!r}."
@@ -254,8 +266,19 @@ def check_score_names(score):
 
 
 def guarded_texts(as_map, columns, dialect, ids=None):
-    """Return the expressions of a map, each of which is NULL where the row is not
-    valid.
+    """Return the expressions of a map, a list of one per class (for two classes and one
+    column, only the positive one's), each NULL where the row is not valid.
+
+    Parameters
+    ----------
+    as_map : CalibrationMap
+        The map.
+    columns : list of str
+        Names of the columns of scores.
+    dialect : Dialect
+        The dialect.
+    ids : str, default=None
+        Name of the column of ids.
     """
     scores = [dialect.as_double(dialect.identifier(name)) for name in columns]
     if ids is not None:
@@ -264,7 +287,7 @@ def guarded_texts(as_map, columns, dialect, ids=None):
     texts = SqlWriter(scores, dialect, ids).write(as_map.output)
     is_long = max(map(len, texts)) > _LONGEST_WITH_IMPOSSIBLE
     if is_long and as_map._leaves_impossible_out:
-        # A row with an impossible class is NULL then.
+        # The map that knows no impossible classes is shorter: rows with one are NULL.
         texts = SqlWriter(scores, dialect, ids).write(as_map.unmasked)
         listed = ",".join(scores)
         spread = f"GREATEST({listed})-LEAST({listed})"
@@ -279,25 +302,23 @@ def guarded_texts(as_map, columns, dialect, ids=None):
 
 def guarded(guard, text, dialect):
     """Return an expression that is NULL where a condition is not met."""
-    # no score makes a term fail, so none needs to stand inside the CASE
+    # No score makes a term fail, so that none needs to stand inside the CASE, where the
+    # database would not compute common terms once.
     if dialect.shares_terms:
         return f"({case([(guard, '0e0')])}+{text})"
     return case([(guard, text)])
 
 
 def _n_columns(recalibrator, columns, score):
-    """Return the number of score columns, or raise unless the recalibrator takes as
-    many.
+    """Return the number of score columns; raise a ValueError unless the recalibrator
+    takes as many.
     """
-    n_classes = None
-    if hasattr(recalibrator, "classes_"):
-        n_classes = len(recalibrator.classes_)
-    if (
-        n_classes is None
-        or len(columns) == n_classes
-        or (n_classes == 2 and len(columns) == 1)
-    ):
-        return len(columns)
+    n_columns = len(columns)
+    if not hasattr(recalibrator, "classes_"):
+        return n_columns  # not fitted: an error says so later
+    n_classes = len(recalibrator.classes_)
+    if n_columns == n_classes or (n_classes == 2 and n_columns == 1):
+        return n_columns
     if n_classes == 2:
         wanted = "one column, or a list of two"
     else:
@@ -306,17 +327,21 @@ def _n_columns(recalibrator, columns, score):
 
 
 def valid_score(given, input):
-    """Return the two conditions under which a score is valid: NULL and NaN do not meet
-    both.
+    """Return the two conditions under which the score with the text `given` is valid:
+    NULL and NaN do not meet both.
     """
-    low, high = (
-        (0.0, 1.0) if input == "probability" else (-MAX_MAGNITUDE, MAX_MAGNITUDE)
-    )
+    low = 0.0
+    high = 1.0
+    if input == "logit":
+        low = -MAX_MAGNITUDE
+        high = MAX_MAGNITUDE
     return [f"{given}>={number(low)}", f"{given}<={number(high)}"]
 
 
 def _valid(as_map, given, dialect):
-    """Return the conditions under which a row is valid, as a list."""
+    """Return the conditions under which a row is valid, as a list; `given` are the
+    texts of its scores.
+    """
     conditions = []
     has_impossible = as_map._leaves_impossible_out
     for text in given:

@@ -12,7 +12,7 @@ from skcalib.export._sql_text import case, clamped, dialect_named, number
 from skcalib.export._sql_warehouses import WAREHOUSES, table_text, transpiled
 from skcalib.maps import Pieces, calibration_map
 
-_CELLS_PER_PIECE = 2
+_CELLS_PER_PIECE = 2  # at least, on average
 
 
 class SqlTable(NamedTuple):
@@ -114,8 +114,10 @@ def to_sql_table(
     low, high, scale = _cells(pieces.cuts, as_map.input)
 
     def cell_of(scores):
+        """Return the number of the cell of each score, as a float."""
         return np.floor(np.clip(scores, low, high) * scale)
 
+    # The outer pieces end where no score is.
     beyond = 2 * max(abs(low), abs(high), 1e100)
     rows = pieces_by_cell(pieces, cell_of, beyond)
     names = _names(dialect, pieces.coefficients.shape[1])
@@ -146,8 +148,9 @@ def to_sql_table(
 
 
 def _cells(cuts, input):
-    """Return the range that is divided into cells, and how many of them one unit holds:
-    a power of two.
+    """Return the lowest and the highest score of the range that is divided into cells,
+    and how many cells one unit of the score holds: a power of two, so that the cell of
+    a score is exact.
     """
     low = 0.0
     high = 1.0
@@ -162,50 +165,73 @@ def _cells(cuts, input):
 
 
 def pieces_by_cell(pieces, cell, beyond):
-    """Return (cell, above, up to, origin, coefficients...) of each piece in each cell
-    that it reaches.
+    """Return the rows of the table, one for each piece in each cell that it reaches:
+    columns cell, above, up to, origin and coefficients.
 
-    `cell` is a function of scores that never falls; the outer pieces end `beyond` all
-    scores.
+    Parameters
+    ----------
+    pieces : Pieces
+        The map.
+    cell : callable
+        From scores to the numbers of their cells; it never falls.
+    beyond : float
+        Where the outer pieces end: above all scores, or with a minus sign below them.
+
+    Returns
+    -------
+    rows : ndarray of shape (n_rows, 4 + n_coefficients)
     """
+    # Piece i holds for scores above above[i], up to up_to[i], in the cells from
+    # first[i] to last[i].
     above = np.append(-beyond, pieces.cuts)
     up_to = np.append(pieces.cuts, beyond)
     first = cell(np.nextafter(above, np.inf))
     last = cell(up_to)
     n_cells = (last - first).astype(int) + 1
+    # Of each row of the table: the piece, and its number among the cells of that piece.
     piece = np.repeat(np.arange(len(above)), n_cells)
-    step = np.arange(n_cells.sum()) - np.repeat(np.cumsum(n_cells) - n_cells, n_cells)
-    numbers = first[piece] + step, above[piece], up_to[piece], pieces.origins[piece]
-    return np.column_stack((*numbers, pieces.coefficients[piece]))
+    n_rows_before = np.cumsum(n_cells) - n_cells
+    number_in_piece = np.arange(n_cells.sum()) - n_rows_before[piece]
+    cell_of_row = first[piece] + number_in_piece
+    return np.column_stack(
+        (
+            cell_of_row,
+            above[piece],
+            up_to[piece],
+            pieces.origins[piece],
+            pieces.coefficients[piece],
+        )
+    )
 
 
 def _names(dialect, n_coefficients):
-    names = [
-        "cell",
-        "above",
-        "up_to",
-        "origin",
-        *(f"coefficient_{j}" for j in range(n_coefficients)),
-    ]
+    """Return the quoted names of the table's columns, a list of str."""
+    names = ["cell", "above", "up_to", "origin"]
+    for j in range(n_coefficients):
+        names.append(f"coefficient_{j}")
     return [dialect.identifier(f"calibration_{name}") for name in names]
 
 
 def _values(dialect, rows):
-    """Return the numbers of the rows as texts."""
+    """Return the numbers of the rows as texts: a list of lists of str."""
     texts = [list(map(number, row)) for row in rows.tolist()]
-    # which gives the columns their type
+    # The casts of the first row give the columns their type.
     texts[0] = [dialect.as_double(text) for text in texts[0]]
     return texts
 
 
 def _create(dialect, table, names, rows):
-    """Return the statement that makes the table of the pieces."""
+    """Return the statement that makes the table of the pieces, from the quoted name of
+    the table, those of its columns, and the texts of its rows.
+    """
     values = ", ".join(f"({','.join(row)})" for row in rows)
-    made = "CREATE TABLE"
+    create = "CREATE TABLE"
     if dialect.name == "spark":
-        made = "CREATE OR REPLACE TEMPORARY VIEW"
-    end = " WITH DATA" if dialect.name == "ansi" else ""
+        create = "CREATE OR REPLACE TEMPORARY VIEW"
+    end = ""
+    if dialect.name == "ansi":
+        end = " WITH DATA"
     return (
-        f"{made} {table} AS SELECT * FROM (VALUES {values}) AS"
+        f"{create} {table} AS SELECT * FROM (VALUES {values}) AS"
         f" pieces ({', '.join(names)}){end}"
     )

@@ -9,7 +9,8 @@ import numpy as np
 from skcalib._input.scalars import check_option
 from skcalib.export._sql_warehouses import WAREHOUSES
 
-# up to here a CASE lists its pieces one after the other; beyond that it halves them
+# Up to so many pieces a CASE lists them one after the other; of more it is a search
+# tree.
 _FLAT_PIECES = 8
 
 
@@ -105,11 +106,16 @@ def number(value):
     text = repr(float(value))
     if not np.isfinite(value):
         raise ValueError(f"The map holds the number {text}, which SQL cannot write.")
-    return text if "e" in text else f"{text.removesuffix('.0')}e0"
+    if "e" in text:
+        return text
+    return f"{text.removesuffix('.0')}e0"
 
 
 def linear(weights, texts, constant=0.0):
-    """Return ``sum(weight * text) + constant``; weights of 0 are left out."""
+    """Return the text of ``sum(weight * text) + constant``; weights of 0 are left out,
+    and so is a constant of 0 unless nothing else is left.
+    """
+    # pairs of a number, whose sign is written, and a text without a sign
     terms = []
     for weight, text in zip(weights, texts, strict=True):
         if weight != 0:
@@ -118,29 +124,36 @@ def linear(weights, texts, constant=0.0):
         terms.append((constant, number(abs(constant))))
     written = ""
     for weight, text in terms:
-        sign = "-" if weight < 0 else "+"
+        sign = "+"
+        if weight < 0:
+            sign = "-"
         written += sign + text
     return written.removeprefix("+")
 
 
 def _times(weight, text):
-    return text if weight == 1 else f"{number(weight)}*{text}"
+    """Return the product of a number and a text."""
+    if weight == 1:
+        return text
+    return f"{number(weight)}*{text}"
 
 
 def clamped(text, low, high):
-    """Return a value clipped to [low, high]."""
+    """Return the text of a value clipped to [low, high]."""
     return f"LEAST(GREATEST({text},{number(low)}),{number(high)})"
 
 
 def exponential(text, limit):
-    """Return EXP of a value clipped to [-limit, limit], which neither overflows nor
-    underflows.
+    """Return the text of EXP of a value clipped to [-limit, limit], which neither
+    overflows nor underflows.
     """
     return f"EXP({clamped(text, -limit, limit)})"
 
 
 def case(branches, otherwise=None):
-    """Return a CASE of (condition, value) pairs."""
+    """Return the text of a CASE of pairs (condition, value), texts; NULL if none is met
+    and `otherwise` is None.
+    """
     listed = " ".join(f"WHEN {condition} THEN {value}" for condition, value in branches)
     if otherwise is None:
         return f"CASE {listed} END"
@@ -148,8 +161,8 @@ def case(branches, otherwise=None):
 
 
 def piece_tree(score, cuts, values):
-    """Return a CASE that finds the piece of a score: value i holds up to cut i, which
-    belongs to it.
+    """Return the text of a CASE that finds the piece of a score: text i of `values`
+    holds up to cut i, which belongs to it. There is one more value than cuts.
     """
     if len(values) == 1:
         return values[0]

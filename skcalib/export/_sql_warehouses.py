@@ -97,7 +97,7 @@ def transpiled(text, name):
 
 
 def _check(tree, warehouse):
-    """Raise for what the dialect cannot say."""
+    """Raise a ValueError for what the dialect cannot say, in a tree of sqlglot."""
     from sqlglot import expressions
 
     for literal in tree.find_all(expressions.Literal):
@@ -122,7 +122,7 @@ def _check(tree, warehouse):
 
 
 def _depth_of_case(tree):
-    """Return how many CASE stand in each other at most."""
+    """Return how many CASE stand in each other at most, in a tree of sqlglot."""
     from sqlglot import expressions
 
     deepest = 0
@@ -137,8 +137,8 @@ def _depth_of_case(tree):
 
 
 def _rewrite(tree, warehouse):
-    """Change the nodes that sqlglot would write longer, or less exactly, than we mean
-    them.
+    """Change, in place, the nodes of a tree that sqlglot would write longer, or less
+    exactly, than is meant.
     """
     from sqlglot import expressions
 

@@ -19,18 +19,19 @@ from skcalib.export._sql_text import (
 from skcalib.export._writers import NodeWriter, no_row_keys
 from skcalib.maps import linear_form
 
-# characters: of the sum of all other classes. For more classes it is 1 - p
+# Characters of the text of the sum of all other classes: 1 - p takes the place of a
+# longer one.
 _LONGEST_REST = 1000
 # expit of this is 1 - 2^-52: beyond it probabilities are clipped.
 _CLIPPED_LOG_ODDS = float(np.log1p(-PROBABILITY_CLIP) - np.log(PROBABILITY_CLIP))
-# of two logits: exp(-60) is far below 2^-52, so that of clipped probabilities neither
-# the one of the smaller logit nor that of the larger would change any more
+# Differences of two logits are clipped to it where probabilities are clipped: exp(-60)
+# is far below 2^-52, so that a larger difference would change neither probability.
 _SURE_DIFFERENCE = 60.0
 _NO_OVERFLOW = 700.0  # EXP of it is still a number of double precision
 
 
 class SqlWriter(NodeWriter):
-    """Writes nodes: a text for each value of one.
+    """Writes nodes: `write` returns a list with the text of each value of a node.
 
     Texts can stand on either side of ``*`` and ``/``: sums are in parentheses.
 
@@ -69,10 +70,10 @@ class SqlWriter(NodeWriter):
 
     def _write_Scaled(self, node):
         form = _LinearForm(node)
-        return [
-            f"({self._combination(form, weights, constant)})"
-            for weights, constant in form.rows
-        ]
+        texts = []
+        for weights, constant in form.rows:
+            texts.append(f"({self._combination(form, weights, constant)})")
+        return texts
 
     _write_Affine = _write_Scaled
 
@@ -93,14 +94,16 @@ class SqlWriter(NodeWriter):
             sums = self._odds_against(node.of.of, _SURE_DIFFERENCE, node.of.possible)
             return [f"(-{_log_of(total, limit)})" for total in sums]
         texts = self._inside(node.of)
-        rests = ["+".join(texts[:k] + texts[k + 1 :]) for k in range(len(texts))]
+        rests = []
+        for k in range(len(texts)):
+            rests.append("+".join(texts[:k] + texts[k + 1 :]))
         if max(map(len, rests)) > _LONGEST_REST:
             rests = [f"1e0-{text}" for text in texts]
         return [f"LN({text}/({rest}))" for text, rest in zip(texts, rests, strict=True)]
 
     def _write_LogSides(self, node):
-        """Write ``log(1 - p)`` and ``log(p)`` of log-odds z, as -log(1 + exp(-|z|))
-        plus the part that is linear in z.
+        """Write ``log(p)`` and ``-log(1 - p)`` of log-odds z, with softplus =
+        log(1 + exp(-|z|)) as ``min(z, 0) - softplus`` and ``max(z, 0) + softplus``.
         """
         if isinstance(node.of, nodes.LogOdds):
             (text,) = self._inside(node.of.of)
@@ -110,13 +113,16 @@ class SqlWriter(NodeWriter):
         return [f"(LEAST({z},0e0)-{softplus})", f"(GREATEST({z},0e0)+{softplus})"]
 
     def _write_Expit(self, node):
-        limit = _CLIPPED_LOG_ODDS if node.clip else _NO_OVERFLOW
+        """Write ``1 / (1 + exp(-z))``, with the minus sign inside the weights of z."""
+        limit = _NO_OVERFLOW
+        if node.clip:
+            limit = _CLIPPED_LOG_ODDS
         form = _LinearForm(node.of)
-        negated = [
-            self._combination(form, -weights, -constant)
-            for weights, constant in form.rows
-        ]
-        return [f"(1e0/(1e0+{exponential(text, limit)}))" for text in negated]
+        texts = []
+        for weights, constant in form.rows:
+            negated = self._combination(form, -weights, -constant)
+            texts.append(f"(1e0/(1e0+{exponential(negated, limit)}))")
+        return texts
 
     def _write_Pieces(self, node):
         """Write a piecewise polynomial as a search tree of its pieces."""
@@ -125,7 +131,9 @@ class SqlWriter(NodeWriter):
         cuts = node.cuts
         if node.continuous:
             probability = self._probability(node.of)
-            if probability is not None:  # shorter, and as good: cuts of the probability
+            if probability is not None:
+                # Cuts of the probability give a shorter text, and are as good, since
+                # the pieces are continuous.
                 score = probability
                 cuts = expit(cuts)
         polynomials = []
@@ -138,7 +146,9 @@ class SqlWriter(NodeWriter):
         return [f"({text})"]
 
     def _write_LogNormalized(self, node):
-        """Write the logarithm of each class's share of exp(x)."""
+        """Write ``log(exp(x_k) / sum of exp(x_j))`` of each class k, as minus the
+        logarithm of the sum of exp(x_j - x_k).
+        """
         if isinstance(node.of, nodes.Log) and not node.possible:
             texts = self._inside(node.of.of)
             return [f"LN({text}/({'+'.join(texts)}))" for text in texts]
@@ -180,23 +190,25 @@ class SqlWriter(NodeWriter):
 
     @cached_property
     def _impossible_conditions(self):
-        """For each class the condition under which it is impossible in a row: its logit
-        is more than 700 below the largest.
+        """A list with the condition, for each class, that it is impossible in a row:
+        its logit is more than 700 below the largest.
         """
         largest = f"GREATEST({','.join(self.given)})-{number(LARGEST_GAP)}"
         return [f"{text}<{largest}" for text in self.given]
 
     @cached_property
     def _factors(self):
-        """For each class the text that is 1 in rows where it is possible, else 0."""
-        return [
-            f"({case([(condition, '0e0')], '1e0')})"
-            for condition in self._impossible_conditions
-        ]
+        """A list with the text, for each class, that is 1 in rows where it is possible,
+        otherwise 0.
+        """
+        factors = []
+        for condition in self._impossible_conditions:
+            factors.append(f"({case([(condition, '0e0')], '1e0')})")
+        return factors
 
     def _zero_if_impossible(self, texts):
-        """Return the texts of all classes, in rows where a class is impossible with 0
-        in place of its value.
+        """Return the texts of all classes, each with 0 in rows where its class is
+        impossible.
         """
         pairs = zip(self._impossible_conditions, texts, strict=True)
         return [f"({case([(condition, '0e0')], text)})" for condition, text in pairs]
@@ -206,15 +218,18 @@ class SqlWriter(NodeWriter):
         if not node.possible:
             return self._write_Scaled(node)
         texts = self.write(node.of)
-        mean = (
-            f"({'+'.join(self._zero_if_impossible(texts))})/({'+'.join(self._factors)})"
-        )
+        total = "+".join(self._zero_if_impossible(texts))
+        n_possible = "+".join(self._factors)
+        mean = f"({total})/({n_possible})"
         return self._zero_if_impossible([f"{text}-{mean}" for text in texts])
 
     def _probability(self, node):
-        """Return the probability whose log-odds a node is, None for other nodes."""
+        """Return the text of the probability whose log-odds a node is, None for other
+        nodes.
+        """
         if isinstance(node, nodes.LogOdds):
-            return self.write(node.of)[0]
+            (text,) = self.write(node.of)
+            return text
         if isinstance(node, nodes.OneColumn) and isinstance(
             node.of, nodes.LogOddsAgainstRest
         ):
@@ -248,15 +263,13 @@ class SqlWriter(NodeWriter):
         """
         if not isinstance(form.base, nodes.Log):
             return None
-        # The largest exponent that there can be: a logarithm is between that of the
-        # clipped probability and 0. The sum over the classes must not overflow either.
-        longest = -np.log(PROBABILITY_CLIP)
-        largest = max(
-            longest * np.abs(weights).sum() + abs(constant)
-            for weights, constant in form.rows
-        )
-        if largest > _NO_OVERFLOW - np.log(len(form.rows)):
-            return None
+        # A logarithm is between that of the clipped probability and 0, which bounds the
+        # exponents. The sum over the classes must not overflow either.
+        largest_logarithm = -np.log(PROBABILITY_CLIP)
+        limit = _NO_OVERFLOW - np.log(len(form.rows))
+        for weights, constant in form.rows:
+            if largest_logarithm * np.abs(weights).sum() + abs(constant) > limit:
+                return None
         texts = []
         for weights, constant in form.rows:
             exponent = linear(weights, self.write(form.base), constant)
@@ -291,9 +304,9 @@ class SqlWriter(NodeWriter):
             raise no_row_keys(
                 "needs the column of ids, and ANSI SQL has no function for"
             )
-        return [
-            f"({self.dialect.row_key(node.salt, self.ids, HEX_DIGITS)}/{number(16.0**HEX_DIGITS)})"  # noqa: E501
-        ]
+        key = self.dialect.row_key(node.salt, self.ids, HEX_DIGITS)
+        n_keys = number(16.0**HEX_DIGITS)
+        return [f"({key}/{n_keys})"]
 
     def _write_RowMax(self, node):
         return [f"GREATEST({','.join(self.write(node.of))})"]
@@ -304,9 +317,10 @@ class SqlWriter(NodeWriter):
         """
         scores = self.write(node.of)
         (confidence,) = self.write(node.confidence)
-        largest = largest_conditions(self.write(_same_order(node.of)))
+        # for each class but the last, the condition that it is the predicted one
+        is_largest = largest_conditions(self.write(_same_order(node.of)))
         if node.possible:
-            return self._spread_among_possible(scores, confidence, largest)
+            return self._spread_among_possible(scores, confidence, is_largest)
         written = []
         for k, score in enumerate(scores):
             # the value of class k where class m is the predicted one
@@ -317,19 +331,24 @@ class SqlWriter(NodeWriter):
                 else:
                     rest = [*scores[:m], *scores[m + 1 :]]
                     values.append(_share(score, rest, confidence))
-            branches = zip(largest, values[:-1], strict=True)
+            branches = zip(is_largest, values[:-1], strict=True)
             written.append(f"({case(branches, values[-1])})")
         return written
 
-    def _spread_among_possible(self, scores, confidence, largest):
-        """Return the confidence for the largest score, and shares of the rest for the
-        other possible classes.
+    def _spread_among_possible(self, scores, confidence, is_largest):
+        """Return the texts of all classes: the confidence for the predicted class, and
+        shares of the rest for the other possible classes.
+
+        `scores` are the texts of the classes, `is_largest` the conditions that each but
+        the last is the predicted one.
         """
         n_possible = "+".join(self._factors)
+        # A class that is the only possible one has all the probability.
         confidence = f"({case([(f'{n_possible}<2e0', '1e0')], confidence)})"
         scores = self._zero_if_impossible(scores)
         written = []
         for k, score in enumerate(scores):
+            # the value of class k where class m is the predicted one
             values = []
             for m in range(len(scores)):
                 if k == m:
@@ -337,67 +356,76 @@ class SqlWriter(NodeWriter):
                     continue
                 rest = f"(1e0-{confidence})"
                 total = "+".join(scores[:m] + scores[m + 1 :])
+                # where all others are 0, an equal share for the possible ones
                 equal = f"{self._factors[k]}*{rest}/GREATEST({n_possible}-1e0,1e0)"
-                shares = [(f"{total}>0e0", f"{score}/({total})*{rest}")]
-                values.append(f"({case(shares, equal)})")
-            branches = zip(largest, values[:-1], strict=True)
+                share = (f"{total}>0e0", f"{score}/({total})*{rest}")
+                values.append(f"({case([share], equal)})")
+            branches = zip(is_largest, values[:-1], strict=True)
             written.append(f"({case(branches, values[-1])})")
         return written
 
     def _write_Mixture(self, node):
-        columns = zip(*(self.write(part) for part in node.parts), strict=True)
-        return [f"({linear(node.weights, texts, node.constant)})" for texts in columns]
+        # for each value of the node, its text in each part
+        texts_of_values = zip(*map(self.write, node.parts), strict=True)
+        written = []
+        for texts in texts_of_values:
+            written.append(f"({linear(node.weights, texts, node.constant)})")
+        return written
 
     def _write_Choice(self, node):
-        options = zip(*(self.write(option) for option in node.cases), strict=True)
-        return [f"({self._chosen(node.key, texts)})" for texts in options]
+        # for each value of the node, its text in each case
+        texts_of_values = zip(*map(self.write, node.cases), strict=True)
+        return [f"({self._chosen(node.key, texts)})" for texts in texts_of_values]
 
     def _chosen(self, key, texts):
-        """Return the CASE of a key over one text for each of its numbers."""
+        """Return the CASE of a key: text k in rows that take case k."""
         if isinstance(key, nodes.Place):
-            return piece_tree(self.write(key.of)[0], key.cuts, texts)
+            (score,) = self.write(key.of)
+            return piece_tree(score, key.cuts, texts)
         if isinstance(key, nodes.Largest):
             scores = self.write(_same_order(key.of))
             conditions = largest_conditions(scores)
             return case(zip(conditions, texts[:-1], strict=True), texts[-1])
         column = group_column(key, self.dialect)
-        groups = {}
+        # Groups with the same text are listed together; those with the text of all
+        # other groups are not listed.
+        labels_of_text = {}
         for group, index in key.cases.items():
             if texts[index] != texts[key.otherwise]:
-                groups.setdefault(texts[index], []).append(self.dialect.label(group))
-        branches = [
-            (f"{column} IN ({','.join(labels)})", text)
-            for text, labels in groups.items()
-        ]
+                labels = labels_of_text.setdefault(texts[index], [])
+                labels.append(self.dialect.label(group))
+        branches = []
+        for text, labels in labels_of_text.items():
+            branches.append((f"{column} IN ({','.join(labels)})", text))
         if branches:
             return case(branches, texts[key.otherwise])
         return texts[key.otherwise]
 
     def _inside(self, node):
-        """Return probabilities clipped to [2^-52, 1 - 2^-52]."""
+        """Return the texts of a node's probabilities, clipped to [2^-52, 1 - 2^-52]."""
+        texts = self.write(node)
         if isinstance(node, nodes.Clip) and node.low >= PROBABILITY_CLIP:
-            return self.write(node)
-        return [
-            clamped(text, PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)
-            for text in self.write(node)
-        ]
+            return texts
+        low = PROBABILITY_CLIP
+        return [clamped(text, low, 1 - low) for text in texts]
 
     def _combination(self, form, weights, constant, ignores_shift=False):
-        """Return the text of a row of a linear form, written by differences where it
-        ignores a common shift.
+        """Return the text of ``weights @ values of form.base + constant``.
+
+        A combination that does not change if one number is added to all values (its
+        weights sum to 0) is written by the differences from the value of the largest
+        weight.
         """
-        if not (ignores_shift or form.shift == "values") or len(weights) == 1:
+        is_invariant = ignores_shift or form.shift == "values"
+        if not is_invariant or len(weights) == 1:
             return linear(weights, self.write(form.base), constant)
         reference = int(np.argmax(np.abs(weights)))
         others = np.delete(np.arange(len(weights)), reference)
-        return linear(
-            weights[others],
-            [self._difference(form.base, i, reference) for i in others],
-            constant,
-        )
+        differences = [self._difference(form.base, i, reference) for i in others]
+        return linear(weights[others], differences, constant)
 
     def _difference(self, node, i, j):
-        """Return value i minus value j of a node."""
+        """Return the text of value i minus value j of a node."""
         if isinstance(node, nodes.Log):
             texts = self._inside(node.of)
             return f"LN({texts[i]}/{texts[j]})"
@@ -405,14 +433,16 @@ class SqlWriter(NodeWriter):
         return f"({texts[i]}-{texts[j]})"
 
     def _sums_of_odds(self, node, limit, possible=False):
-        """Return for each value x_k of a node the sum over j of exp(x_j - x_k), those
-        that are possible alone.
+        """Yield for each value x_k of a node the text of the sum over all j of
+        exp(x_j - x_k); with `possible`, over the possible classes j.
+
+        Exponents are clipped to [-limit, limit].
         """
         for total in self._odds_against(node, limit, possible):
             yield f"1e0+{total}"
 
     def _odds_against(self, node, limit, possible):
-        """Return the same without the term of x_k itself."""
+        """Yield what `_sums_of_odds` does, without the term of x_k itself: 1."""
         form = _LinearForm(node)
         is_shifted = form.shift is not None
         for k, (weights, constant) in enumerate(form.rows):
@@ -450,23 +480,29 @@ class _LinearForm:
     def __init__(self, node):
         self.base, matrix, constants = linear_form(node)
         self.rows = list(zip(matrix, constants, strict=True))
+        # A shift c of the base changes value k by c times the sum of its weights.
         sums = matrix.sum(axis=1)
         rounding = 1e-14 * np.abs(matrix).sum()
-        same = np.ptp(sums) <= rounding
+        are_equal = np.ptp(sums) <= rounding
+        are_zero = np.abs(sums).max() <= rounding
         self.shift = None
-        if same:
-            self.shift = "values" if np.abs(sums).max() <= rounding else "differences"
+        if are_equal and are_zero:
+            self.shift = "values"
+        elif are_equal:
+            self.shift = "differences"
 
 
 def _log_of(total, limit):
-    """Return the logarithm of a sum, clipped to [-limit, limit]."""
+    """Return the text of the logarithm of a sum, clipped to [-limit, limit]."""
     bounded = clamped(total, float(np.exp(-limit)), float(np.exp(limit)))
     return f"LN({bounded})"
 
 
 def _polynomial(x, origin, coefficients):
-    """Return a polynomial in x - origin by Horner's rule."""
-    # from the highest power down
+    """Return the text of a polynomial in x - origin by Horner's rule; `coefficients`
+    start with the constant.
+    """
+    # from the highest power that occurs down
     descending = np.trim_zeros(coefficients, "b")[::-1].tolist() or [0.0]
     if len(descending) == 1:
         (constant,) = descending
@@ -482,8 +518,9 @@ def _polynomial(x, origin, coefficients):
 
 
 def largest_conditions(texts):
-    """Return for each value but the last the condition that none is larger: to be asked
-    one after the other.
+    """Return a list with the condition, for each value but the last, that none is
+    larger. Asked one after the other, the first that holds names the first of the
+    largest values.
     """
     conditions = []
     for text in texts[:-1]:
@@ -493,15 +530,16 @@ def largest_conditions(texts):
 
 
 def _same_order(node):
-    """Return the node nearest to the scores whose values have the order of a node.
+    """Return the node nearest to the scores whose values are in the same order as those
+    of a node.
 
     Equal scores are equal there, and may differ in the last digit after a softmax.
     """
     while True:
-        keeps_order = isinstance(node, nodes.Softmax | nodes.Log) or (
-            isinstance(node, nodes.Clip)
-            and (node.low, node.high) == (PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)
-        )
+        keeps_order = isinstance(node, nodes.Softmax | nodes.Log)
+        if isinstance(node, nodes.Clip):
+            limits = (PROBABILITY_CLIP, 1 - PROBABILITY_CLIP)
+            keeps_order = (node.low, node.high) == limits
         if isinstance(node, nodes.Scaled):
             has_one_slope = np.ndim(node.slope) == 0 and np.ndim(node.intercept) == 0
             keeps_order = has_one_slope and node.slope > 0
@@ -511,12 +549,14 @@ def _same_order(node):
 
 
 def _share(score, others, confidence):
-    """Return the share of the rest that a class gets which is not the predicted one."""
+    """Return the text of the probability of a class that is not the predicted one: its
+    part of ``1 - confidence`` in proportion to its score among the scores `others`, its
+    own included; an equal part if they are all 0.
+    """
     total = "+".join(others)
     equal = f"(1e0-{confidence})/{number(len(others))}"
-    return (
-        f"({case([(f'{total}>0e0', f'{score}/({total})*(1e0-{confidence})')], equal)})"
-    )
+    proportional = f"{score}/({total})*(1e0-{confidence})"
+    return f"({case([(f'{total}>0e0', proportional)], equal)})"
 
 
 def _is_positive(node):
@@ -528,6 +568,9 @@ def _is_positive(node):
 
 
 def group_column(key, dialect):
+    """Return the quoted name of the column of groups; raise a ValueError if none is
+    known.
+    """
     if key.column is None:
         raise ValueError(
             "GroupwiseRecalibrator was given its groups as an array, so no column is"

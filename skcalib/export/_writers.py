@@ -13,15 +13,15 @@ from skcalib._defaults import check_fitted
 from skcalib.decisions import CertifiedThresholdClassifier
 from skcalib.decisions._certified import ANSWERS
 
-# of a probability, in which ways out may differ: one at the threshold is at it
-# everywhere
+# Probabilities of different engines may differ by this much. A threshold is lowered by
+# it, so that a probability at the threshold reaches it in every engine.
 _ROUNDING = 1e-12
 _NEVER = 2.0  # in place of an infinite threshold
 
 
 class NodeWriter:
-    """Base of what writes maps: `write` asks the method that is named after a node's
-    class, once for each node.
+    """Base of what writes maps: `write` calls the method ``_write_Clip`` for a node of
+    the class `Clip`, and so on, once for each node.
     """
 
     format = None  # as errors name it
@@ -30,18 +30,22 @@ class NodeWriter:
         self.written = {}
 
     def write(self, node):
-        """Return what a node is in this format."""
+        """Return what a node is in this format: a text, a list of texts or a name."""
         if id(node) not in self.written:
             write = getattr(self, f"_write_{type(node).__name__}", self._write_other)
             # the node is held, so that its id stays its own
-            self.written[id(node)] = self._kept(write(node)), node
-        return self.written[id(node)][0]
+            self.written[id(node)] = (self._reference(write(node)), node)
+        reference, _ = self.written[id(node)]
+        return reference
 
-    def _kept(self, written):
-        """Return how others refer to what was written of a node."""
+    def _reference(self, written):
+        """Return how other nodes refer to what was written of a node: here by what was
+        written itself.
+        """
         return written
 
     def _write_other(self, node):
+        """Write a node of a class without a method of its own."""
         raise TypeError(f"no {self.format} for {type(node).__name__}")
 
     def _write_RowKey(self, node):
@@ -49,7 +53,9 @@ class NodeWriter:
 
 
 class _Argument(nodes.Node):
-    """The argument of a function of the possible classes, in place of a node."""
+    """The argument `v` of a function in the code that is written, in place of a node
+    `of` with as many values.
+    """
 
     def __init__(self, of):
         self.width = of.width
@@ -58,15 +64,33 @@ class _Argument(nodes.Node):
 class FunctionWriter(NodeWriter):
     """Base of what writes a map as a function in a programming language.
 
-    `write` returns the text of a list of a node's values. It is computed when it is
-    first needed, and at most once in a call.
+    `write` returns the text of an expression for the list of a node's values. The list
+    is computed when it is first needed, and at most once per call of the function.
+
+    Attributes
+    ----------
+    texts : dict
+        From the class of a node to its text; names in braces are the texts of its
+        fields.
+    statement : str
+        Template of a statement that defines a constant or a value.
+    later : str
+        Template of a function without arguments that returns a value.
+    function_of_values : str
+        Template of a function of the list `v`.
+    opened : str
+        Name of the helper that leaves impossible classes out of shares.
+    constants : dict
+        From the name of each constant to the statement that defines it.
+    steps : list of str
+        Statements of the function, in order.
     """
 
-    texts = {}  # by the class of a node; names in braces are the texts of its fields
-    statement = "{name} = {value}"  # that defines a constant or a value
-    later = "{value}"  # a function without arguments that returns a value
-    function_of_values = "{value}"  # a function of the list `v`
-    opened = "open"  # the helper that leaves impossible classes out of shares
+    texts = {}
+    statement = "{name} = {value}"
+    later = "{value}"
+    function_of_values = "{value}"
+    opened = "open"
 
     def __init__(self):
         super().__init__()
@@ -78,14 +102,20 @@ class FunctionWriter(NodeWriter):
         raise NotImplementedError
 
     def constant(self, value):
-        """Return the name of a constant, which is made once and not at each call."""
+        """Define a constant, given as a value or as the text of one, outside of the
+        function; return its name.
+        """
         name = f"c{len(self.constants)}"
-        text = value if isinstance(value, str) else self.literal(value)
+        text = value
+        if not isinstance(value, str):
+            text = self.literal(value)
         self.constants[name] = self.statement.format(name=name, value=text)
         return name
 
-    def _kept(self, written):
-        """Return a call of a step that is computed once, when it is first asked for."""
+    def _reference(self, written):
+        """Add a step that computes what was written when it is first needed; return the
+        text of a call of it.
+        """
         if written == "v":
             return written
         name = f"n{len(self.steps)}"
@@ -94,12 +124,12 @@ class FunctionWriter(NodeWriter):
         return f"{name}()"
 
     def _write_other(self, node):
-        text = self.texts[type(node)].format(
-            **{
-                field.name: self._field(getattr(node, field.name), node)
-                for field in fields(node)
-            }
-        )
+        """Write a node by the template of its class."""
+        texts_of_fields = {}
+        for field in fields(node):
+            value = getattr(node, field.name)
+            texts_of_fields[field.name] = self._field(value, node)
+        text = self.texts[type(node)].format(**texts_of_fields)
         if getattr(node, "clip", False):
             text = f"inside({text})"
         return text
@@ -110,21 +140,28 @@ class FunctionWriter(NodeWriter):
         In the code that is written `closed` is a list that tells for each class whether
         it is impossible; `among` calls a function of the values of the others.
         """
-        text = self._write_other(replace(node, possible=False, of=_Argument(node.of)))
-        function = self.function_of_values.format(value=text)
+        of_argument = replace(node, possible=False, of=_Argument(node.of))
+        function = self.function_of_values.format(value=self._write_other(of_argument))
         return f"among({function}, {self.write(node.of)}, closed)"
 
     def _write_rescaled(self, node):
-        """Return the text of a node of shares that the impossible classes lose."""
+        """Return the text of a node of shares, with 0 for the impossible classes and
+        the rest in proportion.
+        """
         return f"{self.opened}({self._write_other(node)}, closed)"
 
     def _write_Softmax(self, node):
-        return (self._write_among if node.possible else self._write_other)(node)
+        if node.possible:
+            return self._write_among(node)
+        return self._write_other(node)
 
-    _write_Centred = _write_LogNormalized = _write_Softmax
+    _write_Centred = _write_Softmax
+    _write_LogNormalized = _write_Softmax
 
     def _write_Normalized(self, node):
-        return (self._write_rescaled if node.possible else self._write_other)(node)
+        if node.possible:
+            return self._write_rescaled(node)
+        return self._write_other(node)
 
     _write_Spread = _write_Normalized
 
@@ -132,8 +169,8 @@ class FunctionWriter(NodeWriter):
         return "v"
 
     def _field(self, value, node):
-        """Return what a field of a node is in the text: a node is written, an array
-        becomes a constant.
+        """Return the text of the value of a node's field: another node is written, an
+        array becomes a constant, of which templates of `Scaled` take entry `i`.
         """
         if isinstance(value, nodes.Node):
             return self.write(value)
@@ -143,11 +180,13 @@ class FunctionWriter(NodeWriter):
                 return f"{name}[i]"
             return name
         if isinstance(value, float):
-            return repr(float(value))  # of a scalar of NumPy, too
+            return repr(float(value))  # also of a scalar of NumPy
         return value
 
     def _key(self, key):
-        """Return the text of the number of the case that a row takes."""
+        """Return the text of the number of the case that a row takes, from the key of a
+        `Choice`.
+        """
         if isinstance(key, nodes.Largest):
             return f"largest({self.write(key.of)})"
         if isinstance(key, nodes.Place):
@@ -155,12 +194,23 @@ class FunctionWriter(NodeWriter):
         return self._group_key(key)
 
     def _group_key(self, key):
+        """Return the text of the number of a row's group, from a `GroupOf`."""
         raise NotImplementedError
 
 
 class Decision(NamedTuple):
-    """From which probability on which label is given: of the event, or of the predicted
-    class, else the last label.
+    """The decision of a certified threshold: which label a row gets.
+
+    Attributes
+    ----------
+    threshold : float
+        Probability from which on a row is acted on.
+    labels : list
+        Labels of the classes; unless `is_event`, followed by that of abstaining.
+    is_event : bool
+        Whether the probability of the positive class is compared with the threshold,
+        and it or the negative class is given. Otherwise the largest probability is
+        compared, and its class is given or the model abstains.
     """
 
     threshold: float
@@ -169,13 +219,15 @@ class Decision(NamedTuple):
 
     @property
     def otherwise(self):
-        """The number of the label of rows below the threshold."""
-        return 0 if self.is_event else len(self.labels) - 1
+        """The index in `labels` for rows below the threshold."""
+        if self.is_event:
+            return 0
+        return len(self.labels) - 1
 
 
 def split_decision(estimator):
-    """Return the recalibrator, and the decision that is made by it: None for a
-    recalibrator alone.
+    """Return the recalibrator, and the `Decision` that is made by it, from a certified
+    threshold classifier; from a recalibrator alone, itself and None.
     """
     if not isinstance(estimator, CertifiedThresholdClassifier):
         return estimator, None
@@ -192,13 +244,14 @@ def split_decision(estimator):
             "abstain_label must be of the type of the classes outside Python, found"
             f" the labels {labels}."
         )
-    return inner, Decision(
-        float(min(estimator.threshold_ - _ROUNDING, _NEVER)), labels, is_event
-    )
+    threshold = float(min(estimator.threshold_ - _ROUNDING, _NEVER))
+    return inner, Decision(threshold, labels, is_event)
 
 
 def no_row_keys(where):
-    """Return the error for a map that needs `RowKey` where there is none."""
+    """Return the error for a map with a `RowKey` in a format that has none; `where`
+    completes the sentence "takes a number from the md5 of a row's id, which ...".
+    """
     return ValueError(
         "UniformMassBinning(randomize=True) takes a number from the md5 of a row's id,"
         f" which {where}. Write it with to_sql(..., ids='column') for DuckDB, Spark or"
