@@ -53,8 +53,8 @@ class NodeWriter:
 
 
 class _Argument(nodes.Node):
-    """The argument `v` of a function in the code that is written, in place of a node
-    `of` with as many values.
+    """The argument `v` of a function in the code that is written, in place of the node
+    `of`.
     """
 
     def __init__(self, of):
